@@ -1,0 +1,129 @@
+"""The official archive of test binaries: downloaded, checked against a pinned sum, unpacked.
+
+Published by the Kubernetes project for etcd, kube-apiserver and kubectl. A machine without network
+must notice within seconds, because a build is waiting as the next resort.
+"""
+
+import hashlib
+import http.client
+import json
+import queue
+import tarfile
+import threading
+import urllib.request
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from asyncjob_dev.binaries.cache import Cache, full_disk_reported
+from asyncjob_dev.errors import ChecksumMismatchError, DownloadError
+from asyncjob_dev.progress import Progress
+
+CONNECT_TIMEOUT = 5.0
+CHUNK = 1 << 20
+
+Opener = Callable[[str], BinaryIO]
+
+
+@dataclass(frozen=True)
+class Release:
+    """The pinned archives."""
+
+    version: str
+    tools: tuple[str, ...]
+    url: str
+    member: str
+    sha512: Mapping[str, str]
+
+
+def pinned_release() -> Release:
+    """Read the pins shipped with this package."""
+    text = files("asyncjob_dev.binaries").joinpath("envtest.json").read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
+    del data["comment"]
+    return Release(**{**data, "tools": tuple(data["tools"])})
+
+
+def open_url(url: str) -> BinaryIO:
+    """Open for reading, or raise `DownloadError` after a few seconds.
+
+    The time-out of a socket does not cover name resolution, which may hang without a network:
+    hence the thread.
+    """
+    answers: queue.SimpleQueue[BinaryIO | Exception] = queue.SimpleQueue()
+
+    def open_it() -> None:
+        try:
+            answers.put(urllib.request.urlopen(url, timeout=CONNECT_TIMEOUT))  # noqa: S310
+        except (OSError, http.client.HTTPException) as error:
+            answers.put(error)
+
+    threading.Thread(target=open_it, name="download", daemon=True).start()
+    with suppress(queue.Empty):
+        answer = answers.get(timeout=2 * CONNECT_TIMEOUT)
+        if not isinstance(answer, Exception):
+            return answer
+        raise DownloadError(f"{url} cannot be fetched: {answer}")
+    raise DownloadError(f"{url} did not answer within {2 * CONNECT_TIMEOUT:g} s")
+
+
+class Archive:
+    """Puts all tools of the release into the cache at once."""
+
+    def __init__(
+        self, cache: Cache, target: str, release: Release, opener: Opener = open_url
+    ) -> None:
+        self.release = release
+        self._cache = cache
+        self._target = target
+        self._open = opener
+
+    def path(self, tool: str) -> Path | None:
+        """Return where the tool belongs in the cache; None when the release has none for us."""
+        checksum = self.release.sha512.get(self._target)
+        if checksum is None or tool not in self.release.tools:
+            return None
+        return self._cache.path(tool, self.release.version, self._target, checksum[:12])
+
+    def install(self) -> None:
+        """Download, check, unpack; raises `DownloadError` or `ChecksumMismatchError`."""
+        release = self.release
+        url = release.url.format(version=release.version, platform=self._target)
+        packed = self._cache.draft(self._cache.root / "downloads" / "envtest.tar.gz")
+        try:
+            with Progress(f"downloading etcd, kube-apiserver, kubectl {release.version}"):
+                actual = self._download(url, packed)
+            if actual != release.sha512[self._target]:
+                raise ChecksumMismatchError(url, release.sha512[self._target], actual)
+            self._unpack(packed)
+        finally:
+            packed.unlink(missing_ok=True)
+
+    def _download(self, url: str, packed: Path) -> str:
+        digest = hashlib.sha512()
+        with self._open(url) as source, full_disk_reported(packed), packed.open("wb") as copy:
+            while chunk := _read(source, url):
+                digest.update(chunk)
+                copy.write(chunk)
+        return digest.hexdigest()
+
+    def _unpack(self, packed: Path) -> None:
+        with tarfile.open(packed) as archive, full_disk_reported(packed):
+            for tool in self.release.tools:
+                final = self.path(tool)
+                source = archive.extractfile(self.release.member.format(tool=tool))
+                assert final is not None
+                assert source is not None
+                draft = self._cache.draft(final)
+                draft.write_bytes(source.read())
+                self._cache.install(draft, final)
+
+
+def _read(source: BinaryIO, url: str) -> bytes:
+    try:
+        return source.read(CHUNK)
+    except (OSError, http.client.HTTPException) as error:
+        raise DownloadError(f"{url} broke off: {error}") from error

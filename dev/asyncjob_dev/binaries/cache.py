@@ -1,0 +1,81 @@
+"""Where finished programs are kept between runs.
+
+A path carries everything the program depends on, so nothing in the cache is ever stale. Programs
+appear by rename, and a file lock keeps two processes from making the same one at once.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from asyncjob_dev.errors import DiskFullError
+from asyncjob_dev.progress import Progress
+
+
+def cache_dir(environ: Mapping[str, str]) -> Path:
+    """Return the folder that the environment asks for; it may not exist yet."""
+    if own := environ.get("ASYNCJOB_CACHE"):
+        return Path(own).absolute()
+    base = environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache").absolute() / "asyncjob"
+
+
+def usable(path: Path) -> bool:
+    """Whether this is a program we may run."""
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+class Cache:
+    """Programs by tool, version, platform and the digest of what they were made from."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, tool: str, version: str, target: str, digest: str) -> Path:
+        """Return where that program belongs, whether it is there or not."""
+        return self.root / "bin" / f"{tool}-{version}-{target}-{digest}" / tool
+
+    @contextlib.contextmanager
+    def lock(self, name: str) -> Iterator[None]:
+        """Keep other processes from making `name` meanwhile; says so when it has to wait."""
+        path = self.root / "locks" / f"{name}.lock"
+        with full_disk_reported(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("w")
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                with Progress(f"waiting for another process that is getting {name}"):
+                    fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def draft(self, final: Path) -> Path:
+        """Return where to make the program, on the same disk; call under the lock."""
+        with full_disk_reported(final):
+            final.parent.mkdir(parents=True, exist_ok=True)
+        return final.with_name(f".{final.name}.partial")
+
+    def install(self, draft: Path, final: Path) -> None:
+        """Let the finished draft appear."""
+        draft.chmod(0o755)
+        draft.replace(final)
+
+    def clear(self) -> None:
+        """Remove every program."""
+        shutil.rmtree(self.root / "bin", ignore_errors=True)
+
+
+@contextlib.contextmanager
+def full_disk_reported(where: Path) -> Iterator[None]:
+    """Turn ENOSPC and a full quota into `DiskFullError`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise DiskFullError(where) from error
+        raise

@@ -1,0 +1,103 @@
+"""Builds a pinned tool with the Go compiler of this machine.
+
+go.sum is what makes this safe: `-mod=readonly` lets the compiler use nothing that is not listed
+there with its checksum.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from asyncjob_dev.binaries.pins import Pin
+from asyncjob_dev.children import bound
+from asyncjob_dev.errors import BuildError, DiskFullError, GoMissingError, GoTooOldError
+from asyncjob_dev.progress import Progress
+
+TAIL_LINES = 25
+# A cold build on two cores; Go's own cache makes the second one a matter of seconds.
+COLD_SECONDS = {"etcd": 25, "kube-apiserver": 210, "kube-controller-manager": 60, "kubectl": 25}
+# The first Go that switches to another toolchain by itself.
+SWITCHES_SINCE = (1, 21)
+
+
+def build(pin: Pin, output: Path, environ: Mapping[str, str], tried: Sequence[str]) -> None:
+    """Compile the tool to `output`; `tried` says what was looked at before, for the error."""
+    go = shutil.which("go", path=environ.get("PATH"))
+    if go is None:
+        raise GoMissingError(pin.tool, _short(pin.go), tried)
+    check_compiler(pin, go, environ)
+    with Progress(announcement(pin)):
+        done = subprocess.run(
+            bound([go, *arguments(pin, output)]),
+            cwd=pin.module_dir,
+            env={**environ, "CGO_ENABLED": "0", "GOWORK": "off"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    if done.returncode != 0:
+        raise _failure(pin, done.returncode, done.stdout + done.stderr)
+
+
+def arguments(pin: Pin, output: Path) -> list[str]:
+    """Return what to pass to `go`."""
+    stamps = [] if pin.tool == "etcd" else _version_stamps(pin.version)
+    flags = ["-mod=readonly", "-trimpath", "-ldflags", " ".join(["-s", "-w", *stamps])]
+    return ["build", *flags, "-o", str(output), pin.package]
+
+
+def announcement(pin: Pin) -> str:
+    """Return the line shown while it builds."""
+    seconds = COLD_SECONDS.get(pin.tool, 60)
+    minutes = max(1, round(seconds / 60))
+    took = f"about {minutes} minute{'s' if minutes > 1 else ''} the first time"
+    return f"building {pin.tool} {pin.version} from source, {took}"
+
+
+def check_compiler(pin: Pin, go: str, environ: Mapping[str, str]) -> None:
+    """Raise `GoTooOldError` unless this Go is new enough or may fetch one that is."""
+    has = _ask(go, "GOVERSION", {**environ, "GOTOOLCHAIN": "local"}).removeprefix("go")
+    toolchain = _ask(go, "GOTOOLCHAIN", environ) or "local"
+    may_switch = _numbers(has) >= SWITCHES_SINCE and not toolchain.startswith("local")
+    if _numbers(has) < _numbers(pin.go) and not may_switch:
+        raise GoTooOldError(pin.tool, _short(pin.go), has, toolchain)
+
+
+def _version_stamps(version: str) -> list[str]:
+    """Without these the API server reports v0.0.0."""
+    major, minor, _ = version.removeprefix("v").split(".", 2)
+    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    return [f"-X k8s.io/component-base/version.{name}={text}" for name, text in values.items()]
+
+
+def _ask(go: str, variable: str, environ: Mapping[str, str]) -> str:
+    # Outside any module, or the answer would already be that of a switched toolchain.
+    done = subprocess.run(
+        [go, "env", variable],
+        cwd=Path(os.sep),
+        env=dict(environ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip()
+
+
+def _failure(pin: Pin, returncode: int, output: str) -> BuildError | DiskFullError:
+    if "no space left on device" in output:
+        return DiskFullError("the Go compiler")
+    end = "\n".join(f"  {line}" for line in output.splitlines()[-TAIL_LINES:])
+    return BuildError(f"{pin.tool} {pin.version}", returncode, end)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+
+
+def _short(go: str) -> str:
+    return ".".join(go.split(".")[:2])

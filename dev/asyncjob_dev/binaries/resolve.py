@@ -1,0 +1,127 @@
+"""Finds each program, or makes it: the order is the contract of this package.
+
+KUBEBUILDER_ASSETS; for kubectl the one on PATH; the cache; the official archive; a build.
+"""
+
+import functools
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from asyncjob_dev.binaries.archive import Archive, pinned_release
+from asyncjob_dev.binaries.cache import Cache, cache_dir, usable
+from asyncjob_dev.binaries.gobuild import build
+from asyncjob_dev.binaries.onpath import kubectl_on_path
+from asyncjob_dev.binaries.pins import TOOLS, TOOLS_DIR, Pin, read_pin
+from asyncjob_dev.binaries.target import target
+from asyncjob_dev.errors import AssetsFolderMissingError, DownloadError
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A program that can be run, and where it came from."""
+
+    tool: str
+    path: Path
+    version: str
+    source: str
+
+
+Builder = Callable[[Pin, Path, Mapping[str, str], list[str]], None]
+
+
+class Resolver:
+    """Resolves tools; remembers a failed download, so that it is tried once only."""
+
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        *,
+        tools_dir: Path = TOOLS_DIR,
+        archive: Archive | None = None,
+        builder: Builder = build,
+    ) -> None:
+        self._environ = environ
+        self._tools_dir = tools_dir
+        self._target = target()
+        self._cache = Cache(cache_dir(environ))
+        self._archive = archive or Archive(self._cache, self._target, pinned_release())
+        self._builder = builder
+        self._offline = ""
+
+    def resolve(self, tool: str) -> Binary:
+        """Return the program, making it if need be; raises a `BinaryError` that says what helps."""
+        pin = read_pin(tool, self._tools_dir)
+        return (
+            self._from_assets(tool)
+            or self._from_path(pin)
+            or self._from_cache(pin)
+            or self._from_archive(pin)
+            or self._from_build(pin)
+        )
+
+    def resolve_all(self) -> list[Binary]:
+        """Return every program there is."""
+        return [self.resolve(tool) for tool in TOOLS]
+
+    def _from_assets(self, tool: str) -> Binary | None:
+        named = self._environ.get("KUBEBUILDER_ASSETS")
+        if not named:
+            return None
+        folder = Path(named).absolute()
+        if not folder.is_dir():
+            raise AssetsFolderMissingError(folder)
+        path = folder / tool
+        return Binary(tool, path, "", "KUBEBUILDER_ASSETS") if usable(path) else None
+
+    def _from_path(self, pin: Pin) -> Binary | None:
+        found = kubectl_on_path(pin.minor, self._environ) if pin.tool == "kubectl" else None
+        return Binary(pin.tool, found[0], found[1], "PATH") if found else None
+
+    def _from_cache(self, pin: Pin) -> Binary | None:
+        built = self._built_path(pin)
+        if usable(built):
+            return Binary(pin.tool, built, pin.version, "cache (built)")
+        unpacked = self._archive.path(pin.tool)
+        if unpacked and usable(unpacked):
+            return Binary(pin.tool, unpacked, self._archive.release.version, "cache (downloaded)")
+        return None
+
+    def _from_archive(self, pin: Pin) -> Binary | None:
+        if self._offline or self._archive.path(pin.tool) is None:
+            return None
+        with self._cache.lock("envtest"):
+            if self._from_cache(pin) is None:
+                try:
+                    self._archive.install()
+                except DownloadError as error:
+                    self._offline = str(error)
+        return self._from_cache(pin)
+
+    def _from_build(self, pin: Pin) -> Binary:
+        final = self._built_path(pin)
+        with self._cache.lock(pin.tool):
+            if not usable(final):
+                draft = self._cache.draft(final)
+                self._builder(pin, draft, self._environ, self._tried())
+                self._cache.install(draft, final)
+                return Binary(pin.tool, final, pin.version, "built")
+        return Binary(pin.tool, final, pin.version, "cache (built)")
+
+    def _built_path(self, pin: Pin) -> Path:
+        return self._cache.path(pin.tool, pin.version, self._target, pin.digest)
+
+    def _tried(self) -> list[str]:
+        assets = self._environ.get("KUBEBUILDER_ASSETS")
+        return [
+            f"not in KUBEBUILDER_ASSETS={assets}" if assets else "KUBEBUILDER_ASSETS is not set",
+            f"not in the cache {self._cache.root}",
+            self._offline or "no official archive has it for this platform",
+        ]
+
+
+@functools.cache
+def default_resolver() -> Resolver:
+    """Return the resolver of this process, for its environment."""
+    return Resolver(os.environ)

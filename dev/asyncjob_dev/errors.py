@@ -1,0 +1,158 @@
+"""Everything that can go wrong here, each with what to install or set.
+
+One tree, so that a command line can catch `DevError` and print a sentence instead of a traceback.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class DevError(Exception):
+    """The development environment cannot do what was asked; the message says what would help."""
+
+
+class UnsupportedPlatformError(DevError):
+    """This operating system cannot run the control plane."""
+
+    def __init__(self, system: str) -> None:
+        super().__init__(
+            f"{system} is not supported: the control plane runs on Linux and macOS. "
+            "On Windows use WSL 2."
+        )
+
+
+class BinaryError(DevError):
+    """A program could not be found, downloaded or built."""
+
+
+class AssetsFolderMissingError(BinaryError):
+    """KUBEBUILDER_ASSETS names a folder that is not there."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"KUBEBUILDER_ASSETS names {folder}, which is no folder. Correct it, or unset it to "
+            "have the programs downloaded or built."
+        )
+
+
+class PinUnreadableError(BinaryError):
+    """The pinned Go module of a tool is missing or has no tool directive."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: {why}. Run from a checkout of the repository.")
+
+
+class ChecksumMismatchError(BinaryError):
+    """What was downloaded is not what was pinned."""
+
+    def __init__(self, url: str, expected: str, actual: str) -> None:
+        super().__init__(
+            f"{url} has the wrong SHA-512 checksum and was not used.\n"
+            f"  expected {expected}\n"
+            f"  got      {actual}\n"
+            "A proxy may have replaced it. Set KUBEBUILDER_ASSETS to a folder with programs you "
+            "trust."
+        )
+
+
+class DownloadError(BinaryError):
+    """The archive cannot be fetched from here; a build is the next resort."""
+
+
+class GoMissingError(BinaryError):
+    """There is no Go compiler, and nothing else supplied the program."""
+
+    def __init__(self, tool: str, needs: str, tried: Iterable[str]) -> None:
+        super().__init__(
+            f"{tool} was not found ({'; '.join(tried)}) and cannot be built: there is no `go` on "
+            f"PATH. Install Go {needs} or newer, or set KUBEBUILDER_ASSETS to a folder that "
+            f"holds {tool}."
+        )
+
+
+class GoTooOldError(BinaryError):
+    """The Go compiler here cannot build the pinned version and may not fetch a newer one."""
+
+    def __init__(self, tool: str, needs: str, has: str, toolchain: str) -> None:
+        super().__init__(
+            f"building {tool} needs Go {needs}, this is Go {has} with GOTOOLCHAIN={toolchain}. "
+            "Install a newer Go, or set GOTOOLCHAIN=auto (Go 1.21 or newer then fetches the "
+            "right one), or set KUBEBUILDER_ASSETS."
+        )
+
+
+class BuildError(BinaryError):
+    """The compiler refused."""
+
+    def __init__(self, tool: str, returncode: int, output: str) -> None:
+        super().__init__(
+            f"building {tool} failed (go build ended with {returncode}):\n{output}\n"
+            "If modules could not be fetched, check the network and GOPROXY; or set "
+            "KUBEBUILDER_ASSETS to a folder with the finished programs."
+        )
+
+
+class DiskFullError(BinaryError):
+    """There is no room for the program or for the compiler's own cache."""
+
+    def __init__(self, where: Path | str) -> None:
+        super().__init__(
+            f"no space left on the disk of {where}. A build needs about 4 GB for Go's caches "
+            "(see `go env GOCACHE GOMODCACHE`) and 300 MB for the programs; set ASYNCJOB_CACHE, "
+            "GOCACHE and TMPDIR to a larger disk."
+        )
+
+
+class ProcessDiedError(DevError):
+    """A supervised process ended before it was ready."""
+
+    def __init__(self, name: str, returncode: int, log_file: Path, tail: str, cause: str) -> None:
+        super().__init__(
+            f"{name} ended with {returncode} before it was ready. {cause}\n"
+            f"The end of {log_file}:\n{tail}"
+        )
+
+
+class PortTakenError(ProcessDiedError):
+    """Another process listens on the port."""
+
+
+class NotReadyError(DevError):
+    """A supervised process runs but did not become ready in time."""
+
+    def __init__(self, what: str, within: float, log_file: Path | None, tail: str) -> None:
+        where = f"\nThe end of {log_file}:\n{tail}" if log_file else ""
+        super().__init__(f"{what} was not ready within {within:g} s.{where}")
+
+
+class NoFreePortError(DevError):
+    """No port could be bound on the loopback address."""
+
+
+class DataDirInUseError(DevError):
+    """Two control planes may not share one data directory."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} is in use by another running control plane; stop that one first.")
+
+
+class KubectlError(DevError):
+    """A kubectl command ended with a non-zero code."""
+
+    def __init__(self, arguments: Iterable[str], returncode: int, stderr: str) -> None:
+        super().__init__(f"kubectl {' '.join(arguments)} ended with {returncode}: {stderr.strip()}")
+        self.returncode = returncode
+        self.stderr = stderr
+
+
+class ApiError(DevError):
+    """The API server answered with an error."""
+
+    def __init__(self, request: str, status: int, reason: str, message: str) -> None:
+        super().__init__(f"{request}: {status} {reason}: {message}")
+        self.status = status
+        self.reason = reason
+
+
+class ApiUnavailableError(DevError):
+    """The API server could not be reached, or broke off."""

@@ -1,0 +1,51 @@
+"""Says on stderr what takes long, and for how long it has been taking.
+
+A terminal sees one line that counts seconds; a log file gets a line now and then.
+"""
+
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import Self, TextIO
+
+LOG_INTERVAL = 30.0
+
+
+class Progress:
+    """Context manager: announces `text`, counts, and ends with the time it took."""
+
+    def __init__(self, text: str, stream: TextIO | None = None) -> None:
+        self._text = text
+        self._stream = stream or sys.stderr
+        self._live = self._stream.isatty()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._tick, name="progress", daemon=True)
+        self._started = 0.0
+
+    def __enter__(self) -> Self:
+        self._started = time.monotonic()
+        self._show()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self._done.set()
+        self._thread.join()
+        self._show("done" if kind is None else "failed", last=True)
+
+    def _tick(self) -> None:
+        while not self._done.wait(1.0 if self._live else LOG_INTERVAL):
+            self._show()
+
+    def _show(self, outcome: str = "", *, last: bool = False) -> None:
+        seconds = time.monotonic() - self._started
+        line = f"{self._text} … {outcome + ' after ' if outcome else ''}{seconds:.0f} s"
+        start, end = ("\r\x1b[K", "\n" if last else "") if self._live else ("", "\n")
+        self._stream.write(f"{start}{line}{end}")
+        self._stream.flush()

@@ -1,0 +1,45 @@
+"""Waiting for something to become true, as long as the processes it depends on live."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from asyncjob_dev.diagnosis import death
+from asyncjob_dev.errors import NotReadyError
+
+POLL_INTERVAL = 0.05
+
+
+class Watched(Protocol):
+    """What must stay alive meanwhile."""
+
+    @property
+    def name(self) -> str:
+        """For people."""
+
+    @property
+    def log_file(self) -> Path:
+        """Where its output goes."""
+
+    @property
+    def returncode(self) -> int | None:
+        """None while it runs."""
+
+    def log_tail(self) -> str:
+        """Return what it last wrote since it was started."""
+
+
+def wait_until(
+    ready: Callable[[], bool], what: str, *, within: float, alive: Sequence[Watched] = ()
+) -> None:
+    """Poll `ready`; raise `ProcessDiedError` or `NotReadyError` with the end of the log."""
+    deadline = time.monotonic() + within
+    while not ready():
+        for process in alive:
+            if process.returncode is not None:
+                raise death(process.name, process.returncode, process.log_file, process.log_tail())
+        if time.monotonic() >= deadline:
+            log = alive[-1].log_tail() if alive else ""
+            raise NotReadyError(what, within, alive[-1].log_file if alive else None, log)
+        time.sleep(POLL_INTERVAL)

@@ -1,0 +1,1 @@
+"""The operator: all that time, failure and policy demand of AsyncJobs."""

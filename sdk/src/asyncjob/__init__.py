@@ -1,0 +1,1 @@
+"""Durable asynchronous jobs on Kubernetes: models, rules, handlers, clients."""

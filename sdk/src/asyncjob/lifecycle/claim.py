@@ -1,0 +1,75 @@
+"""The claim: the one write that makes a queued job somebody's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from asyncjob.json_types import Json, JsonObject
+from asyncjob.lifecycle.move import Fields
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.policy import EffectivePolicy, PolicyLayer
+
+NO_POLICY = PolicyLayer()
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who claims: pod name, pod UID, and the identity of this process start."""
+
+    pod: str
+    pod_uid: str
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A queued job as far as choosing and claiming it need to know."""
+
+    name: str
+    resource_version: str
+    type: str
+    priority: int = 0
+    attempt: int = 0
+    admitted: bool = False
+    gated: bool = False
+    policy: PolicyLayer = NO_POLICY
+
+
+def claim_body(
+    candidate: Candidate, holder: Holder, policy: EffectivePolicy, *, claim: str, now: str
+) -> JsonObject:
+    """Return the merge-patch for `/status`: exact on the version seen, 409 for all but one."""
+    status: Fields = {
+        "phase": Phase.RUNNING.value,
+        "reason": None,
+        "message": None,
+        "attempt": candidate.attempt + 1,
+        "claim": claim,
+        "effective": policy.to_json(),
+        "lease": _lease(holder, policy.lease_duration_seconds, now),
+        "startTime": now,
+        "lastTransitionTime": now,
+        "lastUpdateTime": now,
+    }
+    if candidate.attempt == 0:
+        status["firstStartTime"] = now
+    return {"metadata": {"resourceVersion": candidate.resource_version}, "status": status}
+
+
+def _lease(holder: Holder, seconds: int, now: str) -> Mapping[str, Json]:
+    return {
+        "holder": holder.pod,
+        "holderUID": holder.pod_uid,
+        "worker": holder.worker,
+        "acquireTime": now,
+        "renewTime": now,
+        "renewals": 0,
+        "durationSeconds": seconds,
+    }
+
+
+def renewal(lease: JsonObject, renewals: int, now: str) -> Fields:
+    """Return the status fields of a heartbeat; `lease` is the one of the claim."""
+    return {
+        "lease": {**lease, "renewals": renewals, "renewTime": now},
+        "lastUpdateTime": now,
+    }

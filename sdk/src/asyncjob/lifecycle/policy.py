@@ -1,0 +1,141 @@
+"""The effective policy: job over queue over handler over built-in, frozen into status by a claim.
+
+Freezing it means that the operator and the API server's rules need not know handlers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+
+from asyncjob.json_types import (
+    Json,
+    JsonObject,
+    child,
+    integer,
+    number,
+    opt_integer,
+    opt_number,
+    opt_text,
+    text,
+    texts,
+)
+
+
+class Backoff(StrEnum):
+    """How the delay grows from retry to retry."""
+
+    FIXED = "Fixed"
+    EXPONENTIAL = "Exponential"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyLayer:
+    """What one source says about the policy; None means that it says nothing.
+
+    Delays, timeouts and the lease are in seconds; `jitter` is a share from 0 to 1.
+    """
+
+    max_retries: int | None = None
+    backoff: Backoff | None = None
+    initial_delay_seconds: float | None = None
+    max_delay_seconds: float | None = None
+    jitter: float | None = None
+    retry_on: tuple[str, ...] | None = None
+    no_retry_on: tuple[str, ...] | None = None
+    max_crashes: int | None = None
+    execution_timeout_seconds: int | None = None
+    lease_duration_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EffectivePolicy:
+    """The policy in force for an attempt. The defaults are the built-in layer."""
+
+    max_retries: int = 3
+    backoff: Backoff = Backoff.EXPONENTIAL
+    initial_delay_seconds: float = 2.0
+    max_delay_seconds: float = 3600.0
+    jitter: float = 0.2
+    retry_on: tuple[str, ...] = ()
+    no_retry_on: tuple[str, ...] = ()
+    max_crashes: int = 3
+    execution_timeout_seconds: int = 1800
+    lease_duration_seconds: int = 60
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the form of `status.effective`; every key is there, so that a merge is exact."""
+        return {
+            "maxRetries": self.max_retries,
+            "backoff": self.backoff.value,
+            "initialDelaySeconds": self.initial_delay_seconds,
+            "maxDelaySeconds": self.max_delay_seconds,
+            "jitter": self.jitter,
+            "retryOn": list(self.retry_on),
+            "noRetryOn": list(self.no_retry_on),
+            "maxCrashes": self.max_crashes,
+            "executionTimeoutSeconds": self.execution_timeout_seconds,
+            "leaseDurationSeconds": self.lease_duration_seconds,
+        }
+
+
+BUILT_IN = EffectivePolicy()
+DEFAULT_QUEUE_TIMEOUT_SECONDS = 7200
+DEFAULT_CANCEL_GRACE_SECONDS = 30
+
+
+def resolve(*layers: PolicyLayer) -> EffectivePolicy:
+    """Return the policy in force: for each value, the first layer that says something."""
+    chosen = {}
+    for item in fields(PolicyLayer):
+        values = (getattr(layer, item.name) for layer in layers)
+        value = next((value for value in values if value is not None), None)
+        if value is not None:
+            chosen[item.name] = value
+    return EffectivePolicy(**chosen)
+
+
+def layer_of(source: JsonObject) -> PolicyLayer:
+    """Read the layer of a job's `spec` or of a queue's `spec.defaults`; both have one shape."""
+    retry = child(source, "retryPolicy")
+    backoff = opt_text(retry, "backoff")
+    return PolicyLayer(
+        max_retries=opt_integer(retry, "maxRetries"),
+        backoff=Backoff(backoff) if backoff else None,
+        initial_delay_seconds=opt_number(retry, "initialDelaySeconds"),
+        max_delay_seconds=opt_number(retry, "maxDelaySeconds"),
+        jitter=opt_number(retry, "jitter"),
+        retry_on=_list(retry, "retryOn"),
+        no_retry_on=_list(retry, "noRetryOn"),
+        max_crashes=opt_integer(retry, "maxCrashes"),
+        execution_timeout_seconds=opt_integer(source, "executionTimeoutSeconds"),
+        lease_duration_seconds=opt_integer(source, "leaseDurationSeconds"),
+    )
+
+
+def _list(source: JsonObject, key: str) -> tuple[str, ...] | None:
+    return texts(source, key) if key in source else None
+
+
+def read_effective(status: JsonObject) -> EffectivePolicy:
+    """Read `status.effective`; what is missing there is built in."""
+    effective = status.get("effective")
+    if not isinstance(effective, Mapping):
+        return BUILT_IN
+    return EffectivePolicy(
+        max_retries=integer(effective, "maxRetries", BUILT_IN.max_retries),
+        backoff=Backoff(text(effective, "backoff", BUILT_IN.backoff)),
+        initial_delay_seconds=number(
+            effective, "initialDelaySeconds", BUILT_IN.initial_delay_seconds
+        ),
+        max_delay_seconds=number(effective, "maxDelaySeconds", BUILT_IN.max_delay_seconds),
+        jitter=number(effective, "jitter", BUILT_IN.jitter),
+        retry_on=texts(effective, "retryOn"),
+        no_retry_on=texts(effective, "noRetryOn"),
+        max_crashes=integer(effective, "maxCrashes", BUILT_IN.max_crashes),
+        execution_timeout_seconds=integer(
+            effective, "executionTimeoutSeconds", BUILT_IN.execution_timeout_seconds
+        ),
+        lease_duration_seconds=integer(
+            effective, "leaseDurationSeconds", BUILT_IN.lease_duration_seconds
+        ),
+    )

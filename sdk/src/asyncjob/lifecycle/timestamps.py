@@ -1,0 +1,23 @@
+"""Times as the API server stores them: RFC 3339 text in UTC, with milliseconds."""
+
+from datetime import UTC, datetime, timedelta
+
+
+def to_text(moment: datetime) -> str:
+    """Return RFC 3339 text in UTC with milliseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def from_text(value: str) -> datetime:
+    """Return the moment; raises ValueError if the text is not RFC 3339."""
+    return datetime.fromisoformat(value)
+
+
+def later(value: str, seconds: float) -> str:
+    """Return the text of the moment so many seconds later."""
+    return to_text(from_text(value) + timedelta(seconds=seconds))
+
+
+def seconds_between(start: str, end: str) -> float:
+    """Return how many seconds `end` is after `start`."""
+    return (from_text(end) - from_text(start)).total_seconds()

@@ -1,0 +1,173 @@
+"""The state machine as data: CEL rules, documentation and tests are made from this table."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from asyncjob.lifecycle.phases import Phase, Reason
+
+
+class Actor(StrEnum):
+    """Who takes an edge."""
+
+    WORKER = "worker"
+    OPERATOR = "operator"
+
+
+class Counter(StrEnum):
+    """Counters in `status`; each grows by at most one, on the edges that name it."""
+
+    ATTEMPT = "attempt"
+    RETRIES = "retries"
+    CRASHES = "crashes"
+    RELEASES = "releases"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One legal change of phase: who takes it, for which reasons, and which counters may grow."""
+
+    source: Phase
+    target: Phase
+    actors: frozenset[Actor]
+    when: str
+    reasons: frozenset[Reason] = frozenset()
+    grows: frozenset[Counter] = field(default=frozenset())
+
+
+_WORKER = frozenset({Actor.WORKER})
+_OPERATOR = frozenset({Actor.OPERATOR})
+_BOTH = _WORKER | _OPERATOR
+
+_CRASHES = frozenset(
+    {
+        Reason.LEASE_EXPIRED,
+        Reason.WORKER_CRASHED,
+        Reason.WORKER_GONE,
+        Reason.HANDLER_CRASHED,
+        Reason.RELEASED,
+    }
+)
+
+
+def _cancel(source: Phase) -> Edge:
+    reasons = {Reason.CANCEL_REQUESTED, Reason.DEADLINE_EXCEEDED, Reason.DUPLICATE}
+    when = "`cancel` is set; `notAfter` passed before the first start; the job is a duplicate."
+    return Edge(source, Phase.CANCELLED, _OPERATOR, when, frozenset(reasons))
+
+
+def _give_up(source: Phase) -> Edge:
+    reasons = {Reason.QUEUE_TIMEOUT, Reason.UNKNOWN_TYPE, Reason.DEPENDENCY_FAILED}
+    when = "Queue timeout; a type nobody knows, if the queue says so; a dependency failed."
+    return Edge(source, Phase.DEAD_LETTER, _OPERATOR, when, frozenset(reasons))
+
+
+def _queue(source: Phase, when: str, *reasons: Reason) -> Edge:
+    return Edge(source, Phase.QUEUED, _OPERATOR, when, frozenset(reasons))
+
+
+EDGES: tuple[Edge, ...] = (
+    Edge(
+        Phase.QUEUED,
+        Phase.RUNNING,
+        _WORKER,
+        "A worker claims it: attempt + 1, a new claim, the lease in its own name.",
+        grows=frozenset({Counter.ATTEMPT}),
+    ),
+    Edge(
+        Phase.QUEUED,
+        Phase.SCHEDULED,
+        _OPERATOR,
+        "`notBefore` lies ahead.",
+        frozenset({Reason.NOT_BEFORE}),
+    ),
+    Edge(
+        Phase.QUEUED,
+        Phase.PENDING,
+        _OPERATOR,
+        "It waits for something it should name.",
+        frozenset(
+            {
+                Reason.WAITING_FOR_DEPENDENCY,
+                Reason.SUSPENDED,
+                Reason.QUEUE_PAUSED,
+                Reason.CONCURRENCY_LIMIT,
+                Reason.RATE_LIMIT,
+            }
+        ),
+    ),
+    _cancel(Phase.QUEUED),
+    _cancel(Phase.PENDING),
+    _cancel(Phase.SCHEDULED),
+    _cancel(Phase.RETRYING),
+    _give_up(Phase.QUEUED),
+    _give_up(Phase.PENDING),
+    _queue(Phase.PENDING, "What it waited for has come.", Reason.GATE_OPENED),
+    _queue(Phase.SCHEDULED, "`notBefore` has passed.", Reason.START_TIME_REACHED),
+    _queue(Phase.RETRYING, "The backoff is over.", Reason.BACKOFF_ELAPSED),
+    Edge(Phase.RUNNING, Phase.SUCCEEDED, _WORKER, "The handler returned."),
+    Edge(
+        Phase.RUNNING,
+        Phase.RETRYING,
+        _BOTH,
+        "A failure with retries left, a crash with crash budget left, or a release beyond the "
+        "third; by the operator once the lease is dead or the attempt timed out.",
+        _CRASHES | {Reason.HANDLER_FAILED, Reason.RETRY_REQUESTED, Reason.EXECUTION_TIMEOUT},
+        frozenset({Counter.RETRIES, Counter.CRASHES, Counter.RELEASES}),
+    ),
+    Edge(
+        Phase.RUNNING,
+        Phase.QUEUED,
+        _BOTH,
+        "Released by its worker, or its pod was evicted, deleted or lost its node.",
+        frozenset({Reason.RELEASED, Reason.WORKER_GONE}),
+        frozenset({Counter.RELEASES}),
+    ),
+    Edge(
+        Phase.RUNNING,
+        Phase.DEAD_LETTER,
+        _BOTH,
+        "Retries or crash budget spent, not retryable, payload or result refused.",
+        frozenset(
+            {
+                Reason.RETRIES_EXHAUSTED,
+                Reason.CRASH_BUDGET_EXHAUSTED,
+                Reason.NOT_RETRYABLE,
+                Reason.INVALID_PAYLOAD,
+                Reason.RESULT_REFUSED,
+                Reason.EXECUTION_TIMEOUT,
+            }
+        ),
+        frozenset({Counter.CRASHES, Counter.RELEASES}),
+    ),
+    Edge(
+        Phase.RUNNING,
+        Phase.CANCELLED,
+        _BOTH,
+        "`cancel` is set: by the worker, or by the operator after the grace period.",
+        frozenset({Reason.CANCEL_REQUESTED}),
+    ),
+    _queue(
+        Phase.DEAD_LETTER,
+        "`redrive` was raised; retries, crashes and releases start anew.",
+        Reason.REDRIVEN,
+    ),
+    Edge(
+        Phase.DEAD_LETTER,
+        Phase.CANCELLED,
+        _OPERATOR,
+        "Dismissed: `cancel` on a dead letter.",
+        frozenset({Reason.DISMISSED}),
+    ),
+)
+
+_BY_PAIR: dict[tuple[Phase, Phase], Edge] = {(edge.source, edge.target): edge for edge in EDGES}
+
+
+def find_edge(source: Phase, target: Phase) -> Edge | None:
+    """Return the edge between two phases, or None where there is none."""
+    return _BY_PAIR.get((source, target))
+
+
+def targets_of(source: Phase) -> tuple[Phase, ...]:
+    """Return the phases a job may go to from the given one, in the table's order."""
+    return tuple(edge.target for edge in EDGES if edge.source is source)

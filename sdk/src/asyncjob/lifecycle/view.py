@@ -1,0 +1,192 @@
+"""What deciding needs to know of a job, read off an object from the API server.
+
+No payload, no result, no history: a cache of 50,000 of these must stay small.
+"""
+
+from dataclasses import dataclass
+
+from asyncjob.json_types import (
+    JsonObject,
+    child,
+    flag,
+    integer,
+    opt_integer,
+    opt_number,
+    opt_text,
+    text,
+)
+from asyncjob.lifecycle.phases import FINISHED, Phase
+from asyncjob.lifecycle.policy import EffectivePolicy, read_effective
+from asyncjob.names import DEFAULT_QUEUE
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseView:
+    """Who holds the job: pod name and UID, and the identity of that worker process."""
+
+    holder: str
+    holder_uid: str
+    worker: str
+    renewals: int
+    duration_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """The parts of `spec` that a user may change later."""
+
+    cancel: bool = False
+    suspend: bool = False
+    redrive: int = 0
+    rerun: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """The parts of `spec` that hold a job back until the operator admits it."""
+
+    not_before: str | None = None
+    not_after: str | None = None
+    has_dependencies: bool = False
+    deduplication_id: str | None = None
+    concurrency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job as decisions see it. Times are RFC 3339 text as stored, delays are seconds."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    created: str
+    deleting: bool
+    type: str
+    queue: str
+    phase: Phase
+    reason: str
+    attempt: int
+    claim: str
+    retries: int
+    crashes: int
+    releases: int
+    redrives: int
+    reruns: int
+    admitted: bool
+    wishes: Wishes
+    gates: Gates
+    lease: LeaseView | None
+    effective: EffectivePolicy | None
+    queue_timeout_seconds: int | None
+    cancel_grace_seconds: int | None
+    ttl_seconds: int | None
+    long_memory: bool
+    start_time: str | None
+    first_start_time: str | None
+    completion_time: str | None
+    last_transition_time: str | None
+    next_attempt_time: str | None
+    retry_delay_seconds: float | None
+
+    @property
+    def key(self) -> str:
+        """Return `namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def finished(self) -> bool:
+        """Return whether nothing happens to the job without a person."""
+        return self.phase in FINISHED
+
+    @property
+    def gated(self) -> bool:
+        """Return whether the API server demands `status.admitted` before a claim."""
+        gates = self.gates
+        return bool(
+            gates.not_before
+            or gates.has_dependencies
+            or gates.deduplication_id
+            or self.wishes.suspend
+            or self.wishes.cancel
+        )
+
+
+def read_job(obj: JsonObject) -> JobView:
+    """Read an AsyncJob; raises ValueError on a phase this version does not know."""
+    meta, spec, status = child(obj, "metadata"), child(obj, "spec"), child(obj, "status")
+    phase = Phase(text(status, "phase", Phase.QUEUED))
+    return JobView(
+        namespace=text(meta, "namespace"),
+        name=text(meta, "name"),
+        uid=text(meta, "uid"),
+        resource_version=text(meta, "resourceVersion"),
+        created=text(meta, "creationTimestamp"),
+        deleting="deletionTimestamp" in meta,
+        type=text(spec, "type"),
+        queue=text(spec, "queue", DEFAULT_QUEUE),
+        phase=phase,
+        reason=text(status, "reason"),
+        attempt=integer(status, "attempt"),
+        claim=text(status, "claim"),
+        retries=integer(status, "retries"),
+        crashes=integer(status, "crashes"),
+        releases=integer(status, "releases"),
+        redrives=integer(status, "redrives"),
+        reruns=integer(status, "reruns"),
+        admitted=flag(status, "admitted"),
+        wishes=_read_wishes(spec),
+        gates=_read_gates(spec),
+        lease=_read_lease(status),
+        effective=read_effective(status) if "effective" in status else None,
+        queue_timeout_seconds=opt_integer(spec, "queueTimeoutSeconds"),
+        cancel_grace_seconds=opt_integer(spec, "cancelGraceSeconds"),
+        ttl_seconds=opt_integer(spec, "ttlSecondsAfterFinished"),
+        long_memory="idempotencyKey" in spec or "deduplicationId" in spec,
+        start_time=opt_text(status, "startTime"),
+        first_start_time=opt_text(status, "firstStartTime"),
+        completion_time=opt_text(status, "completionTime"),
+        last_transition_time=opt_text(status, "lastTransitionTime"),
+        next_attempt_time=opt_text(status, "nextAttemptTime"),
+        retry_delay_seconds=opt_number(status, "retryDelaySeconds"),
+    )
+
+
+_NO_WISHES = Wishes()
+_NO_GATES = Gates()
+_GATE_FIELDS = ("notBefore", "notAfter", "dependsOn", "deduplicationId", "concurrencyKey")
+
+
+def _read_wishes(spec: JsonObject) -> Wishes:
+    wishes = Wishes(
+        cancel=flag(spec, "cancel"),
+        suspend=flag(spec, "suspend"),
+        redrive=integer(spec, "redrive"),
+        rerun=integer(spec, "rerun"),
+    )
+    return _NO_WISHES if wishes == _NO_WISHES else wishes
+
+
+def _read_gates(spec: JsonObject) -> Gates:
+    if not any(name in spec for name in _GATE_FIELDS):
+        return _NO_GATES
+    return Gates(
+        not_before=opt_text(spec, "notBefore"),
+        not_after=opt_text(spec, "notAfter"),
+        has_dependencies=bool(spec.get("dependsOn")),
+        deduplication_id=opt_text(spec, "deduplicationId"),
+        concurrency_key=opt_text(spec, "concurrencyKey"),
+    )
+
+
+def _read_lease(status: JsonObject) -> LeaseView | None:
+    lease = child(status, "lease")
+    if not lease:
+        return None
+    return LeaseView(
+        holder=text(lease, "holder"),
+        holder_uid=text(lease, "holderUID"),
+        worker=text(lease, "worker"),
+        renewals=integer(lease, "renewals"),
+        duration_seconds=integer(lease, "durationSeconds", 60),
+    )

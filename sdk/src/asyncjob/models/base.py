@@ -1,0 +1,42 @@
+"""What all models share: camelCase on the wire, docstrings as descriptions, bounded types.
+
+Every string, list and map has a maximum: unbounded ones exceed the API server's budget for CEL.
+"""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic.alias_generators import to_camel
+
+
+class Model(BaseModel):
+    """Base of all resource models. Unknown fields are ignored: an object may be newer than us."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+        frozen=True,
+        extra="ignore",
+    )
+
+
+FreeJson = Annotated[JsonValue, WithJsonSchema({"x-kubernetes-preserve-unknown-fields": True})]
+"""Any JSON. Replaced whole, never merged."""
+
+Timestamp = Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"})]
+"""RFC 3339 text."""
+
+NAME_PATTERN = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+QUEUE_PATTERN = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+TYPE_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$"
+
+ObjectName = Annotated[str, Field(min_length=1, max_length=253, pattern=NAME_PATTERN)]
+QueueName = Annotated[str, Field(min_length=1, max_length=63, pattern=QUEUE_PATTERN)]
+JobType = Annotated[str, Field(min_length=1, max_length=128, pattern=TYPE_PATTERN)]
+Key = Annotated[str, Field(min_length=1, max_length=256)]
+Category = Annotated[str, Field(min_length=1, max_length=64)]
+Uid = Annotated[str, Field(max_length=64)]
+Counter = Annotated[int, Field(ge=0, le=2_147_483_647)]
+Seconds = Annotated[int, Field(ge=0, le=315_360_000)]
+DelaySeconds = Annotated[float, Field(ge=0, le=31_536_000)]

@@ -1,0 +1,145 @@
+"""AsyncQueue: limits and defaults for the jobs of one queue; without one a queue is open."""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from asyncjob.models.base import Counter, Model, Seconds, Timestamp, Uid
+from asyncjob.models.meta import ObjectMeta
+from asyncjob.models.retry_policy import RetryPolicy
+
+Limit = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class UnknownType(StrEnum):
+    """What becomes of a job whose type no live worker of the queue knows."""
+
+    WAIT = "Wait"
+    DEAD_LETTER = "DeadLetter"
+
+
+class RateLimit(Model):
+    """At most so many starts in a period."""
+
+    count: Limit
+    """Starts per period."""
+
+    period_seconds: Annotated[int, Field(ge=1, le=86_400)] = 1
+    """Length of the period, in seconds."""
+
+
+class QueueDefaults(Model):
+    """What jobs of the queue inherit where they say nothing themselves."""
+
+    queue_timeout_seconds: Seconds | None = None
+    """A job that waits claimable for longer becomes a dead letter."""
+
+    execution_timeout_seconds: Annotated[int, Field(ge=1, le=31_536_000)] | None = None
+    """Time limit of one attempt, in seconds."""
+
+    lease_duration_seconds: Annotated[int, Field(ge=5, le=600)] | None = None
+    """Duration of the lease, in seconds."""
+
+    cancel_grace_seconds: Annotated[int, Field(ge=0, le=3600)] | None = None
+    """How long a running handler may take to stop after cancel."""
+
+    retry_policy: RetryPolicy | None = None
+    """How often and how fast a failed attempt is tried again."""
+
+
+class Retention(Model):
+    """How long finished jobs are kept."""
+
+    max_age_seconds: Seconds | None = None
+    """Finished jobs are removed after so many seconds. Built in: 7 days, dead letters 30."""
+
+    max_finished: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    """Of the finished jobs the newest so many are kept. Built in: 10000."""
+
+    min_age_seconds: Seconds | None = None
+    """No finished job is removed sooner. Built in: 600."""
+
+
+class AsyncQueueSpec(Model):
+    """Limits and defaults of a queue."""
+
+    paused: bool = False
+    """While true no job of the queue starts; running ones go on."""
+
+    max_concurrency: Limit | None = None
+    """At most so many jobs of the queue run at once."""
+
+    max_concurrency_per_key: Limit | None = None
+    """At most so many jobs with the same concurrencyKey run at once."""
+
+    max_queued: Limit | None = None
+    """The gateway refuses new jobs beyond so many waiting ones."""
+
+    unknown_type: UnknownType = UnknownType.WAIT
+    """What becomes of a job whose type no live worker of the queue knows."""
+
+    rate_limit: RateLimit | None = None
+    """At most so many starts in a period."""
+
+    defaults: QueueDefaults | None = None
+    """What jobs of the queue inherit."""
+
+    retention: Retention | None = None
+    """How long finished jobs are kept."""
+
+
+class PhaseCount(Model):
+    """How many jobs of the queue are in a phase."""
+
+    phase: Annotated[str, Field(max_length=32)]
+    """The phase."""
+
+    count: Counter
+    """Its jobs."""
+
+
+class Reservation(Model):
+    """A place in a limited queue, taken for a job before it is admitted."""
+
+    name: Annotated[str, Field(max_length=253)]
+    """Name of the job."""
+
+    uid: Uid
+    """UID of the job."""
+
+    time: Timestamp
+    """When it was taken."""
+
+
+class AsyncQueueStatus(Model):
+    """How the queue is doing."""
+
+    counts: Annotated[list[PhaseCount], Field(max_length=16)] | None = None
+    """Jobs by phase."""
+
+    oldest_queued_seconds: Counter | None = None
+    """How long the oldest claimable job has waited, in seconds."""
+
+    workers: Counter | None = None
+    """Live workers that serve the queue."""
+
+    reservations: Annotated[list[Reservation], Field(max_length=1000)] | None = None
+    """Places taken for jobs about to be admitted."""
+
+    last_update_time: Timestamp | None = None
+    """When these numbers were taken."""
+
+
+class AsyncQueue(Model):
+    """Limits and defaults for the jobs of one queue."""
+
+    api_version: Literal["asyncjob.dev/v1alpha1"] = "asyncjob.dev/v1alpha1"
+    kind: Literal["AsyncQueue"] = "AsyncQueue"
+    metadata: ObjectMeta = Field(default_factory=ObjectMeta)
+
+    spec: AsyncQueueSpec = Field(default_factory=AsyncQueueSpec)
+    """Limits and defaults."""
+
+    status: AsyncQueueStatus = Field(default_factory=AsyncQueueStatus)
+    """How the queue is doing."""

@@ -1,0 +1,60 @@
+"""The one registry of names that leave this project: API group, labels, annotations.
+
+Everything that ends up in a manifest, a selector or a lease is spelled here and nowhere else.
+"""
+
+from typing import Final
+
+GROUP: Final = "asyncjob.dev"
+VERSION: Final = "v1alpha1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+
+JOBS: Final = "asyncjobs"
+QUEUES: Final = "asyncqueues"
+CRON_JOBS: Final = "asynccronjobs"
+
+JOB_KIND: Final = "AsyncJob"
+QUEUE_KIND: Final = "AsyncQueue"
+CRON_JOB_KIND: Final = "AsyncCronJob"
+
+DEFAULT_QUEUE: Final = "default"
+
+OPERATE_VERB: Final = "operate"
+"""Virtual verb on `asyncjobs`: who may do it passes the ownership policy (the operator)."""
+
+PARENT_LABEL: Final = f"{GROUP}/parent"
+"""On a child job: the UID of the job that submitted it."""
+
+COMPONENT_LABEL: Final = f"{GROUP}/component"
+"""On pods and leases: which part they belong to (`worker`, `operator`, `gateway`)."""
+
+QUEUE_LABEL: Final = f"{GROUP}/queue"
+"""On worker pods and leases: the queue they serve."""
+
+POD_UID_ANNOTATION: Final = f"{GROUP}/pod-uid"
+"""On a worker's Lease: UID of its pod, so that a policy can bind the one to the other."""
+
+WORKER_COMPONENT: Final = "worker"
+OPERATOR_COMPONENT: Final = "operator"
+
+WORKER_ANNOTATION: Final = f"{GROUP}/worker"
+"""On a worker's Lease: JSON of queue, slots and handler types."""
+
+WORKER_LEASE_PREFIX: Final = "asyncjob-worker-"
+OPERATOR_LEASE: Final = "asyncjob-operator"
+
+
+def collection(namespace: str | None, plural: str) -> str:
+    """Return the API path of a collection of ours, in one namespace or in all."""
+    scope = f"/namespaces/{namespace}" if namespace else ""
+    return f"/apis/{GROUP}/{VERSION}{scope}/{plural}"
+
+
+def job_path(namespace: str, name: str) -> str:
+    """Return the API path of one AsyncJob."""
+    return f"{collection(namespace, JOBS)}/{name}"
+
+
+def job_status_path(namespace: str, name: str) -> str:
+    """Return the API path of the status subresource of one AsyncJob."""
+    return f"{job_path(namespace, name)}/status"
