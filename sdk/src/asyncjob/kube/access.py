@@ -1,0 +1,102 @@
+"""Where the cluster is and who we are there: the official client's configuration, kept fresh.
+
+Every way of signing in that kubectl knows (token files, client certificates, exec plugins, OIDC)
+is the official client's matter. A token is read again when it has grown old or was refused.
+"""
+
+import asyncio
+import os
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kubernetes.aio.client import Configuration
+from kubernetes.aio.client.rest import RESTClientObject
+from kubernetes.aio.config import (
+    ConfigException,
+    load_incluster_config,
+    load_kube_config,
+)
+
+from asyncjob.errors import NoClusterError
+
+_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_TOKEN_MAX_AGE_SECONDS = 300.0
+
+_HOW_TO_CONNECT = (
+    "set KUBECONFIG or --kubeconfig, run inside a pod, "
+    "or start a development cluster with `make up`"
+)
+
+
+@dataclass(slots=True)
+class ClusterAccess:
+    """The API server's address, the TLS context, and headers that sign a request."""
+
+    kubeconfig: str | None
+    configuration: Configuration
+    namespace: str
+    ssl_context: ssl.SSLContext
+    _loaded_at: float = field(default=0.0)
+
+    @property
+    def host(self) -> str:
+        """Return the base URL, without a trailing slash."""
+        return str(self.configuration.host).rstrip("/")
+
+    @property
+    def server_hostname(self) -> str | None:
+        """Return the name to check the certificate against, where it differs from the host."""
+        return self.configuration.tls_server_name or None
+
+    @property
+    def proxy(self) -> str | None:
+        """Return the proxy's URL, if one is configured."""
+        return self.configuration.proxy or None
+
+    async def headers(self) -> dict[str, str]:
+        """Return the headers that sign a request, reading the token again if it is old."""
+        if _now() - self._loaded_at > _TOKEN_MAX_AGE_SECONDS:
+            await self.reload()
+        token = await self.configuration.get_api_key_with_prefix("BearerToken")
+        return {"Authorization": token} if token else {}
+
+    async def reload(self) -> None:
+        """Read the credentials again."""
+        self.configuration, _ = await _load(self.kubeconfig)
+        self._loaded_at = _now()
+
+
+async def load_access(kubeconfig: str | None = None, namespace: str | None = None) -> ClusterAccess:
+    """Find the cluster: the given kubeconfig, else KUBECONFIG, else the pod, else ~/.kube/config.
+
+    Raises NoClusterError, with what to do about it, when none can be used.
+    """
+    kubeconfig = kubeconfig or os.environ.get("KUBECONFIG") or None
+    configuration, default_namespace = await _load(kubeconfig)
+    context = RESTClientObject(configuration).ssl_context
+    where = namespace or os.environ.get("POD_NAMESPACE") or default_namespace
+    return ClusterAccess(kubeconfig, configuration, where, context, _now())
+
+
+async def _load(kubeconfig: str | None) -> tuple[Configuration, str]:
+    configuration = type.__call__(Configuration)  # not the process-wide default
+    try:
+        if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+            load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # official client
+            return configuration, _pod_namespace()
+        loader = await load_kube_config(  # type: ignore[no-untyped-call]  # official client
+            kubeconfig, client_configuration=configuration
+        )
+    except (ConfigException, OSError) as error:
+        raise NoClusterError(f"no cluster is configured ({error}): {_HOW_TO_CONNECT}") from error
+    context = loader.current_context.get("context", {})
+    return configuration, context.get("namespace") or "default"
+
+
+def _pod_namespace() -> str:
+    return _NAMESPACE_FILE.read_text().strip() if _NAMESPACE_FILE.exists() else "default"
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,113 @@
+"""Requests to the API server by verb: JSON in, JSON out, one error tree.
+
+The answer to a write may never come. `UnknownOutcomeError` then says just that, and the caller
+has to read again; nothing here repeats a write that may have taken effect.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from types import TracebackType
+from typing import Final, Self
+
+import aiohttp
+import orjson
+
+from asyncjob.json_types import Json, JsonObject, as_object, child, items, text
+from asyncjob.kube.access import ClusterAccess
+from asyncjob.kube.transport import Observer, Params, Request, Transport
+
+MERGE_PATCH: Final = "application/merge-patch+json"
+JSON_PATCH: Final = "application/json-patch+json"
+_JSON: Final = "application/json"
+
+
+class KubeSession:
+    """One connection pool to one API server under one identity.
+
+    `field_manager` is constant per part, because each other name would grow managedFields.
+    """
+
+    def __init__(
+        self,
+        access: ClusterAccess,
+        *,
+        field_manager: str,
+        connections: int = 32,
+        observer: Observer | None = None,
+    ) -> None:
+        self.access = access
+        self._field_manager = field_manager
+        self._transport = Transport(
+            access, user_agent=field_manager, connections=connections, observer=observer
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._transport.close()
+
+    async def get(self, path: str, params: Params | None = None) -> JsonObject:
+        """Read one object, or one page of a collection."""
+        return await self._transport.send(Request("GET", path, params or {}))
+
+    async def create(
+        self, path: str, body: Mapping[str, Json], params: Params | None = None
+    ) -> JsonObject:
+        """Create an object; raises AlreadyExistsError if its name is taken."""
+        return await self._write("POST", path, body, _JSON, params)
+
+    async def replace(self, path: str, body: Mapping[str, Json]) -> JsonObject:
+        """Replace an object; conditional if the body carries a resourceVersion."""
+        return await self._write("PUT", path, body, _JSON)
+
+    async def merge_patch(
+        self, path: str, body: Mapping[str, Json], params: Params | None = None
+    ) -> JsonObject:
+        """Merge into an object; conditional if the body carries a resourceVersion."""
+        return await self._write("PATCH", path, body, MERGE_PATCH, params)
+
+    async def json_patch(self, path: str, operations: Sequence[JsonObject]) -> JsonObject:
+        """Apply a JSON Patch."""
+        return await self._write("PATCH", path, operations, JSON_PATCH)
+
+    async def delete(self, path: str, body: Mapping[str, Json] | None = None) -> JsonObject:
+        """Delete an object; the body may carry DeleteOptions with preconditions."""
+        data = None if body is None else orjson.dumps(body)
+        return await self._transport.send(Request("DELETE", path, {}, data, _JSON))
+
+    async def list(self, path: str, params: Params | None = None) -> AsyncIterator[JsonObject]:
+        """Read a collection in pages, object by object; raises ExpiredError if it took too long."""
+        query = {"limit": "500", **(params or {})}
+        while True:
+            page = await self.get(path, query)
+            for item in items(page, "items"):
+                yield as_object(item)
+            token = text(child(page, "metadata"), "continue")
+            if not token:
+                return
+            query["continue"] = token
+
+    async def stream(self, path: str, params: Params, accept: str) -> aiohttp.ClientResponse:
+        """Open a long answer, such as a watch; the caller closes it."""
+        return await self._transport.open(Request("GET", path, params, accept=accept))
+
+    async def _write(
+        self,
+        method: str,
+        path: str,
+        body: Json,
+        content_type: str,
+        params: Params | None = None,
+    ) -> JsonObject:
+        query = {"fieldManager": self._field_manager, **(params or {})}
+        data = orjson.dumps(body)
+        return await self._transport.send(Request(method, path, query, data, content_type))

@@ -1,0 +1,131 @@
+"""HTTP to the API server: signs, sends, times, and turns every mishap into the SDK's errors."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+import aiohttp
+
+from asyncjob.errors import ThrottledError, UnauthorizedError, UnknownOutcomeError
+from asyncjob.json_types import JsonObject
+from asyncjob.kube.access import ClusterAccess
+from asyncjob.kube.answers import parse, to_error
+
+_JSON: Final = "application/json"
+_CONNECT_TIMEOUT_SECONDS: Final = 5.0
+_MAX_RETRY_AFTER_SECONDS: Final = 10.0
+_THROTTLED_TRIES: Final = 4
+
+_SHORT: Final = aiohttp.ClientTimeout(total=15.0, sock_connect=_CONNECT_TIMEOUT_SECONDS)
+_LONG: Final = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_SECONDS)
+_FAILURES: Final = (aiohttp.ClientError, TimeoutError, ConnectionError)
+
+Observer = Callable[[str, int, float], None]
+"""Called after each request with method, HTTP code (0: no answer) and seconds."""
+
+Params = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request, before it is signed."""
+
+    method: str
+    path: str
+    params: Params
+    data: bytes | None = None
+    content_type: str = _JSON
+    accept: str = _JSON
+
+
+class Transport:
+    """One connection pool to one API server under one identity."""
+
+    def __init__(
+        self,
+        access: ClusterAccess,
+        *,
+        user_agent: str,
+        connections: int,
+        observer: Observer | None,
+    ) -> None:
+        self._access = access
+        self._observer = observer
+        self._http = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=connections, ssl=access.ssl_context),
+            read_bufsize=2**18,
+            headers={"User-Agent": user_agent},
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.close()
+
+    async def send(self, request: Request) -> JsonObject:
+        """Send and return the answer; waits when told to, signs in again once when refused."""
+        signed_in_again = False
+        for _ in range(_THROTTLED_TRIES):
+            try:
+                return await self._send_once(request)
+            except ThrottledError as error:
+                await asyncio.sleep(min(error.retry_after, _MAX_RETRY_AFTER_SECONDS))
+            except UnauthorizedError:
+                if signed_in_again:
+                    raise
+                signed_in_again = True
+                await self._access.reload()
+        return await self._send_once(request)
+
+    async def open(self, request: Request) -> aiohttp.ClientResponse:
+        """Send and return the answer unread; the caller closes it."""
+        try:
+            response = await self._open(request, _LONG)
+        except _FAILURES as error:
+            raise _no_answer(request, error) from error
+        if response.status < HTTPStatus.BAD_REQUEST:
+            return response
+        if response.status == HTTPStatus.UNAUTHORIZED:
+            await self._access.reload()
+        body = await response.read()
+        raise to_error(response.status, body, response.headers.get("Retry-After"))
+
+    async def _send_once(self, request: Request) -> JsonObject:
+        loop = asyncio.get_running_loop()
+        started, code = loop.time(), 0
+        try:
+            async with await self._open(request, _SHORT) as response:
+                code, answer = response.status, await response.read()
+        except _FAILURES as error:
+            raise _no_answer(request, error) from error
+        finally:
+            if self._observer:
+                self._observer(request.method, code, loop.time() - started)
+        if code >= HTTPStatus.BAD_REQUEST:
+            raise to_error(code, answer, response.headers.get("Retry-After"))
+        return parse(answer)
+
+    async def _open(
+        self, request: Request, limits: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        access = self._access
+        return await self._http.request(
+            request.method,
+            access.host + request.path,
+            params=request.params,
+            data=request.data,
+            headers={
+                "Accept": request.accept,
+                "Content-Type": request.content_type,
+                **await access.headers(),
+            },
+            timeout=limits,
+            server_hostname=access.server_hostname,
+            proxy=access.proxy,
+        )
+
+
+def _no_answer(request: Request, error: BaseException) -> UnknownOutcomeError:
+    what = f"{type(error).__name__}: {error}".rstrip(": ")
+    return UnknownOutcomeError(f"no answer to {request.method} {request.path}: {what}")

@@ -1,0 +1,82 @@
+"""One watch of a collection: events as they come, until the server ends it.
+
+Whoever calls decides how to go on afterwards; an `ExpiredError` means to start from a new list.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final
+
+import aiohttp
+import orjson
+
+from asyncjob.errors import UnknownOutcomeError
+from asyncjob.json_types import JsonObject, as_object, child, text
+from asyncjob.kube.answers import event_error
+from asyncjob.kube.session import KubeSession
+from asyncjob.kube.transport import Params
+
+AS_OBJECTS: Final = "application/json"
+AS_TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+SILENCE_SECONDS: Final = 120.0
+"""A healthy server sends a bookmark about once a minute; longer silence is a dead connection."""
+
+SERVER_TIMEOUT_SECONDS: Final = 590
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """ADDED, MODIFIED, DELETED or BOOKMARK, with the object or the one-row table."""
+
+    type: str
+    object: JsonObject
+
+    @property
+    def resource_version(self) -> str:
+        """Return the version of the object, which is also where a later watch may go on."""
+        return text(child(self.object, "metadata"), "resourceVersion")
+
+
+async def watch(
+    session: KubeSession, path: str, params: Params | None = None, *, table: bool = False
+) -> AsyncGenerator[WatchEvent]:
+    """Watch a collection; without a `resourceVersion` it begins with all there is, as ADDED.
+
+    `table` asks for printer columns instead of objects. Ends when the server closes; raises
+    ExpiredError, UnknownOutcomeError and what else a request raises.
+    """
+    query = {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": str(SERVER_TIMEOUT_SECONDS),
+        **({"includeObject": "None"} if table else {}),
+        **(params or {}),
+    }
+    response = await session.stream(path, query, AS_TABLE if table else AS_OBJECTS)
+    async with response, aclosing(_lines(response)) as lines:
+        async for line in lines:
+            event = as_object(orjson.loads(line))
+            if event.get("type") == "ERROR":
+                raise event_error(child(event, "object"))
+            yield WatchEvent(text(event, "type"), child(event, "object"))
+
+
+async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
+    """Split the answer into lines of any length."""
+    rest = b""
+    while chunk := await _chunk(response):
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if line:
+                yield line
+
+
+async def _chunk(response: aiohttp.ClientResponse) -> bytes:
+    try:
+        async with asyncio.timeout(SILENCE_SECONDS):
+            return await response.content.readany()
+    except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
+        raise UnknownOutcomeError(f"watch broke off: {type(error).__name__}: {error}") from error
