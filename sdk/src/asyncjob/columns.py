@@ -1,4 +1,4 @@
-"""Printer columns of an AsyncJob: what `kubectl get` shows and what a worker chooses by.
+"""Printer columns: what `kubectl get` shows, and for an AsyncJob what a worker chooses by.
 
 A worker watches queued jobs as a table without objects, so that a payload never crosses the wire
 before the claim; hence everything that choosing and claiming need must be a column.
@@ -18,6 +18,8 @@ REASON: Final = "Reason"
 PRIORITY: Final = "Priority"
 ADMITTED: Final = "Admitted"
 GATE: Final = "Gate"
+SUSPEND: Final = "Suspend"
+CANCEL: Final = "Cancel"
 TIMEOUT: Final = "Timeout"
 LEASE: Final = "Lease"
 RETRY_POLICY: Final = "Retry-Policy"
@@ -47,10 +49,12 @@ JOB_COLUMNS: Final[tuple[Column, ...]] = (
     Column(
         GATE,
         "string",
-        ".spec['notBefore','deduplicationId','dependsOn','suspend','cancel']",
-        "The first of the things that hold it back until it is admitted.",
+        ".spec['notBefore','deduplicationId','dependsOn']",
+        "What holds it back until it is admitted; of several the first.",
         wide=True,
     ),
+    Column(SUSPEND, "boolean", ".spec.suspend", "It is not to be started.", wide=True),
+    Column(CANCEL, "boolean", ".spec.cancel", "It is to be cancelled.", wide=True),
     Column(
         TIMEOUT,
         "integer",
@@ -65,5 +69,51 @@ JOB_COLUMNS: Final[tuple[Column, ...]] = (
         "Its own duration of the lease, in seconds.",
         wide=True,
     ),
-    Column(RETRY_POLICY, "string", ".spec.retryPolicy", "Its own retry policy.", wide=True),
+    Column(
+        RETRY_POLICY, "string", ".spec.retryPolicy", "Its own retry policy, as JSON.", wide=True
+    ),
+)
+
+QUEUE_COLUMNS: Final[tuple[Column, ...]] = (
+    Column("Paused", "boolean", ".spec.paused", "No job of the queue starts."),
+    Column("Limit", "integer", ".spec.maxConcurrency", "So many jobs may run at once."),
+    Column(
+        "Queued", "integer", '.status.counts[?(@.phase=="Queued")].count', "Jobs to be claimed."
+    ),
+    Column("Running", "integer", '.status.counts[?(@.phase=="Running")].count', "Jobs running."),
+    Column(
+        "Dead", "integer", '.status.counts[?(@.phase=="DeadLetter")].count', "Dead letters kept."
+    ),
+    Column("Workers", "integer", ".status.workers", "Live workers that serve the queue."),
+    Column(AGE, "date", ".metadata.creationTimestamp", "Time since it was created."),
+    Column(
+        "Oldest",
+        "integer",
+        ".status.oldestQueuedSeconds",
+        "How long the oldest claimable job has waited, in seconds.",
+        wide=True,
+    ),
+    Column(
+        "Unknown-Type",
+        "string",
+        ".spec.unknownType",
+        "What becomes of a job whose type nobody knows.",
+        wide=True,
+    ),
+)
+
+CRON_JOB_COLUMNS: Final[tuple[Column, ...]] = (
+    Column("Schedule", "string", ".spec.schedule", "When jobs are created."),
+    Column("Time-Zone", "string", ".spec.timeZone", "Zone that the schedule is meant in."),
+    Column("Suspend", "boolean", ".spec.suspend", "No job is created."),
+    Column("Last-Schedule", "date", ".status.lastScheduleTime", "Time since the last run was due."),
+    Column(AGE, "date", ".metadata.creationTimestamp", "Time since it was created."),
+    Column("Type", "string", ".spec.jobTemplate.spec.type", "Which handler runs.", wide=True),
+    Column(
+        "Concurrency", "string", ".spec.concurrencyPolicy", "If a run is unfinished.", wide=True
+    ),
+    Column("Misfire", "string", ".spec.misfirePolicy", "If runs were missed.", wide=True),
+    Column(
+        "Next-Schedule", "string", ".status.nextScheduleTime", "When the next is due.", wide=True
+    ),
 )

@@ -1,0 +1,42 @@
+"""Categories of errors: what `retryOn` and `noRetryOn` look at."""
+
+import socket
+from collections.abc import Mapping
+from enum import StrEnum
+
+from pydantic import ValidationError
+
+
+class Category(StrEnum):
+    """The built-in categories; an app may add its own by `app.categorize(...)`."""
+
+    TIMEOUT = "Timeout"
+    NETWORK = "Network"
+    RATE_LIMITED = "RateLimited"
+    VALIDATION = "Validation"
+    PERMISSION = "Permission"
+    NOT_FOUND = "NotFound"
+    DEPENDENCY = "Dependency"
+    CRASH = "Crash"
+    INTERNAL = "Internal"
+
+
+BUILT_IN: Mapping[type[BaseException], str] = {
+    TimeoutError: Category.TIMEOUT,
+    socket.gaierror: Category.NETWORK,
+    ConnectionError: Category.NETWORK,
+    PermissionError: Category.PERMISSION,
+    FileNotFoundError: Category.NOT_FOUND,
+    LookupError: Category.NOT_FOUND,
+    ValidationError: Category.VALIDATION,
+    ValueError: Category.VALIDATION,
+}
+
+
+def categorize(error: BaseException, own: Mapping[type[BaseException], str]) -> str:
+    """Return the category of an error: the app's own mapping first, the nearest base class wins."""
+    for kind in type(error).__mro__:
+        category = own.get(kind) or BUILT_IN.get(kind)
+        if category:
+            return str(category)
+    return Category.INTERNAL.value

@@ -1,0 +1,24 @@
+"""What a handler raises to say how its attempt ends."""
+
+from asyncjob.app.categories import Category
+
+
+class Retry(Exception):  # noqa: N818  # a signal, read as a verb: `raise Retry(after=30)`
+    """Try again later, whatever the policy says about the category; it spends a retry.
+
+    `after` is in seconds; None takes the policy's backoff.
+    """
+
+    def __init__(
+        self, message: str = "the handler asked for a retry", *, after: float | None = None
+    ):
+        super().__init__(message)
+        self.after = after
+
+
+class Fail(Exception):  # noqa: N818  # a signal, read as a verb: `raise Fail("no such user")`
+    """Give up at once: the job becomes a dead letter without further retries."""
+
+    def __init__(self, message: str, *, category: str = Category.INTERNAL) -> None:
+        super().__init__(message)
+        self.category = category

@@ -1,0 +1,68 @@
+"""Checks free JSON (payload, checkpoint, result) before it is written.
+
+The API server would lose digits of integers beyond 64 bits, so that they are refused here.
+"""
+
+import math
+from typing import Final
+
+import orjson
+from pydantic import BaseModel
+
+from asyncjob.errors import AsyncJobError
+from asyncjob.json_types import Json
+
+MAX_BYTES: Final = 256 * 1024
+"""Largest checkpoint or result kept in the job itself, unless configured otherwise."""
+
+MAX_DEPTH: Final = 64
+"""Deepest nesting; the API server's own limit lies higher, its cost does not."""
+
+_MAX_INTEGER: Final = 2**63 - 1
+
+
+class FreeJsonError(AsyncJobError):
+    """The value cannot be stored as JSON."""
+
+
+def normalize(value: object, *, what: str, max_bytes: int = MAX_BYTES) -> Json:
+    """Return the value as plain JSON, exactly as it will be read back.
+
+    Pydantic models become objects. Raises FreeJsonError that says what cannot be stored and why:
+    not JSON, NaN, an integer beyond 64 bits, too deep, or larger than `max_bytes`.
+    """
+    plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+    try:
+        data = orjson.dumps(plain, default=_dump)
+    except (TypeError, orjson.JSONEncodeError) as error:
+        raise FreeJsonError(f"{what} is not JSON: {error}") from error
+    if len(data) > max_bytes:
+        raise FreeJsonError(f"{what} has {len(data)} bytes, the limit is {max_bytes}")
+    _check(plain, what, 0)
+    return orjson.loads(data)  # type: ignore[no-any-return]  # parsed from our own encoding
+
+
+def _dump(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    raise TypeError(f"type {type(value).__name__} has no JSON form")
+
+
+def _check(value: object, path: str, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise FreeJsonError(f"{path} is nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _check(item, f"{path}.{key}", depth + 1)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            _check(item, f"{path}[{index}]", depth + 1)
+    else:
+        _check_number(value, path)
+
+
+def _check_number(value: object, path: str) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise FreeJsonError(f"{path} is {value}, which JSON does not have")
+    if isinstance(value, int) and abs(value) > _MAX_INTEGER:
+        raise FreeJsonError(f"{path} is an integer beyond 64 bits; send it as text")

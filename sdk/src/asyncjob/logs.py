@@ -1,0 +1,40 @@
+"""Logs: constant messages with key-value fields, as text for people or JSON for machines."""
+
+import logging
+import sys
+from typing import Literal
+
+import structlog
+
+Format = Literal["text", "json"]
+
+
+def configure(style: Format = "text", level: int = logging.INFO) -> None:
+    """Send the logs of this process to stderr, those of its libraries included."""
+    chain: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+    ]
+    structlog.configure(
+        processors=[*chain, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=chain, processors=_renderers(style))
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level)
+
+
+def _renderers(style: Format) -> list[structlog.typing.Processor]:
+    strip = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+    if style == "json":
+        format_errors = structlog.processors.dict_tracebacks
+        return [strip, format_errors, structlog.processors.JSONRenderer()]
+    return [strip, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]

@@ -1,0 +1,64 @@
+"""What a worker says of itself in a Lease of its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import orjson
+
+from asyncjob.json_types import Json, JsonObject
+from asyncjob.lifecycle.claim import Holder
+from asyncjob.names import (
+    COMPONENT_LABEL,
+    POD_UID_ANNOTATION,
+    QUEUE_LABEL,
+    WORKER_ANNOTATION,
+    WORKER_COMPONENT,
+    WORKER_LEASE_PREFIX,
+)
+
+LIVE_INTERVALS = 3
+"""A worker that misses so many announcements in a row no longer counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """Identity, queue, slots and handler types of one start of a worker process."""
+
+    holder: Holder
+    queue: str
+    slots: int
+    types: Sequence[str]
+    interval: float
+
+    def body(self) -> JsonObject:
+        """Return the Lease, renewed now; the same body creates it and patches it."""
+        now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        about: Json = {"queue": self.queue, "slots": self.slots, "types": list(self.types)}
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {
+                "name": WORKER_LEASE_PREFIX + self.holder.pod,
+                "labels": {COMPONENT_LABEL: WORKER_COMPONENT, QUEUE_LABEL: self.queue},
+                "annotations": {
+                    POD_UID_ANNOTATION: self.holder.pod_uid,
+                    WORKER_ANNOTATION: orjson.dumps(about).decode(),
+                },
+            },
+            "spec": {
+                "holderIdentity": self.holder.worker,
+                "leaseDurationSeconds": max(1, int(self.interval * LIVE_INTERVALS)),
+                "renewTime": now,
+            },
+        }
+
+
+def leases_path(namespace: str) -> str:
+    """Return the API path of a namespace's Leases."""
+    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+
+
+def lease_path(namespace: str, pod: str) -> str:
+    """Return the API path of a pod's worker Lease."""
+    return f"{leases_path(namespace)}/{WORKER_LEASE_PREFIX}{pod}"

@@ -1,0 +1,18 @@
+"""The worker's clocks: one for people, one for leases. The only place that reads them."""
+
+import time
+from datetime import UTC, datetime
+
+from asyncjob.lifecycle.timestamps import to_text
+
+
+def now_text() -> str:
+    """Return the wall clock as RFC 3339 text; nothing is decided by it."""
+    return to_text(datetime.now(UTC))
+
+
+def lease_seconds() -> float:
+    """Return seconds on a clock that nobody sets and that runs on while the machine sleeps."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()

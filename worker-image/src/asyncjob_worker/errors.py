@@ -1,0 +1,11 @@
+"""The worker's own errors."""
+
+from asyncjob.errors import AsyncJobError
+
+
+class WorkerError(AsyncJobError):
+    """The worker cannot go on."""
+
+
+class PolicyMissingError(WorkerError):
+    """The API server does not enforce that only the lease holder may write."""

@@ -1,0 +1,106 @@
+"""Runs one handler until it ends, or has been told to stop and given up on."""
+
+import asyncio
+from collections.abc import Awaitable
+from concurrent.futures import Executor
+
+import structlog
+
+from asyncjob.app import Handler, Isolation, JobContext
+from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.held import HeldJob, Stop
+
+log = structlog.get_logger()
+
+Work = asyncio.Future[object]
+
+
+class Stopped(Exception):  # noqa: N818  # an end, not an error
+    """The handler was told to stop, and did, or was abandoned (`work` then still runs)."""
+
+    def __init__(self, why: Stop, work: Work | None) -> None:
+        super().__init__(why.value)
+        self.why = why
+        self.work = work
+
+
+class HandlerExitError(Exception):
+    """The handler tried to end the process or its own task."""
+
+
+class Execution:
+    """One attempt's handler at work. `threads` runs sync handlers.
+
+    A handler may be stopped from any thread by `HeldJob.stop`; what it returns or raises after that
+    no longer counts, because a handler that notices the stop is expected to return early.
+    """
+
+    def __init__(self, held: HeldJob, context: JobContext, threads: Executor) -> None:
+        self._held = held
+        self._context = context
+        self._threads = threads
+        self._loop = asyncio.get_running_loop()
+        self._over: asyncio.Future[None] = self._loop.create_future()
+
+    async def run(self, handler: Handler, payload: object, stop_wait: float) -> object:
+        """Return the handler's result; raises what it raises, or Stopped.
+
+        A handler that was told to stop gets `stop_wait` seconds before it is abandoned.
+        """
+        work = self._start(handler, payload)
+        work.add_done_callback(self._finish)
+        self._held.on_stop = lambda: self._loop.call_soon_threadsafe(self._finish)
+        if self._held.stopped:
+            self._finish()
+        timer = self._loop.call_later(self._seconds_left(), self._time_out)
+        try:
+            await self._over
+        finally:
+            timer.cancel()
+        if self._held.stopped is not None:
+            raise await self._stopped(handler, work, stop_wait)
+        if work.cancelled():
+            raise HandlerExitError("the handler cancelled itself")
+        return work.result()
+
+    def _start(self, handler: Handler, payload: object) -> Work:
+        arguments = (self._context, payload) if handler.takes_payload else (self._context,)
+        if handler.isolation is Isolation.LOOP:
+            return self._loop.create_task(_contained(handler.function(*arguments)))
+        return self._loop.run_in_executor(self._threads, handler.function, *arguments)
+
+    def _seconds_left(self) -> float:
+        return self._held.times_out_at - lease_seconds()
+
+    def _time_out(self) -> None:
+        self._held.stop(Stop.TIMED_OUT)
+
+    def _finish(self, _: Work | None = None) -> None:
+        if not self._over.done():
+            self._over.set_result(None)
+
+    async def _stopped(self, handler: Handler, work: Work, stop_wait: float) -> Stopped:
+        self._context.stop()
+        if handler.isolation is Isolation.LOOP:
+            work.cancel()
+        work.add_done_callback(_retrieve)
+        await asyncio.wait({work}, timeout=stop_wait)
+        why = self._held.stopped or Stop.DRAINING
+        if work.done():
+            return Stopped(why, None)
+        log.error("handler ignores the stop and is abandoned", job=self._held.job.name, why=why)
+        return Stopped(why, work)
+
+
+async def _contained(handler: Awaitable[object]) -> object:
+    """Keep `sys.exit()` in a handler from ending the worker."""
+    try:
+        return await handler
+    except SystemExit as error:
+        raise HandlerExitError(f"the handler called sys.exit({error.code!r})") from error
+
+
+def _retrieve(work: Work) -> None:
+    """Look at an error that no longer counts, or asyncio would report it as forgotten."""
+    if not work.cancelled():
+        work.exception()

@@ -1,0 +1,37 @@
+"""What a worker has to know of its queue: paused, limited, and the defaults it gives to jobs."""
+
+from collections.abc import Callable, Sequence
+
+from asyncjob.json_types import JsonObject, child, flag
+from asyncjob.kube import WatchEvent
+from asyncjob.lifecycle.policy import PolicyLayer, layer_of
+
+_LIMITS = ("maxConcurrency", "maxConcurrencyPerKey", "rateLimit")
+
+
+class QueueView:
+    """The AsyncQueue of one queue; without such an object the queue is open."""
+
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        self._on_change = on_change
+        self.synced = False
+        self.paused = False
+        self.limited = False
+        self.defaults = PolicyLayer()
+
+    def replace(self, objects: Sequence[JsonObject]) -> None:
+        """Take the list: the one queue, or nothing."""
+        self._take(objects[0] if objects else {})
+        self.synced = True
+        self._on_change()
+
+    def apply(self, event: WatchEvent) -> None:
+        """Take a change of the queue."""
+        self._take({} if event.type == "DELETED" else event.object)
+        self._on_change()
+
+    def _take(self, queue: JsonObject) -> None:
+        spec = child(queue, "spec")
+        self.paused = flag(spec, "paused")
+        self.limited = any(name in spec for name in _LIMITS)
+        self.defaults = layer_of(child(spec, "defaults"))

@@ -1,0 +1,50 @@
+"""Settings of a worker process, and who it is."""
+
+import os
+import secrets
+from dataclasses import dataclass
+
+from asyncjob.lifecycle.claim import Holder
+from asyncjob.names import DEFAULT_QUEUE
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a worker is told at its start. Times are in seconds, sizes in bytes."""
+
+    queue: str = DEFAULT_QUEUE
+    concurrency: int = 0
+    """Jobs at a time; 0 means the usable CPUs."""
+
+    grace: float = 30.0
+    """After SIGTERM, how long handlers may go on before their jobs are released."""
+
+    stop_wait: float = 5.0
+    """How long a handler that was told to stop may take before it is abandoned."""
+
+    report_interval: float = 1.0
+    """Progress and checkpoints are stored at most this often."""
+
+    announce_interval: float = 15.0
+    """How often the worker renews its own Lease."""
+
+    steal_after: float = 0.15
+    """A job is left to the worker it is dealt to for so long, times that worker's rank."""
+
+    max_backlog: int = 100_000
+    """Queued jobs kept in mind; beyond that the rest is looked at later."""
+
+    max_free_json: int = 256 * 1024
+    """Largest checkpoint or result kept in the job itself."""
+
+    require_policy: bool = True
+    """Refuse to run where the API server does not enforce ownership."""
+
+    def slots(self) -> int:
+        """Return how many jobs run at a time."""
+        return self.concurrency or len(os.sched_getaffinity(0))
+
+
+def identify(pod: str, pod_uid: str) -> Holder:
+    """Return who this process is: its pod, and an identity that no other start shares."""
+    return Holder(pod, pod_uid, f"{pod}/{secrets.token_hex(4)}")
