@@ -6,7 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help venv lock
+GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.reference
+
+.PHONY: help venv lock generate format lint types test unit verify clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -22,3 +24,29 @@ $(STAMP): requirements/dev.txt pyproject.toml sdk/pyproject.toml operator/pyproj
 
 lock: ## pin requirements again, with hashes
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/dev.in -o requirements/dev.txt
+
+generate: $(STAMP) ## make crds/ and the generated parts of docs/ anew from the models
+	@$(GENERATED)
+
+format: $(STAMP) ## format the code
+	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --quiet --fix .
+
+lint: $(STAMP) ## style, and the direction of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
+
+types: $(STAMP) ## strict type checks
+	$(BIN)/mypy
+
+unit: $(STAMP) ## tests that need no API server: seconds
+	$(BIN)/pytest tests/unit tests/properties
+
+test: $(STAMP) ## all tests on a real API server but those that need pods
+	$(BIN)/pytest tests --ignore=tests/e2e
+
+verify: generate lint types ## regenerate, lint, check types, and demand a clean tree
+	@changed=$$(git status --porcelain); [ -z "$$changed" ] || { echo "the tree is not clean (regenerated files have to be committed):"; echo "$$changed"; exit 1; }
+
+clean: ## remove what can be made again
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
