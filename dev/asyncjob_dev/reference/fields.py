@@ -14,7 +14,8 @@ Row = tuple[str, str, str, str]
 def fields(model: type[BaseModel]) -> str:
     """Return the table of a model's fields, nested ones with their path."""
     schema = structural(model)
-    own = {name: value for name, value in child(schema, "properties").items() if name != "metadata"}
+    properties = child(schema, "properties")
+    own: JsonObject = {name: item for name, item in properties.items() if name != "metadata"}
     rows = list(_rows({**schema, "properties": own}, ""))
     return table(("Field", "Type", "Default", "Meaning"), rows)
 
