@@ -1,7 +1,7 @@
 """Generated blocks in hand-written pages, from `<!-- generated: name -->` to its end mark."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 _BLOCK = re.compile(
     r"(?P<open><!-- generated: (?P<name>[\w.-]+) -->\n).*?(?P<close><!-- /generated -->)", re.DOTALL
@@ -22,7 +22,7 @@ def names(page: str) -> list[str]:
     return [found["name"] for found in _BLOCK.finditer(page)]
 
 
-def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Return a Markdown table; cells are escaped."""
     lines = [header, tuple("---" for _ in header), *rows]
     return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)

@@ -14,6 +14,12 @@ _PROMOTION = {
     Phase.RETRYING: Reason.BACKOFF_ELAPSED,
 }
 
+_CATEGORY = {
+    Reason.QUEUE_TIMEOUT: "Timeout",
+    Reason.UNKNOWN_TYPE: "NotFound",
+    Reason.DEPENDENCY_FAILED: "Dependency",
+}
+
 
 def promote(job: JobView, *, now: str) -> Move:
     """Return Pending, Scheduled or Retrying → Queued, admitted where the job has a gate."""
@@ -36,9 +42,7 @@ def hold(job: JobView, reason: Reason, message: str, *, now: str) -> Move:
 
 def give_up(job: JobView, reason: Reason, message: str, *, now: str) -> Move:
     """Return Queued or Pending → DeadLetter."""
-    failure = Failure(type=reason.value, category="Dependency", message=message)
-    if reason is Reason.QUEUE_TIMEOUT:
-        failure = replace(failure, category="Timeout")
+    failure = Failure(type=reason.value, category=_CATEGORY[reason], message=message)
     dead = move(job, Phase.DEAD_LETTER, now=now, reason=reason, message=message)
     return _with(dead, admitted=None, error=failure.to_json())
 
