@@ -109,7 +109,7 @@ class ProcessDiedError(DevError):
     def __init__(self, name: str, returncode: int, log_file: Path, tail: str, cause: str) -> None:
         super().__init__(
             f"{name} ended with {returncode} before it was ready. {cause}\n"
-            f"The end of {log_file}:\n{tail}"
+            f"The end of {log_file.name}:\n{tail}"
         )
 
 
@@ -121,7 +121,7 @@ class NotReadyError(DevError):
     """A supervised process runs but did not become ready in time."""
 
     def __init__(self, what: str, within: float, log_file: Path | None, tail: str) -> None:
-        where = f"\nThe end of {log_file}:\n{tail}" if log_file else ""
+        where = f"\nThe end of {log_file.name}:\n{tail}" if log_file else ""
         super().__init__(f"{what} was not ready within {within:g} s.{where}")
 
 

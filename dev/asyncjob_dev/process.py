@@ -41,7 +41,7 @@ class ManagedProcess:
         self.log_file = log_file
         self._env = env
         self._cwd = cwd
-        self._ready = ready
+        self.ready = ready
         self._ready_within = ready_within
         self._grace = grace
         self._child: Child | None = None
@@ -79,7 +79,7 @@ class ManagedProcess:
 
     def wait_ready(self) -> None:
         """Wait for the ready probe; raises `ProcessDiedError` or `NotReadyError`."""
-        wait_until(self._ready, self.name, within=self._ready_within, alive=[self])
+        wait_until(self.ready, self.name, within=self._ready_within, alive=[self])
 
     def log_tail(self) -> str:
         """Return what it last wrote since its newest start."""
@@ -92,16 +92,24 @@ class ManagedProcess:
     def stop(self, grace: float | None = None) -> int | None:
         """SIGTERM, wait `grace` seconds, SIGKILL; with a grace of 0 SIGKILL at once."""
         patience = self._grace if grace is None else grace
-        if self._child and patience > 0:
+        if patience > 0:
             self.resume()
-            self._child.signal(signal.SIGTERM)
-            self._child.wait(patience)
+            self.terminate()
+            self.wait(patience)
         return self.kill()
+
+    def terminate(self) -> None:
+        """SIGTERM the process alone and do not wait."""
+        if self._child:
+            self._child.signal(signal.SIGTERM)
 
     def kill(self) -> int | None:
         """SIGKILL the process and its group, and wait for the end."""
-        self._signal_group(signal.SIGKILL)
-        return self.wait()
+        child = self._child
+        if child is None:
+            return None
+        child.signal_group(signal.SIGKILL)
+        return child.wait()
 
     def pause(self) -> None:
         """Freeze it (SIGSTOP): it keeps its sockets and answers nobody."""

@@ -12,6 +12,11 @@ from typing import Self, TextIO
 LOG_INTERVAL = 30.0
 
 
+def note(text: str) -> None:
+    """Say one thing on stderr."""
+    sys.stderr.write(f"{text}\n")
+
+
 class Progress:
     """Context manager: announces `text`, counts, and ends with the time it took."""
 

@@ -35,10 +35,13 @@ def wait_until(
 ) -> None:
     """Poll `ready`; raise `ProcessDiedError` or `NotReadyError` with the end of the log."""
     deadline = time.monotonic() + within
-    while not ready():
+    while True:
+        # First, because what answers may be somebody else's, on the port that ours did not get.
         for process in alive:
             if process.returncode is not None:
                 raise death(process.name, process.returncode, process.log_file, process.log_tail())
+        if ready():
+            return
         if time.monotonic() >= deadline:
             log = alive[-1].log_tail() if alive else ""
             raise NotReadyError(what, within, alive[-1].log_file if alive else None, log)

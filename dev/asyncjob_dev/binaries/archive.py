@@ -66,7 +66,7 @@ def open_url(url: str) -> BinaryIO:
         answer = answers.get(timeout=2 * CONNECT_TIMEOUT)
         if not isinstance(answer, Exception):
             return answer
-        raise DownloadError(f"{url} cannot be fetched: {answer}")
+        raise DownloadError(f"{url} cannot be fetched: {getattr(answer, 'reason', answer)}")
     raise DownloadError(f"{url} did not answer within {2 * CONNECT_TIMEOUT:g} s")
 
 

@@ -40,8 +40,8 @@ def build(pin: Pin, output: Path, environ: Mapping[str, str], tried: Sequence[st
             errors="replace",
             check=False,
         )
-    if done.returncode != 0:
-        raise _failure(pin, done.returncode, done.stdout + done.stderr)
+        if done.returncode != 0:
+            raise _failure(pin, output, done.returncode, done.stdout + done.stderr)
 
 
 def arguments(pin: Pin, output: Path) -> list[str]:
@@ -88,10 +88,10 @@ def _ask(go: str, variable: str, environ: Mapping[str, str]) -> str:
     return done.stdout.strip()
 
 
-def _failure(pin: Pin, returncode: int, output: str) -> BuildError | DiskFullError:
-    if "no space left on device" in output:
-        return DiskFullError("the Go compiler")
-    end = "\n".join(f"  {line}" for line in output.splitlines()[-TAIL_LINES:])
+def _failure(pin: Pin, output: Path, returncode: int, said: str) -> BuildError | DiskFullError:
+    if "no space left on device" in said:
+        return DiskFullError(f"{output.parent}, GOCACHE or TMPDIR")
+    end = "\n".join(f"  {line}" for line in said.splitlines()[-TAIL_LINES:])
     return BuildError(f"{pin.tool} {pin.version}", returncode, end)
 
 

@@ -16,6 +16,7 @@ from asyncjob_dev.binaries.onpath import kubectl_on_path
 from asyncjob_dev.binaries.pins import TOOLS, TOOLS_DIR, Pin, read_pin
 from asyncjob_dev.binaries.target import target
 from asyncjob_dev.errors import AssetsFolderMissingError, DownloadError
+from asyncjob_dev.progress import note
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ class Resolver:
                     self._archive.install()
                 except DownloadError as error:
                     self._offline = str(error)
+                    note(f"{error}; building from source instead")
         return self._from_cache(pin)
 
     def _from_build(self, pin: Pin) -> Binary:

@@ -1,0 +1,99 @@
+"""The three processes of a control plane, made from its choices."""
+
+import http.client
+import json
+import secrets
+from dataclasses import dataclass
+
+from asyncjob_dev.api import Api
+from asyncjob_dev.binaries import Resolver
+from asyncjob_dev.controlplane import commandlines
+from asyncjob_dev.controlplane.layout import Layout
+from asyncjob_dev.controlplane.options import Options
+from asyncjob_dev.ports import LOOPBACK, free_ports
+from asyncjob_dev.process import ManagedProcess
+
+# Short, because whoever took the port may accept connections and never answer.
+PROBE_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Processes:
+    """What runs, in start order, and where the API is."""
+
+    url: str
+    etcd: ManagedProcess
+    apiserver: ManagedProcess
+    controller_manager: ManagedProcess | None
+
+    @property
+    def in_start_order(self) -> list[ManagedProcess]:
+        """All of them."""
+        last = [self.controller_manager] if self.controller_manager else []
+        return [self.etcd, self.apiserver, *last]
+
+
+class ProcessMaker:
+    """Makes processes for one set of choices; each call takes fresh ports."""
+
+    def __init__(self, options: Options, layout: Layout, resolver: Resolver, token: str) -> None:
+        self._options = options
+        self._layout = layout
+        self._resolver = resolver
+        self._token = token
+
+    def make(self) -> Processes:
+        """Choose ports and return the processes, none of them started."""
+        etcd_port, peer_port, free = free_ports(3)
+        port = self._options.api_port or free
+        url = f"https://{LOOPBACK}:{port}"
+        return Processes(
+            url,
+            self._etcd(etcd_port, peer_port),
+            self._apiserver(url, port, etcd_port),
+            self._controller_manager() if self._options.with_controller_manager else None,
+        )
+
+    def _etcd(self, port: int, peer_port: int) -> ManagedProcess:
+        name = f"dev-{secrets.token_hex(8)}"
+        flags = commandlines.etcd(self._options, self._layout, name, port, peer_port)
+        process = self._process("etcd", flags)
+        process.ready = lambda: is_member(name, port)
+        return process
+
+    def _apiserver(self, url: str, port: int, etcd_port: int) -> ManagedProcess:
+        flags = commandlines.apiserver(self._options, self._layout, port, etcd_port)
+        process = self._process("kube-apiserver", flags)
+        api = Api(url, ca_file=self._layout.ca_file, token=self._token, timeout=PROBE_SECONDS)
+        process.ready = lambda: api.answers("/readyz")
+        return process
+
+    def _controller_manager(self) -> ManagedProcess:
+        flags = commandlines.controller_manager(self._options, self._layout)
+        return self._process("kube-controller-manager", flags)
+
+    def _process(self, name: str, flags: list[str]) -> ManagedProcess:
+        return ManagedProcess(
+            name,
+            [str(self._resolver.resolve(name).path), *flags],
+            log_file=self._layout.log(name),
+            ready_within=self._options.ready_within,
+            grace=self._options.patience,
+        )
+
+
+def is_member(name: str, port: int) -> bool:
+    """Whether the etcd of this name serves on the port.
+
+    An API server must never be let loose on the etcd of another control plane, which would answer
+    here if it had been quicker to bind the port.
+    """
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=PROBE_SECONDS)
+    try:
+        connection.request("POST", "/v3/cluster/member/list", "{}")
+        members = json.loads(connection.getresponse().read()).get("members", [])
+    except (OSError, http.client.HTTPException, ValueError):
+        return False
+    finally:
+        connection.close()
+    return any(member.get("name") == name for member in members)

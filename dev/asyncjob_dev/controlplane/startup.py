@@ -1,0 +1,102 @@
+"""Brings a control plane up, and down in good order.
+
+Start order etcd, API server, controller-manager; stop order the reverse: an API server whose etcd
+is gone does not end on SIGTERM.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from asyncjob_dev.api import Api
+from asyncjob_dev.binaries import Resolver
+from asyncjob_dev.controlplane import datadir
+from asyncjob_dev.controlplane.credentials import ensure_credentials
+from asyncjob_dev.controlplane.datadir import DataDir
+from asyncjob_dev.controlplane.layout import Layout
+from asyncjob_dev.controlplane.options import Options
+from asyncjob_dev.controlplane.processes import Processes, ProcessMaker
+from asyncjob_dev.errors import PortTakenError
+from asyncjob_dev.kubeconfig import write_kubeconfig
+from asyncjob_dev.readiness import wait_until
+
+PORT_TRIES = 3
+NAMESPACE = "/api/v1/namespaces/default"
+SERVICE_ACCOUNT = f"{NAMESPACE}/serviceaccounts/default"
+
+
+@dataclass(frozen=True)
+class Started:
+    """A control plane that runs."""
+
+    options: Options
+    dir: DataDir
+    layout: Layout
+    admin_token: str
+    processes: Processes
+
+    @property
+    def api(self) -> Api:
+        """A client with the admin's rights."""
+        return Api(self.processes.url, ca_file=self.layout.ca_file, token=self.admin_token)
+
+
+def start(options: Options, resolver: Resolver) -> Started:
+    """Return when the API serves and the default namespace is there; else leave nothing behind."""
+    chosen = options.data_dir
+    claimed = datadir.claim(chosen) if chosen else datadir.claim_temporary()
+    try:
+        layout = Layout(claimed.path)
+        layout.make()
+        token = ensure_credentials(layout)
+        maker = ProcessMaker(options, layout, resolver, token)
+        return _on_free_ports(
+            lambda: Started(options, claimed, layout, token, maker.make()), options
+        )
+    except BaseException:
+        claimed.release()
+        raise
+
+
+def stop(plane: Started) -> None:
+    """End the processes, then give up the folder."""
+    _end(plane.processes)
+    plane.dir.release()
+
+
+def _on_free_ports(prepare: Callable[[], Started], options: Options) -> Started:
+    """Bring it up; again on other ports where another program was quicker to bind one."""
+    tries = 1 if options.api_port else PORT_TRIES
+    for left in reversed(range(tries)):
+        plane = prepare()
+        try:
+            _bring_up(plane)
+        except BaseException as error:
+            _end(plane.processes)
+            if left and isinstance(error, PortTakenError):
+                continue
+            raise
+        return plane
+    raise AssertionError("at least one try")
+
+
+def _bring_up(plane: Started) -> None:
+    processes, layout = plane.processes, plane.layout
+    processes.etcd.start()
+    processes.apiserver.start()
+    user = {"token": plane.admin_token}
+    write_kubeconfig(layout.kubeconfig, url=processes.url, ca_file=layout.ca_file, user=user)
+    last = NAMESPACE
+    if processes.controller_manager:
+        processes.controller_manager.start()
+        last = SERVICE_ACCOUNT
+    wait_until(
+        lambda: plane.api.answers(last),
+        last,
+        within=plane.options.ready_within,
+        alive=processes.in_start_order,
+    )
+
+
+def _end(processes: Processes) -> None:
+    for process in reversed(processes.in_start_order):
+        process.stop()

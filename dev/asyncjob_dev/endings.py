@@ -1,0 +1,33 @@
+"""How a program in the foreground ends: every signal unwinds the stack, a second one does not wait.
+
+The children die with this process in any case; unwinding is what stops them in good order.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+INTERRUPTED = 130
+
+
+@contextmanager
+def unwound_by_signals() -> Iterator[None]:
+    """Inside, the first signal raises KeyboardInterrupt, in the main thread; the second exits."""
+    seen = threading.Event()
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        if seen.is_set():
+            os._exit(INTERRUPTED)
+        seen.set()
+        raise KeyboardInterrupt
+
+    before = [(number, signal.signal(number, handle)) for number in SIGNALS]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)

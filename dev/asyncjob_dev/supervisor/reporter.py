@@ -1,0 +1,128 @@
+"""Keeps what the API server says about a worker current: the Pod's status and the token.
+
+Level-triggered: it knows what should be there and tries until it is. A Pod that is gone, or another
+of the same name, ends the reporting but not the process, as on a node that lost its connection.
+"""
+
+import logging
+import threading
+from datetime import UTC, datetime
+from http import HTTPStatus
+
+from asyncjob_dev.api import Api
+from asyncjob_dev.errors import ApiError, ApiUnavailableError
+from asyncjob_dev.supervisor.containers import Container
+from asyncjob_dev.supervisor.objects import pod_status
+from asyncjob_dev.supervisor.tokens import TokenFile
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 0.5
+LONGEST_WAIT = 3600.0
+
+
+class Reporter:
+    """The reporting thread of one Pod; its token file is filled at once."""
+
+    def __init__(
+        self, api: Api, pod_path: str, pod_uid: str, token: TokenFile, *, restart: bool
+    ) -> None:
+        self._api = api
+        self._pod_path = pod_path
+        self._pod_uid = pod_uid
+        self._token = token
+        self._restart = restart
+        self._wanted: Container | None = None
+        self._published: Container | None = None
+        self._failing = False
+        self._closed = False
+        self._changed = threading.Condition()
+        self._due = token.renew(datetime.now(UTC))
+        self._thread = threading.Thread(target=self._serve, name=f"report {pod_path}", daemon=True)
+        self._thread.start()
+
+    def report(self, container: Container) -> None:
+        """Have this published; returns at once."""
+        with self._changed:
+            self._wanted = container
+            self._changed.notify_all()
+
+    def settle(self, within: float) -> bool:
+        """Wait until the API server knows the newest; False when it was not told in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._published is self._wanted, within)
+
+    def renew_token(self) -> None:
+        """Replace the token now; raises where the API server refuses."""
+        due = self._token.renew(datetime.now(UTC))
+        with self._changed:
+            self._due = due
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """End the thread; what is not published by now never will be."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def _serve(self) -> None:
+        while self._await_work():
+            self._catch_up()
+
+    def _await_work(self) -> bool:
+        with self._changed:
+            self._changed.wait_for(self._has_work, self._patience())
+            return not self._closed
+
+    def _has_work(self) -> bool:
+        return self._closed or (self._published is not self._wanted and not self._failing)
+
+    def _patience(self) -> float:
+        left = (self._due - datetime.now(UTC)).total_seconds()
+        return RETRY_SECONDS if self._failing else min(max(0.0, left), LONGEST_WAIT)
+
+    def _catch_up(self) -> None:
+        wanted = self._wanted
+        try:
+            if wanted is not None and wanted is not self._published:
+                self._publish(wanted)
+            if datetime.now(UTC) >= self._due:
+                self._due = self._token.renew(datetime.now(UTC))
+            self._failing = False
+        except (ApiError, ApiUnavailableError) as error:
+            self._failed(error, wanted)
+
+    def _publish(self, container: Container) -> None:
+        status = pod_status(container, restart=self._restart)
+        # With the uid, or we would write into a Pod that took the name over.
+        patch = {"metadata": {"uid": self._pod_uid}, "status": status}
+        self._api.merge(f"{self._pod_path}/status", patch)
+        self._settled(container)
+
+    def _settled(self, container: Container | None) -> None:
+        with self._changed:
+            self._published = container
+            self._changed.notify_all()
+
+    def _pod_is_gone(self) -> bool:
+        # Asked afresh: a refused write may have another cause, such as a lost service account.
+        try:
+            found = self._api.get(self._pod_path)
+        except ApiUnavailableError:
+            return False
+        except ApiError as error:
+            return error.status == HTTPStatus.NOT_FOUND
+        return bool(found["metadata"]["uid"] != self._pod_uid)
+
+    def _failed(self, error: ApiError | ApiUnavailableError, wanted: Container | None) -> None:
+        details = {"pod": self._pod_path, "error": str(error)}
+        if isinstance(error, ApiError) and self._pod_is_gone():
+            log.info("pod is gone, nothing more to report", extra=details)
+            self._due = datetime.max.replace(tzinfo=UTC)
+            self._failing = False
+            self._settled(wanted)
+            return
+        if not self._failing:
+            log.warning("pod status or token not written, trying on", extra=details)
+        self._failing = True

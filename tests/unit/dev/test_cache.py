@@ -1,0 +1,77 @@
+"""The cache: atomic, locked, honest about a full disk."""
+
+import errno
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from asyncjob_dev.binaries.cache import Cache, full_disk_reported, usable
+from asyncjob_dev.errors import DiskFullError
+
+HOLDER = """
+import sys
+from pathlib import Path
+from asyncjob_dev.binaries.cache import Cache
+with Cache(Path(sys.argv[1])).lock("etcd"):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_program_appears_whole_and_executable(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    final = cache.path("etcd", "v3", "linux-amd64", "abc")
+    draft = cache.draft(final)
+    draft.write_text("program")
+    assert not usable(final)
+    cache.install(draft, final)
+    assert usable(final)
+    assert not draft.exists()
+
+
+class ReleasingStream(io.StringIO):
+    """Lets the holder of the lock go as soon as the waiting is announced."""
+
+    def __init__(self, holder: "subprocess.Popen[str]") -> None:
+        super().__init__()
+        self._holder = holder
+
+    def write(self, text: str) -> int:
+        if "waiting for another process" in text and self._holder.stdin:
+            self._holder.stdin.write("go on\n")
+            self._holder.stdin.flush()
+        return super().write(text)
+
+
+def test_a_second_process_waits_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        stream = ReleasingStream(holder)
+        monkeypatch.setattr(sys, "stderr", stream)
+        with Cache(tmp_path).lock("kubectl"):
+            assert stream.getvalue() == ""
+        with Cache(tmp_path).lock("etcd"):
+            assert "waiting for another process that is getting etcd" in stream.getvalue()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_becomes_an_error_that_says_what_to_set(tmp_path: Path, number: int) -> None:
+    with pytest.raises(DiskFullError, match="ASYNCJOB_CACHE"), full_disk_reported(tmp_path):
+        raise OSError(number, "full")
+
+
+def test_other_errors_of_the_disk_pass_through(tmp_path: Path) -> None:
+    with pytest.raises(PermissionError), full_disk_reported(tmp_path):
+        raise PermissionError(errno.EACCES, "no")

@@ -1,0 +1,123 @@
+"""The pure parts of a control plane: command lines, files, locks."""
+
+import stat
+from pathlib import Path
+
+import pytest
+import yaml
+
+from asyncjob_dev.controlplane import ControlPlane, Options, commandlines, datadir
+from asyncjob_dev.controlplane.credentials import ensure_credentials
+from asyncjob_dev.controlplane.layout import Layout
+from asyncjob_dev.errors import DataDirInUseError, DevError
+from asyncjob_dev.kubeconfig import write_kubeconfig
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    made = Layout(tmp_path)
+    made.make()
+    return made
+
+
+def test_everything_listens_on_the_loopback_address_only(layout: Layout) -> None:
+    flags = commandlines.etcd(Options(), layout, "dev", 1, 2)
+    flags += commandlines.apiserver(Options(), layout, 3, 1)
+    flags += commandlines.controller_manager(Options(), layout)
+    pairs = [flag.removeprefix("--").split("=", 1) for flag in flags if "=" in flag]
+    addresses = [value for name, value in pairs if "address" in name or "urls" in name]
+    assert len(addresses) == 6
+    assert all("127.0.0.1" in address for address in addresses)
+    assert "--secure-port=0" in flags
+
+
+def test_extra_flags_come_last_so_that_they_win(layout: Layout) -> None:
+    options = Options(apiserver_flags=("--v=4",), etcd_flags=("--x",))
+    assert commandlines.apiserver(options, layout, 3, 1)[-1] == "--v=4"
+    assert commandlines.etcd(options, layout, "dev", 1, 2)[-1] == "--x"
+
+
+def test_data_is_not_synced_to_disk_unless_asked(layout: Layout) -> None:
+    assert "--unsafe-no-fsync" in commandlines.etcd(Options(), layout, "dev", 1, 2)
+    assert "--unsafe-no-fsync" not in commandlines.etcd(Options(fsync=True), layout, "dev", 1, 2)
+
+
+def test_own_audiences_keep_the_api_servers(layout: Layout) -> None:
+    flags = commandlines.apiserver(Options(audiences=("gateway",)), layout, 3, 1)
+    assert f"--api-audiences={Options().issuer},gateway" in flags
+
+
+def test_pods_need_no_default_service_account_without_a_controller_manager(layout: Layout) -> None:
+    without = Options(with_controller_manager=False)
+    flag = "--disable-admission-plugins=ServiceAccount"
+    assert flag in commandlines.apiserver(without, layout, 3, 1)
+    assert flag not in commandlines.apiserver(Options(), layout, 3, 1)
+
+
+def test_pods_on_nodes_that_do_not_exist_are_not_collected(layout: Layout) -> None:
+    flags = " ".join(commandlines.controller_manager(Options(), layout))
+    assert "pod-garbage-collector" not in flags
+    assert "*" not in flags
+
+
+def test_only_throwaway_data_is_stopped_without_patience() -> None:
+    assert Options().patience == 0
+    assert Options(data_dir=Path("/x")).patience > 0
+    assert Options(grace=3).patience == 3
+
+
+def test_credentials_are_private_and_made_once(layout: Layout) -> None:
+    token = ensure_credentials(layout)
+    assert len(token) >= 32
+    assert ensure_credentials(layout) == token
+    for path in (layout.signing_key, layout.tokens):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_kubeconfig_carries_the_ca_and_is_private(tmp_path: Path) -> None:
+    (tmp_path / "ca").write_text("certificate")
+    path = tmp_path / "kubeconfig"
+    write_kubeconfig(
+        path, url="https://127.0.0.1:1", ca_file=tmp_path / "ca", user={"token": "secret"}
+    )
+    document = yaml.safe_load(path.read_text())
+    assert document["clusters"][0]["cluster"]["certificate-authority-data"] == "Y2VydGlmaWNhdGU="
+    assert document["users"][0]["user"] == {"token": "secret"}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_data_directory_serves_one_control_plane_at_a_time(tmp_path: Path) -> None:
+    held = datadir.claim(tmp_path / "data")
+    with pytest.raises(DataDirInUseError, match="in use by another"):
+        datadir.claim(tmp_path / "data")
+    held.release()
+    datadir.claim(tmp_path / "data").release()
+    assert (tmp_path / "data").is_dir()
+
+
+def test_a_temporary_directory_goes_when_released(tmp_path: Path) -> None:
+    held = datadir.claim_temporary(tmp_path)
+    assert held.path.is_dir()
+    held.release()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_dead_left_behind_is_swept_and_what_is_in_use_is_not(tmp_path: Path) -> None:
+    living = datadir.claim_temporary(tmp_path)
+    dead = tmp_path / f"{datadir.PREFIX}dead"
+    dead.mkdir()
+    (dead / datadir.LOCK).touch()
+    stranger = tmp_path / f"{datadir.PREFIX}stranger"
+    stranger.mkdir()
+    datadir.sweep(tmp_path)
+    assert living.path.exists()
+    assert not dead.exists()
+    assert stranger.exists()
+    living.release()
+
+
+def test_a_control_plane_that_is_not_running_says_so() -> None:
+    plane = ControlPlane()
+    with pytest.raises(DevError, match=r"call start\(\) first"):
+        _ = plane.url
+    plane.stop()

@@ -1,0 +1,42 @@
+"""Free ports."""
+
+import random
+import socket
+from pathlib import Path
+
+import pytest
+
+from asyncjob_dev import ports
+from asyncjob_dev.errors import NoFreePortError
+
+
+def test_ports_are_different_and_can_be_bound() -> None:
+    found = ports.free_ports(5)
+    assert len(set(found)) == 5
+    assert all(ports.is_free(port) for port in found)
+
+
+def test_a_port_that_is_listened_on_is_not_free() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert not ports.is_free(taken.getsockname()[1])
+
+
+def test_taken_ports_are_passed_over() -> None:
+    expected = ports.free_ports(2, random.Random(7))
+    with socket.create_server(("127.0.0.1", expected[0])):
+        assert ports.free_ports(1, random.Random(7)) == expected[1:]
+
+
+def test_ports_lie_below_those_of_outgoing_connections(tmp_path: Path) -> None:
+    kernel = tmp_path / "range"
+    kernel.write_text("25000\t60999\n")
+    assert ports._bounds(kernel) == (20000, 25000)
+    kernel.write_text("1024\t60999\n")
+    assert ports._bounds(kernel) == (20000, 32000)
+    assert ports._bounds(tmp_path / "absent") == (20000, 32000)
+
+
+def test_a_machine_without_a_free_port_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "is_free", lambda _port: False)
+    with pytest.raises(NoFreePortError, match="no 3 free ports on"):
+        ports.free_ports(3)

@@ -1,0 +1,40 @@
+"""What is shown while something takes long."""
+
+import io
+
+import pytest
+
+from asyncjob_dev.progress import Progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def fail(stream: io.StringIO) -> None:
+    with Progress("building etcd", stream):
+        raise RuntimeError("no")
+
+
+def test_a_log_gets_a_line_at_the_start_and_one_at_the_end() -> None:
+    stream = io.StringIO()
+    with Progress("building etcd", stream):
+        pass
+    assert stream.getvalue() == "building etcd … 0 s\nbuilding etcd … done after 0 s\n"
+
+
+def test_a_terminal_gets_one_line_that_is_overwritten() -> None:
+    stream = Terminal()
+    with Progress("building etcd", stream):
+        pass
+    assert stream.getvalue().count("\n") == 1
+    assert stream.getvalue().count("\r") == 2
+
+
+def test_a_failure_is_not_called_done() -> None:
+    stream = io.StringIO()
+    with pytest.raises(RuntimeError):
+        fail(stream)
+    assert "failed after 0 s" in stream.getvalue()
+    assert "done" not in stream.getvalue()

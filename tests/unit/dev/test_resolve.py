@@ -1,0 +1,209 @@
+"""The order in which programs are looked for."""
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from asyncjob_dev.binaries.__main__ import table
+from asyncjob_dev.binaries.archive import Archive, Release
+from asyncjob_dev.binaries.cache import Cache, cache_dir
+from asyncjob_dev.binaries.onpath import minor_of
+from asyncjob_dev.binaries.pins import Pin
+from asyncjob_dev.binaries.resolve import Binary, Resolver
+from asyncjob_dev.errors import AssetsFolderMissingError, DownloadError
+
+GO_MOD = "go 1.26.0\ntool k8s.io/kubernetes/cmd/{tool}\nrequire k8s.io/kubernetes v1.36.3\n"
+RELEASE = Release("v1.36.2", ("etcd", "kubectl"), "", "", {"any": "f" * 128})
+
+
+class FakeArchive(Archive):
+    """Has etcd and kubectl, or no network."""
+
+    def __init__(self, root: Path, *, offline: bool = False) -> None:
+        super().__init__(Cache(root), "any", RELEASE)
+        self.offline = offline
+        self.tries = 0
+
+    def install(self) -> None:
+        self.tries += 1
+        if self.offline:
+            raise DownloadError("no network")
+        for tool in RELEASE.tools:
+            path = self.path(tool)
+            assert path is not None
+            program(path)
+
+
+class FakeBuilder:
+    """Writes a program instead of compiling one."""
+
+    def __init__(self) -> None:
+        self.built: list[str] = []
+        self.tried: list[str] = []
+
+    def __call__(
+        self, pin: Pin, output: Path, _environ: Mapping[str, str], tried: list[str]
+    ) -> None:
+        self.built.append(pin.tool)
+        self.tried = tried
+        program(output)
+
+
+class World:
+    """A cache, tool modules and a PATH, all empty at first."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.environ = {"ASYNCJOB_CACHE": str(root / "cache"), "PATH": str(root / "path")}
+        self.builder = FakeBuilder()
+        self.archive = FakeArchive(root / "cache", offline=True)
+        for tool in ("etcd", "kubectl", "kube-controller-manager"):
+            (root / "tools" / tool).mkdir(parents=True)
+            (root / "tools" / tool / "go.mod").write_text(GO_MOD.format(tool=tool))
+            (root / "tools" / tool / "go.sum").write_text("")
+
+    def resolver(self) -> Resolver:
+        return Resolver(
+            self.environ,
+            tools_dir=self.root / "tools",
+            archive=self.archive,
+            builder=self.builder,
+        )
+
+    def kubectl_on_path(self, version: str) -> None:
+        answer = f'{{"clientVersion": {{"gitVersion": "{version}"}}}}'
+        program(self.root / "path" / "kubectl", f"#!/bin/sh\necho '{answer}'\n")
+
+
+def program(path: Path, text: str = "#!/bin/sh\n") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_kubebuilder_assets_come_first(world: World) -> None:
+    world.archive.offline = False
+    program(world.root / "assets" / "etcd")
+    world.environ["KUBEBUILDER_ASSETS"] = str(world.root / "assets")
+    found = world.resolver().resolve("etcd")
+    assert found.path == world.root / "assets" / "etcd"
+    assert found.source == "KUBEBUILDER_ASSETS"
+
+
+def test_what_the_assets_lack_comes_from_elsewhere(world: World) -> None:
+    program(world.root / "assets" / "etcd")
+    world.environ["KUBEBUILDER_ASSETS"] = str(world.root / "assets")
+    assert world.resolver().resolve("kube-controller-manager").source == "built"
+
+
+def test_assets_that_are_no_folder_are_refused(world: World) -> None:
+    world.environ["KUBEBUILDER_ASSETS"] = str(world.root / "nowhere")
+    with pytest.raises(AssetsFolderMissingError, match="nowhere"):
+        world.resolver().resolve("etcd")
+
+
+def test_the_archive_comes_before_a_build(world: World) -> None:
+    world.archive.offline = False
+    assert world.resolver().resolve("etcd").version == "v1.36.2"
+    assert world.builder.built == []
+
+
+def test_what_the_archive_lacks_is_built(world: World) -> None:
+    world.archive.offline = False
+    assert world.resolver().resolve("kube-controller-manager").source == "built"
+    assert world.archive.tries == 0
+
+
+def test_a_second_run_finds_everything_in_the_cache(world: World) -> None:
+    built = world.resolver().resolve("etcd")
+    again = world.resolver().resolve("etcd")
+    assert (again.path, again.source) == (built.path, "cache (built)")
+    assert world.builder.built == ["etcd"]
+
+
+def test_a_downloaded_program_is_found_in_the_cache(world: World) -> None:
+    world.archive.offline = False
+    world.resolver().resolve("etcd")
+    world.archive.offline = True
+    assert world.resolver().resolve("kubectl").source == "cache (downloaded)"
+    assert world.archive.tries == 1
+
+
+def test_a_changed_pin_is_built_anew(world: World) -> None:
+    before = world.resolver().resolve("etcd")
+    (world.root / "tools" / "etcd" / "go.sum").write_text("other")
+    assert world.resolver().resolve("etcd").path != before.path
+
+
+def test_without_network_only_the_first_tool_tries_to_download(world: World) -> None:
+    resolver = world.resolver()
+    resolver.resolve("etcd")
+    resolver.resolve("kubectl")
+    assert world.archive.tries == 1
+    assert world.builder.built == ["etcd", "kubectl"]
+
+
+def test_a_build_knows_what_was_tried_before_it(world: World) -> None:
+    world.resolver().resolve("etcd")
+    assert "no network" in world.builder.tried
+    assert "KUBEBUILDER_ASSETS is not set" in world.builder.tried
+
+
+def test_falling_back_to_a_build_says_why(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.resolver().resolve("etcd")
+    assert "no network; building from source instead" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("version", ["v1.35.0", "v1.36.9", "v1.37.1-vendor"])
+def test_a_kubectl_within_one_minor_version_is_used(world: World, version: str) -> None:
+    world.kubectl_on_path(version)
+    found = world.resolver().resolve("kubectl")
+    assert (found.source, found.version) == ("PATH", version)
+
+
+@pytest.mark.parametrize("version", ["v1.32.4-dispatcher", "v1.38.0", "nonsense", ""])
+def test_a_kubectl_further_away_is_not_used(world: World, version: str) -> None:
+    world.kubectl_on_path(version)
+    assert world.resolver().resolve("kubectl").source == "built"
+
+
+def test_a_kubectl_that_fails_is_not_used(world: World) -> None:
+    program(world.root / "path" / "kubectl", "#!/bin/sh\nexit 1\n")
+    assert world.resolver().resolve("kubectl").source == "built"
+
+
+def test_only_kubectl_is_taken_from_the_path(world: World) -> None:
+    program(world.root / "path" / "etcd")
+    assert world.resolver().resolve("etcd").source == "built"
+
+
+def test_two_at_once_build_only_once(world: World) -> None:
+    resolvers = [threading.Thread(target=world.resolver().resolve, args=("etcd",)) for _ in "ab"]
+    for thread in resolvers:
+        thread.start()
+    for thread in resolvers:
+        thread.join()
+    assert world.builder.built == ["etcd"]
+
+
+def test_the_cache_is_where_the_environment_says(tmp_path: Path) -> None:
+    assert cache_dir({"ASYNCJOB_CACHE": "/a", "XDG_CACHE_HOME": "/b"}) == Path("/a")
+    assert cache_dir({"XDG_CACHE_HOME": "/b"}) == Path("/b/asyncjob")
+    assert cache_dir({}) == Path.home() / ".cache" / "asyncjob"
+
+
+def test_minor_versions_are_read_from_vendors_versions_too() -> None:
+    assert minor_of("v1.32.4-dispatcher") == 32
+    assert minor_of("nonsense") is None
+
+
+def test_the_table_lines_up() -> None:
+    lines = table([Binary("etcd", Path("/x/etcd"), "", "PATH")]).splitlines()
+    assert lines == ["TOOL  VERSION  FROM  PATH", "etcd  ?        PATH  /x/etcd"]
