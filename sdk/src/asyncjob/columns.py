@@ -15,6 +15,7 @@ ATTEMPT: Final = "Attempt"
 PROGRESS: Final = "Progress"
 AGE: Final = "Age"
 REASON: Final = "Reason"
+CRASHES: Final = "Crashes"
 PRIORITY: Final = "Priority"
 ADMITTED: Final = "Admitted"
 GATE: Final = "Gate"
@@ -44,6 +45,7 @@ JOB_COLUMNS: Final[tuple[Column, ...]] = (
     Column(PROGRESS, "integer", ".status.progress.percent", "Percent done."),
     Column(AGE, "date", ".metadata.creationTimestamp", "Time since it was created."),
     Column(REASON, "string", ".status.reason", "Why it is in its phase.", wide=True),
+    Column(CRASHES, "integer", ".status.crashes", "Attempts whose worker died.", wide=True),
     Column(PRIORITY, "integer", ".spec.priority", "Higher starts first.", wide=True),
     Column(ADMITTED, "boolean", ".status.admitted", "The operator opened its gate.", wide=True),
     Column(

@@ -29,6 +29,7 @@ class Candidate:
     type: str
     priority: int = 0
     attempt: int = 0
+    crashes: int = 0
     admitted: bool = False
     gated: bool = False
     policy: PolicyLayer = NO_POLICY

@@ -1,0 +1,29 @@
+"""`python -m asyncjob.schema`: write the generated files, or check them for drift."""
+
+from pathlib import Path
+
+import click
+
+from asyncjob.schema.manifests import crds, pages
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@click.command()
+@click.option("--out", type=FOLDER, default=Path("crds"), show_default=True)
+@click.option("--docs", type=FOLDER, default=Path("docs/reference"), show_default=True)
+@click.option("--check", is_flag=True, help="Change nothing; fail if a file is out of date.")
+def main(out: Path, docs: Path, *, check: bool) -> None:
+    """Generate the CRDs and policies, and the page of laws, from the models."""
+    wanted = {out: crds(), docs: pages()}
+    if not check:
+        for at, folder in wanted.items():
+            folder.write(at)
+        return
+    outdated = [str(at / name) for at, folder in wanted.items() for name in folder.stale(at)]
+    if outdated:
+        raise click.ClickException(f"out of date: {', '.join(outdated)}; run make generate")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""What one object has to be like by itself; rules of a CRD, where an error names the field."""
+
+from typing import Final
+
+from asyncjob.schema.laws.law import Law
+
+SOURCE: Final = Law(
+    "shape.one-source",
+    "A payload comes from exactly one of secretKeyRef, configMapKeyRef and uri.",
+    "[has(self.secretKeyRef), has(self.configMapKeyRef), has(self.uri)].filter(set, set).size()"
+    " == 1",
+)
+DEADLINE: Final = Law(
+    "shape.deadline",
+    "notAfter is later than notBefore.",
+    "!has(self.notAfter) || !has(self.notBefore) || self.notAfter > self.notBefore",
+)
+DEPENDENCIES: Final = Law(
+    "shape.dependencies",
+    "dependsOn names each job once.",
+    "self.all(one, self.exists_one(other, other.name == one.name))",
+)
+DELAYS: Final = Law(
+    "shape.delays",
+    "maxDelaySeconds is not less than initialDelaySeconds.",
+    "!has(self.maxDelaySeconds) || !has(self.initialDelaySeconds)"
+    " || self.maxDelaySeconds >= self.initialDelaySeconds",
+)
+SCHEDULE: Final = Law(
+    "cron.advances",
+    "lastScheduleTime never goes back, so that no scheduled time is acted on twice.",
+    "!has(oldSelf.lastScheduleTime) || (has(self.lastScheduleTime)"
+    " && self.lastScheduleTime >= oldSelf.lastScheduleTime)",
+)

@@ -1,0 +1,1 @@
+"""ValidatingAdmissionPolicies: laws that need the user, free JSON, or many fields."""

@@ -1,0 +1,12 @@
+"""All policies."""
+
+from typing import Final
+
+from asyncjob.schema.policies.leases import LEASES
+from asyncjob.schema.policies.lifecycle import LIFECYCLE
+from asyncjob.schema.policies.ownership import OWNERSHIP
+from asyncjob.schema.policies.policy import Policy
+from asyncjob.schema.policies.sources import SOURCES
+from asyncjob.schema.policies.spec import SPEC
+
+POLICIES: Final[tuple[Policy, ...]] = (LIFECYCLE, OWNERSHIP, SPEC, SOURCES, LEASES)

@@ -1,0 +1,58 @@
+"""Who may have a worker read a Secret or ConfigMap: who may read it.
+
+The worker that resolves `payloadFrom` reads on behalf of whoever wrote the job, so the API server
+asks for their right, for ConfigMaps as for Secrets: a worker may read what the author may not.
+Children of a cron job and reruns are created by the operator, after the author of the cron job or
+of the rerun wish has been asked here.
+"""
+
+from typing import Final
+
+from asyncjob.names import CRON_JOBS, GROUP, JOBS, VERSION
+from asyncjob.schema.laws.law import Law
+from asyncjob.schema.policies.identity import OPERATES
+from asyncjob.schema.policies.policy import Policy, Target
+
+_JOB: Final = "object.kind == 'AsyncJob'"
+
+
+def _may_read(field: str, resource: str) -> Law:
+    return Law(
+        f"source.{resource}",
+        f"Who has a job read one of the {resource} may get it, or operate on asyncjobs.",
+        f"!variables.asks || !has(variables.source.{field}) || authorizer.group('')"
+        f".resource('{resource}').namespace(request.namespace)"
+        f".name(variables.source.{field}.name).check('get').allowed() || {OPERATES}",
+        f"variables.path + '.{field}: ' + request.userInfo.username + ' may not get {resource} '"
+        f" + variables.source.?{field}.?name.orValue('')",
+    )
+
+
+_ONCE: Final = Law(
+    "source.payload-once",
+    "A job has a payload, or takes it from elsewhere, not both.",
+    "request.operation != 'CREATE' && variables.is_job || !has(dyn(variables.template).payload)",
+    "variables.path + ': excludes payload'",
+)
+
+SOURCES: Final = Policy(
+    name=f"payload-source.{GROUP}",
+    title="Where a job may take its payload from, and whose right that is.",
+    targets=(Target(GROUP, VERSION, (JOBS, CRON_JOBS)),),
+    operations=("CREATE", "UPDATE"),
+    conditions={
+        "has-source": f"({_JOB} ? has(spec.payloadFrom) : has(spec.jobTemplate.spec.payloadFrom))",
+    },
+    variables={
+        "is_job": _JOB,
+        "path": f"({_JOB} ? 'spec' : 'spec.jobTemplate.spec') + '.payloadFrom'",
+        "template": f"{_JOB} ? spec : spec.jobTemplate.spec",
+        "source": "variables.template.payloadFrom",
+        # Suspending a cron job, or cancelling a job, takes no right to what it reads.
+        "asks": "request.operation == 'CREATE' || (variables.is_job"
+        " ? spec.?rerun.orValue(0) > spec_was.?rerun.orValue(0)"
+        " : spec.jobTemplate != spec_was.jobTemplate)",
+    },
+    laws=(_ONCE, _may_read("secretKeyRef", "secrets"), _may_read("configMapKeyRef", "configmaps")),
+    forbids=True,
+)

@@ -1,0 +1,108 @@
+"""What the API server refuses, to workers and to everyone; and what it silently leaves alone."""
+
+import pytest
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import JOBS, collection
+from support.builders import job
+from support.forbidden import OTHERS, WORKERS, Case, Scene
+
+pytestmark = pytest.mark.integration
+
+WHO = {"owner.holder", "worker-lease.own", "worker-lease.election", "source.secrets"}
+WHO |= {"source.configmaps", "source.payload-once"}
+"""Laws about who may write: 403. The others are about what: 422."""
+
+
+@pytest.mark.parametrize("case", WORKERS, ids=str)
+def test_a_worker_is_refused(scene: Scene, case: Case) -> None:
+    refused(scene, case)
+
+
+@pytest.mark.parametrize("case", OTHERS, ids=str)
+def test_operators_and_users_are_refused(scene: Scene, case: Case) -> None:
+    refused(scene, case)
+
+
+def refused(scene: Scene, case: Case) -> None:
+    answer = case.attempt(scene)
+    assert not answer.accepted
+    assert f"({case.law})" in answer.message
+    assert answer.status == (403 if case.law in WHO else 422)
+
+
+def test_workers_break_more_than_thirty_rules_in_vain() -> None:
+    assert len({case.law for case in WORKERS}) > 30
+
+
+def test_a_worker_cannot_delete_a_job(scene: Scene) -> None:
+    life = scene.life(Phase.SUCCEEDED)
+    assert scene.worker.client.delete(life.path).status == 403
+    assert life.status()["phase"] == "Succeeded"
+
+
+def test_a_worker_cannot_change_a_spec_or_labels(scene: Scene) -> None:
+    life = scene.life(Phase.RUNNING)
+    assert scene.worker.client.merge(life.path, {"spec": {"cancel": True}}).status == 403
+    labelled = {"metadata": {"labels": {"a": "b"}}}
+    assert scene.worker.client.merge(life.path, labelled).status == 403
+
+
+def test_a_worker_cannot_create_a_job(scene: Scene) -> None:
+    path = collection(scene.space.name, JOBS)
+    assert scene.worker.client.create(path, job()).status == 403
+
+
+def test_a_worker_cannot_replace_a_status(scene: Scene) -> None:
+    life = scene.life(Phase.RUNNING)
+    assert scene.worker.client.replace(life.status_path, life.read()).status == 403
+
+
+def test_spec_labels_and_owners_stay_as_they_are_through_the_status(scene: Scene) -> None:
+    life = scene.life(Phase.RUNNING)
+    before = life.read()
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "worker-0", "uid": scene.worker.pod_uid}
+    body = {
+        "metadata": {
+            "labels": {"a": "b"},
+            "annotations": {"a": "b"},
+            "finalizers": ["a.example/b"],
+            "ownerReferences": [owner],
+        },
+        "spec": {"cancel": True, "type": "other", "payload": {"a": 1}},
+        "status": {"progress": {"percent": 1}},
+    }
+
+    scene.worker.client.merge(life.status_path, body).object()
+
+    after = life.read()
+    assert after["spec"] == before["spec"]
+    assert after["status"]["progress"] == {"percent": 1}
+    changing = {"managedFields", "resourceVersion"}
+    assert strip(after["metadata"], changing) == strip(before["metadata"], changing)
+
+
+def strip(metadata: dict[str, object], names: set[str]) -> dict[str, object]:
+    return {name: value for name, value in metadata.items() if name not in names}
+
+
+def test_a_refusal_says_what_was_tried_what_is_legal_and_why(scene: Scene) -> None:
+    life = scene.life(Phase.SUCCEEDED)
+    final = scene.operator.merge(life.status_path, {"status": {"phase": "Running"}})
+    assert "phase cannot go from Succeeded to Running: Succeeded is final" in final.message
+
+    life = scene.life(Phase.RETRYING)
+    early = scene.operator.merge(life.status_path, {"status": {"phase": "Running"}})
+    assert "from Retrying only to Cancelled, Queued" in early.message
+
+    life = scene.life(Phase.RUNNING)
+    other = scene.other.client.merge(life.status_path, {"status": {"progress": {"percent": 1}}})
+    assert f"the job is held by pod worker-0 ({scene.worker.pod_uid})" in other.message
+    assert f"comes from pod worker-1 ({scene.other.pod_uid})" in other.message
+
+
+def test_a_repeated_report_of_the_same_status_changes_nothing(scene: Scene) -> None:
+    life = scene.life(Phase.RUNNING)
+    before = life.read()
+    answer = scene.worker.client.merge(life.status_path, {"status": before["status"]})
+    assert answer.object()["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]

@@ -1,0 +1,152 @@
+"""Each of the 64 ordered pairs of phases, tried on the API server by operator and by worker.
+
+What is legal is written down here by hand, so that an error in the table cannot hide itself.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from asyncjob.lifecycle.move import move
+from asyncjob.lifecycle.phases import Phase
+from support import lives
+from support.api import Answer, Client
+from support.builders import at, claim_of
+from support.identities import Space, Worker
+from support.lives import Life
+
+pytestmark = pytest.mark.integration
+
+LEGAL = {
+    "Pending": {"Pending", "Queued", "Cancelled", "DeadLetter"},
+    "Scheduled": {"Scheduled", "Queued", "Cancelled"},
+    "Queued": {"Queued", "Running", "Scheduled", "Pending", "Cancelled", "DeadLetter"},
+    "Running": {"Running", "Succeeded", "Retrying", "Queued", "DeadLetter", "Cancelled"},
+    "Retrying": {"Retrying", "Queued", "Cancelled"},
+    "Succeeded": {"Succeeded"},
+    "DeadLetter": {"DeadLetter", "Queued", "Cancelled"},
+    "Cancelled": {"Cancelled"},
+}
+LEGAL_FOR_A_WORKER = {
+    "Queued": {"Running"},
+    "Running": {"Running", "Succeeded", "Retrying", "Queued", "DeadLetter", "Cancelled"},
+}
+"""On a job that its own pod holds, or is just taking."""
+
+PAIRS = [(source, target) for source in Phase for target in Phase]
+
+DECISIONS: Mapping[tuple[str, str], lives.Decide] = {
+    ("Running", "Succeeded"): lives.succeeded,
+    ("Running", "Retrying"): lives.failed,
+    ("Running", "Queued"): lives.released,
+    ("Running", "DeadLetter"): lives.given_up,
+    ("Running", "Cancelled"): lives.cancelled,
+    ("Queued", "Scheduled"): lives.scheduled,
+    ("Queued", "Pending"): lives.held_back,
+    ("Queued", "Cancelled"): lives.dropped,
+    ("Pending", "Cancelled"): lives.dropped,
+    ("Scheduled", "Cancelled"): lives.dropped,
+    ("Retrying", "Cancelled"): lives.dropped,
+    ("DeadLetter", "Cancelled"): lives.dropped,
+    ("Queued", "DeadLetter"): lives.timed_out,
+    ("Pending", "DeadLetter"): lives.timed_out,
+    ("Pending", "Queued"): lives.promoted,
+    ("Scheduled", "Queued"): lives.promoted,
+    ("Retrying", "Queued"): lives.promoted,
+    ("DeadLetter", "Queued"): lives.redriven,
+}
+
+each_pair = pytest.mark.parametrize(
+    ("source", "target"), PAIRS, ids=[f"{source}-{target}" for source, target in PAIRS]
+)
+
+
+def born(space: Space, worker: Worker, source: Phase, target: Phase) -> Life:
+    """Return a job in the source phase whose spec allows the target, if anything does."""
+    life = Life(space.name, f"from-{source}-to-{target}".lower(), space.admin, worker)
+    timed = source is Phase.SCHEDULED or (source, target) == (Phase.QUEUED, Phase.SCHEDULED)
+    life.create(**({"notBefore": at()} if timed else {}))
+    life.bring(source)
+    if target is Phase.CANCELLED and source is not Phase.SUCCEEDED:
+        life.wish(cancel=True).object()
+    if (source, target) == (Phase.DEAD_LETTER, Phase.QUEUED):
+        life.wish(redrive=1).object()
+    return life
+
+
+def write(life: Life, by: Client, target: Phase) -> Answer:
+    """Try the change of phase, as complete as the target asks for."""
+    obj = life.read()
+    source = Phase(obj["status"]["phase"])
+    if target is Phase.RUNNING and source is not Phase.RUNNING:
+        return by.merge(life.status_path, claim_of(obj, life.worker.pod, life.worker.pod_uid))
+    if target is source:
+        return by.merge(life.status_path, {"status": {"phase": target.value}})
+    decide = DECISIONS.get((source, target), lambda view: move(view, target, now=at(9)))
+    return life.move(decide, by, **_needed(target))
+
+
+def _needed(target: Phase) -> dict[str, Any]:
+    if target is not Phase.RETRYING:
+        return {}
+    return {"retryDelaySeconds": 1.0, "nextAttemptTime": at(10)}
+
+
+@each_pair
+def test_the_operator_may_take_exactly_the_edges_of_the_table(
+    space: Space, worker: Worker, operator_identity: Client, source: Phase, target: Phase
+) -> None:
+    life = born(space, worker, source, target)
+
+    answer = write(life, operator_identity, target)
+
+    check(life, answer, source, target, LEGAL)
+    if not answer.accepted:
+        assert answer.status == 422
+        assert f"phase cannot go from {source} to {target}" in answer.message
+
+
+@each_pair
+def test_a_worker_may_take_exactly_the_edges_out_of_running_and_the_claim(
+    space: Space, worker: Worker, source: Phase, target: Phase
+) -> None:
+    life = born(space, worker, source, target)
+
+    answer = write(life, worker.client, target)
+
+    check(life, answer, source, target, LEGAL_FOR_A_WORKER)
+    if not answer.accepted:
+        assert answer.status in {403, 422}
+
+
+@each_pair
+def test_another_worker_may_take_no_edge_at_all(
+    space: Space,
+    worker: Worker,
+    worker_identity: Callable[[str], Worker],
+    source: Phase,
+    target: Phase,
+) -> None:
+    life = born(space, worker, source, target)
+
+    answer = write(life, worker_identity("worker-1").client, target)
+
+    check(life, answer, source, target, {})
+
+
+def check(
+    life: Life,
+    answer: Answer,
+    source: Phase,
+    target: Phase,
+    legal: Mapping[str, set[str]],
+) -> None:
+    expected = target in legal.get(source, set())
+    assert answer.accepted == expected, f"{answer.status}: {answer.message}"
+    assert life.status()["phase"] == (target if expected else source)
+
+
+def test_there_are_nineteen_edges() -> None:
+    assert sum(len(targets - {source}) for source, targets in LEGAL.items()) == 19
+    assert len(PAIRS) == 64

@@ -1,0 +1,88 @@
+"""Random operations by many actors on a real API server keep every law; a planted bug is found."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, Phase, Verbosity, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from asyncjob.lifecycle.phases import Phase as LifePhase
+from asyncjob.names import JOBS, collection, job_status_path
+from asyncjob.schema.manifests import to_yaml
+from asyncjob.schema.policies.lifecycle import LIFECYCLE
+from asyncjob.schema.policies.policy import Policy
+from asyncjob_dev.controlplane import ControlPlane
+from support.api import Client
+from support.builders import job
+from support.enforcement import until
+from support.identities import Space
+from support.random_lives import RandomLives, World
+
+pytestmark = pytest.mark.integration
+
+LIVES, STEPS = 50, 40
+"""So many runs of so many steps each; a step is a write and a read."""
+
+PLANTED = "running.checkpoint"
+
+PLAN = settings(
+    max_examples=LIVES,
+    stateful_step_count=STEPS,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    print_blob=False,
+    verbosity=Verbosity.quiet,
+    phases=(Phase.generate,),
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def world(space: Space) -> World:
+    return World(space, space.operator(), (space.worker("worker-0"), space.worker("worker-1")))
+
+
+@pytest.mark.timeout(240)
+def test_no_mix_of_writes_by_anyone_breaks_a_law(space: Space) -> None:
+    RandomLives.world = world(space)
+
+    run_state_machine_as_test(RandomLives, settings=PLAN)
+
+    done = RandomLives.world
+    assert done.steps >= LIVES * STEPS / 3
+    assert done.accepted >= done.steps / 10
+    assert done.reached == {phase.value for phase in LifePhase}
+
+
+@pytest.fixture
+def lenient(control_plane: ControlPlane, admin: Client, space: Space) -> Iterator[Space]:
+    """Take one law out of the policy, for as long as the test runs."""
+    laws = tuple(law for law in LIFECYCLE.laws if law.id != PLANTED)
+    assert len(laws) == len(LIFECYCLE.laws) - 1
+    install(control_plane, admin, space, replace(LIFECYCLE, laws=laws), forgery_passes=True)
+    yield space
+    install(control_plane, admin, space, LIFECYCLE, forgery_passes=False)
+
+
+def install(
+    plane: ControlPlane, admin: Client, space: Space, policy: Policy, *, forgery_passes: bool
+) -> None:
+    """Apply the policy and wait until it is in force."""
+    plane.kubectl("apply", "--filename=-", input=to_yaml(policy.manifests()))
+    admin.create(collection(space.name, JOBS), job("probe"))
+    until(
+        lambda answer: answer.accepted == forgery_passes,
+        lambda: admin.dry().merge(
+            job_status_path(space.name, "probe"), {"status": {"checkpoint": {"forged": True}}}
+        ),
+        "policy",
+    )
+
+
+@pytest.mark.timeout(120)
+def test_a_law_taken_out_is_found_out(lenient: Space) -> None:
+    RandomLives.world = world(lenient)
+
+    with pytest.raises(AssertionError, match="checkpoint changed while not running"):
+        run_state_machine_as_test(RandomLives, settings=PLAN)

@@ -1,0 +1,112 @@
+"""Raw requests to an API server in any identity's name; a refusal is an answer, not an error."""
+
+import http.client
+import json
+import ssl
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Status code, body and warnings."""
+
+    status: int
+    body: dict[str, Any]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the server did what was asked."""
+        return self.status < http.HTTPStatus.BAD_REQUEST
+
+    @property
+    def message(self) -> str:
+        """What the server says about a refusal."""
+        return str(self.body.get("message", ""))
+
+    def object(self) -> dict[str, Any]:
+        """Return the object; an assertion with the server's words if it was refused."""
+        assert self.accepted, f"{self.status}: {self.message}"
+        return self.body
+
+
+@cache
+def _trust(ca_file: Path) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=ca_file)
+
+
+@dataclass(frozen=True)
+class Client:
+    """One identity on one API server; `query` goes with every request."""
+
+    url: str
+    ca_file: Path
+    token: str = field(repr=False)
+    query: tuple[tuple[str, str], ...] = ()
+
+    def dry(self) -> "Client":
+        """Return the same identity for writes that change nothing."""
+        return Client(self.url, self.ca_file, self.token, (*self.query, ("dryRun", "All")))
+
+    def get(self, path: str, **query: str) -> Answer:
+        """GET an object or a list."""
+        return self.request("GET", path, query=query)
+
+    def create(self, path: str, body: Any) -> Answer:
+        """POST to a collection or a subresource."""
+        return self.request("POST", path, body)
+
+    def replace(self, path: str, body: Any) -> Answer:
+        """PUT."""
+        return self.request("PUT", path, body)
+
+    def merge(self, path: str, body: Any) -> Answer:
+        """JSON merge patch."""
+        return self.request("PATCH", path, body, content_type=MERGE)
+
+    def patch(self, path: str, operations: Any) -> Answer:
+        """JSON Patch."""
+        return self.request("PATCH", path, operations, content_type=JSON_PATCH)
+
+    def delete(self, path: str) -> Answer:
+        """DELETE at once."""
+        return self.request("DELETE", path, {"gracePeriodSeconds": 0})
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        query: dict[str, str] | None = None,
+    ) -> Answer:
+        """Send one request on a connection of its own."""
+        asked = (
+            [*self.query, *(query or {}).items()] if method != "GET" else [*(query or {}).items()]
+        )
+        target = f"{path}?{urlencode(asked)}" if asked else path
+        connection = http.client.HTTPSConnection(
+            urlsplit(self.url).netloc, timeout=30, context=_trust(self.ca_file)
+        )
+        headers = {
+            "Authorization": f"Bearer {self.token}",
+            "Content-Type": content_type,
+            "Accept": accept,
+        }
+        try:
+            connection.request(method, target, None if body is None else json.dumps(body), headers)
+            response = connection.getresponse()
+            text = response.read()
+            warnings = response.headers.get_all("Warning") or []
+            return Answer(response.status, json.loads(text), tuple(warnings))
+        finally:
+            connection.close()

@@ -1,0 +1,22 @@
+"""Writes that the API server has to refuse, each of which breaks one law and no other."""
+
+from support.forbidden.case import Case, Scene
+from support.forbidden.claims import CLAIMS
+from support.forbidden.leases import LEASES
+from support.forbidden.moves import MOVES
+from support.forbidden.outcomes import OUTCOMES
+from support.forbidden.owners import OWNERS
+from support.forbidden.reports import REPORTS
+from support.forbidden.shapes import SHAPES
+from support.forbidden.sources import SOURCES
+from support.forbidden.specs import SPECS
+
+WORKERS: tuple[Case, ...] = (*CLAIMS, *REPORTS, *OUTCOMES, *OWNERS, *LEASES)
+"""With a worker's token."""
+
+OTHERS: tuple[Case, ...] = (*MOVES, *SPECS, *SOURCES, *SHAPES)
+"""With the operator's, or a user's."""
+
+CASES: tuple[Case, ...] = (*WORKERS, *OTHERS)
+
+__all__ = ["CASES", "OTHERS", "WORKERS", "Case", "Scene"]

@@ -1,0 +1,117 @@
+"""What a forbidden write is, and where it is tried."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from asyncjob.lifecycle.phases import Phase
+from support.api import Answer, Client
+from support.builders import claim_of
+from support.identities import Space, Worker
+from support.lives import Decide, Life
+
+NUMBERS = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A namespace with two workers; `dry` keeps the forbidden writes from taking effect."""
+
+    space: Space
+    worker: Worker
+    other: Worker
+    operator: Client
+    dry: bool = False
+
+    def acting(self, who: Client) -> Client:
+        """Return the identity as it does the forbidden write."""
+        return who.dry() if self.dry else who
+
+    def life(self, phase: Phase = Phase.QUEUED, **spec: Any) -> Life:
+        """Return a new job in a phase."""
+        life = Life(self.space.name, f"case-{next(NUMBERS)}", self.space.admin, self.worker)
+        life.create(**spec)
+        return life.bring(phase)
+
+
+Attempt = Callable[[Scene], Answer]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One forbidden write: the law it breaks, and what it tries."""
+
+    law: str
+    title: str
+    attempt: Attempt
+
+    def __str__(self) -> str:
+        """Return a name for the test."""
+        return f"{self.law}: {self.title}"
+
+
+def merged(target: Any, changes: dict[str, Any]) -> dict[str, Any]:
+    """Return the object with changes, objects within it likewise."""
+    result = dict(target) if isinstance(target, dict) else {}
+    for key, value in changes.items():
+        result[key] = merged(result.get(key), value) if isinstance(value, dict) else value
+    return result
+
+
+def claim(law: str, title: str, *, spec: dict[str, Any] | None = None, **changes: Any) -> Case:
+    """Return a claim by a worker in its own name, with some fields of the status changed."""
+
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(**(spec or {}))
+        body = claim_of(life.read(), scene.worker.pod, scene.worker.pod_uid)
+        body["status"] = merged(body["status"], changes)
+        return scene.acting(scene.worker.client).merge(life.status_path, body)
+
+    return Case(law, title, attempt)
+
+
+def report(law: str, title: str, **changes: Any) -> Case:
+    """Return a write by the holder of a running job that leaves the phase as it is."""
+
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(Phase.RUNNING)
+        return scene.acting(scene.worker.client).merge(life.status_path, {"status": changes})
+
+    return Case(law, title, attempt)
+
+
+def outcome(
+    law: str, title: str, decide: Decide, *, spec: dict[str, Any] | None = None, **changes: Any
+) -> Case:
+    """Return a change of phase by the holder of a running job, with some fields changed."""
+
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(Phase.RUNNING, **(spec or {}))
+        return life.move(decide, scene.acting(scene.worker.client), **changes)
+
+    return Case(law, title, attempt)
+
+
+def operator_move(law: str, title: str, phase: Phase, decide: Decide, **changes: Any) -> Case:
+    """Return a change of phase by the operator, with some fields changed."""
+
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(phase)
+        return life.move(decide, scene.acting(scene.operator), **changes)
+
+    return Case(law, title, attempt)
+
+
+def operator_report(law: str, title: str, phase: Phase, **changes: Any) -> Case:
+    """Return a write by the operator that leaves the phase as it is."""
+
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(phase)
+        operations = [
+            {"op": "add", "path": f"/status/{name}", "value": value}
+            for name, value in changes.items()
+        ]
+        return scene.acting(scene.operator).patch(life.status_path, operations)
+
+    return Case(law, title, attempt)

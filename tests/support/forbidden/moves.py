@@ -1,0 +1,120 @@
+"""What not even the operator may write."""
+
+from typing import Final
+
+from asyncjob.lifecycle.gate import drop
+from asyncjob.lifecycle.move import Move, move
+from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.lifecycle.view import JobView
+from support.api import Answer
+from support.builders import at
+from support.forbidden.case import Case, Scene, operator_move, operator_report
+from support.lives import dropped, held_back, promoted, redriven, scheduled, timed_out
+
+
+def _late(view: JobView) -> Move:
+    return drop(view, Reason.DEADLINE_EXCEEDED, "late", now=at(9))
+
+
+def _duplicate(view: JobView) -> Move:
+    return drop(view, Reason.DUPLICATE, "twice", now=at(9))
+
+
+def _back(view: JobView) -> Move:
+    return move(view, Phase.QUEUED, now=at(9), reason=Reason.GATE_OPENED)
+
+
+def _redriven_to(redrives: int) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(Phase.DEAD_LETTER)
+        life.wish(redrive=2).object()
+        return life.move(redriven, scene.acting(scene.operator), redrives=redrives)
+
+    return Case("ground.redrive", f"a redrive to {redrives} where 2 are asked for", attempt)
+
+
+def _redriven_spent(counter: str) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(Phase.DEAD_LETTER)
+        life.wish(redrive=1).object()
+        return life.move(redriven, scene.acting(scene.operator), **{counter: 1})
+
+    return Case(f"budget.{counter}", f"a redrive that does not reset {counter}", attempt)
+
+
+def _swapped_result(scene: Scene) -> Answer:
+    life = scene.life(Phase.SUCCEEDED)
+    operations = [{"op": "replace", "path": "/status/result", "value": {"min": 3}}]
+    return scene.acting(scene.operator).patch(life.status_path, operations)
+
+
+MOVES: Final[tuple[Case, ...]] = (
+    operator_move("transition.pair", "a cancelled job that comes back", Phase.CANCELLED, _back),
+    operator_move("transition.pair", "a succeeded job that comes back", Phase.SUCCEEDED, _back),
+    operator_move(
+        "transition.reason", "a wrong reason", Phase.PENDING, promoted, reason="Redriven"
+    ),
+    operator_move("ground.deadline", "a deadline no one set", Phase.QUEUED, _late),
+    operator_move("ground.duplicate", "a duplicate of nothing", Phase.QUEUED, _duplicate),
+    operator_move("ground.not-before", "a start time no one set", Phase.QUEUED, scheduled),
+    operator_move("ground.cancel", "a cancellation no one asked for", Phase.QUEUED, dropped),
+    operator_move("ground.cancel", "a dismissal no one asked for", Phase.DEAD_LETTER, dropped),
+    operator_move("ground.redrive", "a redrive no one asked for", Phase.DEAD_LETTER, redriven),
+    _redriven_to(1),
+    _redriven_to(3),
+    *(_redriven_spent(counter) for counter in ("retries", "crashes", "releases")),
+    operator_move(
+        "claim.admitted", "a waiting job that is admitted", Phase.QUEUED, held_back, admitted=True
+    ),
+    operator_move(
+        "budget.crashes", "a crash of a job nobody ran", Phase.QUEUED, timed_out, crashes=1
+    ),
+    operator_move(
+        "running.progress", "progress nobody made", Phase.QUEUED, held_back, progress={"percent": 9}
+    ),
+    operator_move(
+        "running.checkpoint", "a checkpoint nobody made", Phase.QUEUED, held_back, checkpoint=[1]
+    ),
+    operator_report(
+        "running.progress", "progress of a waiting job", Phase.PENDING, progress={"percent": 9}
+    ),
+    operator_report(
+        "running.checkpoint", "a waiting job's checkpoint", Phase.PENDING, checkpoint=[1]
+    ),
+    operator_report(
+        "claim.admitted", "a retrying job that is admitted", Phase.RETRYING, admitted=True
+    ),
+    operator_report(
+        "lease.iff-running",
+        "a lease on a queued job",
+        Phase.QUEUED,
+        lease={
+            "holder": "a",
+            "holderUID": "b",
+            "worker": "c",
+            "acquireTime": at(),
+            "renewTime": at(),
+            "durationSeconds": 60,
+        },
+    ),
+    operator_report("retrying.delay", "a shorter delay", Phase.RETRYING, retryDelaySeconds=0),
+    operator_report("finished.frozen", "another message", Phase.SUCCEEDED, message="well done"),
+    operator_report("finished.frozen", "another time", Phase.CANCELLED, lastUpdateTime=at(99)),
+    operator_report(
+        "finished.frozen", "a message on a dead letter", Phase.DEAD_LETTER, message="so?"
+    ),
+    operator_report(
+        "finished.completion-time", "another end", Phase.SUCCEEDED, completionTime=at(99)
+    ),
+    operator_report(
+        "steady.error",
+        "another error",
+        Phase.DEAD_LETTER,
+        error={
+            "type": "None",
+            "category": "Internal",
+            "message": "none",
+        },
+    ),
+    Case("result.by-success", "a result whose keys are swapped", _swapped_result),
+)

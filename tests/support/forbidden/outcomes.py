@@ -1,0 +1,125 @@
+"""How the holder of a running job may not end it."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from asyncjob.lifecycle.move import Move, move
+from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.lifecycle.view import JobView
+from support.api import Answer
+from support.builders import at
+from support.forbidden.case import Case, Scene, outcome
+from support.lives import (
+    LEFT_OUT,
+    cancelled,
+    crashed,
+    failed,
+    given_up,
+    released,
+    succeeded,
+)
+
+_REFERENCE: Final = {"uri": "s3://a", "sizeBytes": 1, "sha256": "0" * 64}
+
+
+def _paused(view: JobView) -> Move:
+    return move(view, Phase.PENDING, now=at(9), reason=Reason.QUEUE_PAUSED)
+
+
+def _failed_under_the_built_in_policy(view: JobView) -> Move:
+    return failed(replace(view, effective=None))
+
+
+def _as_failed(conditions: Any) -> Any:
+    return [{**conditions[0], "type": "Failed"}]
+
+
+def _rewritten(entries: Any) -> Any:
+    return [{**entries[0], "message": "nothing happened"}, *entries[1:]]
+
+
+def _history_rewritten(scene: Scene) -> Answer:
+    life = scene.life(Phase.RUNNING)
+    life.move(released, scene.worker.client).object()
+    life.claim()
+    return life.move(succeeded, scene.acting(scene.worker.client), history=_rewritten)
+
+
+def _by_the_claim_before(scene: Scene) -> Answer:
+    life = scene.life(Phase.RUNNING)
+    before = life.status()
+    life.move(released, scene.worker.client).object()
+    life.claim()
+    stale = {"attempt": before["attempt"], "claim": before["claim"]}
+    return life.move(succeeded, scene.acting(scene.worker.client), **stale)
+
+
+def _by_a_claim_of_a_namesake(scene: Scene) -> Answer:
+    life = scene.life(Phase.RUNNING)
+    before = life.status()
+    life.admin.delete(life.path).object()
+    life.create()
+    life.claim()
+    stale = {"attempt": before["attempt"], "claim": before["claim"]}
+    return life.move(succeeded, scene.acting(scene.worker.client), **stale)
+
+
+OUTCOMES: Final[tuple[Case, ...]] = (
+    outcome("transition.pair", "a running job that becomes Pending", _paused),
+    outcome("transition.reason", "success with a reason", succeeded, reason="HandlerFailed"),
+    outcome(
+        "transition.reason", "a retry for a reason of dead letters", given_up, reason="Released"
+    ),
+    outcome("claim.attempt", "success that raises the attempt", succeeded, attempt=2),
+    Case("claim.attempt", "success of its own pod's claim before a requeue", _by_the_claim_before),
+    Case("claim.id", "success of a claim of a deleted job of that name", _by_a_claim_of_a_namesake),
+    outcome("claim.start-time", "success that moves the start", succeeded, startTime=at(60)),
+    outcome("claim.effective", "success that drops the policy", succeeded, effective=None),
+    outcome("claim.admitted", "a release that stays admitted", released, admitted=True),
+    outcome("lease.iff-running", "success that keeps the lease", succeeded, lease=LEFT_OUT),
+    outcome("budget.retries", "a failure that costs two retries", failed, retries=2),
+    outcome("budget.retries", "success that costs a retry", succeeded, retries=1),
+    outcome("budget.crashes", "a crash that costs two", crashed, crashes=2),
+    outcome("budget.crashes", "a release that costs a crash", released, crashes=1),
+    outcome("budget.releases", "a release that costs two", released, releases=2),
+    outcome(
+        "budget.retries-left",
+        "a retry beyond the last",
+        _failed_under_the_built_in_policy,
+        spec={"retryPolicy": {"maxRetries": 0}},
+    ),
+    outcome("budget.release-counted", "a release for free", released, releases=LEFT_OUT),
+    outcome("budget.spent", "a retry for free", failed, reason="Released", retries=LEFT_OUT),
+    outcome("budget.by-reason", "a failure as a release", failed, retries=LEFT_OUT, releases=1),
+    outcome("budget.by-reason", "a crash as a release", crashed, crashes=LEFT_OUT, releases=1),
+    outcome("ground.cancel", "a cancellation nobody asked for", cancelled),
+    outcome(
+        "finished.completion-time", "success without a time", succeeded, completionTime=LEFT_OUT
+    ),
+    outcome("finished.completion-time", "a retry with one", failed, completionTime=at(9)),
+    outcome("finished.condition", "success without a condition", succeeded, conditions=LEFT_OUT),
+    outcome("finished.condition", "success with the wrong one", succeeded, conditions=_as_failed),
+    outcome("retrying.delay", "a retry without a delay", failed, retryDelaySeconds=LEFT_OUT),
+    outcome("retrying.delay", "success with a next attempt", succeeded, nextAttemptTime=at(60)),
+    outcome(
+        "steady.last-transition-time", "success at no time", succeeded, lastTransitionTime=None
+    ),
+    outcome("result.by-success", "a dead letter with a result", given_up, result={"sum": 3}),
+    outcome("result.by-success", "a retry with a reference to one", failed, resultRef=_REFERENCE),
+    outcome(
+        "result.once", "success with a result and a reference", succeeded, resultRef=_REFERENCE
+    ),
+    outcome("history.grows", "success without a trace", succeeded, history=LEFT_OUT),
+    outcome(
+        "history.grows",
+        "success as something else",
+        succeeded,
+        history=[
+            {"time": at(9), "phase": "Cancelled"},
+        ],
+    ),
+    Case("history.kept", "success that rewrites the past", _history_rewritten),
+    outcome("history.omitted", "success that hides the past", succeeded, historyOmitted=5),
+    outcome("ground.redrive", "success that acknowledges a redrive", succeeded, redrives=1),
+    outcome("ground.rerun", "success that acknowledges a rerun", succeeded, reruns=1),
+)

@@ -1,0 +1,99 @@
+"""Jobs that are not the worker's own."""
+
+from typing import Final
+
+from asyncjob.lifecycle.phases import Phase
+from support.api import Answer, Client
+from support.builders import at, claim_of
+from support.forbidden.case import Case, Scene
+from support.identities import WORKER_ACCOUNT
+from support.lives import Decide, dropped, failed, promoted, redriven, succeeded
+
+LAW: Final = "owner.holder"
+
+
+def _by_another(phase: Phase, decide: Decide) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(phase)
+        if phase is Phase.DEAD_LETTER:
+            life.wish(redrive=1).object()
+        if phase is Phase.PENDING and decide is dropped:
+            life.wish(cancel=True).object()
+        return life.move(decide, scene.acting(scene.other.client))
+
+    return Case(LAW, f"a worker that takes a {phase} job not its own: {decide.__name__}", attempt)
+
+
+def _claims(scene: Scene, pod: str, uid: str, by: Client) -> Answer:
+    life = scene.life()
+    return scene.acting(by).merge(life.status_path, claim_of(life.read(), pod, uid))
+
+
+def _in_anothers_name(scene: Scene) -> Answer:
+    return _claims(scene, scene.worker.pod, scene.worker.pod_uid, scene.other.client)
+
+
+def _with_anothers_uid(scene: Scene) -> Answer:
+    return _claims(scene, scene.other.pod, scene.worker.pod_uid, scene.other.client)
+
+
+def _without_a_pod(scene: Scene) -> Answer:
+    nobody = scene.space.as_account(WORKER_ACCOUNT)
+    return _claims(scene, scene.worker.pod, scene.worker.pod_uid, nobody)
+
+
+def _in_no_name_without_a_pod(scene: Scene) -> Answer:
+    return _claims(scene, "", "", scene.space.as_account(WORKER_ACCOUNT))
+
+
+def _renewed_by_another(scene: Scene) -> Answer:
+    life = scene.life(Phase.RUNNING)
+    body = {"status": {"lease": {"renewals": 1, "renewTime": at(20)}}}
+    return scene.acting(scene.other.client).merge(life.status_path, body)
+
+
+def _progress_of_another(scene: Scene) -> Answer:
+    life = scene.life(Phase.RUNNING)
+    body = {"status": {"progress": {"percent": 50}}}
+    return scene.acting(scene.other.client).merge(life.status_path, body)
+
+
+def _by_a_new_pod_of_that_name(scene: Scene) -> Answer:
+    life = scene.life(Phase.RUNNING)
+    pods = scene.space.path("pods")
+    name = scene.worker.pod
+    scene.space.admin.delete(f"{pods}/{name}").object()
+    successor = scene.space.worker(name)
+    return life.move(succeeded, scene.acting(successor.client))
+
+
+def _own_success_again(scene: Scene) -> Answer:
+    life = scene.life(Phase.SUCCEEDED)
+    return scene.acting(scene.worker.client).merge(
+        life.status_path, {"status": {"phase": "Succeeded"}}
+    )
+
+
+def _admitted_by_a_worker(scene: Scene) -> Answer:
+    life = scene.life(notBefore=at())
+    body = {"status": {"admitted": True}}
+    return scene.acting(scene.worker.client).merge(life.status_path, body)
+
+
+OWNERS: Final[tuple[Case, ...]] = (
+    _by_another(Phase.RUNNING, succeeded),
+    _by_another(Phase.RUNNING, failed),
+    _by_another(Phase.PENDING, promoted),
+    _by_another(Phase.PENDING, dropped),
+    _by_another(Phase.RETRYING, promoted),
+    _by_another(Phase.DEAD_LETTER, redriven),
+    Case(LAW, "a claim in another pod's name", _in_anothers_name),
+    Case(LAW, "a claim with another pod's UID", _with_anothers_uid),
+    Case(LAW, "a claim by a token that is bound to no pod", _without_a_pod),
+    Case(LAW, "a claim in no name by a token that is bound to no pod", _in_no_name_without_a_pod),
+    Case(LAW, "a heartbeat for another's job", _renewed_by_another),
+    Case(LAW, "progress of another's job", _progress_of_another),
+    Case(LAW, "success by a new pod of the holder's name", _by_a_new_pod_of_that_name),
+    Case(LAW, "a report on its own job after success", _own_success_again),
+    Case(LAW, "an admission by a worker", _admitted_by_a_worker),
+)

@@ -1,0 +1,68 @@
+"""Objects that are wrong by themselves."""
+
+from typing import Any, Final
+
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection
+from support.api import Answer
+from support.builders import at, cron_job, job, queue
+from support.forbidden.case import NUMBERS, Case, Scene
+
+_DELAYS: Final = {"initialDelaySeconds": 10, "maxDelaySeconds": 9}
+
+
+def _job(law: str, title: str, **spec: Any) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        path = collection(scene.space.name, JOBS)
+        return scene.acting(scene.space.admin).create(path, job(f"case-{next(NUMBERS)}", **spec))
+
+    return Case(law, title, attempt)
+
+
+def _queue(scene: Scene) -> Answer:
+    path = collection(scene.space.name, QUEUES)
+    body = queue(f"case-{next(NUMBERS)}", defaults={"retryPolicy": _DELAYS})
+    return scene.acting(scene.space.admin).create(path, body)
+
+
+def _cron(scene: Scene) -> Answer:
+    path = collection(scene.space.name, CRON_JOBS)
+    body = cron_job(f"case-{next(NUMBERS)}", notBefore=at(2), notAfter=at(1))
+    return scene.acting(scene.space.admin).create(path, body)
+
+
+def _back_in_time(scene: Scene) -> Answer:
+    path = collection(scene.space.name, CRON_JOBS)
+    name = f"case-{next(NUMBERS)}"
+    scene.space.admin.create(path, cron_job(name)).object()
+    status_path = f"{path}/{name}/status"
+    later, earlier = ({"status": {"lastScheduleTime": at(time)}} for time in (60, 0))
+    scene.operator.merge(status_path, later).object()
+    return scene.acting(scene.operator).merge(status_path, earlier)
+
+
+SHAPES: Final[tuple[Case, ...]] = (
+    _job(
+        "shape.one-source",
+        "two sources",
+        payloadFrom={
+            "uri": "s3://a",
+            "configMapKeyRef": {"name": "a", "key": "b"},
+        },
+    ),
+    _job("shape.one-source", "no source", payloadFrom={}),
+    _job("shape.deadline", "a deadline before the start", notBefore=at(2), notAfter=at(1)),
+    _job("shape.deadline", "a deadline at the start", notBefore=at(2), notAfter=at(2)),
+    Case("shape.deadline", "a schedule of such jobs", _cron),
+    _job(
+        "shape.dependencies",
+        "one job twice",
+        dependsOn=[
+            {"name": "a"},
+            {"name": "b"},
+            {"name": "a", "outcome": "Any"},
+        ],
+    ),
+    _job("shape.delays", "a cap below the first delay", retryPolicy=_DELAYS),
+    Case("shape.delays", "a queue with such a cap", _queue),
+    Case("cron.advances", "a schedule that goes back in time", _back_in_time),
+)

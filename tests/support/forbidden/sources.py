@@ -1,0 +1,75 @@
+"""Payloads from what the author of a job may not read."""
+
+from typing import Any, Final
+
+from asyncjob.names import CRON_JOBS, GROUP, JOBS, collection, job_path
+from support.api import Answer, Client
+from support.builders import cron_job, job
+from support.forbidden.case import NUMBERS, Case, Scene
+
+AUTHOR_RULE: Final = {
+    "apiGroups": [GROUP],
+    "resources": [JOBS, CRON_JOBS],
+    "verbs": ["get", "create", "patch"],
+}
+SECRET: Final = {"secretKeyRef": {"name": "hidden", "key": "payload"}}
+CONFIG_MAP: Final = {"configMapKeyRef": {"name": "hidden", "key": "payload"}}
+
+
+def _author(scene: Scene) -> Client:
+    name = f"author-{next(NUMBERS)}"
+    scene.space.grant(name, AUTHOR_RULE)
+    return scene.space.as_account(name)
+
+
+def _job(**spec: Any) -> Any:
+    def attempt(scene: Scene) -> Answer:
+        path = collection(scene.space.name, JOBS)
+        return scene.acting(_author(scene)).create(path, job(f"case-{next(NUMBERS)}", **spec))
+
+    return attempt
+
+
+def _cron(**template: Any) -> Any:
+    def attempt(scene: Scene) -> Answer:
+        path = collection(scene.space.name, CRON_JOBS)
+        body = cron_job(f"case-{next(NUMBERS)}", **template)
+        return scene.acting(_author(scene)).create(path, body)
+
+    return attempt
+
+
+def _rerun(scene: Scene) -> Answer:
+    name = f"case-{next(NUMBERS)}"
+    body = job(name, payloadFrom=SECRET)
+    scene.space.admin.create(collection(scene.space.name, JOBS), body).object()
+    path = job_path(scene.space.name, name)
+    return scene.acting(_author(scene)).merge(path, {"spec": {"rerun": 1}})
+
+
+def _cron_of_another_type(scene: Scene) -> Answer:
+    path = collection(scene.space.name, CRON_JOBS)
+    name = f"case-{next(NUMBERS)}"
+    scene.space.admin.create(path, cron_job(name, payloadFrom=SECRET)).object()
+    change = {"spec": {"jobTemplate": {"spec": {"type": "print"}}}}
+    return scene.acting(_author(scene)).merge(f"{path}/{name}", change)
+
+
+SOURCES: Final[tuple[Case, ...]] = (
+    Case("source.secrets", "a job from a secret its author may not read", _job(payloadFrom=SECRET)),
+    Case("source.secrets", "a schedule with such a secret", _cron(payloadFrom=SECRET)),
+    Case("source.secrets", "a rerun of a job with such a secret", _rerun),
+    Case("source.secrets", "another handler for such a secret", _cron_of_another_type),
+    Case("source.configmaps", "a job from such a config map", _job(payloadFrom=CONFIG_MAP)),
+    Case("source.configmaps", "a schedule with such a config map", _cron(payloadFrom=CONFIG_MAP)),
+    Case(
+        "source.payload-once",
+        "a job with a payload and a source",
+        _job(payload={"a": 1}, payloadFrom={"uri": "s3://a"}),
+    ),
+    Case(
+        "source.payload-once",
+        "a schedule with a payload and a source",
+        _cron(payload={"a": 1}, payloadFrom={"uri": "s3://a"}),
+    ),
+)

@@ -1,0 +1,86 @@
+"""What of a spec cannot be changed, not even by the admin."""
+
+from typing import Any, Final
+
+from asyncjob.lifecycle.phases import Phase
+from support.api import Answer
+from support.builders import at
+from support.forbidden.case import Case, Scene
+
+BEFORE_AND_AFTER: Final[dict[str, tuple[Any, Any]]] = {
+    "type": ("test", "other"),
+    "queue": ("default", "other"),
+    "payload": ({"y": 999}, {"x": 999}),
+    "payloadFrom": ({"uri": "s3://a"}, {"uri": "s3://b"}),
+    "request": ({"headers": {"a": ["1"]}}, {"headers": {"b": ["1"]}}),
+    "notBefore": (at(), at(1)),
+    "notAfter": (at(), None),
+    "dependsOn": ([{"name": "a"}], [{"name": "b"}]),
+    "queueTimeoutSeconds": (None, 5),
+    "executionTimeoutSeconds": (5, 6),
+    "leaseDurationSeconds": (5, 6),
+    "cancelGraceSeconds": (5, None),
+    "retryPolicy": ({"maxRetries": 1}, {"maxRetries": 2}),
+    "ttlSecondsAfterFinished": (5, 6),
+    "idempotencyKey": ("a", "b"),
+    "deduplicationId": ("a", None),
+    "concurrencyKey": (None, "b"),
+    "rerunOf": ({"name": "a", "uid": "b"}, {"name": "a", "uid": "c"}),
+    "traceparent": ("a", "b"),
+}
+
+
+def _changed(field: str) -> Case:
+    before, after = BEFORE_AND_AFTER[field]
+
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(**({} if before is None else {field: before}))
+        spec = life.read()["spec"]
+        path = f"/spec/{field}"
+        operation = {"op": "remove", "path": path}
+        if after is not None:
+            operation = {"op": "replace" if field in spec else "add", "path": path, "value": after}
+        return scene.acting(scene.space.admin).patch(life.path, [operation])
+
+    return Case(f"spec.fixed.{field}", f"another {field}", attempt)
+
+
+def _wish(
+    law: str, title: str, phase: Phase, before: dict[str, Any], after: dict[str, Any]
+) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(phase)
+        if before:
+            life.wish(**before).object()
+        return scene.acting(scene.space.admin).merge(life.path, {"spec": after})
+
+    return Case(law, title, attempt)
+
+
+SPECS: Final[tuple[Case, ...]] = (
+    *(_changed(field) for field in BEFORE_AND_AFTER),
+    _wish(
+        "wish.cancel-latches",
+        "a cancel taken back",
+        Phase.QUEUED,
+        {"cancel": True},
+        {"cancel": False},
+    ),
+    _wish(
+        "wish.cancel-latches", "a cancel removed", Phase.QUEUED, {"cancel": True}, {"cancel": None}
+    ),
+    _wish("wish.cancel-too-late", "a cancel after success", Phase.SUCCEEDED, {}, {"cancel": True}),
+    _wish(
+        "wish.redrive-grows",
+        "a redrive lowered",
+        Phase.DEAD_LETTER,
+        {"redrive": 2},
+        {"redrive": 1},
+    ),
+    _wish(
+        "wish.redrive-dead-letter", "a redrive of a queued job", Phase.QUEUED, {}, {"redrive": 1}
+    ),
+    _wish("wish.redrive-dead-letter", "a redrive of success", Phase.SUCCEEDED, {}, {"redrive": 1}),
+    _wish("wish.rerun-grows", "a rerun lowered", Phase.SUCCEEDED, {"rerun": 2}, {"rerun": None}),
+    _wish("wish.priority", "another priority while it runs", Phase.RUNNING, {}, {"priority": 9}),
+)

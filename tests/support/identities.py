@@ -1,0 +1,114 @@
+"""Identities on a real API server: service accounts, and tokens bound to pods."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from support.api import Client
+
+WORKER_ACCOUNT = "asyncjob-worker"
+OPERATOR_ACCOUNT = "asyncjob-operator"
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A worker's pod and what is asked in its name."""
+
+    pod: str
+    pod_uid: str
+    client: Client
+
+
+@dataclass(frozen=True)
+class Space:
+    """A namespace, seen by the admin, and who else there is in it."""
+
+    name: str
+    admin: Client
+
+    def create(self) -> "Space":
+        """Create the namespace with the service accounts of worker and operator."""
+        self.admin.create(
+            "/api/v1/namespaces",
+            {"metadata": {"name": self.name}},
+        ).object()
+        for account in (WORKER_ACCOUNT, OPERATOR_ACCOUNT):
+            self.account(account)
+            self.bind(account, account)
+        return self
+
+    def label(self, **labels: str) -> None:
+        """Label the namespace; two underscores stand for a slash, one for a dot."""
+        spelled = {key.replace("__", "/").replace("_", "."): value for key, value in labels.items()}
+        path = f"/api/v1/namespaces/{self.name}"
+        self.admin.merge(path, {"metadata": {"labels": spelled}}).object()
+
+    def path(self, plural: str, group: str = "api/v1") -> str:
+        """Return the path of a collection of Kubernetes' own."""
+        return f"/{group}/namespaces/{self.name}/{plural}"
+
+    def account(self, name: str) -> None:
+        """Create a ServiceAccount."""
+        self.admin.create(self.path("serviceaccounts"), {"metadata": {"name": name}}).object()
+
+    def bind(self, account: str, cluster_role: str) -> None:
+        """Give the account a ClusterRole in this namespace."""
+        rbac = "rbac.authorization.k8s.io"
+        self.admin.create(
+            self.path("rolebindings", f"apis/{rbac}/v1"),
+            {
+                "metadata": {"name": account},
+                "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": cluster_role},
+                "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": self.name}],
+            },
+        ).object()
+
+    def grant(self, account: str, *rules: dict[str, Any]) -> None:
+        """Create an account with a Role of these rules."""
+        rbac = "rbac.authorization.k8s.io"
+        self.account(account)
+        self.admin.create(
+            self.path("roles", f"apis/{rbac}/v1"),
+            {"metadata": {"name": account}, "rules": list(rules)},
+        ).object()
+        self.admin.create(
+            self.path("rolebindings", f"apis/{rbac}/v1"),
+            {
+                "metadata": {"name": account},
+                "roleRef": {"apiGroup": rbac, "kind": "Role", "name": account},
+                "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": self.name}],
+            },
+        ).object()
+
+    def as_account(self, name: str) -> Client:
+        """Return a client in a service account's name."""
+        return self._client(name, {})
+
+    def operator(self) -> Client:
+        """Return the operator's client."""
+        return self.as_account(OPERATOR_ACCOUNT)
+
+    def worker(self, pod: str) -> Worker:
+        """Create a pod and return a client with a token that is bound to it."""
+        body = {
+            "metadata": {"name": pod},
+            "spec": {
+                "nodeName": "nowhere",
+                "serviceAccountName": WORKER_ACCOUNT,
+                "automountServiceAccountToken": False,
+                "containers": [{"name": "worker", "image": "worker"}],
+            },
+        }
+        made = self.admin.create(self.path("pods"), body).object()
+        uid = made["metadata"]["uid"]
+        bound = {"kind": "Pod", "apiVersion": "v1", "name": pod, "uid": uid}
+        return Worker(pod, uid, self._client(WORKER_ACCOUNT, {"boundObjectRef": bound}))
+
+    def _client(self, account: str, spec: dict[str, Any]) -> Client:
+        path = f"{self.path('serviceaccounts')}/{account}/token"
+        request = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": spec,
+        }
+        token = self.admin.create(path, request).object()["status"]["token"]
+        return Client(self.admin.url, self.admin.ca_file, token)

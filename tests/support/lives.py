@@ -1,0 +1,183 @@
+"""Brings jobs on a real API server into any phase, by the writes that workers and operators do."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from asyncjob.lifecycle import gate, outcome
+from asyncjob.lifecycle.move import Move, json_patch, render
+from asyncjob.lifecycle.outcome import Failure
+from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.lifecycle.view import JobView, read_job
+from asyncjob.names import JOBS, collection, job_path, job_status_path
+from support.api import Answer, Client
+from support.builders import at, claim_of, job
+from support.identities import Worker
+
+LEFT_OUT: Any = object()
+"""Instead of a value: the field is not written."""
+
+Decide = Callable[[JobView], Move]
+
+NO_LUCK = Failure(type="ValueError", category="Internal", message="no luck")
+HOPELESS = Failure(type="ValueError", category="Internal", message="hopeless", final=True)
+
+
+@dataclass(frozen=True)
+class Life:
+    """One job; the operator's moves are the admin's here, a worker's are its own."""
+
+    namespace: str
+    name: str
+    admin: Client
+    worker: Worker
+
+    @property
+    def path(self) -> str:
+        """The path of the job."""
+        return job_path(self.namespace, self.name)
+
+    @property
+    def status_path(self) -> str:
+        """The path of its status."""
+        return job_status_path(self.namespace, self.name)
+
+    def create(self, **spec: Any) -> dict[str, Any]:
+        """Create the job."""
+        return self.admin.create(collection(self.namespace, JOBS), job(self.name, **spec)).object()
+
+    def read(self) -> dict[str, Any]:
+        """Return the job as it is."""
+        return self.admin.get(self.path).object()
+
+    def status(self) -> dict[str, Any]:
+        """Return its status."""
+        status: dict[str, Any] = self.read()["status"]
+        return status
+
+    def wish(self, **wishes: Any) -> Answer:
+        """Change its spec."""
+        return self.admin.merge(self.path, {"spec": wishes})
+
+    def claim(self, by: Worker | None = None) -> dict[str, Any]:
+        """Have a worker claim it."""
+        worker = by or self.worker
+        body = claim_of(self.read(), worker.pod, worker.pod_uid)
+        return worker.client.merge(self.status_path, body).object()
+
+    def operations(self, decide: Decide, **changes: Any) -> list[Any]:
+        """Return the patch of a move with some of its fields changed.
+
+        A change is a value, LEFT_OUT, or a function of what the move would have written.
+        """
+        obj = self.read()
+        fields = render(decide(read_job(obj)), obj["status"])
+        for name, change in changes.items():
+            fields[name] = change(fields.get(name)) if callable(change) else change
+        kept = {name: value for name, value in fields.items() if value is not LEFT_OUT}
+        return list(json_patch(kept, obj["status"]))
+
+    def move(self, decide: Decide, by: Client | None = None, **changes: Any) -> Answer:
+        """Write the move."""
+        return (by or self.admin).patch(self.status_path, self.operations(decide, **changes))
+
+    def bring(self, phase: Phase) -> "Life":
+        """Take a job that was just created into the phase."""
+        for step in _STEPS[phase]:
+            step(self)
+        assert self.status()["phase"] == phase
+        return self
+
+
+def succeeded(view: JobView) -> Move:
+    """Decide for success."""
+    return outcome.succeed(view, now=at(9), result={"sum": 3})
+
+
+def failed(view: JobView) -> Move:
+    """Decide for another attempt."""
+    return outcome.fail(view, NO_LUCK, now=at(9), draw=0.5)
+
+
+def given_up(view: JobView) -> Move:
+    """Decide for the dead letter."""
+    return outcome.fail(view, HOPELESS, now=at(9), draw=0.5)
+
+
+def released(view: JobView) -> Move:
+    """Decide for a release."""
+    return outcome.release(view, Reason.RELEASED, "drained", now=at(9), draw=0.5)
+
+
+def crashed(view: JobView) -> Move:
+    """Decide for a crash."""
+    return outcome.crash(view, Reason.LEASE_EXPIRED, "silent", now=at(9), draw=0.5)
+
+
+def cancelled(view: JobView) -> Move:
+    """Decide for the cancellation of a running job."""
+    return outcome.cancelled(view, "on request", now=at(9))
+
+
+def scheduled(view: JobView) -> Move:
+    """Decide to wait for the start time."""
+    return gate.schedule(view, now=at(9))
+
+
+def held_back(view: JobView) -> Move:
+    """Decide to wait for a paused queue."""
+    return gate.hold(view, Reason.QUEUE_PAUSED, "paused", now=at(9))
+
+
+def promoted(view: JobView) -> Move:
+    """Decide to queue a waiting job."""
+    return gate.promote(view, now=at(9))
+
+
+def dropped(view: JobView) -> Move:
+    """Decide to cancel a waiting job, or to dismiss a dead letter."""
+    dead = view.phase is Phase.DEAD_LETTER
+    reason = Reason.DISMISSED if dead else Reason.CANCEL_REQUESTED
+    return gate.drop(view, reason, "on request", now=at(9))
+
+
+def timed_out(view: JobView) -> Move:
+    """Decide for the dead letter of a job nobody claimed."""
+    return gate.give_up(view, Reason.QUEUE_TIMEOUT, "nobody came", now=at(9))
+
+
+def redriven(view: JobView) -> Move:
+    """Decide for a redrive."""
+    return gate.redrive(view, now=at(9))
+
+
+def _claim(life: Life) -> None:
+    life.claim()
+
+
+def _by_worker(decide: Decide) -> Callable[[Life], None]:
+    return lambda life: _must(life.move(decide, life.worker.client))
+
+
+def _by_operator(decide: Decide) -> Callable[[Life], None]:
+    return lambda life: _must(life.move(decide))
+
+
+def _cancel(life: Life) -> None:
+    life.wish(cancel=True).object()
+
+
+def _must(answer: Answer) -> None:
+    answer.object()
+
+
+_STEPS: dict[Phase, tuple[Callable[[Life], None], ...]] = {
+    Phase.QUEUED: (),
+    Phase.SCHEDULED: (_by_operator(scheduled),),
+    Phase.PENDING: (_by_operator(held_back),),
+    Phase.RUNNING: (_claim,),
+    Phase.RETRYING: (_claim, _by_worker(failed)),
+    Phase.SUCCEEDED: (_claim, _by_worker(succeeded)),
+    Phase.DEAD_LETTER: (_claim, _by_worker(given_up)),
+    Phase.CANCELLED: (_cancel, _by_operator(dropped)),
+}

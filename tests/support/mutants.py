@@ -1,0 +1,71 @@
+"""Policies and CRDs that lack one law, installed beside the real ones or in their place."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from asyncjob.schema.crd import RESOURCES, crd
+from asyncjob.schema.policies.book import POLICIES
+from asyncjob.schema.policies.policy import API_VERSION, Policy
+from asyncjob.schema.rules import RULES, Rule
+from support.api import Client
+
+LABEL = "asyncjob.dev/lacks"
+"""On a namespace: which policy is replaced there by one that lacks a law."""
+
+_POLICIES = f"/apis/{API_VERSION}/validatingadmissionpolicies"
+_BINDINGS = f"/apis/{API_VERSION}/validatingadmissionpolicybindings"
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+Manifest = dict[str, Any]
+
+
+@contextmanager
+def real_policies_step_aside(admin: Client) -> Iterator[None]:
+    """Have the real policies leave namespaces alone that are labelled with their name."""
+    for policy in POLICIES:
+        elsewhere = {"key": LABEL, "operator": "NotIn", "values": [policy.name]}
+        _limit(admin, policy.name, {"matchExpressions": [elsewhere]})
+    try:
+        yield
+    finally:
+        for policy in POLICIES:
+            _limit(admin, policy.name, None)
+
+
+def _limit(admin: Client, name: str, selector: Manifest | None) -> None:
+    resources = {"namespaceSelector": selector} if selector else None
+    admin.merge(f"{_BINDINGS}/{name}", {"spec": {"matchResources": resources}}).object()
+
+
+def install(admin: Client, policy: Policy, law: str, namespace: str) -> str:
+    """Install the policy less one law for one namespace; return its name there."""
+    lesser = policy.without(law)
+    name = f"{namespace}.{policy.name}"
+    if lesser.laws:
+        body, binding = (_plain(manifest) for manifest in lesser.manifests())
+        only = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+        binding["spec"] |= {"policyName": name, "matchResources": {"namespaceSelector": only}}
+        for path, manifest in ((_POLICIES, body), (_BINDINGS, binding)):
+            admin.create(path, {**manifest, "metadata": {"name": name}}).object()
+    return name
+
+
+def remove(admin: Client, name: str) -> None:
+    """Remove what `install` installed."""
+    for path in (_BINDINGS, _POLICIES):
+        admin.delete(f"{path}/{name}")
+
+
+def replace_crds(admin: Client, rules: tuple[Rule, ...] = RULES) -> None:
+    """Put CRDs with these rules in place."""
+    for resource in RESOURCES:
+        wanted = _plain(crd(resource, rules))
+        path = f"{_CRDS}/{wanted['metadata']['name']}"
+        admin.merge(path, {"spec": {"versions": wanted["spec"]["versions"]}}).object()
+
+
+def _plain(manifest: Any) -> Manifest:
+    copied: Manifest = json.loads(json.dumps(manifest))
+    return copied

@@ -1,0 +1,258 @@
+"""A state machine of many actors that do random things to few jobs on a real API server.
+
+Legal and illegal writes are mixed. After each step the new version of the job is judged by
+`support.checker`. What has to be accepted is asserted too, so that laws that are too strict show.
+"""
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+
+from asyncjob.lifecycle.move import Move, json_patch, render
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.view import read_job
+from asyncjob.names import JOBS, collection, job_path, job_status_path
+from support import lives
+from support.api import Answer, Client
+from support.builders import at, claim_of, job
+from support.checker import misuse, violations
+from support.identities import Space, Worker
+
+NUMBERS = itertools.count(1)
+
+ENDINGS = (
+    lives.succeeded,
+    lives.failed,
+    lives.given_up,
+    lives.released,
+    lives.crashed,
+    lives.cancelled,
+)
+GATES = (lives.scheduled, lives.held_back, lives.promoted, lives.dropped, lives.timed_out)
+SPECS = st.fixed_dictionaries(
+    {"payload": st.sampled_from([None, {"a": 1}, [1, None], "text"])},
+    optional={
+        "notBefore": st.just(at()),
+        "deduplicationId": st.just("one"),
+        "suspend": st.booleans(),
+        "retryPolicy": st.fixed_dictionaries(
+            {"maxRetries": st.integers(0, 2)},
+            optional={"jitter": st.sampled_from([0, 0.5]), "retryOn": st.just(["Internal"])},
+        ),
+    },
+)
+WISHES = st.one_of(
+    st.fixed_dictionaries({"cancel": st.booleans()}),
+    st.fixed_dictionaries({"suspend": st.booleans()}),
+    st.fixed_dictionaries({"redrive": st.integers(0, 5)}),
+    st.fixed_dictionaries({"rerun": st.integers(0, 5)}),
+    st.fixed_dictionaries({"priority": st.integers(-5, 5)}),
+    st.fixed_dictionaries({"payload": st.just({"a": 2})}),
+    st.fixed_dictionaries({"type": st.just("other")}),
+)
+FORGERIES: dict[str, st.SearchStrategy[Any]] = {
+    "phase": st.sampled_from([phase.value for phase in Phase]),
+    "attempt": st.integers(0, 3),
+    "claim": st.sampled_from(["x", "y"]),
+    "retries": st.integers(0, 3),
+    "crashes": st.integers(0, 3),
+    "releases": st.integers(0, 3),
+    "redrives": st.integers(0, 3),
+    "reruns": st.integers(0, 3),
+    "admitted": st.booleans(),
+    "reason": st.sampled_from(["Released", "RetriesExhausted", "GateOpened"]),
+    "result": st.just({"forged": True}),
+    "checkpoint": st.just({"forged": True}),
+    "completionTime": st.just(at(5)),
+    "lease": st.sampled_from([None, {"holder": "me"}, {"renewals": 0}]),
+    "history": st.just([]),
+    "effective": st.just({"maxRetries": 99}),
+    "progress": st.just({"percent": 7}),
+    "retryDelaySeconds": st.just(0),
+}
+MUTATIONS = st.lists(st.sampled_from(sorted(FORGERIES)), min_size=1, max_size=2).flatmap(
+    lambda names: st.fixed_dictionaries({name: FORGERIES[name] for name in names})
+)
+"""One or two fields: a forgery that breaks many laws at once would show none of them missing."""
+
+
+_ADMITTED = {"status": {"admitted": True}}
+
+
+@dataclass
+class World:
+    """The actors, and what has been done so far."""
+
+    space: Space
+    operator: Client
+    workers: tuple[Worker, ...]
+    steps: int = 0
+    accepted: int = 0
+    reached: set[str] = field(default_factory=set)
+
+
+class RandomLives(RuleBasedStateMachine):
+    """Few jobs, many hands."""
+
+    world: ClassVar[World]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[str, dict[str, Any]] = {}
+        self.memories: dict[str, dict[str, Any]] = {}
+
+    @rule(spec=SPECS)
+    def create(self, spec: dict[str, Any]) -> None:
+        """Create a job."""
+        if len(self.known) >= 3:
+            return
+        name = f"job-{next(NUMBERS)}"
+        admin, namespace = self.world.space.admin, self.world.space.name
+        admin.create(collection(namespace, JOBS), job(name, **spec)).object()
+        self.known[name] = admin.get(job_path(namespace, name)).object()
+
+    @precondition(lambda self: self.known)
+    @rule(pick=st.integers(0, 9), wish=WISHES)
+    def wish(self, pick: int, wish: dict[str, Any]) -> None:
+        """Change the spec, as a user."""
+        name = self._name(pick)
+        path = job_path(self.world.space.name, name)
+        self._judge(name, self.world.space.admin.merge(path, {"spec": wish}))
+
+    @precondition(lambda self: self.known)
+    @rule(pick=st.integers(0, 9), by=st.integers(0, 9))
+    def claim(self, pick: int, by: int) -> None:
+        """Claim as a worker, whether it may or not."""
+        name, worker = self._name(pick), self._worker(by)
+        obj = self.known[name]
+        body = claim_of(obj, worker.pod, worker.pod_uid)
+        answer = self._judge(name, worker.client.merge(self._status(name), body), worker)
+        view = read_job(obj)
+        if view.phase is Phase.QUEUED and not view.gated:
+            answer.object()
+        if answer.accepted:
+            self.memories[worker.pod] = answer.body
+
+    @precondition(lambda self: self.memories)
+    @rule(by=st.integers(0, 9), ending=st.sampled_from(ENDINGS))
+    def report(self, by: int, ending: lives.Decide) -> None:
+        """Report as a worker on what it once claimed, however long ago."""
+        worker = self._worker(by)
+        memory = self.memories.get(worker.pod)
+        if memory is None:
+            return
+        name, view = memory["metadata"]["name"], read_job(memory)
+        fields = {
+            **render(ending(view), memory["status"]),
+            "claim": view.claim,
+            "attempt": view.attempt,
+        }
+        operations = json_patch(fields, memory["status"])
+        still_mine = self.known[name]["status"].get("claim") == view.claim
+        running = self.known[name]["status"]["phase"] == "Running"
+        answer = self._judge(name, worker.client.patch(self._status(name), operations), worker)
+        wanted = ending is not lives.cancelled or self.known[name]["spec"].get("cancel")
+        if still_mine and running and wanted:
+            answer.object()
+        assert still_mine or not answer.accepted
+
+    @precondition(lambda self: self.known)
+    @rule(pick=st.integers(0, 9), decide=st.sampled_from((*GATES, *ENDINGS, lives.redriven)))
+    def operate(self, pick: int, decide: lives.Decide) -> None:
+        """Move a job as the operator, whether it may or not."""
+        name = self._name(pick)
+        obj = self.known[name]
+        try:
+            move = decide(read_job(obj))
+        except KeyError:
+            return  # no such move from this phase
+        self._move(name, move)
+
+    @precondition(lambda self: self.known)
+    @rule(pick=st.integers(0, 9), by=st.integers(0, 9), ending=st.sampled_from(ENDINGS))
+    def attempt(self, pick: int, by: int, ending: lives.Decide) -> None:
+        """Run a whole attempt: promote, admit, claim, report."""
+        self.gate(pick)
+        name = self._name(pick)
+        if self.known[name]["status"]["phase"] == "Queued":
+            self._judge(name, self.world.operator.merge(self._status(name), _ADMITTED))
+        self.claim(pick, by)
+        self.report(by, ending)
+
+    @precondition(lambda self: self.known)
+    @rule(pick=st.integers(0, 9))
+    def gate(self, pick: int) -> None:
+        """Put a queued job with a start time off, and queue what waits, as the operator."""
+        name = self._name(pick)
+        view = read_job(self.known[name])
+        if view.phase is Phase.QUEUED and view.gates.not_before:
+            self._move(name, lives.scheduled(view)).object()
+        elif view.phase in {Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING}:
+            self._move(name, lives.promoted(view)).object()
+
+    @precondition(lambda self: self.known)
+    @rule(pick=st.integers(0, 9))
+    def cancel(self, pick: int) -> None:
+        """Wish a job cancelled as a user, and see to it as the operator."""
+        name = self._name(pick)
+        wished = self.world.space.admin.merge(
+            job_path(self.world.space.name, name), {"spec": {"cancel": True}}
+        )
+        self._judge(name, wished)
+        view = read_job(self.known[name])
+        if wished.accepted and view.phase not in {Phase.RUNNING, Phase.CANCELLED}:
+            self._move(name, lives.dropped(view)).object()
+
+    @precondition(lambda self: self.known)
+    @rule(pick=st.integers(0, 9), by=st.integers(0, 9), mutation=MUTATIONS)
+    def forge(self, pick: int, by: int, mutation: dict[str, Any]) -> None:
+        """Write nonsense into the status, as a worker or the operator."""
+        name = self._name(pick)
+        worker = self._worker(by) if by % 3 else None
+        client = worker.client if worker else self.world.operator
+        self._judge(name, client.merge(self._status(name), {"status": mutation}), worker)
+
+    @precondition(lambda self: self.known)
+    @rule(pick=st.integers(0, 9))
+    def recreate(self, pick: int) -> None:
+        """Delete a job and create another of its name."""
+        name = self._name(pick)
+        admin, namespace = self.world.space.admin, self.world.space.name
+        admin.delete(job_path(namespace, name)).object()
+        admin.create(collection(namespace, JOBS), job(name)).object()
+        self.known[name] = admin.get(job_path(namespace, name)).object()
+
+    def _move(self, name: str, move: Move) -> Answer:
+        obj = self.known[name]
+        body = {
+            "metadata": {"resourceVersion": obj["metadata"]["resourceVersion"]},
+            "status": render(move, obj["status"]),
+        }
+        return self._judge(name, self.world.operator.merge(self._status(name), body))
+
+    def _judge(self, name: str, answer: Answer, worker: Worker | None = None) -> Answer:
+        before = self.known[name]
+        after = self.world.space.admin.get(job_path(self.world.space.name, name)).object()
+        self.known[name] = after
+        self.world.steps += 1
+        self.world.accepted += answer.accepted
+        self.world.reached.add(after["status"]["phase"])
+        broken = violations(before, after)
+        if worker:
+            broken += misuse(before, after, worker.pod_uid)
+        assert not broken, f"{broken} by {answer.status}: {answer.message}"
+        if not answer.accepted:
+            assert before["status"] == after["status"]
+        return answer
+
+    def _name(self, pick: int) -> str:
+        return list(self.known)[pick % len(self.known)]
+
+    def _worker(self, by: int) -> Worker:
+        return self.world.workers[by % len(self.world.workers)]
+
+    def _status(self, name: str) -> str:
+        return job_status_path(self.world.space.name, name)

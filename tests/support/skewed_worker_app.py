@@ -1,0 +1,21 @@
+"""The same handlers in a worker whose wall clock is wrong by WORKER_SKEW_SECONDS."""
+
+import os
+from datetime import UTC, datetime, timedelta
+
+from asyncjob.lifecycle.timestamps import to_text
+from asyncjob_worker import attempt, claimer, enforcement, parts, renewal
+from support.worker_app import app
+
+__all__ = ["app"]
+
+SKEW = timedelta(seconds=float(os.environ["WORKER_SKEW_SECONDS"]))
+
+
+def skewed() -> str:
+    """Return a wrong time."""
+    return to_text(datetime.now(UTC) + SKEW)
+
+
+for module in (attempt, claimer, enforcement, parts, renewal):
+    module.now_text = skewed  # type: ignore[attr-defined]

@@ -1,0 +1,116 @@
+"""Builders of jobs, moments and snapshots for tests of the operator's core."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from asyncjob.json_types import JsonObject
+from asyncjob.lifecycle.phases import FINISHED, Phase
+from asyncjob.lifecycle.policy import EffectivePolicy
+from asyncjob.lifecycle.timestamps import to_text
+from asyncjob.lifecycle.view import JobView, read_job
+from asyncjob_operator.core.death import Holder
+from asyncjob_operator.core.decide import decide
+from asyncjob_operator.core.decision import Decision, Transition
+from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.options import Options
+from asyncjob_operator.core.pods import PodView
+from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView
+from asyncjob_operator.core.sighting import sight
+from asyncjob_operator.core.snapshot import Snapshot
+
+EPOCH = 1_800_000_000.0
+"""Wall time at monotonic 0 in all tests, unless a clock is off."""
+
+POD, POD_UID, WORKER = "worker-0", "pod-uid", "worker-0/a"
+
+
+def at(seconds: float, *, skew: float = 0.0, draw: float = 0.5) -> Moment:
+    """Return the moment so many seconds in; `skew` puts the wall clock off."""
+    return Moment(seconds, EPOCH + seconds + skew, draw)
+
+
+def stamp(seconds: float) -> str:
+    """Return the stored time of that moment."""
+    return to_text(datetime.fromtimestamp(EPOCH + seconds, UTC))
+
+
+def raw(name: str = "job", *, spec: dict[str, Any] | None = None, **status: Any) -> JsonObject:
+    """Return an AsyncJob as the API server would."""
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "ns",
+            "uid": f"uid-{name}",
+            "resourceVersion": "10",
+            "creationTimestamp": stamp(0),
+        },
+        "spec": {"type": "test", "queue": "default", **(spec or {})},
+        "status": {"phase": "Queued", **status},
+    }
+
+
+def job(phase: Phase = Phase.QUEUED, name: str = "job", **changes: Any) -> JobView:
+    """Return a job in a phase, with what the laws demand there; `spec` and status fields in."""
+    spec = changes.pop("spec", {})
+    status: dict[str, Any] = {"phase": phase.value, **changes}
+    if phase is Phase.RUNNING:
+        status = {**running(), **status}
+    if phase is Phase.RETRYING:
+        defaults = {"attempt": 1, "retries": 1, "retryDelaySeconds": 2.0}
+        status = {**defaults, "nextAttemptTime": stamp(2), "claim": "claim-1", **status}
+    if phase in FINISHED:
+        status = {"completionTime": stamp(0), **status}
+    return read_job(raw(name, spec=spec, **status))
+
+
+def running(duration: int = 60, renewals: int = 0) -> dict[str, Any]:
+    """Return the status fields of a claimed job."""
+    return {
+        "attempt": 1,
+        "claim": "claim-1",
+        "startTime": stamp(0),
+        "effective": EffectivePolicy(jitter=0.0, lease_duration_seconds=duration).to_json(),
+        "lease": {
+            "holder": POD,
+            "holderUID": POD_UID,
+            "worker": WORKER,
+            "renewals": renewals,
+            "durationSeconds": duration,
+        },
+    }
+
+
+def pod(**changes: Any) -> PodView:
+    """Return the worker's pod, alive and well unless changed."""
+    healthy = PodView("ns", POD, POD_UID, deleting=False, over=False, disrupted=False, ending=None)
+    return replace(healthy, **changes)
+
+
+def seen(
+    view: JobView,
+    *,
+    first: float = 0.0,
+    queue: QueueView = OPEN_QUEUE,
+    holder: Holder | None = None,
+    others: tuple[JobView, ...] = (),
+    options: Options | None = None,
+) -> Snapshot:
+    """Return the snapshot of a job that this replica has known unchanged since `first`."""
+    sighting = sight(None, view, queue, at(first), live=True)
+    known = holder or Holder(pods_known=True, pod=pod(), newest=WORKER)
+    return Snapshot(view, sighting, options or Options(), queue, known, others)
+
+
+def judged(snapshot: Snapshot, moment: Moment) -> Decision:
+    """Return the decision."""
+    return decide(snapshot, moment)
+
+
+def moved(snapshot: Snapshot, moment: Moment) -> tuple[str, str] | None:
+    """Return phase and reason that the decision leads to, or None if it changes no phase."""
+    effect = decide(snapshot, moment).effect
+    if not isinstance(effect, Transition):
+        return None
+    reason = effect.move.reason
+    return effect.move.target.value, reason.value if reason else ""
