@@ -1,0 +1,1 @@
+"""Carries decisions to the API server: one conditional write each, and then the telling."""

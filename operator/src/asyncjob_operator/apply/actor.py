@@ -1,0 +1,172 @@
+"""Acts on one job: reads it afresh, decides anew, confirms, writes once, and then tells."""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import structlog
+
+from asyncjob.errors import ApiError, ConflictError, InvalidError, NotFoundError
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob.kube import KubeSession
+from asyncjob.lifecycle.view import JobView
+from asyncjob.names import job_path
+from asyncjob_operator.apply.confirm import Confirmation
+from asyncjob_operator.apply.notices import Notices
+from asyncjob_operator.apply.patience import Patience
+from asyncjob_operator.apply.write import Written, write
+from asyncjob_operator.core.decision import Decision, Effect, Refuse, Rerun, Transition
+from asyncjob_operator.core.job_event import notice
+from asyncjob_operator.core.policies import recovery
+from asyncjob_operator.kube.chance import draw
+from asyncjob_operator.kube.clock import moment
+from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.telemetry.tally import Tally
+
+log = structlog.get_logger()
+
+FREE_CONFLICTS: Final = 2
+"""So many conflicts in a row are looked at again at once."""
+
+
+class Where(Protocol):
+    """Where a job is."""
+
+    @property
+    def namespace(self) -> str:
+        """Return its namespace."""
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+
+
+class Judge(Protocol):
+    """Who knows the jobs and decides about them."""
+
+    def address(self, uid: str) -> Where | None:
+        """Return where a job is."""
+
+    def refresh(self, obj: JsonObject, draw: float) -> tuple[JobView, Decision]:
+        """Take a fresh read and decide anew."""
+
+    def saw(self, obj: JsonObject, *, live: bool) -> None:
+        """Take the answer to a write."""
+
+    def lost(self, uid: str) -> None:
+        """Take that a job is gone."""
+
+    def postpone(self, uid: str, seconds: float) -> None:
+        """Leave a job alone for so long."""
+
+    def refused(self, uid: str, number: int) -> None:
+        """Remember that a wish was refused and said so."""
+
+
+class Actor:
+    """Carries out what is due for a job; `leads` is asked again right before each write."""
+
+    def __init__(
+        self,
+        session: KubeSession,
+        judge: Judge,
+        *,
+        confirmation: Confirmation,
+        patience: Patience,
+        notices: Notices,
+        metrics: Metrics,
+        tally: Tally,
+        leads: Callable[[], bool],
+    ) -> None:
+        self._session = session
+        self._judge = judge
+        self._confirmation = confirmation
+        self._patience = patience
+        self._notices = notices
+        self._metrics = metrics
+        self._tally = tally
+        self._leads = leads
+
+    async def act(self, uid: str) -> None:
+        """Do what is due for the job now, if still anything is."""
+        where = self._judge.address(uid)
+        if where is None:
+            return
+        policy = "none"
+        try:
+            obj = await self._session.get(job_path(where.namespace, where.name))
+            if text(child(obj, "metadata"), "uid") != uid:
+                self._judge.lost(uid)
+                return
+            job, decision = self._judge.refresh(obj, draw())
+            if decision.effect is None:
+                self._patience.succeeded(uid)
+                return
+            policy = decision.effect.policy
+            await self._carry_out(decision.effect, job, obj)
+        except NotFoundError:
+            self._count(policy, "gone")
+            self._judge.lost(uid)
+        except ApiError as error:
+            self._failed(uid, policy, error)
+
+    def broken(self, uid: str) -> None:
+        """Leave a job alone that makes the operator stumble."""
+        self._judge.postpone(uid, self._patience.cap)
+
+    async def _carry_out(self, effect: Effect, job: JobView, obj: JsonObject) -> None:
+        proof = effect.proof if isinstance(effect, Transition | Refuse) else None
+        if not await self._confirmation.holds(proof):
+            self._count(effect.policy, "disproved")
+            self._judge.postpone(job.uid, self._patience.failed(job.uid))
+            return
+        if not self._leads():
+            return
+        if isinstance(effect, Refuse):
+            self._judge.refused(job.uid, effect.number)
+            self._notices.tell(notice(job, "RedriveRefused", effect.message))
+            log.warning("wish refused", job=job.key, policy=effect.policy, why=effect.message)
+            return
+        written = await write(self._session, effect, job, obj, moment().text)
+        self._wrote(effect, job, written)
+
+    def _wrote(self, effect: Effect, job: JobView, written: Written) -> None:
+        self._count(effect.policy, "done")
+        if text(child(written.job, "metadata"), "resourceVersion") == job.resource_version:
+            log.warning("write changed nothing", job=job.key, policy=effect.policy)
+            self._judge.postpone(job.uid, self._patience.cap)
+            return
+        self._patience.succeeded(job.uid)
+        self._tell(effect, job, written)
+        self._judge.saw(written.job, live=True)
+
+    def _tell(self, effect: Effect, job: JobView, written: Written) -> None:
+        reason = ""
+        if isinstance(effect, Transition):
+            reason = effect.move.reason.value if effect.move.reason else ""
+            log.debug("moved", job=job.key, policy=effect.policy, to=effect.move.target.value)
+            if effect.policy == recovery.NAME:
+                self._metrics.recovered.labels(reason).inc()
+                self._tally.recovered(reason)
+        if written.name_taken and isinstance(effect, Rerun):
+            message = f"not rerun: {effect.name} exists and is another job"
+            self._notices.tell(notice(job, "RerunRefused", message))
+
+    def _failed(self, uid: str, policy: str, error: ApiError) -> None:
+        pause = self._patience.failed(uid)
+        if isinstance(error, ConflictError):
+            self._count(policy, "conflict")
+            if self._patience.failures(uid) <= FREE_CONFLICTS:
+                return
+        elif isinstance(error, InvalidError):
+            self._count(policy, "refused")
+            pause = self._patience.cap
+            log.error("write refused by a rule", uid=uid, policy=policy, rule=str(error))
+        else:
+            self._count(policy, "error")
+            log.warning("write failed", uid=uid, policy=policy, error=str(error), retry_in=pause)
+        if policy == recovery.NAME:
+            self._metrics.recovery_failed.inc()
+        self._judge.postpone(uid, pause)
+
+    def _count(self, policy: str, outcome: str) -> None:
+        self._metrics.writes.labels(policy, outcome).inc()

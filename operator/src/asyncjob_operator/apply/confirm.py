@@ -1,0 +1,84 @@
+"""Live reads that confirm what a cache says before anyone acts on it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from asyncjob.errors import NotFoundError
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob.kube import KubeSession
+from asyncjob.lifecycle.view import read_job
+from asyncjob.names import WORKER_LEASE_PREFIX, job_path
+from asyncjob_operator.core.decision import PodGone, Proof, RivalLives, WorkerReplaced
+
+MAX_REMEMBERED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """Who takes what a live read showed when a cache was wrong."""
+
+    pod: Callable[[JsonObject], None]
+    lease: Callable[[JsonObject], None]
+    lease_gone: Callable[[str, str], None]
+    job: Callable[[JsonObject], None]
+    job_gone: Callable[[str], None]
+
+
+class Confirmation:
+    """Asks the API server. That a pod's UID is gone is true for ever, so that is asked once."""
+
+    def __init__(self, session: KubeSession, correction: Correction) -> None:
+        self._session = session
+        self._correction = correction
+        self._gone: dict[str, None] = {}
+
+    async def holds(self, proof: Proof | None) -> bool:
+        """Return whether the proof holds; where it does not, correct the cache."""
+        match proof:
+            case None:
+                return True
+            case PodGone():
+                return await self._pod_gone(proof)
+            case WorkerReplaced():
+                return await self._worker_replaced(proof)
+            case RivalLives():
+                return await self._rival_lives(proof)
+
+    async def _pod_gone(self, proof: PodGone) -> bool:
+        if proof.uid in self._gone:
+            return True
+        pod = await self._read(f"/api/v1/namespaces/{proof.namespace}/pods/{proof.name}")
+        if pod is not None and text(child(pod, "metadata"), "uid") == proof.uid:
+            self._correction.pod(pod)
+            return False
+        if len(self._gone) >= MAX_REMEMBERED:
+            self._gone.clear()
+        self._gone[proof.uid] = None
+        return True
+
+    async def _worker_replaced(self, proof: WorkerReplaced) -> bool:
+        name = WORKER_LEASE_PREFIX + proof.pod
+        lease = await self._read(
+            f"/apis/coordination.k8s.io/v1/namespaces/{proof.namespace}/leases/{name}"
+        )
+        if lease is None:
+            self._correction.lease_gone(proof.namespace, name)
+            return False
+        self._correction.lease(lease)
+        newest = text(child(lease, "spec"), "holderIdentity")
+        return newest not in {"", proof.worker}
+
+    async def _rival_lives(self, proof: RivalLives) -> bool:
+        obj = await self._read(job_path(proof.namespace, proof.name))
+        rival = read_job(obj) if obj is not None else None
+        if obj is None or rival is None or rival.uid != proof.uid:
+            self._correction.job_gone(proof.uid)
+            return False
+        self._correction.job(obj)
+        return not rival.finished and not rival.deleting
+
+    async def _read(self, path: str) -> JsonObject | None:
+        try:
+            return await self._session.get(path)
+        except NotFoundError:
+            return None

@@ -1,0 +1,121 @@
+"""Removes finished jobs: exact on the version judged, at a bounded rate."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+import structlog
+
+from asyncjob.errors import ApiError, ConflictError, NotFoundError
+from asyncjob.kube import KubeSession
+from asyncjob.names import job_path
+from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.options import RetentionOptions
+from asyncjob_operator.core.queue_view import QueueView
+from asyncjob_operator.core.retention import Finished, overflow, removable
+from asyncjob_operator.telemetry.metrics import Metrics
+
+log = structlog.get_logger()
+
+CONCURRENCY: Final = 8
+
+
+class Shelf(Protocol):
+    """Where the records of finished jobs are."""
+
+    def finished(self) -> Sequence[Finished]:
+        """Return all records."""
+
+    def remove(self, uid: str) -> None:
+        """Forget a job."""
+
+
+class Sweep:
+    """One pass over all finished jobs at a time; `rate` is removals per second."""
+
+    def __init__(
+        self,
+        session: KubeSession,
+        shelf: Shelf,
+        *,
+        queue_of: Callable[[str, str], QueueView],
+        options: RetentionOptions,
+        rate: float,
+        now: Callable[[], Moment],
+        leads: Callable[[], bool],
+        metrics: Metrics,
+    ) -> None:
+        self._session = session
+        self._shelf = shelf
+        self._queue_of = queue_of
+        self._options = options
+        self._pause = 1.0 / rate
+        self._now = now
+        self._leads = leads
+        self._metrics = metrics
+
+    async def sweep(self) -> int:
+        """Remove what is to go and return how many went."""
+        removed = 0
+        for jobs in _grouped(self._shelf.finished(), lambda job: (job.namespace, job.queue)):
+            queue = self._queue_of(jobs[0].namespace, jobs[0].queue)
+            gone = removable(jobs, queue, self._options, self._now().wall)
+            removed += await self._remove(gone)
+            await asyncio.sleep(0)
+        crowded = 0
+        for jobs in _grouped(self._shelf.finished(), lambda job: (job.namespace, "")):
+            excess = overflow(jobs, self._options)
+            if excess:
+                crowded += 1
+                log.warning(
+                    "too many finished jobs: removing the oldest, whatever their age",
+                    namespace=jobs[0].namespace,
+                    finished=len(jobs),
+                    limit=self._options.namespace_limit,
+                )
+                removed += await self._remove(excess)
+        self._metrics.over_limit.set(crowded)
+        return removed
+
+    async def _remove(self, jobs: Iterable[Finished]) -> int:
+        places = asyncio.Semaphore(CONCURRENCY)
+        tasks: list[asyncio.Task[bool]] = []
+        async with asyncio.TaskGroup() as group:
+            for job in jobs:
+                await places.acquire()
+                if not self._leads():
+                    break
+                tasks.append(group.create_task(self._remove_one(job, places)))
+                await asyncio.sleep(self._pause)
+        return sum(task.result() for task in tasks)
+
+    async def _remove_one(self, job: Finished, places: asyncio.Semaphore) -> bool:
+        preconditions = {"uid": job.uid, "resourceVersion": job.resource_version}
+        try:
+            await self._session.delete(
+                job_path(job.namespace, job.name),
+                {"preconditions": preconditions, "propagationPolicy": "Background"},
+            )
+        except NotFoundError:
+            self._shelf.remove(job.uid)
+        except ConflictError:
+            return False
+        except ApiError as error:
+            log.warning("finished job not removed", job=job.name, error=str(error))
+        else:
+            self._shelf.remove(job.uid)
+            self._metrics.removed.inc()
+            return True
+        finally:
+            places.release()
+        return False
+
+
+def _grouped(
+    jobs: Iterable[Finished], key: Callable[[Finished], tuple[str, str]]
+) -> list[list[Finished]]:
+    groups: defaultdict[tuple[str, str], list[Finished]] = defaultdict(list)
+    for job in jobs:
+        groups[key(job)].append(job)
+    return list(groups.values())

@@ -1,0 +1,205 @@
+"""`asyncjob-operator`: the command line. Each option has an environment variable of its own."""
+
+import platform
+import secrets
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+import uvloop
+
+from asyncjob.errors import AsyncJobError
+from asyncjob.names import OPERATOR_LEASE
+from asyncjob_operator.core.options import Options, RetentionOptions
+from asyncjob_operator.handlers.process import check as look_for_problems
+from asyncjob_operator.handlers.process import serve
+from asyncjob_operator.handlers.settings import Settings
+from asyncjob_operator.telemetry.logs import LogFormat, configure_logs
+
+Command = Callable[..., None]
+
+PREFIX: Final = "ASYNCJOB_OPERATOR_"
+DEFAULTS: Final = Settings()
+SECONDS: Final = click.FloatRange(min=0)
+POSITIVE: Final = click.FloatRange(min=0, min_open=True)
+PORT: Final = click.IntRange(0, 65535)
+KEPT: Final = "retention_"
+DECIDING: Final = ("recovery", "lease_margin", "timeout_margin")
+LEVELS: Final = click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False)
+
+
+def _option(flags: str, **details: Any) -> Callable[[Command], Command]:
+    name = flags.split("/", maxsplit=1)[0].removeprefix("--")
+    envvar = PREFIX + name.replace("-", "_").upper()
+    return click.option(flags, envvar=envvar, show_default=True, show_envvar=True, **details)
+
+
+CONNECTION: Final = (
+    _option("--namespace", multiple=True, help="Namespace to operate in; repeatable. All if none."),
+    _option("--kubeconfig", help="Where the cluster is; else KUBECONFIG, the pod, ~/.kube/config."),
+    _option(
+        "--recovery/--no-recovery",
+        default=True,
+        help="Take jobs from dead workers, by lease and by pod.",
+    ),
+    _option(
+        "--leader-elect/--no-leader-elect",
+        default=True,
+        help="Of several operators let one act; without it, run just one.",
+    ),
+    _option("--lease-namespace", help="Namespace of the election's Lease; the pod's own if none."),
+)
+
+RUNNING: Final = (
+    _option("--identity", help="Name of this replica in the election; derived if none."),
+    _option("--lease-name", default=OPERATOR_LEASE, help="Name of the election's Lease."),
+    _option(
+        "--lease-margin",
+        type=SECONDS,
+        default=DEFAULTS.options.lease_margin,
+        help="Seconds added to a job's lease before it counts as expired.",
+    ),
+    _option(
+        "--timeout-margin",
+        type=SECONDS,
+        default=DEFAULTS.options.timeout_margin,
+        help="Seconds a worker has to end an attempt that timed out before the operator does.",
+    ),
+    _option(
+        "--resync-interval",
+        type=POSITIVE,
+        default=DEFAULTS.resync_interval,
+        help="Seconds between comparisons with the cluster.",
+    ),
+    _option(
+        "--backoff-initial",
+        type=POSITIVE,
+        default=DEFAULTS.backoff_initial,
+        help="First pause after a failure, in seconds; doubled from one to the next.",
+    ),
+    _option(
+        "--backoff-max",
+        type=POSITIVE,
+        default=DEFAULTS.backoff_max,
+        help="Longest pause after a failure, in seconds.",
+    ),
+    _option("--retention/--no-retention", default=True, help="Remove finished jobs."),
+    _option(
+        "--retention-max-age",
+        type=SECONDS,
+        default=DEFAULTS.retention_options.max_age,
+        help="Seconds a finished job is kept.",
+    ),
+    _option(
+        "--retention-dead-letter-max-age",
+        type=SECONDS,
+        default=DEFAULTS.retention_options.dead_letter_max_age,
+        help="Seconds a dead letter is kept.",
+    ),
+    _option(
+        "--retention-max-finished",
+        type=click.IntRange(min=0),
+        default=DEFAULTS.retention_options.max_finished,
+        help="Finished jobs kept per queue, the newest; dead letters are counted apart.",
+    ),
+    _option(
+        "--retention-min-age",
+        type=SECONDS,
+        default=DEFAULTS.retention_options.min_age,
+        help="Seconds for which no finished job is removed.",
+    ),
+    _option(
+        "--retention-namespace-limit",
+        type=click.IntRange(min=1),
+        default=DEFAULTS.retention_options.namespace_limit,
+        help="Finished jobs per namespace beyond which the oldest go, whatever their age.",
+    ),
+    _option(
+        "--retention-interval",
+        type=POSITIVE,
+        default=DEFAULTS.retention_interval,
+        help="Seconds between passes over the finished jobs.",
+    ),
+    _option(
+        "--retention-rate",
+        type=POSITIVE,
+        default=DEFAULTS.retention_rate,
+        help="Jobs removed per second at most.",
+    ),
+    _option("--metrics-port", type=PORT, default=0, help="Port of /metrics; 0: none."),
+    _option("--health-port", type=PORT, default=0, help="Port of /healthz and /readyz; 0: none."),
+)
+
+LOGGING: Final = (
+    _option(
+        "--log-format",
+        type=click.Choice([item.value for item in LogFormat]),
+        default=LogFormat.TEXT.value,
+        help="How log lines look.",
+    ),
+    _option("--log-level", type=LEVELS, default="INFO", help="Least level that is logged."),
+)
+
+
+def _with(*groups: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
+    def add(command: Command) -> Command:
+        for option in reversed([option for group in groups for option in group]):
+            command = option(command)
+        return command
+
+    return add
+
+
+@click.group()
+@click.version_option(package_name="asyncjob-operator")
+def main() -> None:
+    """Operate AsyncJobs: promotion, recovery, deadlines, cancellation, retention."""
+
+
+@main.command()
+@_with(CONNECTION, RUNNING, LOGGING)
+def run(*, log_format: str, log_level: str, **given: Any) -> None:
+    """Run until SIGTERM. While something is missing, say so once a minute and wait."""
+    configure_logs(LogFormat(log_format), log_level.upper())
+    try:
+        uvloop.run(serve(_settings(given)))
+    except AsyncJobError as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@_with(CONNECTION)
+def check(**given: Any) -> None:
+    """Say what would keep the operator from working, one line each; exit 1 if anything would."""
+    try:
+        findings = uvloop.run(look_for_problems(_settings(given)))
+    except AsyncJobError as error:
+        raise click.ClickException(str(error)) from error
+    for line in findings.warnings:
+        click.echo(f"warning: {line}", err=True)
+    for line in findings.errors:
+        click.echo(f"error: {line}", err=True)
+    if findings.errors:
+        sys.exit(1)
+    click.echo("the operator can work")
+
+
+def _settings(given: dict[str, Any]) -> Settings:
+    """Sort what was given into the settings; what a command has no option for stays default."""
+    kept = {name[len(KEPT) :]: value for name, value in given.items() if name.startswith(KEPT)}
+    decided = {name: given[name] for name in DECIDING if name in given}
+    timing = {name: kept.pop(name) for name in ("interval", "rate") if name in kept}
+    rest = {
+        name: value
+        for name, value in given.items()
+        if name not in {*DECIDING, "namespace", "identity"} and not name.startswith(KEPT)
+    }
+    return Settings(
+        namespaces=tuple(given["namespace"]),
+        identity=given.get("identity") or f"{platform.node()}_{secrets.token_hex(4)}",
+        options=Options(**decided),
+        retention_options=RetentionOptions(**kept),
+        **{KEPT + name: value for name, value in timing.items()},
+        **rest,
+    )

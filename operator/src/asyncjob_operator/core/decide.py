@@ -1,0 +1,50 @@
+"""The decision: an ordered chain of policies per phase. The first effect wins."""
+
+from typing import Final
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob_operator.core.decision import NOTHING, Decision, Wait
+from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.policies.admission import admit
+from asyncjob_operator.core.policies.cancel import cancel_running, cancel_waiting
+from asyncjob_operator.core.policies.deadline import deadline
+from asyncjob_operator.core.policies.dismissal import dismiss
+from asyncjob_operator.core.policies.duplicate import duplicate
+from asyncjob_operator.core.policies.execution_timeout import execution_timeout
+from asyncjob_operator.core.policies.hold import hold
+from asyncjob_operator.core.policies.promotion import (
+    promote_pending,
+    promote_retrying,
+    promote_scheduled,
+)
+from asyncjob_operator.core.policies.queue_timeout import queue_timeout
+from asyncjob_operator.core.policies.recovery import recovery
+from asyncjob_operator.core.policies.redrive import redrive
+from asyncjob_operator.core.policies.rerun import rerun
+from asyncjob_operator.core.snapshot import Policy, Snapshot
+
+CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {
+    Phase.QUEUED: (cancel_waiting, deadline, duplicate, hold, admit, queue_timeout, rerun),
+    Phase.PENDING: (cancel_waiting, deadline, duplicate, promote_pending, rerun),
+    Phase.SCHEDULED: (cancel_waiting, deadline, duplicate, promote_scheduled, rerun),
+    Phase.RETRYING: (cancel_waiting, duplicate, promote_retrying, rerun),
+    Phase.RUNNING: (recovery, cancel_running, execution_timeout, rerun),
+    Phase.DEAD_LETTER: (dismiss, rerun, redrive),
+    Phase.SUCCEEDED: (rerun,),
+    Phase.CANCELLED: (rerun,),
+}
+
+
+def decide(snapshot: Snapshot, now: Moment) -> Decision:
+    """Return the one effect due now, or when to look again without anything having changed."""
+    if snapshot.job.deleting:
+        return NOTHING
+    again: float | None = None
+    for policy in CHAINS[snapshot.job.phase]:
+        verdict = policy(snapshot, now)
+        if verdict is None:
+            continue
+        if not isinstance(verdict, Wait):
+            return Decision(verdict)
+        again = verdict.until if again is None else min(again, verdict.until)
+    return NOTHING if again is None else Decision(None, again)

@@ -1,0 +1,106 @@
+"""What a decision may ask for: at most one effect, and when to look again."""
+
+from dataclasses import dataclass
+
+from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.phases import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class PodGone:
+    """To confirm by a live read: the API server has no such pod, or another of its name."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReplaced:
+    """To confirm by a live read: another process than this one is the newest of its pod."""
+
+    namespace: str
+    pod: str
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class RivalLives:
+    """To confirm by a live read: the other holder of a deduplication id is there and unfinished."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+Proof = PodGone | WorkerReplaced | RivalLives
+"""What a cache says and a live read must confirm before anyone acts on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """Write a change of phase; `policy` names who asks for it."""
+
+    policy: str
+    move: Move
+    proof: Proof | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Admit:
+    """Open the gate of a queued job, in place."""
+
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """Say in place what a pending job waits for now."""
+
+    policy: str
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """Create the job `name`, then acknowledge wish `number`."""
+
+    policy: str
+    number: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Write nothing but an Event: wish `number` cannot be granted."""
+
+    policy: str
+    number: int
+    message: str
+    proof: Proof | None = None
+
+
+Effect = Transition | Admit | Rename | Rerun | Refuse
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing to do before this time on the monotonic clock."""
+
+    until: float
+
+
+Verdict = Effect | Wait | None
+"""What one policy says. An effect ends the chain; a wait does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The one effect due now, if any, and when time alone may bring the next."""
+
+    effect: Effect | None = None
+    look_again_at: float | None = None
+
+
+NOTHING = Decision()

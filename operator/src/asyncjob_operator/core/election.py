@@ -1,0 +1,108 @@
+"""Who leads: a candidacy for one Lease, judged by this replica's monotonic clock alone.
+
+A leader counts from *sending* its last successful renewal and stops a safety margin before the
+lease's duration is over. A candidate counts the full duration from when it first saw that
+renewal, which cannot be earlier. So nobody's wall clock matters, and no two lead at once.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from asyncjob.json_types import Json, JsonObject, child, integer, text
+
+SAFETY_SECONDS: Final = 1.0
+NEVER: Final = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The Lease as it was read: its holder (empty: released), version and duration in seconds."""
+
+    holder: str
+    version: str
+    duration: float
+    transitions: int
+
+
+class Step(Enum):
+    """What a candidate should do now."""
+
+    CREATE = auto()
+    TAKE = auto()
+    RENEW = auto()
+    WAIT = auto()
+
+
+class Candidacy:
+    """One replica's view of the election; times are monotonic seconds."""
+
+    def __init__(self, identity: str, duration: float) -> None:
+        self.identity = identity
+        self.duration = duration
+        self.record: Record | None = None
+        self._seen_at = 0.0
+        self._leads_until = NEVER
+
+    def observe(self, record: Record | None, now: float) -> None:
+        """Take what a read of the Lease showed."""
+        if record is None or self.record is None or record.version != self.record.version:
+            self._seen_at = now
+        self.record = record
+        if record is None or record.holder != self.identity:
+            self._leads_until = NEVER
+
+    def step(self, now: float) -> Step:
+        """Return what to do, given the last observation."""
+        if self.record is None:
+            return Step.CREATE
+        if self.record.holder == self.identity:
+            return Step.RENEW
+        free = not self.record.holder or now >= self._seen_at + self.record.duration
+        return Step.TAKE if free else Step.WAIT
+
+    def written(self, record: Record, sent_at: float, now: float) -> None:
+        """Take the answer to a successful write that was sent at the given time."""
+        self.observe(record, now)
+        self._leads_until = sent_at + self.duration - SAFETY_SECONDS
+
+    def resign(self) -> None:
+        """Stop leading at once."""
+        self._leads_until = NEVER
+
+    def leads(self, now: float) -> bool:
+        """Return whether this replica may act."""
+        return now < self._leads_until
+
+
+def read_record(lease: JsonObject) -> Record:
+    """Read a coordination Lease."""
+    spec = child(lease, "spec")
+    return Record(
+        holder=text(spec, "holderIdentity"),
+        version=text(child(lease, "metadata"), "resourceVersion"),
+        duration=float(integer(spec, "leaseDurationSeconds", 10)),
+        transitions=integer(spec, "leaseTransitions"),
+    )
+
+
+def lease_body(candidacy: Candidacy, name: str, holder: str, time: str) -> JsonObject:
+    """Return the Lease to create or, where one was seen, a merge-patch exact on that version."""
+    record = candidacy.record
+    metadata: dict[str, Json] = {"name": name}
+    spec: dict[str, Json] = {
+        "holderIdentity": holder,
+        "leaseDurationSeconds": max(1, int(candidacy.duration)),
+        "renewTime": time,
+    }
+    if record:
+        metadata["resourceVersion"] = record.version
+    if record is None or (holder and holder != record.holder):
+        spec["acquireTime"] = time
+        spec["leaseTransitions"] = record.transitions + 1 if record else 0
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": metadata,
+        "spec": spec,
+    }

@@ -1,0 +1,55 @@
+"""What the operator must be allowed to do, and what each permission is for."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from asyncjob.names import GROUP, JOBS, OPERATE_VERB, QUEUES
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """One verb on one resource; without an essential one nothing works."""
+
+    verb: str
+    group: str
+    resource: str
+    purpose: str
+    subresource: str = ""
+    essential: bool = True
+
+    @property
+    def title(self) -> str:
+        """Return it as people write it."""
+        name = f"{self.resource}.{self.group}" if self.group else self.resource
+        return f"{self.verb} {name}{'/' + self.subresource if self.subresource else ''}"
+
+
+def _jobs(verb: str, purpose: str, subresource: str = "", *, essential: bool = True) -> Permission:
+    return Permission(verb, GROUP, JOBS, purpose, subresource, essential)
+
+
+OPERATE: Final = _jobs(OPERATE_VERB, "passing the ownership policy")
+
+CORE: Final[tuple[Permission, ...]] = (
+    _jobs("get", "reading a job before it is written"),
+    _jobs("list", "seeing the jobs"),
+    _jobs("watch", "seeing jobs change"),
+    _jobs("patch", "every decision", "status"),
+    OPERATE,
+    _jobs("create", "reruns", essential=False),
+    _jobs("delete", "retention", essential=False),
+    Permission("list", GROUP, QUEUES, "queues' pauses, defaults and retention"),
+    Permission("watch", GROUP, QUEUES, "queues' pauses, defaults and retention"),
+    Permission("create", "", "events", "telling people", essential=False),
+)
+
+RECOVERY: Final[tuple[Permission, ...]] = tuple(
+    Permission(verb, group, resource, "recovery before a lease ends", essential=False)
+    for group, resource in (("", "pods"), ("coordination.k8s.io", "leases"))
+    for verb in ("get", "list", "watch")
+)
+
+ELECTION: Final[tuple[Permission, ...]] = tuple(
+    Permission(verb, "coordination.k8s.io", "leases", "leader election")
+    for verb in ("get", "create", "patch")
+)

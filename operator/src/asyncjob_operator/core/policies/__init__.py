@@ -1,0 +1,1 @@
+"""One policy per module: a small pure predicate over a snapshot and the effect it asks for."""

@@ -1,0 +1,34 @@
+"""What deciding needs to know of an AsyncQueue; a queue without such an object is open."""
+
+from dataclasses import dataclass
+
+from asyncjob.json_types import JsonObject, child, flag, opt_integer
+
+
+@dataclass(frozen=True, slots=True)
+class QueueView:
+    """Pause, defaults and retention of a queue; None means that the queue says nothing."""
+
+    paused: bool = False
+    queue_timeout_seconds: int | None = None
+    cancel_grace_seconds: int | None = None
+    max_age_seconds: int | None = None
+    max_finished: int | None = None
+    min_age_seconds: int | None = None
+
+
+OPEN_QUEUE = QueueView()
+
+
+def read_queue(obj: JsonObject) -> QueueView:
+    """Read an AsyncQueue."""
+    spec = child(obj, "spec")
+    defaults, retention = child(spec, "defaults"), child(spec, "retention")
+    return QueueView(
+        paused=flag(spec, "paused"),
+        queue_timeout_seconds=opt_integer(defaults, "queueTimeoutSeconds"),
+        cancel_grace_seconds=opt_integer(defaults, "cancelGraceSeconds"),
+        max_age_seconds=opt_integer(retention, "maxAgeSeconds"),
+        max_finished=opt_integer(retention, "maxFinished"),
+        min_age_seconds=opt_integer(retention, "minAgeSeconds"),
+    )

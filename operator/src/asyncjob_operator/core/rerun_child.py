@@ -1,0 +1,42 @@
+"""The job that a rerun creates."""
+
+from typing import Final
+
+from asyncjob.json_types import Json, JsonObject, child, text
+from asyncjob.names import API_VERSION, JOB_KIND
+
+TAKEN_ALONG: Final = (
+    "type",
+    "payload",
+    "payloadFrom",
+    "request",
+    "queue",
+    "priority",
+    "queueTimeoutSeconds",
+    "executionTimeoutSeconds",
+    "leaseDurationSeconds",
+    "cancelGraceSeconds",
+    "retryPolicy",
+    "concurrencyKey",
+    "ttlSecondsAfterFinished",
+)
+"""What a rerun shares with its original. Not: keys, deadlines, dependencies, trace and wishes."""
+
+
+def rerun_body(original: JsonObject, name: str) -> JsonObject:
+    """Return the new job, linked to the original and independent of it."""
+    meta, spec = child(original, "metadata"), child(original, "spec")
+    taken: dict[str, Json] = {field: spec[field] for field in TAKEN_ALONG if field in spec}
+    origin = {"name": text(meta, "name"), "uid": text(meta, "uid")}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": JOB_KIND,
+        "metadata": {"name": name, "namespace": text(meta, "namespace")},
+        "spec": {**taken, "rerunOf": origin},
+    }
+
+
+def is_rerun_of(candidate: JsonObject, original: JsonObject) -> bool:
+    """Return whether the existing job is the rerun that was to be created."""
+    origin = child(child(candidate, "spec"), "rerunOf")
+    return text(origin, "uid") == text(child(original, "metadata"), "uid")

@@ -1,0 +1,108 @@
+"""Which finished jobs are removed: by age, by count, and never below the floors.
+
+Dead letters are counted apart from the others: a busy queue would otherwise bury, within minutes,
+the very jobs that wait for a person.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.view import JobView
+from asyncjob_operator.core.moment import epoch
+from asyncjob_operator.core.options import RetentionOptions
+from asyncjob_operator.core.queue_view import QueueView
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """All that is kept of a finished job; `completed` is epoch seconds."""
+
+    uid: str
+    namespace: str
+    name: str
+    resource_version: str
+    queue: str
+    phase: Phase
+    completed: float
+    ttl_seconds: int | None
+    long_memory: bool
+    deleting: bool
+
+    @property
+    def dead(self) -> bool:
+        """Return whether it is a dead letter."""
+        return self.phase is Phase.DEAD_LETTER
+
+
+def finished_of(job: JobView) -> Finished:
+    """Return what is kept of a finished job."""
+    completed = job.completion_time or job.last_transition_time or job.created
+    return Finished(
+        uid=job.uid,
+        namespace=job.namespace,
+        name=job.name,
+        resource_version=job.resource_version,
+        queue=job.queue,
+        phase=job.phase,
+        completed=epoch(completed) if completed else 0.0,
+        ttl_seconds=job.ttl_seconds,
+        long_memory=job.long_memory,
+        deleting=job.deleting,
+    )
+
+
+def removable(
+    jobs: Iterable[Finished], queue: QueueView, options: RetentionOptions, wall: float
+) -> list[Finished]:
+    """Return which finished jobs of one queue are to go, the oldest first."""
+    present = [job for job in jobs if not job.deleting]
+    surplus = _surplus(present, queue, options)
+    gone = [
+        job
+        for job in present
+        if wall >= _goes_at(job, queue, options, in_surplus=job.uid in surplus)
+    ]
+    return sorted(gone, key=_age)
+
+
+def overflow(jobs: Iterable[Finished], options: RetentionOptions) -> list[Finished]:
+    """Return what a namespace holds beyond its limit, whatever its age, the oldest first."""
+    present = [job for job in jobs if not job.deleting]
+    excess = len(present) - options.namespace_limit
+    if excess <= 0:
+        return []
+    return sorted(present, key=lambda job: (job.dead, job.completed, job.uid))[:excess]
+
+
+def _surplus(
+    jobs: Sequence[Finished], queue: QueueView, options: RetentionOptions
+) -> frozenset[str]:
+    limit = options.max_finished if queue.max_finished is None else queue.max_finished
+    surplus: set[str] = set()
+    for dead in (False, True):
+        pool = [job for job in jobs if job.dead is dead]
+        if len(pool) > limit:
+            oldest = sorted(pool, key=_age)[: len(pool) - limit]
+            surplus.update(job.uid for job in oldest)
+    return frozenset(surplus)
+
+
+def _goes_at(
+    job: Finished, queue: QueueView, options: RetentionOptions, *, in_surplus: bool
+) -> float:
+    floor = options.min_age if queue.min_age_seconds is None else queue.min_age_seconds
+    if job.long_memory:
+        floor = max(floor, options.long_memory)
+    return job.completed + (floor if in_surplus else max(floor, _max_age(job, queue, options)))
+
+
+def _max_age(job: Finished, queue: QueueView, options: RetentionOptions) -> float:
+    for seconds in (job.ttl_seconds, queue.max_age_seconds):
+        if seconds is not None:
+            return seconds
+    return options.dead_letter_max_age if job.dead else options.max_age
+
+
+def _age(job: Finished) -> tuple[float, str]:
+    return (job.completed, job.uid)

@@ -1,0 +1,28 @@
+"""All that one decision may look at: one job and what bears on it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from asyncjob.lifecycle.view import JobView
+from asyncjob_operator.core.death import NOBODY, Holder
+from asyncjob_operator.core.decision import Verdict
+from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.options import Options
+from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView
+from asyncjob_operator.core.sighting import Sighting
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """`others` are the other known jobs with the same deduplication id, finished ones included."""
+
+    job: JobView
+    seen: Sighting
+    options: Options
+    queue: QueueView = OPEN_QUEUE
+    holder: Holder = NOBODY
+    others: tuple[JobView, ...] = ()
+
+
+Policy: TypeAlias = Callable[[Snapshot, Moment], Verdict]

@@ -1,0 +1,1 @@
+"""Where everything is wired together: kopf's events in, the loops, their start and their end."""

@@ -1,0 +1,90 @@
+"""The loops that time drives: deadlines, comparison with the cluster, retention."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from asyncjob.errors import ApiError
+from asyncjob.kube import KubeSession
+from asyncjob_operator.apply.dispatch import Leadership
+from asyncjob_operator.apply.sweep import Sweep
+from asyncjob_operator.kube.clock import monotonic
+from asyncjob_operator.observe.listing import compare
+from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.telemetry.tally import Tally
+
+log = structlog.get_logger()
+
+LONGEST_SLEEP: Final = 5.0
+BATCH: Final = 200
+
+
+@dataclass(slots=True)
+class Heartbeat:
+    """When the deadline loop last turned; liveness looks at it."""
+
+    at: float = 0.0
+
+
+async def keep_time(observer: Observer, metrics: Metrics, heartbeat: Heartbeat) -> None:
+    """Look at each job when its time has come."""
+    while True:
+        heartbeat.at = monotonic()
+        await observer.agenda.sleep(heartbeat.at, LONGEST_SLEEP)
+        started_at = monotonic()
+        looked = await _look_at_due(observer, started_at)
+        metrics.cycles.inc()
+        metrics.cycle_seconds.observe(monotonic() - started_at)
+        log.debug("deadlines judged" if looked else "nothing due", jobs=looked)
+
+
+async def _look_at_due(observer: Observer, now: float) -> int:
+    looked = 0
+    while due := observer.agenda.pop_due(now, BATCH):
+        for uid in due:
+            observer.look(uid)
+        looked += len(due)
+        await asyncio.sleep(0)
+    return looked
+
+
+async def keep_comparing(
+    session: KubeSession,
+    scopes: tuple[str | None, ...],
+    observer: Observer,
+    metrics: Metrics,
+    interval: float,
+) -> None:
+    """Compare what is known with what there is, every `interval` seconds."""
+    while True:
+        await asyncio.sleep(interval)
+        for namespace in scopes:
+            try:
+                repairs = await compare(session, namespace, observer)
+            except ApiError as error:
+                log.warning("comparison failed", namespace=namespace, error=str(error))
+                continue
+            for kind in ("added", "changed", "deleted"):
+                metrics.repairs.labels(kind).inc(getattr(repairs, kind))
+            level = log.info if repairs.total else log.debug
+            level("compared with the cluster", namespace=namespace, repaired=repairs.total)
+
+
+async def keep_reporting(tally: Tally) -> None:
+    """Log what was recovered, once a second at most."""
+    while True:
+        await asyncio.sleep(1.0)
+        tally.report()
+
+
+async def keep_retention(sweep: Sweep, leadership: Leadership, interval: float) -> None:
+    """Remove finished jobs, every `interval` seconds, while leading."""
+    while True:
+        await leadership.elected()
+        removed = await sweep.sweep()
+        if removed:
+            log.info("finished jobs removed", count=removed)
+        await asyncio.sleep(interval)

@@ -1,0 +1,65 @@
+"""The parts of one operator, put together."""
+
+from asyncjob.json_types import JsonObject
+from asyncjob.kube import KubeSession
+from asyncjob_operator.apply.actor import Actor
+from asyncjob_operator.apply.confirm import Confirmation, Correction
+from asyncjob_operator.apply.dispatch import Dispatch, Leadership
+from asyncjob_operator.apply.notices import Notices
+from asyncjob_operator.apply.patience import Patience
+from asyncjob_operator.apply.sweep import Sweep
+from asyncjob_operator.apply.todo import Todo
+from asyncjob_operator.handlers.desk import Desk
+from asyncjob_operator.handlers.settings import Settings
+from asyncjob_operator.kube.clock import moment
+from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.telemetry.tally import Tally
+
+
+class Parts:
+    """Observer, dispatch, notices and sweep of one process; nothing of it runs by itself."""
+
+    def __init__(
+        self, settings: Settings, session: KubeSession, leadership: Leadership, metrics: Metrics
+    ) -> None:
+        todo, self.tally = Todo(), Tally()
+        self.notices = Notices(session, settings.identity, moment, metrics)
+        desk = Desk(todo, self.notices, leadership.leads)
+        observer = self.observer = Observer(settings.options, moment, desk)
+        actor = Actor(
+            session,
+            observer,
+            confirmation=Confirmation(session, _correction(observer)),
+            patience=Patience(settings.backoff_initial, settings.backoff_max),
+            notices=self.notices,
+            metrics=metrics,
+            tally=self.tally,
+            leads=leadership.leads,
+        )
+        self.dispatch = Dispatch(todo, actor, leadership, observer.look)
+        self.sweep = Sweep(
+            session,
+            observer.store,
+            queue_of=observer.queues.view,
+            options=settings.retention_options,
+            rate=settings.retention_rate,
+            now=moment,
+            leads=leadership.leads,
+            metrics=metrics,
+        )
+        metrics.watch_store(lambda: observer.store.counts, lambda: len(observer.agenda))
+        metrics.leading.set_function(leadership.leads)
+
+
+def _correction(observer: Observer) -> Correction:
+    def take_job(obj: JsonObject) -> None:
+        observer.saw(obj, live=False)
+
+    return Correction(
+        pod=observer.workers.saw_pod,
+        lease=observer.workers.saw_lease,
+        lease_gone=observer.workers.lost_lease,
+        job=take_job,
+        job_gone=observer.lost,
+    )

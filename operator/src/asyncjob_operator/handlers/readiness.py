@@ -1,0 +1,51 @@
+"""Waits until the operator can work, saying once a minute what is in its way."""
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from asyncjob.kube import KubeSession
+from asyncjob_operator.core.permissions import CORE, ELECTION, OPERATE, RECOVERY, Permission
+from asyncjob_operator.handlers.settings import Settings
+from asyncjob_operator.kube.preflight import Findings, preflight
+
+log = structlog.get_logger()
+
+PAUSE_SECONDS: Final = 60.0
+FIRST_PAUSES: Final = (1.0, 2.0, 5.0, 10.0)
+
+
+def asked(settings: Settings, own_namespace: str) -> list[tuple[Permission, str | None]]:
+    """Return each permission needed, and the namespace it is needed in."""
+    everywhere = CORE + (RECOVERY if settings.options.recovery else ())
+    pairs = [(permission, scope) for permission in everywhere for scope in settings.scopes]
+    if settings.leader_elect:
+        home = settings.lease_namespace or own_namespace
+        pairs += [(permission, home) for permission in (*ELECTION, OPERATE)]
+    return pairs
+
+
+async def wait_until_fit(session: KubeSession, settings: Settings) -> Findings:
+    """Return the findings of the first check without errors; warn of all that is found."""
+    said: tuple[list[str], list[str]] = ([], [])
+    tries = 0
+    while True:
+        findings = await preflight(session, asked(settings, session.access.namespace))
+        say = (findings.errors, findings.warnings)
+        pause = FIRST_PAUSES[tries] if tries < len(FIRST_PAUSES) else PAUSE_SECONDS
+        if say != said or pause == PAUSE_SECONDS:
+            _say(findings)
+        if not findings.errors:
+            return findings
+        said, tries = say, tries + 1
+        await asyncio.sleep(pause)
+
+
+def _say(findings: Findings) -> None:
+    for line in findings.warnings:
+        log.warning(line)
+    for line in findings.errors:
+        log.error(line)
+    if findings.errors:
+        log.error("cannot work yet", problems=len(findings.errors))

@@ -1,0 +1,62 @@
+"""When to look at which job again, and which jobs to leave alone until then."""
+
+import asyncio
+
+from asyncjob_operator.core.heap import DeadlineHeap
+
+
+class Agenda:
+    """One deadline per job, in monotonic seconds; a blocked job keeps its own."""
+
+    def __init__(self) -> None:
+        self._heap = DeadlineHeap()
+        self._blocked: dict[str, float] = {}
+        self._wakes_at = float("inf")
+        self._sooner = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def set(self, uid: str, at: float | None) -> None:
+        """Look at the job at this time, or not by time alone."""
+        if uid in self._blocked:
+            return
+        self._heap.set(uid, at)
+        if at is not None and at < self._wakes_at:
+            self._sooner.set()
+
+    def block(self, uid: str, until: float) -> None:
+        """Leave the job alone until then."""
+        self._blocked.pop(uid, None)
+        self.set(uid, until)
+        self._blocked[uid] = until
+
+    def is_blocked(self, uid: str, now: float) -> bool:
+        """Return whether the job is to be left alone."""
+        return self._blocked.get(uid, now) > now
+
+    def drop(self, uid: str) -> None:
+        """Forget the job."""
+        self._blocked.pop(uid, None)
+        self._heap.set(uid, None)
+
+    def pop_due(self, now: float, limit: int) -> list[str]:
+        """Take at most `limit` jobs whose time has come."""
+        due = self._heap.pop_due(now, limit)
+        for uid in due:
+            self._blocked.pop(uid, None)
+        return due
+
+    async def sleep(self, now: float, longest: float) -> None:
+        """Wait for the next deadline, `longest` seconds at most; a sooner one cuts it short."""
+        next_at = self._heap.next_at()
+        pause = longest if next_at is None else min(max(next_at - now, 0.0), longest)
+        self._wakes_at = now + pause
+        self._sooner.clear()
+        try:
+            async with asyncio.timeout(pause):
+                await self._sooner.wait()
+        except TimeoutError:
+            return
+        finally:
+            self._wakes_at = float("inf")

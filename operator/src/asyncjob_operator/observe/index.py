@@ -1,0 +1,28 @@
+"""UIDs by something they have in common; no empty group stays behind."""
+
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+
+
+class Index(Generic[K]):
+    """Groups keep the order in which their members came."""
+
+    def __init__(self) -> None:
+        self._groups: dict[K, dict[str, None]] = {}
+
+    def add(self, key: K, uid: str) -> None:
+        """Put the UID into a group."""
+        self._groups.setdefault(key, {})[uid] = None
+
+    def discard(self, key: K, uid: str) -> None:
+        """Take the UID out of a group, if it is there."""
+        group = self._groups.get(key)
+        if group is not None:
+            group.pop(uid, None)
+            if not group:
+                del self._groups[key]
+
+    def members(self, key: K) -> list[str]:
+        """Return the UIDs of a group."""
+        return list(self._groups.get(key, ()))

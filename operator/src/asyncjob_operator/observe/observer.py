@@ -1,0 +1,170 @@
+"""Judges each job as it is seen: act now, look again later, or neither.
+
+Level-triggered: what is due follows from all that is known, never from which event came. Nothing
+here waits or writes; whoever acts is told by `want` and `unwant`.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import structlog
+
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.view import JobView, read_job
+from asyncjob_operator.core.decide import decide
+from asyncjob_operator.core.decision import NOTHING, Decision, Refuse
+from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.options import Options
+from asyncjob_operator.core.queue_view import QueueView
+from asyncjob_operator.core.sighting import Sighting, sight
+from asyncjob_operator.core.snapshot import Snapshot
+from asyncjob_operator.observe.agenda import Agenda
+from asyncjob_operator.observe.queues import Queues
+from asyncjob_operator.observe.store import Address, JobStore
+from asyncjob_operator.observe.workers import Workers
+
+log = structlog.get_logger()
+
+UNREADABLE_PAUSE = 60.0
+
+
+class Listener(Protocol):
+    """Who acts on what the observer finds."""
+
+    def want(self, uid: str) -> None:
+        """Take that something is to be done about the job."""
+
+    def unwant(self, uid: str) -> None:
+        """Take that nothing is to be done about the job any more."""
+
+    def died(self, job: JobView, message: str) -> None:
+        """Take that the job has just become a dead letter, whoever wrote that."""
+
+
+class Observer:
+    """The store, the sightings and the agenda under one roof."""
+
+    def __init__(self, options: Options, now: Callable[[], Moment], listener: Listener) -> None:
+        self.store = JobStore()
+        self.agenda = Agenda()
+        self.workers = Workers(lambda: now().monotonic, self._pod_changed)
+        self.queues = Queues(self._queue_changed)
+        self._options = options
+        self._now = now
+        self._listener = listener
+        self._seen: dict[str, Sighting] = {}
+        self._refused: dict[str, int] = {}
+
+    def saw(self, obj: JsonObject, *, live: bool) -> None:
+        """Take a job as it was then; `live`: seen as it changed, not found in a list."""
+        meta = child(obj, "metadata")
+        uid = text(meta, "uid")
+        if not self.store.is_news(uid, text(meta, "resourceVersion")):
+            return
+        try:
+            job = read_job(obj)
+        except ValueError as error:
+            log.warning("job cannot be read", uid=uid, error=str(error))
+            return
+        self._keep(job, obj, live=live)
+        self._judge(job, self._now(), live=live)
+
+    def refresh(self, obj: JsonObject, draw: float) -> tuple[JobView, Decision]:
+        """Take a fresh read of a job that is to be acted on, and decide anew."""
+        job, now = read_job(obj), self._now()
+        if job.uid in self.store and self.store.is_news(job.uid, job.resource_version):
+            self._keep(job, obj, live=True)
+        now = Moment(now.monotonic, now.wall, draw)
+        return job, self._decide(job, now, live=True)
+
+    def lost(self, uid: str) -> None:
+        """Take that the job is gone."""
+        job = self.store.get(uid)
+        self.store.remove(uid)
+        self._seen.pop(uid, None)
+        self._refused.pop(uid, None)
+        self.agenda.drop(uid)
+        self._listener.unwant(uid)
+        if job:
+            self._look_at_others(job)
+
+    def look(self, uid: str) -> None:
+        """Judge a known job anew."""
+        job = self.store.get(uid)
+        if job:
+            self._judge(job, self._now(), live=False)
+
+    def postpone(self, uid: str, seconds: float) -> None:
+        """Leave the job alone for so long, whatever is seen of it."""
+        if uid in self.store:
+            self.agenda.block(uid, self._now().monotonic + seconds)
+            self._listener.unwant(uid)
+
+    def refused(self, uid: str, number: int) -> None:
+        """Remember that a wish was refused and said so; it is not told again."""
+        self._refused[uid] = number
+
+    def address(self, uid: str) -> Address | None:
+        """Return where a job is."""
+        return self.store.address(uid)
+
+    def queue_of(self, job: JobView) -> QueueView:
+        """Return the view of the job's queue."""
+        return self.queues.view(job.namespace, job.queue)
+
+    def _keep(self, job: JobView, obj: JsonObject, *, live: bool) -> None:
+        before = self.store.get(job.uid)
+        self.store.put(job)
+        if before and before.phase is not job.phase:
+            if job.phase is Phase.DEAD_LETTER and live:
+                self._listener.died(job, text(child(obj, "status"), "message"))
+            if job.finished:
+                self._look_at_others(job)
+
+    def _judge(self, job: JobView, now: Moment, *, live: bool) -> None:
+        try:
+            decision = self._decide(job, now, live=live)
+        except ValueError:
+            log.exception("job cannot be judged", job=job.key)
+            self.agenda.block(job.uid, now.monotonic + UNREADABLE_PAUSE)
+            return
+        if decision.effect is None:
+            self._listener.unwant(job.uid)
+            self.agenda.set(job.uid, decision.look_again_at)
+            if job.finished:
+                self._retire(job)
+        elif not self.agenda.is_blocked(job.uid, now.monotonic):
+            self.agenda.drop(job.uid)
+            self._listener.want(job.uid)
+
+    def _decide(self, job: JobView, now: Moment, *, live: bool) -> Decision:
+        queue = self.queue_of(job)
+        seen = sight(self._seen.get(job.uid), job, queue, now, live=live)
+        if job.uid in self.store:
+            self._seen[job.uid] = seen
+        holder, others = self.workers.holder(job), self.store.others(job)
+        decision = decide(Snapshot(job, seen, self._options, queue, holder, others), now)
+        effect = decision.effect
+        told = isinstance(effect, Refuse) and self._refused.get(job.uid) == effect.number
+        return NOTHING if told else decision
+
+    def _retire(self, job: JobView) -> None:
+        wished = job.wishes.redrive > job.redrives
+        if not wished:
+            self.store.retire(job)
+        self._seen.pop(job.uid, None)
+
+    def _look_at_others(self, job: JobView) -> None:
+        for other in self.store.others(job):
+            self.look(other.uid)
+
+    def _pod_changed(self, pod_uid: str) -> None:
+        for uid in self.store.held_by(pod_uid):
+            self.look(uid)
+
+    def _queue_changed(self, namespace: str, queue: str) -> None:
+        for uid in self.store.uids():
+            job = self.store.get(uid)
+            if job and job.queue == queue and job.namespace == namespace:
+                self.look(uid)

@@ -1,0 +1,37 @@
+"""AsyncQueues as the operator sees them."""
+
+from collections.abc import Callable
+
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView, read_queue
+
+Name = tuple[str, str]
+
+
+class Queues:
+    """Views by namespace and name; `changed` is called with a queue that is not as it was."""
+
+    def __init__(self, changed: Callable[[str, str], None]) -> None:
+        self._changed = changed
+        self._views: dict[Name, QueueView] = {}
+
+    def view(self, namespace: str, queue: str) -> QueueView:
+        """Return the view; a queue without an AsyncQueue is open."""
+        return self._views.get((namespace, queue), OPEN_QUEUE)
+
+    def saw(self, obj: JsonObject) -> None:
+        """Take a queue as it is now; a change of its status is no news."""
+        meta, view = child(obj, "metadata"), read_queue(obj)
+        name = (text(meta, "namespace"), text(meta, "name"))
+        if self._views.get(name) != view:
+            self._views[name] = view
+            self._changed(*name)
+
+    def lost(self, namespace: str, queue: str) -> None:
+        """Take that there is no such AsyncQueue any more."""
+        if self._views.pop((namespace, queue), None):
+            self._changed(namespace, queue)
+
+    def names_in(self, namespace: str | None) -> list[Name]:
+        """Return the known queues of one namespace, or of all."""
+        return [name for name in self._views if namespace in (None, name[0])]

@@ -1,0 +1,90 @@
+"""Workers as the operator sees them: their pods, and the Leases they announce themselves in."""
+
+from collections.abc import Callable
+
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob.lifecycle.view import JobView
+from asyncjob.names import POD_UID_ANNOTATION, WORKER_LEASE_PREFIX
+from asyncjob_operator.core.death import NOBODY, Holder
+from asyncjob_operator.core.pods import PodView, read_pod
+
+Name = tuple[str, str]
+"""Namespace and name."""
+
+
+class Workers:
+    """Pods and announcements; `changed` is called with the UID of a pod that something is new of.
+
+    `pods_known` is False until pods have been listed, and stays so without permission to.
+    """
+
+    def __init__(self, clock: Callable[[], float], changed: Callable[[str], None]) -> None:
+        self.pods_known = False
+        self._clock = clock
+        self._changed = changed
+        self._pods: dict[Name, PodView] = {}
+        self._ending_seen_at: dict[Name, float] = {}
+        self._newest: dict[Name, tuple[str, str]] = {}
+
+    def holder(self, job: JobView) -> Holder:
+        """Return what is known of the pod that holds the job's lease."""
+        lease = job.lease
+        if lease is None:
+            return NOBODY
+        name = (job.namespace, lease.holder)
+        pod = self._pods.get(name)
+        pod_uid, newest = self._newest.get(name, ("", ""))
+        return Holder(
+            pods_known=self.pods_known,
+            pod=pod if pod and pod.uid == lease.holder_uid else None,
+            newest=newest if pod_uid == lease.holder_uid else "",
+            ending_seen_at=self._ending_seen_at.get(name, 0.0),
+        )
+
+    def saw_pod(self, obj: JsonObject) -> None:
+        """Take a pod as it is now."""
+        pod = read_pod(obj)
+        name = (pod.namespace, pod.name)
+        before = self._pods.get(name)
+        if pod == before:
+            return
+        self._pods[name] = pod
+        if pod.ending and (before is None or before.ending != pod.ending):
+            self._ending_seen_at[name] = self._clock()
+        if before and before.uid != pod.uid:
+            self._changed(before.uid)
+        self._changed(pod.uid)
+
+    def lost_pod(self, namespace: str, name: str) -> None:
+        """Take that there is no such pod any more."""
+        self._ending_seen_at.pop((namespace, name), None)
+        before = self._pods.pop((namespace, name), None)
+        if before:
+            self._changed(before.uid)
+
+    def saw_lease(self, obj: JsonObject) -> None:
+        """Take an announcement; renewals of the same process are no news."""
+        meta = child(obj, "metadata")
+        name = (text(meta, "namespace"), pod_of(text(meta, "name")))
+        pod_uid = text(child(meta, "annotations"), POD_UID_ANNOTATION)
+        newest = (pod_uid, text(child(obj, "spec"), "holderIdentity"))
+        if self._newest.get(name) != newest:
+            self._newest[name] = newest
+            self._changed(pod_uid)
+
+    def lost_lease(self, namespace: str, lease: str) -> None:
+        """Take that an announcement is gone; that proves nothing."""
+        self._newest.pop((namespace, pod_of(lease)), None)
+
+    def pods_in(self, namespace: str | None) -> list[Name]:
+        """Return the names of the known pods of one namespace, or of all."""
+        return [name for name in self._pods if namespace in (None, name[0])]
+
+    def leases_in(self, namespace: str | None) -> list[Name]:
+        """Return the pods' names of the known announcements of one namespace, or of all."""
+        return [name for name in self._newest if namespace in (None, name[0])]
+
+
+def pod_of(lease: str) -> str:
+    """Return the name of the pod that a worker's Lease is about."""
+    return lease.removeprefix(WORKER_LEASE_PREFIX)

@@ -1,0 +1,81 @@
+"""What the operator says when it cannot work."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from asyncjob_dev.controlplane import ControlPlane
+from asyncjob_dev.kubeconfig import write_kubeconfig
+from support.operator import (
+    Jobs,
+    OperatorProcess,
+    install,
+    operator_kubeconfig,
+    service_account,
+    until,
+)
+
+pytestmark = pytest.mark.integration
+
+PROGRAM = str(Path(sys.executable).with_name("asyncjob-operator"))
+
+
+def check(kubeconfig: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [PROGRAM, "check", f"--kubeconfig={kubeconfig}"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+@pytest.fixture
+def bare_plane() -> Iterator[ControlPlane]:
+    with ControlPlane() as running:
+        yield running
+
+
+def test_without_the_crds_it_says_what_to_do_waits_and_then_works(
+    bare_plane: ControlPlane, tmp_path: Path
+) -> None:
+    checked = check(bare_plane.kubeconfig)
+    assert checked.returncode == 1
+    assert "not installed: asyncjobs.asyncjob.dev" in checked.stderr
+    assert "kubectl apply -f crds/" in checked.stderr
+    assert "ownership policy is not in force" in checked.stderr
+    with OperatorProcess(bare_plane.kubeconfig, tmp_path / "log") as operator:
+        until(lambda: "cannot work yet" in operator.logs(), 10)
+        install(bare_plane)
+        operator.until_ready(within=30)
+    assert check(bare_plane.kubeconfig).returncode == 0
+
+
+def test_without_permissions_it_names_each_of_them(
+    control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    token = service_account(control_plane, Jobs(control_plane.api).namespace, "nobody")
+    kubeconfig, user = tmp_path / "kubeconfig", {"token": token}
+    write_kubeconfig(kubeconfig, url=control_plane.url, ca_file=control_plane.ca_file, user=user)
+    checked = check(kubeconfig)
+    assert checked.returncode == 1
+    lines = checked.stderr.splitlines()
+    for verb in ("operate asyncjobs", "patch asyncjobs.asyncjob.dev/status", "list asyncjobs"):
+        assert any(line.startswith("error: no permission to " + verb) for line in lines), lines
+    assert any(line.startswith("warning: no permission to list pods") for line in lines)
+
+
+def test_without_a_cluster_it_says_how_to_connect(tmp_path: Path) -> None:
+    checked = check(tmp_path / "absent")
+    assert checked.returncode == 1
+    assert "no cluster is configured" in checked.stderr
+
+
+def test_with_the_operators_roles_nothing_is_missing(
+    control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    checked = check(operator_kubeconfig(control_plane, tmp_path / "kubeconfig"))
+    assert (checked.returncode, checked.stderr) == (0, "")

@@ -1,0 +1,171 @@
+"""Jobs of workers that died, told by their leases, their pods, or their successors."""
+
+import time
+
+import pytest
+
+from support.operator import FakeWorker, Jobs, OperatorProcess, now, until
+
+pytestmark = pytest.mark.integration
+
+LEASE = 5
+
+
+def test_a_job_whose_heartbeats_stop_is_retried_as_a_crash_once_its_lease_has_ended(
+    jobs: Jobs, worker: FakeWorker
+) -> None:
+    jobs.create("silent")
+    worker.claim("silent", lease=LEASE)
+    jobs.stays("silent", "Running", LEASE - 1)
+    status = jobs.until_phase("silent", "Retrying", within=5)
+    assert status["reason"] == "LeaseExpired"
+    assert (status["crashes"], status["retries"]) == (1, 0)
+    assert "lease" not in status
+    jobs.until_phase("silent", "Queued", within=6)
+
+
+def test_a_job_whose_heartbeats_go_on_stays_with_its_worker(jobs: Jobs, worker: FakeWorker) -> None:
+    jobs.create("steady")
+    worker.claim("steady", lease=LEASE)
+    for _ in range(8):
+        time.sleep(1)
+        worker.renew("steady")
+    assert jobs.status("steady")["phase"] == "Running"
+
+
+@pytest.mark.parametrize("skew", [-600, 600])
+def test_a_worker_whose_clock_is_ten_minutes_off_keeps_its_job(
+    jobs: Jobs, worker: FakeWorker, skew: float
+) -> None:
+    jobs.create("skewed")
+    worker.claim("skewed", lease=LEASE, started=now(skew))
+    jobs.stays("skewed", "Running", LEASE - 1)
+    assert jobs.until_phase("skewed", "Retrying", within=5)["reason"] == "LeaseExpired"
+
+
+def test_a_container_that_ended_with_an_error_is_a_crash_at_once(
+    jobs: Jobs, worker: FakeWorker
+) -> None:
+    jobs.create("killed")
+    worker.claim("killed", lease=60)
+    worker.end_container(137, reason="OOMKilled")
+    status = jobs.until_phase("killed", "Retrying", within=5)
+    assert status["reason"] == "WorkerCrashed"
+    assert "OOMKilled" in status["message"]
+    assert status["crashes"] == 1
+
+
+def test_a_container_that_ended_well_has_released_its_jobs(jobs: Jobs, worker: FakeWorker) -> None:
+    jobs.create("left")
+    worker.claim("left", lease=60)
+    worker.end_container(0, reason="Completed")
+    status = jobs.until_phase("left", "Queued", within=5)
+    assert (status["reason"], status["releases"]) == ("WorkerGone", 1)
+    assert (status["crashes"], status["retries"]) == (0, 0)
+
+
+def test_a_claim_in_the_very_second_of_the_containers_end_is_recovered_a_little_later(
+    jobs: Jobs, worker: FakeWorker
+) -> None:
+    jobs.create("narrow")
+    moment = now()
+    worker.claim("narrow", lease=60, started=moment[:19] + ".900Z")
+    worker.end_container(137, finished=moment)
+    assert jobs.until_phase("narrow", "Retrying", within=8)["reason"] == "WorkerCrashed"
+
+
+def test_an_evicted_pod_has_released_its_jobs(jobs: Jobs, worker: FakeWorker) -> None:
+    jobs.create("evicted")
+    worker.claim("evicted", lease=60)
+    worker.pod_status({"phase": "Failed", "reason": "Evicted"})
+    assert jobs.until_phase("evicted", "Queued", within=5)["reason"] == "WorkerGone"
+
+
+def test_a_newer_process_of_the_pod_frees_the_jobs_of_the_older_but_not_its_own(
+    jobs: Jobs, worker: FakeWorker
+) -> None:
+    jobs.create("older")
+    jobs.create("newer")
+    worker.claim("older", lease=60)
+    worker.start()
+    worker.claim("newer", lease=60)
+    assert jobs.until_phase("older", "Retrying", within=5)["reason"] == "WorkerCrashed"
+    assert jobs.status("newer")["phase"] == "Running"
+
+
+def test_a_pod_merely_gone_may_still_run_so_its_lease_has_to_end(
+    jobs: Jobs, worker: FakeWorker
+) -> None:
+    jobs.create("orphan")
+    worker.claim("orphan", lease=LEASE)
+    worker.delete_pod()
+    jobs.stays("orphan", "Running", LEASE - 1)
+    status = jobs.until_phase("orphan", "Queued", within=5)
+    assert (status["reason"], status["releases"]) == ("WorkerGone", 1)
+
+
+def test_a_job_without_crash_budget_becomes_a_dead_letter(jobs: Jobs, worker: FakeWorker) -> None:
+    jobs.create("poison", retryPolicy={"maxCrashes": 0})
+    worker.claim("poison", lease=60)
+    worker.end_container(139)
+    status = jobs.until_phase("poison", "DeadLetter", within=5)
+    assert (status["reason"], status["crashes"]) == ("CrashBudgetExhausted", 1)
+    assert status["error"]["category"] == "Crash"
+    assert until(lambda: jobs.events("poison"), 5)[0]["reason"] == "CrashBudgetExhausted"
+
+
+def test_a_cancelled_job_of_a_dead_worker_is_cancelled_not_retried(
+    jobs: Jobs, worker: FakeWorker
+) -> None:
+    jobs.create("moot", cancelGraceSeconds=60)
+    worker.claim("moot", lease=60)
+    jobs.wish("moot", cancel=True)
+    worker.end_container(137)
+    assert jobs.until_phase("moot", "Cancelled", within=5)["reason"] == "CancelRequested"
+
+
+def test_an_attempt_that_outlives_its_timeout_fails_although_its_heartbeats_go_on(
+    jobs: Jobs, worker: FakeWorker
+) -> None:
+    jobs.create("endless", executionTimeoutSeconds=2)
+    worker.claim("endless", lease=60)
+    status = jobs.until_phase("endless", "Retrying", within=6)
+    assert (status["reason"], status["retries"]) == ("ExecutionTimeout", 1)
+    assert status["error"]["category"] == "Timeout"
+
+
+def test_a_timeout_that_is_not_retried_ends_in_the_dead_letters(
+    jobs: Jobs, worker: FakeWorker
+) -> None:
+    jobs.create("once", executionTimeoutSeconds=1, retryPolicy={"noRetryOn": ["Timeout"]})
+    worker.claim("once", lease=60)
+    assert jobs.until_phase("once", "DeadLetter", within=6)["reason"] == "ExecutionTimeout"
+
+
+def test_recovered_jobs_are_counted_and_logged(
+    jobs: Jobs, worker: FakeWorker, operator: OperatorProcess
+) -> None:
+    name, before = "asyncjob_operator_recovery_recovered_total", 0.0
+    before = operator.metric(name, reason="WorkerCrashed")
+    jobs.create("counted")
+    worker.claim("counted", lease=60)
+    worker.end_container(1)
+    jobs.until_phase("counted", "Retrying", within=5)
+    until(lambda: operator.metric(name, reason="WorkerCrashed") == before + 1, 3)
+    assert operator.metric("asyncjob_operator_recovery_cycles_total") > 0
+    assert operator.metric("asyncjob_operator_recovery_duration_seconds_count") > 0
+    until(lambda: "jobs recovered" in operator.logs(), 3)
+
+
+def test_the_hundred_jobs_of_a_worker_that_died_are_all_recovered_within_seconds(
+    jobs: Jobs, worker: FakeWorker
+) -> None:
+    names = [f"many-{number}" for number in range(100)]
+    for name in names:
+        jobs.create(name)
+        worker.claim(name, lease=60)
+    died_at = time.monotonic()
+    worker.end_container(0)
+    for name in names:
+        jobs.until_phase(name, "Queued", within=15)
+    assert time.monotonic() - died_at < 15

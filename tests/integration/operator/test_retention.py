@@ -1,0 +1,51 @@
+"""Finished jobs that are no longer kept."""
+
+import time
+
+import pytest
+
+from support.operator import FakeWorker, Jobs, until
+
+pytestmark = pytest.mark.integration
+
+
+def finish(jobs: Jobs, worker: FakeWorker, name: str, **spec: object) -> None:
+    jobs.create(name, **spec)
+    if "deduplicationId" in spec:
+        until(lambda: jobs.status(name).get("admitted"), 5)
+    worker.claim(name)
+    worker.succeed(name)
+
+
+def test_a_job_is_removed_when_its_own_time_to_live_is_over(jobs: Jobs, worker: FakeWorker) -> None:
+    finish(jobs, worker, "brief", ttlSecondsAfterFinished=2)
+    finish(jobs, worker, "kept")
+    until(lambda: not jobs.exists("brief"), 8)
+    assert jobs.exists("kept")
+
+
+def test_a_job_with_a_long_memory_outlives_its_time_to_live(jobs: Jobs, worker: FakeWorker) -> None:
+    finish(jobs, worker, "keyed", ttlSecondsAfterFinished=0, idempotencyKey="k")
+    finish(jobs, worker, "plain", ttlSecondsAfterFinished=0)
+    until(lambda: not jobs.exists("plain"), 8)
+    time.sleep(1.5)
+    assert jobs.exists("keyed")
+
+
+def test_of_a_queues_finished_jobs_the_newest_are_kept(jobs: Jobs, worker: FakeWorker) -> None:
+    jobs.queue("small", retention={"maxFinished": 2})
+    for number in range(4):
+        finish(jobs, worker, f"job-{number}", queue="small")
+        time.sleep(0.01)
+    until(lambda: not jobs.exists("job-0") and not jobs.exists("job-1"), 8)
+    assert jobs.exists("job-2")
+    assert jobs.exists("job-3")
+
+
+def test_a_floor_of_the_queue_protects_what_is_beyond_its_count(
+    jobs: Jobs, worker: FakeWorker
+) -> None:
+    jobs.queue("floor", retention={"maxFinished": 0, "minAgeSeconds": 3600})
+    finish(jobs, worker, "young", queue="floor")
+    time.sleep(2.5)
+    assert jobs.exists("young")

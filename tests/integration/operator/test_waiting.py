@@ -1,0 +1,92 @@
+"""Jobs that wait: for their time, for their gate, for a worker that never comes."""
+
+import pytest
+
+from support.operator import FakeWorker, Jobs, now, until
+
+pytestmark = pytest.mark.integration
+
+
+def test_a_job_with_a_start_time_is_scheduled_and_then_queued_and_admitted(jobs: Jobs) -> None:
+    jobs.create("later", notBefore=now(3))
+    assert jobs.until_phase("later", "Scheduled")["reason"] == "NotBefore"
+    status = jobs.until_phase("later", "Queued", within=10)
+    assert status["admitted"] is True
+    assert status["reason"] == "StartTimeReached"
+
+
+def test_a_start_time_in_the_past_admits_the_job_where_it_stands(jobs: Jobs) -> None:
+    jobs.create("past", notBefore=now(-5))
+    until(lambda: jobs.status("past").get("admitted"), 5)
+    assert jobs.status("past")["phase"] == "Queued"
+
+
+def test_a_failed_attempt_is_queued_again_after_its_delay_and_not_before(
+    jobs: Jobs, worker: FakeWorker
+) -> None:
+    jobs.create("again", retryPolicy={"initialDelaySeconds": 2, "jitter": 0})
+    worker.claim("again")
+    assert worker.fail("again")["status"]["phase"] == "Retrying"
+    jobs.stays("again", "Retrying", 1.5)
+    status = jobs.until_phase("again", "Queued", within=3)
+    assert (status["reason"], status["retries"]) == ("BackoffElapsed", 1)
+
+
+def test_cancelling_a_waiting_job_cancels_it_at_once(jobs: Jobs) -> None:
+    jobs.create("unwanted")
+    jobs.wish("unwanted", cancel=True)
+    assert jobs.until_phase("unwanted", "Cancelled", within=3)["reason"] == "CancelRequested"
+
+
+def test_a_job_not_started_by_its_deadline_is_cancelled(jobs: Jobs) -> None:
+    jobs.create("late", notAfter=now(2))
+    status = jobs.until_phase("late", "Cancelled", within=6)
+    assert status["reason"] == "DeadlineExceeded"
+
+
+def test_a_job_nobody_claims_in_time_becomes_a_dead_letter_and_an_event_says_so(
+    jobs: Jobs,
+) -> None:
+    jobs.create("ignored", queueTimeoutSeconds=2)
+    assert jobs.until_phase("ignored", "DeadLetter", within=6)["reason"] == "QueueTimeout"
+    events = until(lambda: jobs.events("ignored"), 5)
+    assert [(event["reason"], event["type"]) for event in events] == [("QueueTimeout", "Warning")]
+
+
+def test_time_in_a_paused_queue_does_not_count_towards_the_queue_timeout(jobs: Jobs) -> None:
+    jobs.queue("paused", paused=True)
+    jobs.create("patient", queue="paused", queueTimeoutSeconds=1)
+    jobs.stays("patient", "Queued", 2.5)
+
+
+def test_a_suspended_job_waits_by_that_name_until_it_is_resumed(jobs: Jobs) -> None:
+    jobs.create("held", suspend=True)
+    assert jobs.until_phase("held", "Pending")["reason"] == "Suspended"
+    jobs.wish("held", suspend=False)
+    assert jobs.until_phase("held", "Queued")["reason"] == "GateOpened"
+
+
+def test_a_job_with_dependencies_waits_by_that_name(jobs: Jobs) -> None:
+    jobs.create("child", dependsOn=[{"name": "parent"}])
+    assert jobs.until_phase("child", "Pending")["reason"] == "WaitingForDependency"
+
+
+def test_of_two_jobs_with_one_deduplication_id_the_later_is_cancelled(jobs: Jobs) -> None:
+    jobs.create("first", deduplicationId="one")
+    until(lambda: jobs.status("first").get("admitted"), 5)
+    jobs.create("second", deduplicationId="one")
+    status = jobs.until_phase("second", "Cancelled", within=5)
+    assert status["reason"] == "Duplicate"
+    assert "first" in status["message"]
+    assert jobs.status("first")["phase"] == "Queued"
+
+
+def test_a_deduplication_id_is_free_again_once_its_holder_has_finished(
+    jobs: Jobs, worker: FakeWorker
+) -> None:
+    jobs.create("one", deduplicationId="free")
+    until(lambda: jobs.status("one").get("admitted"), 5)
+    worker.claim("one")
+    worker.succeed("one")
+    jobs.create("two", deduplicationId="free")
+    until(lambda: jobs.status("two").get("admitted"), 5)

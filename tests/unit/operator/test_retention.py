@@ -1,0 +1,95 @@
+"""Which finished jobs go."""
+
+from dataclasses import replace
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob_operator.core.options import DAY, RetentionOptions
+from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView
+from asyncjob_operator.core.retention import Finished, finished_of, overflow, removable
+from support.snapshots import EPOCH, job, stamp
+
+OPTIONS = RetentionOptions()
+
+
+def finished(name: str, age: float, phase: Phase = Phase.SUCCEEDED, **changes: object) -> Finished:
+    record = Finished(
+        uid=name,
+        namespace="ns",
+        name=name,
+        resource_version="1",
+        queue="default",
+        phase=phase,
+        completed=EPOCH - age,
+        ttl_seconds=None,
+        long_memory=False,
+        deleting=False,
+    )
+    return replace(record, **changes)  # type: ignore[arg-type]  # named fields of the record
+
+
+def gone(
+    *jobs: Finished, queue: QueueView = OPEN_QUEUE, options: RetentionOptions = OPTIONS
+) -> list[str]:
+    return [record.name for record in removable(jobs, queue, options, EPOCH)]
+
+
+def test_finished_jobs_are_kept_for_a_week_and_dead_letters_for_thirty_days() -> None:
+    week, month = 7 * DAY, 30 * DAY
+    assert gone(finished("a", week), finished("b", week - 1)) == ["a"]
+    dead = Phase.DEAD_LETTER
+    assert gone(finished("a", month, dead), finished("b", month - 1, dead)) == ["a"]
+
+
+def test_a_jobs_own_time_goes_before_the_queues_before_the_operators() -> None:
+    queue = QueueView(max_age_seconds=5000)
+    assert gone(finished("a", 4000), finished("b", 5000), queue=queue) == ["b"]
+    assert gone(finished("a", 4000, ttl_seconds=4000), queue=queue) == ["a"]
+    assert gone(finished("a", 6000, ttl_seconds=7000), queue=queue) == []
+
+
+def test_nothing_goes_before_its_floor() -> None:
+    assert gone(finished("a", 599, ttl_seconds=0)) == []
+    assert gone(finished("a", 600, ttl_seconds=0)) == ["a"]
+    assert gone(finished("a", 10, ttl_seconds=0), queue=QueueView(min_age_seconds=5)) == ["a"]
+
+
+def test_a_job_that_a_key_may_ask_for_again_stays_a_day() -> None:
+    assert gone(finished("a", DAY - 1, ttl_seconds=0, long_memory=True)) == []
+    assert gone(finished("a", DAY, ttl_seconds=0, long_memory=True)) == ["a"]
+
+
+def test_beyond_the_count_the_oldest_go_but_not_below_their_floor() -> None:
+    queue = QueueView(max_finished=2)
+    jobs = [finished(str(age), age) for age in (3000, 2000, 1000, 100)]
+    assert gone(*jobs, queue=queue) == ["3000", "2000"]
+    keyed = finished("keyed", 4000, long_memory=True)
+    assert gone(*jobs, keyed, queue=queue) == ["3000", "2000"]
+
+
+def test_successes_do_not_push_dead_letters_out() -> None:
+    queue = QueueView(max_finished=1)
+    dead = finished("dead", 9000, Phase.DEAD_LETTER)
+    assert gone(dead, finished("a", 2000), finished("b", 1000), queue=queue) == ["a"]
+
+
+def test_beyond_a_namespaces_limit_the_oldest_go_whatever_protects_them() -> None:
+    options = RetentionOptions(namespace_limit=2)
+    jobs = [
+        finished("dead", 900, Phase.DEAD_LETTER),
+        finished("keyed", 800, long_memory=True),
+        finished("young", 1),
+        finished("younger", 0),
+    ]
+    assert [record.name for record in overflow(jobs, options)] == ["keyed", "young"]
+    assert overflow(jobs[:2], options) == []
+
+
+def test_a_job_already_being_deleted_is_left_out() -> None:
+    assert gone(finished("a", 90 * DAY, deleting=True)) == []
+
+
+def test_a_record_takes_its_age_from_the_completion() -> None:
+    view = job(Phase.SUCCEEDED, completionTime=stamp(-50), spec={"idempotencyKey": "k"})
+    record = finished_of(view)
+    assert record.completed == EPOCH - 50
+    assert record.long_memory

@@ -1,0 +1,174 @@
+"""Policies about jobs that a worker holds: dead leases, proofs of death, timeouts, cancels."""
+
+from dataclasses import replace
+
+import pytest
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob_operator.core.death import Holder
+from asyncjob_operator.core.decision import PodGone, Transition, WorkerReplaced
+from asyncjob_operator.core.moment import epoch
+from asyncjob_operator.core.options import Options
+from asyncjob_operator.core.pods import Ending
+from asyncjob_operator.core.queue_view import QueueView
+from asyncjob_operator.core.sighting import sight
+from asyncjob_operator.core.snapshot import Snapshot
+from support.snapshots import (
+    POD,
+    POD_UID,
+    WORKER,
+    at,
+    job,
+    judged,
+    moved,
+    pod,
+    running,
+    seen,
+    stamp,
+)
+
+ALIVE = Holder(pods_known=True, pod=pod(), newest=WORKER)
+
+
+def ended(seconds: float, code: int = 137, *, again: bool = False) -> Ending:
+    return Ending(float(int(epoch(stamp(seconds)))), code, "Error", running_again=again)
+
+
+def test_a_lease_expires_its_duration_and_a_margin_after_first_sight() -> None:
+    snapshot = seen(job(Phase.RUNNING), first=100, options=Options(lease_margin=2))
+    assert judged(snapshot, at(161)).look_again_at == 162
+    assert moved(snapshot, at(162)) == ("Retrying", "LeaseExpired")
+
+
+def test_a_renewal_starts_the_lease_anew() -> None:
+    snapshot = seen(job(Phase.RUNNING), first=100)
+    renewed = job(Phase.RUNNING, **running(renewals=1))
+    sighting = sight(snapshot.seen, renewed, snapshot.queue, at(150), live=True)
+    later = replace(snapshot, job=renewed, seen=sighting)
+    assert moved(later, at(163)) is None
+    assert moved(later, at(150 + 62)) == ("Retrying", "LeaseExpired")
+
+
+def test_without_sight_of_pods_a_silent_worker_counts_as_crashed() -> None:
+    snapshot = seen(job(Phase.RUNNING), holder=Holder())
+    assert moved(snapshot, at(62)) == ("Retrying", "LeaseExpired")
+
+
+def test_a_pod_that_is_gone_is_waited_out_and_then_confirmed() -> None:
+    snapshot = seen(job(Phase.RUNNING), holder=Holder(pods_known=True))
+    assert moved(snapshot, at(61)) is None
+    effect = judged(snapshot, at(62)).effect
+    assert isinstance(effect, Transition)
+    assert effect.proof == PodGone("ns", POD, POD_UID)
+    assert moved(snapshot, at(62)) == ("Queued", "WorkerGone")
+
+
+@pytest.mark.parametrize("fate", ["deleting", "disrupted"])
+def test_a_pod_on_its_way_out_has_released_what_it_was_silent_about(fate: str) -> None:
+    holder = Holder(pods_known=True, pod=pod(**{fate: True}), newest=WORKER)
+    snapshot = seen(job(Phase.RUNNING), holder=holder)
+    assert moved(snapshot, at(61)) is None
+    assert moved(snapshot, at(62)) == ("Queued", "WorkerGone")
+
+
+def test_a_pod_that_is_over_is_proof_whenever_it_ended() -> None:
+    over = pod(over=True, ending=ended(-100, 1))
+    holder = Holder(pods_known=True, pod=over, newest=WORKER)
+    assert moved(seen(job(Phase.RUNNING), holder=holder), at(1)) == ("Retrying", "WorkerCrashed")
+
+
+def test_an_ending_after_the_claim_is_proof_even_if_the_container_runs_again() -> None:
+    for again in (False, True):
+        holder = replace(ALIVE, pod=pod(ending=ended(10, again=again)))
+        snapshot = seen(job(Phase.RUNNING), holder=holder)
+        assert moved(snapshot, at(11)) == ("Retrying", "WorkerCrashed")
+
+
+def test_an_ending_before_the_claim_is_another_processs() -> None:
+    claimed = job(Phase.RUNNING, **{**running(), "startTime": stamp(20)})
+    holder = replace(ALIVE, pod=pod(ending=ended(10, again=True)))
+    assert moved(seen(claimed, holder=holder), at(21)) is None
+
+
+def test_a_claim_within_the_endings_second_is_settled_a_little_later() -> None:
+    claimed = job(Phase.RUNNING, **{**running(), "startTime": stamp(10.5)})
+    holder = replace(ALIVE, pod=pod(ending=ended(10)), ending_seen_at=11.0)
+    snapshot = seen(claimed, holder=holder)
+    assert judged(snapshot, at(12)).look_again_at == 14
+    assert moved(snapshot, at(14)) == ("Retrying", "WorkerCrashed")
+
+
+def test_a_claim_within_the_endings_second_is_the_new_processs_if_the_container_runs() -> None:
+    claimed = job(Phase.RUNNING, **{**running(), "startTime": stamp(10.5)})
+    holder = replace(ALIVE, pod=pod(ending=ended(10, again=True)), ending_seen_at=11.0)
+    assert moved(seen(claimed, holder=holder), at(20)) is None
+
+
+def test_an_ending_with_code_0_is_a_release() -> None:
+    holder = replace(ALIVE, pod=pod(ending=ended(10, 0)))
+    assert moved(seen(job(Phase.RUNNING), holder=holder), at(11)) == ("Queued", "WorkerGone")
+
+
+def test_a_newer_process_is_proof_once_confirmed() -> None:
+    holder = replace(ALIVE, newest="worker-0/b")
+    effect = judged(seen(job(Phase.RUNNING), holder=holder), at(1)).effect
+    assert isinstance(effect, Transition)
+    assert effect.proof == WorkerReplaced("ns", POD, WORKER)
+    assert effect.move.reason == "WorkerCrashed"
+
+
+def test_a_withdrawn_announcement_proves_nothing() -> None:
+    snapshot = seen(job(Phase.RUNNING), holder=replace(ALIVE, newest=""))
+    assert moved(snapshot, at(1)) is None
+
+
+def test_disabled_recovery_recovers_nothing_but_times_out_all_the_same() -> None:
+    options = Options(recovery=False, timeout_margin=10)
+    holder = Holder(pods_known=True, pod=pod(over=True))
+    snapshot = seen(job(Phase.RUNNING), holder=holder, options=options)
+    assert moved(snapshot, at(1000)) is None
+    assert moved(snapshot, at(1810)) == ("Retrying", "ExecutionTimeout")
+
+
+def test_the_crash_budget_ends_in_a_dead_letter() -> None:
+    snapshot = seen(job(Phase.RUNNING, crashes=3))
+    assert moved(snapshot, at(62)) == ("DeadLetter", "CrashBudgetExhausted")
+
+
+def test_a_running_job_is_cancelled_after_the_grace_period_from_first_sight_of_the_wish() -> None:
+    before = seen(job(Phase.RUNNING, **running(duration=600)))
+    wished = job(Phase.RUNNING, spec={"cancel": True}, **running(duration=600))
+    sighting = sight(before.seen, wished, before.queue, at(100), live=True)
+    snapshot = replace(before, job=wished, seen=sighting)
+    assert judged(snapshot, at(129)).look_again_at == 130
+    assert moved(snapshot, at(130)) == ("Cancelled", "CancelRequested")
+
+
+@pytest.mark.parametrize(
+    ("own", "queues", "expected"), [(None, None, 30), (None, 7, 7), (3, 7, 3), (0, 7, 0)]
+)
+def test_the_jobs_grace_goes_before_the_queues_before_the_built_in(
+    own: int | None, queues: int | None, expected: int
+) -> None:
+    spec = {"cancel": True, **({} if own is None else {"cancelGraceSeconds": own})}
+    queue = QueueView(cancel_grace_seconds=queues)
+    snapshot = seen(job(Phase.RUNNING, spec=spec), queue=queue)
+    assert moved(snapshot, at(expected)) == ("Cancelled", "CancelRequested")
+    if expected:
+        assert moved(snapshot, at(expected - 1)) is None
+
+
+def test_a_cancelled_job_of_a_dead_worker_is_cancelled_at_once() -> None:
+    holder = Holder(pods_known=True, pod=pod(over=True))
+    snapshot = seen(job(Phase.RUNNING, spec={"cancel": True}), holder=holder)
+    assert moved(snapshot, at(1)) == ("Cancelled", "CancelRequested")
+
+
+def test_an_execution_timeout_counts_from_first_sight_of_the_claim() -> None:
+    held = job(Phase.RUNNING, **running(duration=600))
+    first = seen(held, first=100)
+    renewed = job(Phase.RUNNING, **running(duration=600, renewals=9))
+    sighting = sight(first.seen, renewed, first.queue, at(1850), live=True)
+    snapshot = Snapshot(renewed, sighting, Options(timeout_margin=10), holder=ALIVE)
+    assert moved(snapshot, at(1909)) is None
+    assert moved(snapshot, at(1910)) == ("Retrying", "ExecutionTimeout")

@@ -1,0 +1,126 @@
+"""Policies about jobs that no worker holds."""
+
+from typing import Any
+
+import pytest
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob_operator.core.decision import Admit, Rename, Transition
+from asyncjob_operator.core.queue_view import QueueView
+from support.snapshots import at, job, judged, moved, seen, stamp
+
+WAITING = (Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING)
+
+
+def test_a_plain_queued_job_asks_for_nothing_but_a_look_at_its_queue_timeout() -> None:
+    decision = judged(seen(job()), at(0))
+    assert decision.effect is None
+    assert decision.look_again_at == 7200
+
+
+@pytest.mark.parametrize("phase", WAITING)
+def test_a_waiting_job_is_cancelled_at_once(phase: Phase) -> None:
+    snapshot = seen(job(phase, spec={"cancel": True}))
+    assert moved(snapshot, at(0)) == ("Cancelled", "CancelRequested")
+
+
+def test_a_deadline_cancels_a_job_that_was_never_claimed() -> None:
+    snapshot = seen(job(spec={"notAfter": stamp(30)}))
+    assert moved(snapshot, at(29)) is None
+    assert moved(snapshot, at(30)) == ("Cancelled", "DeadlineExceeded")
+
+
+def test_a_deadline_means_nothing_to_a_job_that_has_started() -> None:
+    snapshot = seen(job(attempt=1, releases=1, spec={"notAfter": stamp(30)}))
+    assert moved(snapshot, at(31)) is None
+
+
+def test_a_calendar_time_far_ahead_is_looked_at_again_within_a_minute() -> None:
+    snapshot = seen(job(Phase.SCHEDULED, spec={"notBefore": stamp(86400)}))
+    assert judged(snapshot, at(100)).look_again_at == 160
+
+
+def test_a_job_with_a_start_time_ahead_is_scheduled() -> None:
+    snapshot = seen(job(spec={"notBefore": stamp(10)}))
+    assert moved(snapshot, at(0)) == ("Scheduled", "NotBefore")
+
+
+def test_a_scheduled_job_is_queued_and_admitted_at_its_time() -> None:
+    snapshot = seen(job(Phase.SCHEDULED, spec={"notBefore": stamp(10)}))
+    assert judged(snapshot, at(4)).look_again_at == 10
+    effect = judged(snapshot, at(10)).effect
+    assert isinstance(effect, Transition)
+    assert effect.move.fields["admitted"] is True
+
+
+def test_a_scheduled_job_that_is_suspended_meanwhile_is_queued_without_being_admitted() -> None:
+    snapshot = seen(job(Phase.SCHEDULED, spec={"notBefore": stamp(10), "suspend": True}))
+    effect = judged(snapshot, at(10)).effect
+    assert isinstance(effect, Transition)
+    assert effect.move.fields["admitted"] is None
+
+
+def test_a_gated_job_whose_gates_are_open_is_admitted_in_place() -> None:
+    snapshot = seen(job(spec={"notBefore": stamp(-1)}))
+    assert judged(snapshot, at(0)).effect == Admit("admit")
+
+
+def test_an_admitted_job_that_is_suspended_loses_its_admission() -> None:
+    snapshot = seen(job(admitted=True, spec={"notBefore": stamp(-1), "suspend": True}))
+    effect = judged(snapshot, at(0)).effect
+    assert isinstance(effect, Transition)
+    assert effect.move.target is Phase.PENDING
+    assert effect.move.fields["admitted"] is None
+
+
+def test_a_resumed_job_is_queued() -> None:
+    snapshot = seen(job(Phase.PENDING, reason="Suspended"))
+    assert moved(snapshot, at(0)) == ("Queued", "GateOpened")
+
+
+def test_a_resumed_job_that_still_waits_for_another_says_so_in_place() -> None:
+    waiting = job(Phase.PENDING, reason="Suspended", spec={"dependsOn": [{"name": "other"}]})
+    effect = judged(seen(waiting), at(0)).effect
+    assert isinstance(effect, Rename)
+    assert effect.reason == "WaitingForDependency"
+
+
+def test_a_retrying_job_is_queued_after_its_delay_from_first_sight() -> None:
+    snapshot = seen(job(Phase.RETRYING, retryDelaySeconds=5.0), first=100)
+    assert judged(snapshot, at(104)).look_again_at == 105
+    assert moved(snapshot, at(105)) == ("Queued", "BackoffElapsed")
+
+
+def test_a_queue_timeout_makes_a_dead_letter() -> None:
+    snapshot = seen(job(spec={"queueTimeoutSeconds": 5}), first=100)
+    assert moved(snapshot, at(104)) is None
+    assert moved(snapshot, at(105)) == ("DeadLetter", "QueueTimeout")
+
+
+@pytest.mark.parametrize("counter", ["retries", "crashes", "releases"])
+def test_a_job_that_has_run_since_its_redrive_has_no_queue_timeout(counter: str) -> None:
+    changes: dict[str, Any] = {counter: 1, "spec": {"queueTimeoutSeconds": 5}}
+    snapshot = seen(job(attempt=1, **changes))
+    assert moved(snapshot, at(100)) is None
+
+
+def test_the_queues_default_stands_in_for_a_queue_timeout_of_ones_own() -> None:
+    snapshot = seen(job(), queue=QueueView(queue_timeout_seconds=3))
+    assert moved(snapshot, at(3)) == ("DeadLetter", "QueueTimeout")
+
+
+def test_a_paused_queue_times_nobody_out() -> None:
+    queue = QueueView(paused=True)
+    assert moved(seen(job(spec={"queueTimeoutSeconds": 5}), queue=queue), at(1000)) is None
+
+
+def test_a_job_that_waits_for_its_gate_has_no_queue_timeout() -> None:
+    gated = job(Phase.PENDING, reason="Suspended", spec={"suspend": True, "queueTimeoutSeconds": 1})
+    decision = judged(seen(gated), at(1000))
+    assert (decision.effect, decision.look_again_at) == (None, None)
+
+
+def test_a_job_being_deleted_is_left_alone() -> None:
+    obj = job(spec={"cancel": True})
+    leaving = type(obj)(**{f: getattr(obj, f) for f in obj.__slots__} | {"deleting": True})
+    assert judged(seen(leaving), at(0)).effect is None

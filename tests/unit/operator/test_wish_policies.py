@@ -1,0 +1,74 @@
+"""Policies about what people ask for once a job has ended."""
+
+import pytest
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob_operator.core.decision import Refuse, Rerun, RivalLives, Transition
+from asyncjob_operator.core.policies.rerun import MAX_NAME, rerun_name
+from support.snapshots import at, job, judged, moved, seen, stamp
+
+DEDUP = {"deduplicationId": "one"}
+
+
+def test_a_dead_letter_is_dismissed_by_cancel_even_if_it_is_to_be_redriven() -> None:
+    snapshot = seen(job(Phase.DEAD_LETTER, spec={"cancel": True, "redrive": 1}))
+    assert moved(snapshot, at(0)) == ("Cancelled", "Dismissed")
+
+
+def test_a_redrive_acts_once_however_far_it_was_raised() -> None:
+    effect = judged(seen(job(Phase.DEAD_LETTER, spec={"redrive": 5})), at(0)).effect
+    assert isinstance(effect, Transition)
+    assert effect.move.fields["redrives"] == 5
+    done = job(Phase.DEAD_LETTER, redrives=5, spec={"redrive": 5})
+    assert judged(seen(done), at(0)).effect is None
+
+
+def test_a_redrive_is_refused_while_another_live_job_has_its_id() -> None:
+    dead = job(Phase.DEAD_LETTER, spec={**DEDUP, "redrive": 1})
+    other = job(Phase.RUNNING, "other", spec=DEDUP)
+    effect = judged(seen(dead, others=(other,)), at(0)).effect
+    assert isinstance(effect, Refuse)
+    assert effect.proof == RivalLives("ns", "other", "uid-other")
+
+
+def test_a_redrive_is_not_refused_for_a_finished_jobs_sake() -> None:
+    dead = job(Phase.DEAD_LETTER, spec={**DEDUP, "redrive": 1})
+    other = job(Phase.SUCCEEDED, "other", spec=DEDUP)
+    assert moved(seen(dead, others=(other,)), at(0)) == ("Queued", "Redriven")
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_a_rerun_is_created_from_a_job_in_any_phase(phase: Phase) -> None:
+    spec: dict[str, object] = {"rerun": 2}
+    if phase is Phase.PENDING:
+        spec["suspend"] = True
+    if phase is Phase.SCHEDULED:
+        spec["notBefore"] = stamp(60)
+    snapshot = seen(job(phase, reason="Suspended", spec=spec))
+    assert judged(snapshot, at(0)).effect == Rerun("rerun", 2, "job-r2")
+
+
+def test_a_rerun_already_acknowledged_is_not_made_again() -> None:
+    assert judged(seen(job(Phase.SUCCEEDED, reruns=2, spec={"rerun": 2})), at(0)).effect is None
+
+
+def test_a_name_too_long_for_its_suffix_is_cut_and_told_apart() -> None:
+    long, other = "a" * MAX_NAME, "a" * (MAX_NAME - 1) + "b"
+    assert len(rerun_name(long, 12)) <= MAX_NAME
+    assert rerun_name(long, 12) != rerun_name(other, 12)
+    assert rerun_name(long, 12).endswith("-r12")
+
+
+def test_the_older_of_two_holders_of_an_id_is_admitted_and_the_other_cancelled() -> None:
+    first, second = job(name="a", spec=DEDUP), job(name="b", spec=DEDUP)
+    assert moved(seen(second, others=(first,)), at(0)) == ("Cancelled", "Duplicate")
+    assert moved(seen(first, others=(second,)), at(0)) is None
+
+
+def test_who_was_let_through_before_an_older_job_was_redriven_keeps_the_id() -> None:
+    redriven = job(name="a", attempt=1, reason="Redriven", spec=DEDUP)
+    admitted = job(name="b", admitted=True, spec=DEDUP)
+    retrying = job(Phase.RETRYING, "c", spec=DEDUP)
+    for holder in (admitted, retrying):
+        assert moved(seen(redriven, others=(holder,)), at(0)) == ("Cancelled", "Duplicate")
+        assert moved(seen(holder, others=(redriven,)), at(0)) is None
