@@ -6,9 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# An option, if its variable was given to make; one of that name in the environment means nothing.
+given = $(if $(filter command,$(origin $(1))),$(2) '$($(1))')
+
 GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.reference
 
-.PHONY: help venv lock generate format lint types test unit verify clean
+.PHONY: help venv lock generate format lint types test unit verify clean tools demo up down status
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -24,6 +27,21 @@ $(STAMP): requirements/dev.txt pyproject.toml sdk/pyproject.toml operator/pyproj
 
 lock: ## pin requirements again, with hashes
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/dev.in -o requirements/dev.txt
+
+tools: $(STAMP) ## find, download or build the control plane's programs, and say where they are
+	@$(BIN)/python -m asyncjob_dev.binaries
+
+demo: $(STAMP) ## the main job on a real API server: set up, shown, checked, torn down
+	@$(BIN)/python -m asyncjob_dev demo
+
+up: $(STAMP) ## keep control plane, operator and workers running (APP=module:app WORKERS=n SLOTS=n PORT=n)
+	@$(BIN)/python -m asyncjob_dev up $(call given,APP,--app) $(call given,WORKERS,--workers) $(call given,SLOTS,--slots) $(call given,PORT,--port)
+
+down: $(STAMP) ## stop what `make up` started; jobs are kept (WIPE=1 forgets them)
+	@$(BIN)/python -m asyncjob_dev down $(if $(filter 1 yes true,$(WIPE)),--wipe)
+
+status: $(STAMP) ## say what `make up` keeps running
+	@$(BIN)/python -m asyncjob_dev status
 
 generate: $(STAMP) ## make crds/ and the generated parts of docs/ anew from the models
 	@$(GENERATED)

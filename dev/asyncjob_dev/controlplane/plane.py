@@ -72,6 +72,11 @@ class ControlPlane:
         return Api(self.url, ca_file=self.ca_file, token=self.admin_token)
 
     @property
+    def processes(self) -> list[ManagedProcess]:
+        """All of them, in the order in which they start."""
+        return self._now.processes.in_start_order
+
+    @property
     def etcd(self) -> ManagedProcess:
         """The store, for faults."""
         return self._now.processes.etcd

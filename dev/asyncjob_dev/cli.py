@@ -1,0 +1,103 @@
+"""`python -m asyncjob_dev`: the commands behind `make up`, `make down` and `make demo`."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from asyncjob_dev.demo import run_demo
+from asyncjob_dev.environment import Layout, Settings, background
+from asyncjob_dev.environment.layout import DEFAULT_FOLDER, ROOT
+from asyncjob_dev.environment.occupancy import holder
+from asyncjob_dev.environment.settings import DEFAULT_APP
+from asyncjob_dev.environment.status import guide, table
+from asyncjob_dev.errors import DevError
+
+FOLDER = click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DEFAULT_FOLDER,
+    help="Where data, logs and kubeconfig go.  [default: .dev]",
+)
+APP = click.option(
+    "--app", default=DEFAULT_APP, show_default=True, help="What workers run, module:attribute."
+)
+
+
+@contextmanager
+def _errors_in_words() -> Iterator[None]:
+    try:
+        yield
+    except DevError as error:
+        raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        click.echo("\ninterrupted; nothing is left running", err=True)
+        sys.exit(130)
+
+
+@click.group()
+def main() -> None:
+    """Run asyncjob on this machine, on a real Kubernetes API server."""
+
+
+@main.command()
+@FOLDER
+@APP
+@click.option("--workers", type=click.IntRange(1, 16), default=2, show_default=True)
+@click.option("--slots", type=click.IntRange(1), default=4, show_default=True, help="Per worker.")
+@click.option("--port", type=click.IntRange(1, 65535), help="Of the API.  [default: a free one]")
+def up(folder: Path, app: str, workers: int, slots: int, port: int | None) -> None:
+    """Start control plane, operator and workers in the background."""
+    layout = Layout(folder.absolute())
+    if (pid := holder(layout.lock)) is not None:
+        click.echo(f"already up (process {pid}); `make down` first to change what runs\n")
+    else:
+        settings = Settings(app=app, workers=workers, slots=slots, api_port=port)
+        with _errors_in_words():
+            background.start(layout, settings, lambda step: click.echo(f"{step} …", err=True))
+    click.echo(table(layout, Path.cwd()))
+    click.echo(guide(layout, Path.cwd()))
+
+
+@main.command()
+@FOLDER
+@click.option("--wipe", is_flag=True, help="Forget all jobs, too.")
+def down(folder: Path, wipe: bool) -> None:
+    """Stop everything that `up` started; jobs are kept for the next time."""
+    layout = Layout(folder.absolute())
+    with _errors_in_words():
+        was_up = background.stop(layout)
+        if wipe:
+            background.wipe(layout)
+    click.echo("stopped" if was_up else "nothing was running")
+    click.echo(
+        "all jobs are forgotten" if wipe else "jobs are kept; `make down WIPE=1` forgets them"
+    )
+
+
+@main.command()
+@FOLDER
+def status(folder: Path) -> None:
+    """Say what runs; exit code 1 if nothing does."""
+    layout = Layout(folder.absolute())
+    if holder(layout.lock) is None:
+        click.echo("not up; `make up` starts it")
+        sys.exit(1)
+    click.echo(table(layout, Path.cwd()))
+    click.echo(guide(layout, Path.cwd()))
+
+
+@main.command()
+@click.option(
+    "--examples",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    default=ROOT / "examples",
+    help="Where the manifests are.  [default: examples]",
+)
+def demo(examples: Path) -> None:
+    """Show jobs that succeed, retry, die, outlive their worker, or are refused; check them all."""
+    with _errors_in_words():
+        as_it_should = run_demo(examples.absolute())
+    sys.exit(0 if as_it_should else 1)

@@ -1,0 +1,132 @@
+"""Plays the scenarios in an environment of its own, and judges them by what the API server says."""
+
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from asyncjob import AsyncJob
+from asyncjob_dev.binaries import default_resolver
+from asyncjob_dev.controlplane import datadir
+from asyncjob_dev.demo import crash, scenarios, summary
+from asyncjob_dev.demo.autopsy import autopsy
+from asyncjob_dev.demo.judges import report_file
+from asyncjob_dev.demo.verdict import Row, Verdict
+from asyncjob_dev.demo.view import LineView, TerminalView, View
+from asyncjob_dev.demo.watch import Jobs, is_finished, read_jobs, watch_until
+from asyncjob_dev.endings import unwound_by_signals
+from asyncjob_dev.environment import ROOT, Environment, Layout, Settings
+
+HALF_DONE_WITHIN = 60.0
+FINISHED_WITHIN = 60.0
+WIDTH = 150
+
+UNDISTURBED = tuple(scenario.job for scenario, _ in scenarios.UNDISTURBED)
+
+
+class Demo:
+    """One run; `examples` is the folder that the manifests come from."""
+
+    def __init__(self, environment: Environment, examples: Path, view: View) -> None:
+        self._environment = environment
+        self._plane = environment.plane
+        self._examples = examples
+        self._view = view
+
+    def play(self) -> list[Row]:
+        """Apply the manifests, kill a worker on the way, and judge."""
+        refusal = self._apply_mistake()
+        for name in (scenarios.QUEUE, scenarios.CRASHED.job, *UNDISTURBED):
+            self._view.note(self._plane.kubectl("apply", "-f", self._manifest(name)).stdout)
+        crashed = self._crash()
+        watch_until(self._plane, self._view, self._all_finished, FINISHED_WITHIN)
+        return self._judge(crashed, refusal)
+
+    def _apply_mistake(self) -> Verdict:
+        manifest = self._manifest(scenarios.REFUSED.job)
+        answer = self._plane.kubectl("apply", "-f", manifest, check=False)
+        said = " ".join((answer.stdout + answer.stderr).split())
+        self._view.note(f"kubectl apply -f {manifest}\n  {said}")
+        problems = [] if answer.returncode else ["kubectl apply ended with 0"]
+        if scenarios.FIELD not in said:
+            problems.append(f"the message does not name {scenarios.FIELD}: {said}")
+        if scenarios.REFUSED.job in read_jobs(self._plane):
+            problems.append("the job exists")
+        return Verdict(said, tuple(problems))
+
+    def _crash(self) -> crash.Crash | None:
+        name = scenarios.CRASHED.job
+        if not watch_until(self._plane, self._view, _ready_to_crash, HALF_DONE_WITHIN):
+            return None
+        victim = crash.victim_of(read_jobs(self._plane)[name], self._environment.workers)
+        pid = victim.process.pid
+        victim.kill()
+        saved = crash.saved_step(read_jobs(self._plane)[name])
+        self._view.note(f"kill -KILL {pid}: {victim.name} is gone, with {name} at step {saved}")
+        return crash.Crash(victim.name, saved)
+
+    def _all_finished(self, jobs: Jobs) -> bool:
+        return all(is_finished(jobs[name]) for name in (*UNDISTURBED, scenarios.CRASHED.job))
+
+    def _judge(self, crashed: crash.Crash | None, refusal: Verdict) -> list[Row]:
+        jobs = read_jobs(self._plane)
+        rows = [
+            Row(scenario, judge(jobs[scenario.job])) for scenario, judge in scenarios.UNDISTURBED
+        ]
+        counted = {
+            worker.name: crash.read_steps(worker.process.log_file)
+            for worker in self._environment.workers
+        }
+        resumed = crash.resumed(jobs[scenarios.CRASHED.job], crashed, counted)
+        return [*rows, Row(scenarios.CRASHED, resumed), Row(scenarios.REFUSED, refusal)]
+
+    def _manifest(self, name: str) -> str:
+        path = self._examples / f"{name}.yaml"
+        return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+
+
+def _ready_to_crash(jobs: Jobs) -> bool:
+    """Only when the victim runs nothing else, so that each job shows one thing."""
+    half = crash.is_half_done(jobs[scenarios.CRASHED.job])
+    return half and all(is_finished(jobs[name]) for name in UNDISTURBED)
+
+
+def run_demo(examples: Path) -> bool:
+    """Show the demo; returns whether all went as it should. Leaves nothing running."""
+    default_resolver().resolve_all()
+    view: View = TerminalView(sys.stdout) if sys.stdout.isatty() else LineView(sys.stdout)
+    started = time.monotonic()
+    with unwound_by_signals(), _environment(view) as environment:
+        rows = Demo(environment, examples, view).play()
+        _conclude(environment, rows)
+        print("Stopping everything …", flush=True)
+    print(f"Done in {time.monotonic() - started:.0f} s; nothing is left running")
+    return all(row.verdict.ok for row in rows)
+
+
+@contextmanager
+def _environment(view: View) -> Iterator[Environment]:
+    folder = datadir.claim_temporary()
+    try:
+        settings = Settings(restart=False, grace=3.0)
+        with Environment(Layout(folder.path), settings, view.note) as environment:
+            yield environment
+    finally:
+        folder.release()
+
+
+def _conclude(environment: Environment, rows: list[Row]) -> None:
+    width = shutil.get_terminal_size((WIDTH, 0)).columns
+    print(f"\n{summary.table(rows, min(width, WIDTH))}\n")
+    report = report_file(_job(environment, "report-orders"))
+    if report:
+        print(f"The report, for your browser: {report.relative_to(ROOT)}")
+    if wrong := summary.problems(rows):
+        print("\n".join([*autopsy(environment, rows), "", "Not as it should be:", *wrong]))
+    sys.stdout.flush()
+
+
+def _job(environment: Environment, name: str) -> AsyncJob:
+    return read_jobs(environment.plane)[name]

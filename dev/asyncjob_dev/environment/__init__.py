@@ -1,0 +1,10 @@
+"""The whole of asyncjob on one machine: control plane, CRDs, operator and workers.
+
+`Environment` runs it in this process; `background` keeps one running for `make up`.
+"""
+
+from asyncjob_dev.environment.environment import Environment
+from asyncjob_dev.environment.layout import ROOT, Layout
+from asyncjob_dev.environment.settings import Settings
+
+__all__ = ["ROOT", "Environment", "Layout", "Settings"]

@@ -1,0 +1,106 @@
+"""Starts, looks at and stops the one environment that `make up` keeps running."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, replace
+
+from asyncjob_dev.binaries import default_resolver
+from asyncjob_dev.environment.errors import StartFailedError, StopFailedError
+from asyncjob_dev.environment.layout import ROOT, Layout
+from asyncjob_dev.environment.occupancy import holder, wait_free
+from asyncjob_dev.environment.settings import Settings
+from asyncjob_dev.environment.state import load
+from asyncjob_dev.files import tail
+from asyncjob_dev.ports import is_free
+
+STOP_SECONDS = 60.0
+KILL_SECONDS = 10.0
+
+_Popen = subprocess.Popen[str]
+
+
+def start(layout: Layout, settings: Settings, tell: Callable[[str], None]) -> None:
+    """Return when everything is ready; else raise, and leave nothing running."""
+    default_resolver().resolve_all()
+    layout.make()
+    process = _spawn(layout, replace(settings, api_port=_port(layout, settings)))
+    try:
+        _follow(process, layout, tell)
+    except BaseException:
+        _take_back(process)
+        raise
+
+
+def stop(layout: Layout) -> bool:
+    """Stop everything and wait; False when nothing was running."""
+    pid = holder(layout.lock)
+    if pid is None:
+        return False
+    for number, patience in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, KILL_SECONDS)):
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+        if wait_free(layout.lock, patience):
+            return True
+    raise StopFailedError(f"process {pid} does not end; look at {layout.supervisor_log}")
+
+
+def wipe(layout: Layout) -> None:
+    """Forget all jobs: remove what the environment has written."""
+    for path in layout.wiped:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _port(layout: Layout, settings: Settings) -> int | None:
+    """Stay where it was, if that can be: kubectl caches by address, people keep addresses."""
+    before = load(layout.state)
+    if settings.api_port or before is None or not is_free(before.port):
+        return settings.api_port
+    return before.port
+
+
+def _spawn(layout: Layout, settings: Settings) -> _Popen:
+    command = [sys.executable, "-m", "asyncjob_dev.environment.resident"]
+    with layout.supervisor_log.open("ab") as log:
+        return subprocess.Popen(
+            [*command, str(layout.folder), json.dumps(asdict(settings))],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            cwd=ROOT,
+            start_new_session=True,
+            text=True,
+        )
+
+
+def _follow(process: _Popen, layout: Layout, tell: Callable[[str], None]) -> None:
+    assert process.stdout is not None
+    with process.stdout as lines:
+        for line in lines:
+            message = json.loads(line)
+            if "ready" in message:
+                return
+            if "error" in message:
+                raise StartFailedError(message["error"])
+            tell(message["step"])
+    raise StartFailedError(
+        f"the background process ended without a word.\nThe end of {layout.supervisor_log.name}:\n"
+        + tail(layout.supervisor_log)
+    )
+
+
+def _take_back(process: _Popen) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

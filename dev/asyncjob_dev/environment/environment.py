@@ -1,0 +1,111 @@
+"""An environment as an object: it stands while it is entered, and leaves nothing running.
+
+Start order: control plane, CRDs and policies, services, workers. Stop order: the reverse.
+"""
+
+import shutil
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from asyncjob_dev.api import Api
+from asyncjob_dev.binaries import resolve
+from asyncjob_dev.controlplane import ControlPlane, Options
+from asyncjob_dev.environment import parts
+from asyncjob_dev.environment.enforcement import await_enforcement
+from asyncjob_dev.environment.install import install
+from asyncjob_dev.environment.layout import Layout
+from asyncjob_dev.environment.readiness import await_operator, await_worker, leader
+from asyncjob_dev.environment.settings import Settings
+from asyncjob_dev.supervisor import DevPods, DevWorker, WorkerSpec
+
+Tell = Callable[[str], None]
+
+
+class Environment:
+    """Everything in one folder; `tell` hears each step of the start."""
+
+    def __init__(self, layout: Layout, settings: Settings, tell: Tell) -> None:
+        self.layout = layout
+        self.settings = settings
+        options = Options(data_dir=layout.control_plane, api_port=settings.api_port)
+        self.plane = ControlPlane(options)
+        self._tell = tell
+        self._running = ExitStack()
+        self.services: list[DevWorker] = []
+        self.workers: list[DevWorker] = []
+
+    @property
+    def api(self) -> Api:
+        """A client with the admin's rights."""
+        return self.plane.api
+
+    @property
+    def logs(self) -> list[Path]:
+        """The log of every part, by name."""
+        return sorted(self.layout.logs.iterdir())
+
+    def __enter__(self) -> Self:
+        with ExitStack() as started:
+            self._start(started)
+            self._running = started.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self._running.__exit__(kind, value, tb)
+
+    def _start(self, started: ExitStack) -> None:
+        self.layout.make()
+        self._tell("starting etcd, kube-apiserver and kube-controller-manager")
+        started.enter_context(self.plane)
+        self._link()
+        self._tell("applying CRDs, policies and roles")
+        install(self.plane)
+        await_enforcement(self.api, parts.WORKER_ACCOUNT)
+        self._tell("starting the operator")
+        self._start_services(started.enter_context(self._pods()))
+        self._tell(f"starting the workers ({self.settings.workers}) for {self.settings.app}")
+        self._start_workers(started.enter_context(self._pods()))
+
+    def _start_services(self, pods: DevPods) -> None:
+        before = leader(self.api)
+        self.services = [self._launch(pods, build(self.settings)) for build in parts.SERVICES]
+        await_operator(self.api, self.services[0], before)
+
+    def _start_workers(self, pods: DevPods) -> None:
+        self.workers = [self._launch(pods, spec) for spec in parts.workers(self.settings)]
+        for worker in self.workers:
+            await_worker(self.api, worker)
+
+    def _launch(self, pods: DevPods, spec: WorkerSpec) -> DevWorker:
+        folder = self.layout.pods / spec.name
+        # As a container has one: a killed process leaves its temporary files there.
+        temporary = folder / "tmp"
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(mode=0o700, parents=True)
+        worker = pods.start(replace(spec, env={**spec.env, "TMPDIR": str(temporary)}))
+        link(self.layout.logs / f"{spec.name}.log", folder / "log")
+        return worker
+
+    def _pods(self) -> DevPods:
+        return DevPods(self.api, self.layout.pods)
+
+    def _link(self) -> None:
+        link(self.layout.kubeconfig, self.plane.kubeconfig)
+        link(self.layout.bin / "kubectl", resolve("kubectl").path)
+        for log in (self.plane.data_dir / "logs").glob("*.log"):
+            link(self.layout.logs / log.name, log)
+
+
+def link(path: Path, target: Path) -> None:
+    """Make `path` a link to `target`, whatever it was before."""
+    path.unlink(missing_ok=True)
+    path.symlink_to(target)

@@ -1,0 +1,62 @@
+"""What runs beside the control plane, each as a Pod with a token bound to it. Pure.
+
+Another part, such as the gateway, is one more function here and one more entry in `SERVICES`.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from asyncjob.names import COMPONENT_LABEL, OPERATOR_COMPONENT, WORKER_COMPONENT
+from asyncjob_dev.environment.layout import ROOT
+from asyncjob_dev.environment.settings import Settings
+from asyncjob_dev.supervisor import WorkerSpec
+
+NAMESPACE = "default"
+WORKER_ACCOUNT = "asyncjob-worker"
+OPERATOR_ACCOUNT = "asyncjob-operator"
+
+ServiceBuilder = Callable[[Settings], WorkerSpec]
+
+
+def operator(settings: Settings) -> WorkerSpec:
+    """Return the operator."""
+    return WorkerSpec(
+        name="operator",
+        argv=[program("asyncjob-operator"), "run", f"--namespace={NAMESPACE}"],
+        service_account=OPERATOR_ACCOUNT,
+        labels={COMPONENT_LABEL: OPERATOR_COMPONENT},
+        cwd=ROOT,
+        restart=settings.restart,
+        grace=settings.grace,
+    )
+
+
+def worker(settings: Settings, number: int) -> WorkerSpec:
+    """Return the worker of a number, from 1; it imports its app from the project's folder."""
+    return WorkerSpec(
+        name=f"worker-{number}",
+        argv=[
+            *(program("asyncjob-worker"), "run", settings.app),
+            f"--concurrency={settings.slots}",
+            f"--grace={max(0.0, settings.grace - 2.0):g}",
+        ],
+        service_account=WORKER_ACCOUNT,
+        labels={COMPONENT_LABEL: WORKER_COMPONENT},
+        cwd=ROOT,
+        restart=settings.restart,
+        grace=settings.grace,
+    )
+
+
+SERVICES: tuple[ServiceBuilder, ...] = (operator,)
+
+
+def workers(settings: Settings) -> list[WorkerSpec]:
+    """Return all workers."""
+    return [worker(settings, number) for number in range(1, settings.workers + 1)]
+
+
+def program(name: str) -> str:
+    """Return the script of this virtual environment, whatever PATH says."""
+    return str(Path(sys.executable).with_name(name))

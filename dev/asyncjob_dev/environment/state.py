@@ -1,0 +1,40 @@
+"""What the background process tells others about itself, in a file."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from asyncjob_dev.files import write_private
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that runs; `pid` is None once it has ended."""
+
+    name: str
+    pid: int | None
+    restarts: int = 0
+
+
+@dataclass(frozen=True)
+class State:
+    """All of it. `port` is the API server's, to be taken again the next time."""
+
+    port: int
+    app: str
+    parts: list[Part] = field(default_factory=list)
+
+
+def save(path: Path, state: State) -> None:
+    """Write the file in one step."""
+    write_private(path, json.dumps(asdict(state)))
+
+
+def load(path: Path) -> State | None:
+    """Read the file; None when there is none, or none that makes sense."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        parts = [Part(**part) for part in found.pop("parts")]
+        return State(**found, parts=parts)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None

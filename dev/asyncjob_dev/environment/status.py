@@ -1,0 +1,46 @@
+"""What people read about a running environment."""
+
+from pathlib import Path
+
+from asyncjob_dev.environment.layout import Layout
+from asyncjob_dev.environment.state import Part, load
+
+GUIDE = """
+Use it:
+  export KUBECONFIG={kubeconfig} PATH={bin}:$PATH
+  kubectl apply -f examples/flaky-call.yaml
+  kubectl get asyncjobs --watch
+  kubectl get asyncjob flaky-call -o yaml
+Logs: {logs}/  (tail -f {logs}/worker-1.log)
+Stop: make down
+"""
+
+
+def table(layout: Layout, here: Path) -> str:
+    """Return what runs, a line each; paths as seen from the folder `here`."""
+    state = load(layout.state)
+    if state is None or not state.parts:
+        return "it is starting or stopping"
+    lines = [f"{'WHAT':<26}{'PROCESS':<10}{'RESTARTS':<10}LOG"]
+    lines += [_line(part, shown(layout.logs / f"{part.name}.log", here)) for part in state.parts]
+    lines.append(f"\nAPI server: https://127.0.0.1:{state.port}   handlers: {state.app}")
+    return "\n".join(lines)
+
+
+def guide(layout: Layout, here: Path) -> str:
+    """Return how to use it from the folder `here`."""
+    return GUIDE.format(
+        kubeconfig=shown(layout.kubeconfig, here, "$PWD/"),
+        bin=shown(layout.bin, here, "$PWD/"),
+        logs=shown(layout.logs, here),
+    ).rstrip()
+
+
+def shown(path: Path, here: Path, prefix: str = "") -> str:
+    """Return the path as short as it can be typed; `prefix` makes a short one absolute again."""
+    return f"{prefix}{path.relative_to(here)}" if path.is_relative_to(here) else str(path)
+
+
+def _line(part: Part, log: str) -> str:
+    pid = "ended" if part.pid is None else str(part.pid)
+    return f"{part.name:<26}{pid:<10}{part.restarts:<10}{log}"

@@ -1,0 +1,72 @@
+"""Runs the commands of the development environment, and finds every process that they started."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+MARK = "ASYNCJOB_TEST_MARK"
+
+
+@dataclass(frozen=True)
+class Commands:
+    """`python -m asyncjob_dev`, marked by a variable that all its descendants inherit."""
+
+    mark: str
+    temporary: Path
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {**os.environ, MARK: self.mark, "TMPDIR": str(self.temporary)}
+
+    def run(self, *arguments: str, timeout: float = 120.0) -> subprocess.CompletedProcess[str]:
+        with self.start(*arguments) as process:
+            try:
+                out, err = process.communicate(timeout=timeout)
+            except BaseException:
+                process.kill()
+                raise
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "asyncjob_dev", *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def running(self) -> list[str]:
+        """Return the command lines of all descendants that are still there."""
+        return [command for _, command in self._descendants()]
+
+    def await_none_running(self, within: float = 10.0) -> None:
+        deadline = time.monotonic() + within
+        while left := self.running():
+            assert time.monotonic() < deadline, left
+            time.sleep(0.05)
+
+    def kill_all(self) -> None:
+        for pid, _ in self._descendants():
+            os.kill(pid, 9)
+
+    def _descendants(self) -> Iterator[tuple[int, str]]:
+        wanted = f"{MARK}={self.mark}".encode()
+        for folder in Path("/proc").iterdir():
+            if folder.name.isdigit() and wanted in _read(folder / "environ").split(b"\0"):
+                command = _read(folder / "cmdline").replace(b"\0", b" ").decode(errors="replace")
+                yield int(folder.name), command
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,165 @@
+"""Judges let nothing pass that is not as it should be."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asyncjob import AsyncJob
+from asyncjob_dev.demo import judges
+from asyncjob_dev.demo.crash import Crash, Steps, is_half_done, read_steps, resumed
+from asyncjob_dev.environment import ROOT
+
+NOW = "2025-01-01T00:00:00.000Z"
+
+
+def job(type_: str, payload: dict[str, Any], **status: Any) -> AsyncJob:
+    return AsyncJob.model_validate(
+        {
+            "metadata": {"creationTimestamp": "2025-01-01T00:00:00Z"},
+            "spec": {"type": type_, "payload": payload},
+            "status": status,
+        }
+    )
+
+
+def entry(phase: str, reason: str | None = None, worker: str | None = None) -> dict[str, Any]:
+    return {"time": NOW, "phase": phase, "reason": reason, "worker": worker}
+
+
+FILES = [
+    {
+        "file": path.relative_to(ROOT).as_posix(),
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "lines": 1,
+    }
+    for path in (ROOT / "examples/data/texts").rglob("*")
+    if path.is_file()
+]
+
+
+def digested(**changed: Any) -> AsyncJob:
+    status = {"phase": "Succeeded", "attempt": 1, "result": {"files": FILES}, **changed}
+    return job("files.digest", {"folder": "examples/data/texts"}, **status)
+
+
+def test_digests_that_the_files_have_are_right() -> None:
+    assert judges.files_digested(digested()).ok
+
+
+def test_a_wrong_digest_a_missing_file_or_a_failure_is_not() -> None:
+    assert not judges.files_digested(digested(result={"files": FILES[1:]})).ok
+    wrong = [{**FILES[0], "sha256": "0"}, *FILES[1:]]
+    assert not judges.files_digested(digested(result={"files": wrong})).ok
+    assert not judges.files_digested(digested(phase="DeadLetter")).ok
+    assert not judges.files_digested(digested(result=None)).ok
+
+
+def reported(sha256: str, rows: int, file: str) -> AsyncJob:
+    result = {"sha256": sha256, "rows": rows, "file": file}
+    payload = {"source": "orders.csv"}
+    return job("report.csv", payload, phase="Succeeded", attempt=1, result=result)
+
+
+def test_a_report_is_right_if_the_file_is_the_one_its_result_describes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judges, "ROOT", tmp_path)
+    (tmp_path / "orders.csv").write_text("a,b\n1,2\n3,4\n")
+    (tmp_path / "r.html").write_text("<p>")
+    checksum = hashlib.sha256(b"<p>").hexdigest()
+    assert judges.report_written(reported(checksum, 2, "r.html")).ok
+    assert not judges.report_written(reported("0", 2, "r.html")).ok
+    assert not judges.report_written(reported(checksum, 3, "r.html")).ok
+    assert not judges.report_written(reported(checksum, 2, "missing.html")).ok
+    os.utime(tmp_path / "r.html", (0, 0))
+    assert not judges.report_written(reported(checksum, 2, "r.html")).ok
+
+
+def flaky(attempt: int = 3, retries: int = 2, phase: str = "Succeeded") -> AsyncJob:
+    history = [entry("Retrying", "HandlerFailed")] * retries
+    return job("flaky.call", {}, phase=phase, attempt=attempt, retries=retries, history=history)
+
+
+def test_two_failures_and_a_success_are_two_failures_and_a_success() -> None:
+    assert judges.succeeded_after_failures(flaky()).ok
+    assert not judges.succeeded_after_failures(flaky(attempt=1, retries=0)).ok
+    assert not judges.succeeded_after_failures(flaky(phase="Retrying")).ok
+
+
+def test_a_dead_letter_keeps_its_error() -> None:
+    error = {"type": "RuntimeError", "category": "Internal", "message": "never works"}
+    status = {"phase": "DeadLetter", "reason": "RetriesExhausted", "attempt": 3}
+    assert judges.given_up(job("always.fails", {}, **status, error=error)).ok
+    assert not judges.given_up(job("always.fails", {}, **status)).ok
+    wrong = {**status, "reason": "NotRetryable"}
+    assert not judges.given_up(job("always.fails", {}, **wrong, error=error)).ok
+
+
+def counting(**changed: Any) -> AsyncJob:
+    status: dict[str, Any] = {
+        "phase": "Succeeded",
+        "attempt": 2,
+        "crashes": 1,
+        "result": {"counted": 4, "resumed_from": 2},
+        "history": [
+            entry("Retrying", "WorkerCrashed", "w-1/a"),
+            entry("Queued", "BackoffElapsed"),
+            entry("Succeeded", None, "w-2/b"),
+        ],
+    }
+    return job("slow.count", {"to": 4}, **{**status, **changed})
+
+
+CRASH = Crash("w-1", saved=2)
+FIRST: Steps = [(1, 1), (2, 1), (3, 1)]
+SECOND: Steps = [(3, 2), (4, 2)]
+
+
+def test_a_job_that_another_worker_went_on_with_is_as_it_should_be() -> None:
+    assert resumed(counting(), CRASH, {"w-1": FIRST, "w-2": SECOND}).ok
+
+
+def test_more_may_have_been_saved_than_was_seen() -> None:
+    job_ = counting(result={"counted": 4, "resumed_from": 3})
+    assert resumed(job_, CRASH, {"w-1": FIRST, "w-2": SECOND[1:]}).ok
+
+
+@pytest.mark.parametrize(
+    ("changed", "second"),
+    [
+        ({"attempt": 1}, SECOND),
+        ({"phase": "DeadLetter"}, SECOND),
+        ({"crashes": 0}, SECOND),
+        ({"result": {"counted": 4, "resumed_from": 0}}, [(1, 2), (2, 2), *SECOND]),
+        ({}, [(2, 2), *SECOND]),
+        ({}, SECOND[1:]),
+        ({"history": [entry("Succeeded", None, "w-2/b")]}, SECOND),
+        ({"history": [entry("Retrying", "WorkerCrashed"), entry("Succeeded", None, "w-1/c")]}, []),
+    ],
+)
+def test_work_done_twice_left_out_or_by_the_dead_is_noticed(
+    changed: dict[str, Any], second: Steps
+) -> None:
+    assert not resumed(counting(**changed), CRASH, {"w-1": FIRST, "w-2": second}).ok
+
+
+def test_without_a_killed_worker_nothing_is_proven() -> None:
+    assert not resumed(counting(), None, {"w-1": FIRST, "w-2": SECOND}).ok
+
+
+def test_half_done_means_saved_and_running() -> None:
+    assert is_half_done(counting(phase="Running", checkpoint={"step": 2}))
+    assert not is_half_done(counting(phase="Running", checkpoint={"step": 1}))
+    assert not is_half_done(counting(phase="Running"))
+    assert not is_half_done(counting(phase="Succeeded", checkpoint={"step": 4}))
+
+
+def test_steps_are_read_from_a_workers_log(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(
+        "[info] counted 1 of 4 in attempt 1\nother\n[info] counted 2 of 4 in attempt 1\n"
+    )
+    assert read_steps(log) == [(1, 1), (2, 1)]

@@ -1,0 +1,124 @@
+"""Starting in the background: where, and what is told when it fails."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from asyncjob_dev.environment import Layout, Settings, background, parts
+from asyncjob_dev.environment.errors import StartFailedError
+from asyncjob_dev.environment.state import State, save
+from asyncjob_dev.ports import free_ports
+
+
+@pytest.fixture
+def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    class NoResolver:
+        def resolve_all(self) -> None:
+            pass
+
+    monkeypatch.setattr(background, "default_resolver", NoResolver)
+    layout = Layout(tmp_path)
+    layout.make()
+    return layout
+
+
+def resident(monkeypatch: pytest.MonkeyPatch, script: str) -> list[subprocess.Popen[str]]:
+    """Have this run in the place of the background process."""
+    started: list[subprocess.Popen[str]] = []
+
+    def spawn(_layout: Layout, _settings: Settings) -> subprocess.Popen[str]:
+        argv = [sys.executable, "-c", script]
+        started.append(subprocess.Popen(argv, stdout=subprocess.PIPE, text=True))
+        return started[-1]
+
+    monkeypatch.setattr(background, "_spawn", spawn)
+    return started
+
+
+def test_the_port_stays_where_it_was_if_it_is_free(layout: Layout) -> None:
+    (port,) = free_ports(1)
+    save(layout.state, State(port, "a:b"))
+    assert background._port(layout, Settings()) == port
+    with socket.create_server(("127.0.0.1", port)):
+        assert background._port(layout, Settings()) is None
+
+
+def test_a_port_that_was_asked_for_is_not_exchanged(layout: Layout) -> None:
+    save(layout.state, State(free_ports(1)[0], "a:b"))
+    assert background._port(layout, Settings(api_port=6443)) == 6443
+
+
+def test_steps_are_told_until_all_is_ready(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = """if True:
+        print('{"step": "one"}'); print('{"step": "two"}'); print('{"ready": "url"}', flush=True)
+    """
+    told: list[str] = []
+    started = resident(monkeypatch, script)
+    background.start(layout, Settings(), told.append)
+    assert told == ["one", "two"]
+    started[0].wait()
+
+
+def test_the_error_of_the_background_process_is_ours(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resident(monkeypatch, """print('{"error": "port taken"}')""")
+    with pytest.raises(StartFailedError, match="port taken"):
+        background.start(layout, Settings(), print)
+
+
+def test_a_background_process_that_dies_in_silence_has_its_log_shown(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout.supervisor_log.write_text("Traceback: no")
+    started = resident(monkeypatch, "")
+    with pytest.raises(StartFailedError, match="Traceback: no"):
+        background.start(layout, Settings(), print)
+    assert started[0].returncode is not None
+
+
+def test_whoever_interrupts_the_start_takes_it_back(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = """if True:
+        import time
+        print('{"step": "one"}', flush=True)
+        time.sleep(60)
+    """
+    started = resident(monkeypatch, script)
+
+    def interrupt(_step: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        background.start(layout, Settings(), interrupt)
+    assert started[0].returncode is not None
+
+
+def test_stopping_what_does_not_run_is_no_error(layout: Layout) -> None:
+    assert not background.stop(layout)
+
+
+def test_wiping_forgets_the_data_and_keeps_what_jobs_have_written(layout: Layout) -> None:
+    layout.control_plane.mkdir()
+    layout.kubeconfig.symlink_to(layout.control_plane / "kubeconfig")
+    report = layout.folder / "out" / "report.html"
+    report.parent.mkdir()
+    report.touch()
+    background.wipe(layout)
+    background.wipe(layout)
+    assert report.exists()
+    assert not any(path.exists() or path.is_symlink() for path in layout.wiped)
+
+
+def test_each_part_runs_under_a_service_account_of_its_kind() -> None:
+    settings = Settings(app="hello:app", workers=3, slots=5)
+    assert parts.operator(settings).service_account == "asyncjob-operator"
+    workers = parts.workers(settings)
+    assert [worker.name for worker in workers] == ["worker-1", "worker-2", "worker-3"]
+    assert {worker.service_account for worker in workers} == {"asyncjob-worker"}
+    assert "hello:app" in workers[0].argv
+    assert "--concurrency=5" in workers[0].argv

@@ -1,0 +1,51 @@
+"""The example manifests: one object each, explained in a line, for handlers that exist."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from examples.handlers import app
+from pydantic import ValidationError
+
+from asyncjob import AsyncJob, AsyncQueue
+from unit.examples.notes import ROOT
+
+EXAMPLES = ROOT / "examples"
+JOBS = sorted(set(EXAMPLES.glob("*.yaml")) - {EXAMPLES / "queue.yaml", EXAMPLES / "mistake.yaml"})
+
+
+def load(path: Path) -> dict[str, Any]:
+    (document,) = yaml.safe_load_all(path.read_text(encoding="utf-8"))
+    assert isinstance(document, dict)
+    return document
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_manifest_begins_with_one_line_that_explains_it(path: Path) -> None:
+    first, second, *_ = path.read_text(encoding="utf-8").splitlines()
+    assert first.startswith("# ")
+    assert not second.startswith("#")
+
+
+@pytest.mark.parametrize("path", JOBS, ids=lambda path: path.stem)
+def test_a_job_fits_the_model_and_its_handler(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    job = AsyncJob.model_validate(load(path))
+    assert load(path)["metadata"]["name"] == path.stem
+    app.handlers[job.spec.type].read_payload(job.spec.payload)
+
+
+def test_the_queue_fits_its_model() -> None:
+    queue = AsyncQueue.model_validate(load(EXAMPLES / "queue.yaml"))
+    assert queue.spec.defaults is not None
+
+
+def test_the_mistake_is_the_one_its_comment_names() -> None:
+    with pytest.raises(ValidationError, match="maxRetries") as refusal:
+        AsyncJob.model_validate(load(EXAMPLES / "mistake.yaml"))
+    assert refusal.value.error_count() == 1
+
+
+def test_every_handler_has_an_example() -> None:
+    assert {load(path)["spec"]["type"] for path in JOBS} == set(app.handlers)
