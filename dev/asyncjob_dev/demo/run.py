@@ -19,8 +19,8 @@ from asyncjob_dev.demo.watch import Jobs, is_finished, read_jobs, watch_until
 from asyncjob_dev.endings import unwound_by_signals
 from asyncjob_dev.environment import ROOT, Environment, Layout, Settings
 
-HALF_DONE_WITHIN = 60.0
-FINISHED_WITHIN = 60.0
+HALF_DONE_WITHIN = 40.0
+FINISHED_WITHIN = 40.0
 WIDTH = 150
 
 UNDISTURBED = tuple(scenario.job for scenario, _ in scenarios.UNDISTURBED)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.environment import Layout, Settings, background, parts
-from asyncjob_dev.environment.errors import StartFailedError
+from asyncjob_dev.environment.errors import ManifestsMissingError, StartFailedError
+from asyncjob_dev.environment.install import install
 from asyncjob_dev.environment.state import State, save
 from asyncjob_dev.ports import free_ports
 
@@ -122,3 +124,8 @@ def test_each_part_runs_under_a_service_account_of_its_kind() -> None:
     assert {worker.service_account for worker in workers} == {"asyncjob-worker"}
     assert "hello:app" in workers[0].argv
     assert "--concurrency=5" in workers[0].argv
+
+
+def test_a_checkout_without_manifests_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ManifestsMissingError, match="crds"):
+        install(ControlPlane(), [tmp_path / "crds"])
