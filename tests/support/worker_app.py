@@ -46,7 +46,7 @@ def traced(job: JobContext) -> Iterator[None]:
 async def pass_gate(gate: str) -> None:
     """Wait until the test opens the gate."""
     give_up_at = time.monotonic() + PATIENCE
-    while not is_open(gate) and time.monotonic() < give_up_at:
+    while not is_open(gate) and time.monotonic() < give_up_at:  # noqa: ASYNC110  # a file
         await asyncio.sleep(LOOK_SECONDS)
 
 
@@ -163,7 +163,20 @@ async def kill(job: JobContext) -> None:
     os.kill(os.getpid(), 9)
 
 
+@app.handler("linger")
+async def linger(job: JobContext, seconds: float) -> None:
+    """Take a while."""
+    with traced(job):
+        await asyncio.sleep(seconds)
+
+
 @app.handler("exit")
 async def leave(job: JobContext) -> None:
     """Try to end the worker."""
     raise SystemExit(7)
+
+
+@app.handler("power")
+async def power(job: JobContext, exponent: int) -> Any:
+    """Return a power of two."""
+    return {"power": 2**exponent}

@@ -109,7 +109,7 @@ class FakeSession:
     @property
     def session(self) -> KubeSession:
         """Return itself, as what the code under test expects."""
-        return cast(KubeSession, self)
+        return cast("KubeSession", self)
 
     def made(self, verb: str) -> list[Call]:
         """Return the requests of a verb."""
@@ -139,7 +139,7 @@ class FakeSession:
             answer = answer(call)
         if isinstance(answer, Exception):
             raise answer
-        return cast(JsonObject, answer)
+        return answer
 
 
 class Pauses:

@@ -1,19 +1,29 @@
 """Worker processes and worker sessions under test, each with a Pod and a token bound to it."""
 
 import itertools
+import re
 import sys
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
 
 from asyncjob.lifecycle.claim import Holder
-from asyncjob.names import JOBS, QUEUES, collection, job_path, job_status_path
+from asyncjob.names import (
+    COMPONENT_LABEL,
+    JOBS,
+    QUEUES,
+    WORKER_COMPONENT,
+    collection,
+    job_path,
+    job_status_path,
+)
 from asyncjob_dev.api import Api, Object
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.errors import ApiError
@@ -89,6 +99,11 @@ class Field:
         }
         return self.api.create(collection(self.namespace, QUEUES), body)
 
+    def jobs(self) -> list[Object]:
+        """Return all jobs."""
+        items: list[Object] = self.api.get(collection(self.namespace, JOBS))["items"]
+        return items
+
     def get(self, name: str) -> Object:
         """Return the job."""
         return self.api.get(job_path(self.namespace, name))
@@ -133,10 +148,10 @@ class Field:
         *options: str,
         app: str = "support.worker_app:app",
         env: Mapping[str, str] | None = None,
-        grace: float = 30.0,
+        restart: bool = False,
     ) -> DevWorker:
         """Start a worker process and wait until it works."""
-        started = self.start_worker(name, *options, app=app, env=env, grace=grace)
+        started = self.start_worker(name, *options, app=app, env=env, restart=restart)
         self.until_log(started, "worker started")
         return started
 
@@ -146,16 +161,18 @@ class Field:
         *options: str,
         app: str = "support.worker_app:app",
         env: Mapping[str, str] | None = None,
-        grace: float = 30.0,
+        restart: bool = False,
     ) -> DevWorker:
-        """Start a worker process."""
+        """Start a worker process; with `restart` it is started again in the same Pod."""
         program = str(Path(sys.executable).with_name("asyncjob-worker"))
         paths = {"PYTHONPATH": str(ROOT / "tests"), "WORKER_APP_FOLDER": str(self.folder)}
         spec = WorkerSpec(
             name=name,
             argv=[program, "run", app, *options],
             env={**paths, **(env or {})},
-            grace=grace,
+            labels={COMPONENT_LABEL: WORKER_COMPONENT},
+            restart=restart,
+            restart_delay=0.2,
         )
         return self._pods.start(spec)
 
@@ -185,6 +202,19 @@ class Field:
             name=name,
         )
         return Identity(identify(name, uid), kubeconfig)
+
+    def writes(self) -> Counter[str]:
+        """Return how often each kind of write on jobs was made so far, on the whole server."""
+        text = self.plane.kubectl("get", "--raw", "/metrics").stdout
+        counts: Counter[str] = Counter()
+        for line in text.splitlines():
+            if line.startswith("apiserver_request_total{") and f'resource="{JOBS}"' in line:
+                labels, _, value = line.rpartition(" ")
+                found = dict(re.findall(r'(\w+)="([^"]*)"', labels))
+                if found["verb"] in {"POST", "PUT", "PATCH", "APPLY", "DELETE"}:
+                    kind = f"{found['verb']} {found['subresource']} {found['code']}"
+                    counts[kind + found["dry_run"]] += int(float(value))
+        return counts
 
     # ---- what handlers see and leave
 
@@ -220,7 +250,7 @@ def field_on(plane: ControlPlane, folder: Path) -> Iterator[Field]:
 
 
 def _hurried(spec: WorkerSpec) -> WorkerSpec:
-    return WorkerSpec(name=spec.name, argv=spec.argv, env=spec.env, grace=0.0)
+    return replace(spec, grace=0.0)
 
 
 def _sight_of_leases(namespace: str) -> list[Object]:

@@ -7,7 +7,7 @@ import math
 from typing import Final
 
 import orjson
-from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json
@@ -18,7 +18,7 @@ MAX_BYTES: Final = 256 * 1024
 MAX_DEPTH: Final = 64
 """Deepest nesting; the API server's own limit lies higher, its cost does not."""
 
-_MAX_INTEGER: Final = 2**63 - 1
+_INT64: Final = range(-(2**63), 2**63)
 
 
 class FreeJsonError(AsyncJobError):
@@ -28,24 +28,40 @@ class FreeJsonError(AsyncJobError):
 def normalize(value: object, *, what: str, max_bytes: int = MAX_BYTES) -> Json:
     """Return the value as plain JSON, exactly as it will be read back.
 
-    Pydantic models become objects. Raises FreeJsonError that says what cannot be stored and why:
-    not JSON, NaN, an integer beyond 64 bits, too deep, or larger than `max_bytes`.
+    Pydantic models and dataclasses become objects, dates and UUIDs text. Raises FreeJsonError that
+    says what cannot be stored and why: not JSON, NaN, an integer beyond 64 bits, too deep, or
+    larger than `max_bytes`.
     """
-    plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-    try:
-        data = orjson.dumps(plain, default=_dump)
-    except (TypeError, orjson.JSONEncodeError) as error:
-        raise FreeJsonError(f"{what} is not JSON: {error}") from error
+    plain = _plain(value, what)
+    _check(plain, what, 0)
+    data = _encode(plain, what)
     if len(data) > max_bytes:
         raise FreeJsonError(f"{what} has {len(data)} bytes, the limit is {max_bytes}")
-    _check(plain, what, 0)
     return orjson.loads(data)  # type: ignore[no-any-return]  # parsed from our own encoding
 
 
-def _dump(value: object) -> object:
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
-    raise TypeError(f"type {type(value).__name__} has no JSON form")
+def size_of(value: Json) -> int:
+    """Return how many bytes a normalized value takes."""
+    return len(orjson.dumps(value))
+
+
+def clean(text: str) -> str:
+    """Return the text with what UTF-8 cannot encode, such as a badly named file, replaced."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _plain(value: object, what: str) -> object:
+    try:
+        return to_jsonable_python(value)
+    except (PydanticSerializationError, ValueError, RecursionError) as error:
+        raise FreeJsonError(f"{what} is not JSON: {error}") from error
+
+
+def _encode(plain: object, what: str) -> bytes:
+    try:
+        return orjson.dumps(plain)
+    except TypeError as error:
+        raise FreeJsonError(f"{what} is not JSON: {error}") from error
 
 
 def _check(value: object, path: str, depth: int) -> None:
@@ -54,7 +70,7 @@ def _check(value: object, path: str, depth: int) -> None:
     if isinstance(value, dict):
         for key, item in value.items():
             _check(item, f"{path}.{key}", depth + 1)
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list):
         for index, item in enumerate(value):
             _check(item, f"{path}[{index}]", depth + 1)
     else:
@@ -64,5 +80,5 @@ def _check(value: object, path: str, depth: int) -> None:
 def _check_number(value: object, path: str) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise FreeJsonError(f"{path} is {value}, which JSON does not have")
-    if isinstance(value, int) and abs(value) > _MAX_INTEGER:
+    if isinstance(value, int) and value not in _INT64:
         raise FreeJsonError(f"{path} is an integer beyond 64 bits; send it as text")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import orjson
 
-from asyncjob.json_types import Json, JsonObject
+from asyncjob.json_types import Json, JsonObject, as_object, child, flag, text
 from asyncjob.lifecycle.claim import Holder
 from asyncjob.names import (
     COMPONENT_LABEL,
@@ -30,11 +30,22 @@ class Announcement:
     slots: int
     types: Sequence[str]
     interval: float
+    draining: bool = False
+    """Claims nothing more, but what it holds is still its own."""
 
     def body(self) -> JsonObject:
-        """Return the Lease, renewed now; the same body creates it and patches it."""
+        """Return the Lease, renewed now; the same body creates it and patches it.
+
+        The Lease goes with its pod.
+        """
         now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-        about: Json = {"queue": self.queue, "slots": self.slots, "types": list(self.types)}
+        about: dict[str, Json] = {
+            "queue": self.queue,
+            "slots": self.slots,
+            "types": list(self.types),
+        }
+        if self.draining:
+            about["draining"] = True
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
@@ -45,6 +56,7 @@ class Announcement:
                     POD_UID_ANNOTATION: self.holder.pod_uid,
                     WORKER_ANNOTATION: orjson.dumps(about).decode(),
                 },
+                "ownerReferences": [self._pod()],
             },
             "spec": {
                 "holderIdentity": self.holder.worker,
@@ -52,6 +64,30 @@ class Announcement:
                 "renewTime": now,
             },
         }
+
+    def _pod(self) -> JsonObject:
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": self.holder.pod,
+            "uid": self.holder.pod_uid,
+        }
+
+
+def claimant(lease: JsonObject) -> str:
+    """Return the identity of the worker that a Lease announces; empty if it claims no jobs."""
+    metadata, spec = child(lease, "metadata"), child(lease, "spec")
+    about = text(child(metadata, "annotations"), WORKER_ANNOTATION)
+    if about and flag(_parse(about), "draining"):
+        return ""
+    return text(spec, "holderIdentity")
+
+
+def _parse(about: str) -> JsonObject:
+    try:
+        return as_object(orjson.loads(about))
+    except orjson.JSONDecodeError:
+        return {}
 
 
 def leases_path(namespace: str) -> str:

@@ -36,22 +36,41 @@ class Attempt:
 
     async def run(self) -> Move | None:
         """Return the outcome to report; None if the job is no longer ours."""
-        job, now = self._held.job, now_text
+        job, spec = self._held.job, self._held.spec
+        if "payloadFrom" in spec:
+            return outcomes.payload_not_here(job, now=now_text())
         try:
-            payload = self._handler.read_payload(self._held.spec.get("payload"))
+            payload = self._handler.read_payload(spec.get("payload"))
         except ValidationError as error:
-            return outcomes.invalid_payload(job, error, now=now())
+            return outcomes.invalid_payload(job, error, now=now_text())
+        except Exception as error:  # noqa: BLE001  # so may a validator of the handler's own
+            return self._failed(error)
+        return await self._work(payload)
+
+    async def _work(self, payload: object) -> Move | None:
         try:
             result = await self._execute(payload)
         except Stopped as stopped:
             self.abandoned = stopped.work
-            return outcomes.stopped(job, stopped.why, now=now(), draw=random.random())
+            return self._stopped(stopped)
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001  # a handler may raise anything
-            return outcomes.failed(job, error, self._categories, now=now(), draw=random.random())
+            return self._failed(error)
         limit = self._settings.max_free_json
-        return outcomes.succeeded(job, self._handler, result, max_bytes=limit, now=now())
+        return outcomes.succeeded(
+            self._held.job, self._handler, result, max_bytes=limit, now=now_text()
+        )
+
+    def _stopped(self, stopped: Stopped) -> Move | None:
+        held, draw = self._held, random.random()
+        return outcomes.stopped(
+            held.job, stopped.why, refusal=held.refusal, now=now_text(), draw=draw
+        )
+
+    def _failed(self, error: BaseException) -> Move:
+        draw = random.random()
+        return outcomes.failed(self._held.job, error, self._categories, now=now_text(), draw=draw)
 
     async def _execute(self, payload: object) -> object:
         execution = Execution(self._held, self._context(), self._threads)
@@ -60,7 +79,10 @@ class Attempt:
     def _context(self) -> JobContext:
         held = self._held
         return JobContext(
-            describe(held), held, remaining=lambda: held.times_out_at - lease_seconds()
+            describe(held),
+            held,
+            remaining=lambda: held.times_out_at - lease_seconds(),
+            max_bytes=self._settings.max_free_json,
         )
 
 

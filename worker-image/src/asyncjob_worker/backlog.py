@@ -2,14 +2,18 @@
 
 Jobs are dealt to live workers by rendezvous hashing, so that idle workers do not all run for the
 same job and, with a full backlog, each works on its own share. What is dealt to another is taken
-over only after a while that grows with this worker's rank for it. Pure: time is an argument.
+over only after a while that grows with this worker's rank for it, counted anew whenever that turns
+out to have been too early. Pure: time is an argument.
 """
 
 import hashlib
-import heapq
+import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import add, gt
 
 from asyncjob.lifecycle.claim import Candidate
 
@@ -19,18 +23,19 @@ PARTITIONS = 1024
 
 def deal(worker: str, workers: Iterable[str]) -> Sequence[int]:
     """Return this worker's rank for each partition: 0 where it comes first."""
-    everyone = sorted({worker, *workers})
-    return [_rank(partition, worker, everyone) for partition in range(PARTITIONS)]
+    mine, ranks = _scores(worker), [0] * PARTITIONS
+    for other in {*workers} - {worker}:
+        better = map(gt, _scores(other), mine)
+        ranks = list(map(add, ranks, better))
+    return ranks
 
 
-def _rank(partition: int, worker: str, everyone: Sequence[str]) -> int:
-    mine = _score(partition, worker)
-    return sum(_score(partition, other) > mine for other in everyone)
-
-
-def _score(partition: int, worker: str) -> bytes:
+@lru_cache(maxsize=4096)
+def _scores(worker: str) -> Sequence[int]:
+    """Return a worker's score for each partition; the highest has the first rank."""
     # A checksum will not do: being linear, it would rank some workers first nowhere.
-    return hashlib.blake2b(f"{partition}/{worker}".encode(), digest_size=8).digest()
+    digest = hashlib.shake_128(worker.encode()).digest(PARTITIONS * 8)
+    return struct.unpack(f"{PARTITIONS}Q", digest)
 
 
 def partition_of(name: str) -> int:
@@ -40,14 +45,61 @@ def partition_of(name: str) -> int:
 
 @dataclass(slots=True)
 class _Level:
-    """The jobs of one priority: mine in order of arrival, others' by when I may take them."""
+    """The jobs of one priority: mine in order of arrival, others' by rank and time of arrival.
+
+    `dry_since` is when mine ran out. `held_back` have crashed before, and their turn came while
+    another such job was running.
+    """
 
     mine: dict[str, None] = field(default_factory=dict)
-    others: list[tuple[float, str]] = field(default_factory=list)
+    others: dict[int, deque[tuple[float, str]]] = field(default_factory=dict)
+    held_back: dict[str, None] = field(default_factory=dict)
+    dry_since: float | None = None
+
+    @property
+    def empty(self) -> bool:
+        return not (self.mine or self.others or self.held_back)
+
+    def file(self, name: str, rank: int, now: float) -> None:
+        """Take a job in."""
+        if rank == 0:
+            self.mine[name] = None
+        else:
+            self.others.setdefault(rank, deque()).append((now, name))
+
+    def turns(self, now: float, steal_after: float, *, crashed_too: bool) -> Iterator[str]:
+        """Take names off, in the order in which they may be claimed now."""
+        while crashed_too and self.held_back:
+            yield _pop_first(self.held_back)
+        while self.mine:
+            self.dry_since = None
+            yield _pop_first(self.mine)
+        if self.dry_since is None:
+            self.dry_since = now
+        for rank in sorted(self.others):
+            while rank in self.others and self._ready_at(rank, steal_after) <= now:
+                yield self._pop_other(rank)
+
+    def ready_at(self, steal_after: float) -> float | None:
+        """Return when the next of the others' jobs may be taken."""
+        return min((self._ready_at(rank, steal_after) for rank in self.others), default=None)
+
+    def _pop_other(self, rank: int) -> str:
+        _, name = self.others[rank].popleft()
+        if not self.others[rank]:
+            del self.others[rank]
+        return name
+
+    def _ready_at(self, rank: int, steal_after: float) -> float:
+        arrived = self.others[rank][0][0]
+        return max(arrived, self.dry_since or arrived) + rank * steal_after
 
 
 class Backlog:
-    """Candidates by name, with an order to claim them in."""
+    """Candidates by name, with an order to claim them in.
+
+    A job dealt to another is left alone for `steal_after` seconds times this worker's rank for it.
+    """
 
     def __init__(self, *, steal_after: float, limit: int) -> None:
         self._steal_after = steal_after
@@ -70,6 +122,11 @@ class Backlog:
         if known is None or known.priority != candidate.priority:
             self._file(candidate, now)
 
+    def put_back(self, candidate: Candidate, now: float) -> None:
+        """Return a job that could not be tried, unless a newer version has come meanwhile."""
+        if candidate.name not in self._candidates:
+            self.put(candidate, now)
+
     def drop(self, name: str) -> None:
         """Forget a job that is no longer queued."""
         self._candidates.pop(name, None)
@@ -87,41 +144,41 @@ class Backlog:
         for candidate in self._candidates.values():
             self._file(candidate, now)
 
-    def take(self, now: float) -> Candidate | None:
-        """Take out the job to claim next: highest priority first, my own before others'."""
+    def take(self, now: float, *, crashed_too: bool = True) -> Candidate | None:
+        """Take out the job to claim next: highest priority first, my own before others'.
+
+        Without `crashed_too` those that have crashed before keep their turn for later.
+        """
         for priority in sorted(self._levels, reverse=True):
-            name = self._next_of(self._levels[priority], priority, now)
-            if name is not None:
-                return self._candidates.pop(name)
-            if not self._levels[priority].mine and not self._levels[priority].others:
+            level = self._levels[priority]
+            for name in level.turns(now, self._steal_after, crashed_too=crashed_too):
+                candidate = self._candidates.get(name)
+                if candidate is None or candidate.priority != priority:
+                    continue  # dropped, or filed elsewhere since
+                if crashed_too or not candidate.crashes:
+                    return self._candidates.pop(name)
+                level.held_back[name] = None
+            if level.empty:
                 del self._levels[priority]
         return None
 
+    def lost(self, now: float) -> None:
+        """Wait anew before taking over others' jobs: one of them was claimed under our hands."""
+        for level in self._levels.values():
+            if level.dry_since is not None:
+                level.dry_since = now
+
     def ready_at(self) -> float | None:
         """Return when the next job that is dealt to another may be taken, if there is one."""
-        times = [level.others[0][0] for level in self._levels.values() if level.others]
-        return min(times, default=None)
+        times = (level.ready_at(self._steal_after) for level in self._levels.values())
+        return min((time for time in times if time is not None), default=None)
 
     def _file(self, candidate: Candidate, now: float) -> None:
         level = self._levels.setdefault(candidate.priority, _Level())
-        rank = self._ranks[partition_of(candidate.name)]
-        if rank == 0:
-            level.mine[candidate.name] = None
-        else:
-            heapq.heappush(level.others, (now + rank * self._steal_after, candidate.name))
+        level.file(candidate.name, self._ranks[partition_of(candidate.name)], now)
 
-    def _next_of(self, level: _Level, priority: int, now: float) -> str | None:
-        while level.mine:
-            name = next(iter(level.mine))
-            del level.mine[name]
-            if self._is_filed(name, priority):
-                return name
-        while level.others and level.others[0][0] <= now:
-            _, name = heapq.heappop(level.others)
-            if self._is_filed(name, priority):
-                return name
-        return None
 
-    def _is_filed(self, name: str, priority: int) -> bool:
-        candidate = self._candidates.get(name)
-        return candidate is not None and candidate.priority == priority
+def _pop_first(names: dict[str, None]) -> str:
+    name = next(iter(names))
+    del names[name]
+    return name

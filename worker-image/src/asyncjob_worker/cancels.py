@@ -9,24 +9,37 @@ from asyncjob_worker.held import HeldJob, Stop
 
 
 class Cancels:
-    """Sees running jobs of the queue whose `spec.cancel` is set; stops those that run here."""
+    """Sees running jobs of the queue whose `spec.cancel` is set; stops those that run here.
+
+    It remembers them all, because the wish may be seen before the answer to our own claim.
+    """
 
     def __init__(self, running: Mapping[str, HeldJob]) -> None:
         self._running = running
+        self._wished: set[str] = set()
+
+    def is_wished(self, uid: str) -> bool:
+        """Return whether the running job is to be cancelled."""
+        return uid in self._wished
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
         """Take the list."""
-        for obj in objects:
-            self._stop(obj)
+        self._wished = {_uid(obj) for obj in objects}
+        for uid in self._wished:
+            self._stop(uid)
 
     def apply(self, event: WatchEvent) -> None:
         """Take a change."""
-        if event.type != "DELETED":
-            self._stop(event.object)
+        uid = _uid(event.object)
+        if event.type == "DELETED":
+            self._wished.discard(uid)
+        else:
+            self._wished.add(uid)
+            self._stop(uid)
 
-    def _stop(self, obj: JsonObject) -> None:
-        held = self._running.get(text(child(obj, "metadata"), "uid"))
-        if held and not held.stopped:
+    def _stop(self, uid: str) -> None:
+        held = self._running.get(uid)
+        if held:
             held.stop(Stop.CANCELLED)
 
 
@@ -34,3 +47,7 @@ def cancel_params(queue: str) -> dict[str, str]:
     """Return the query that selects running jobs of a queue that are to be cancelled."""
     phase = f"status.phase={Phase.RUNNING}"
     return {"fieldSelector": f"{phase},spec.queue={queue},spec.cancel=true"}
+
+
+def _uid(obj: JsonObject) -> str:
+    return text(child(obj, "metadata"), "uid")

@@ -1,6 +1,8 @@
 """Claims jobs: one conditional write each; whoever loses does no work."""
 
+import asyncio
 import secrets
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import structlog
@@ -12,15 +14,18 @@ from asyncjob.errors import (
     ForbiddenError,
     InvalidError,
     NotFoundError,
+    TooLargeError,
     UnknownOutcomeError,
 )
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
+from asyncjob.kube.backoff import Backoff
 from asyncjob.lifecycle.claim import Candidate, Holder, claim_body
-from asyncjob.lifecycle.policy import resolve
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.policy import EffectivePolicy, resolve
 from asyncjob.names import job_path, job_status_path
 from asyncjob_worker.clock import lease_seconds, now_text
-from asyncjob_worker.enforcement import is_enforced
+from asyncjob_worker.enforcement import Enforcement, is_by_policy
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.queue_view import QueueView
 
@@ -36,6 +41,19 @@ class ClaimCounts:
     refused: int = 0
 
 
+@dataclass(slots=True)
+class _Try:
+    """One claim, sent until it is answered: the same body each time, so that it counts once."""
+
+    candidate: Candidate
+    token: str
+    path: str
+    body: JsonObject
+    first_sent_at: float
+    give_up_at: float
+    doubtful: bool = False
+
+
 class Claimer:
     """Claims for one worker process."""
 
@@ -45,14 +63,16 @@ class Claimer:
         app: WorkerApp,
         queue: QueueView,
         holder: Holder,
+        enforcement: Enforcement,
         *,
-        require_policy: bool,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._session = session
         self._app = app
         self._queue = queue
         self._holder = holder
-        self._enforced = not require_policy
+        self._enforcement = enforcement
+        self._pause = pause
         self.counts = ClaimCounts()
 
     async def claim(self, candidate: Candidate) -> HeldJob | None:
@@ -61,46 +81,73 @@ class Claimer:
         Raises ApiError where no claim can succeed: no permission, or the API server is away; and
         PolicyMissingError before the first claim, where ownership is not enforced.
         """
-        if not self._enforced:
-            self._enforced = await is_enforced(self._session, candidate) is True
-        token = secrets.token_hex(8)
-        sent_at = lease_seconds()
-        path = job_status_path(self._session.access.namespace, candidate.name)
+        if not await self._enforcement.is_proven(candidate):
+            return None
+        attempt = self._try_of(candidate)
         try:
-            answer = await self._session.merge_patch(path, self._body(candidate, token))
+            held = await self._settle(attempt)
         except (ConflictError, NotFoundError):
             self.counts.conflicts += 1
             return None
-        except InvalidError as error:
+        except (InvalidError, TooLargeError, ForbiddenError) as error:
+            if isinstance(error, ForbiddenError) and not is_by_policy(error):
+                raise
             self._note_refusal(candidate, error)
             return None
-        except UnknownOutcomeError:
-            answer = await self._find_out(candidate, token)
-        return self._hold(answer, sent_at)
-
-    def _hold(self, answer: JsonObject, sent_at: float) -> HeldJob | None:
-        if not answer:
-            return None
         self.counts.won += 1
-        return HeldJob.from_answer(answer, sent_at)
+        return held
 
-    def _body(self, candidate: Candidate, token: str) -> JsonObject:
-        handler = self._app.handlers[candidate.type]
-        policy = resolve(candidate.policy, self._queue.defaults, handler.policy)
-        return claim_body(candidate, self._holder, policy, claim=token, now=now_text())
+    async def _settle(self, attempt: _Try) -> HeldJob:
+        """Send until answered. A claim that may have taken effect must not be left to its lease."""
+        backoff = Backoff(initial=0.1, cap=5.0)
+        while True:
+            sent_at = lease_seconds()
+            try:
+                answer = await self._session.merge_patch(attempt.path, attempt.body)
+            except UnknownOutcomeError:
+                attempt.doubtful = True
+                if lease_seconds() > attempt.give_up_at:
+                    raise
+            except ConflictError:
+                if not attempt.doubtful:
+                    raise
+                if (ours := await self._find(attempt)) is not None:
+                    return HeldJob.from_answer(ours, attempt.first_sent_at)
+            else:
+                return HeldJob.from_answer(answer, sent_at)
+            await self._pause(backoff.pause())
 
-    async def _find_out(self, candidate: Candidate, token: str) -> JsonObject:
-        """Read whether a claim without an answer took effect."""
-        path = job_path(self._session.access.namespace, candidate.name)
+    async def _find(self, attempt: _Try) -> JsonObject | None:
+        """Read whose claim the conflict is with: ours, or raise; None if there is no answer."""
+        namespace = self._session.access.namespace
         try:
-            job = await self._session.get(path)
-        except NotFoundError:
-            return {}
-        return job if text(child(job, "status"), "claim") == token else {}
+            job = await self._session.get(job_path(namespace, attempt.candidate.name))
+        except UnknownOutcomeError:
+            return None
+        status = child(job, "status")
+        if text(status, "claim") != attempt.token or text(status, "phase") != Phase.RUNNING:
+            raise ConflictError
+        return job
+
+    def _try_of(self, candidate: Candidate) -> _Try:
+        token, now = secrets.token_hex(8), lease_seconds()
+        policy = self._policy(candidate)
+        return _Try(
+            candidate,
+            token,
+            job_status_path(self._session.access.namespace, candidate.name),
+            claim_body(candidate, self._holder, policy, claim=token, now=now_text()),
+            first_sent_at=now,
+            give_up_at=now + policy.lease_duration_seconds,
+        )
+
+    def _policy(self, candidate: Candidate) -> EffectivePolicy:
+        handler = self._app.handlers[candidate.type]
+        return resolve(candidate.policy, self._queue.defaults, handler.policy)
 
     def _note_refusal(self, candidate: Candidate, error: ApiError) -> None:
         self.counts.refused += 1
-        log.info("claim refused", job=candidate.name, error=str(error))
+        log.warning("claim refused", job=candidate.name, error=str(error))
 
 
 def cannot_claim(error: ApiError) -> str:

@@ -1,12 +1,13 @@
 """Command line of the worker."""
 
 import asyncio
+import logging
 import os
 import signal
 import sys
+from typing import NoReturn
 
 import click
-import structlog
 import uvloop
 
 from asyncjob.app import WorkerApp
@@ -18,10 +19,11 @@ from asyncjob_worker.loading import load_app
 from asyncjob_worker.settings import Settings, identify
 from asyncjob_worker.worker import Worker
 
-log = structlog.get_logger()
-
 EXIT_RESTART = 3
 """Exit code of a worker that wants to be started anew."""
+
+SPARE_CONNECTIONS = 8
+"""Besides one per slot: watches, announcements."""
 
 
 @click.group(context_settings={"auto_envvar_prefix": "ASYNCJOB_WORKER"})
@@ -33,8 +35,33 @@ def main() -> None:
 @main.command()
 @click.argument("app")
 @click.option("--queue", default="default", show_default=True, help="Queue to serve.")
-@click.option("--concurrency", type=int, default=0, help="Jobs at a time.  [default: usable CPUs]")
-@click.option("--grace", type=float, default=30.0, show_default=True, help="Seconds to drain.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Jobs at a time.  [default: usable CPUs]",
+)
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    help="Seconds that running handlers get after SIGTERM.",
+)
+@click.option(
+    "--stop-wait",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    help="Seconds that a handler gets to stop before it is abandoned.",
+)
+@click.option(
+    "--max-free-json",
+    type=click.IntRange(min=0),
+    default=256 * 1024,
+    show_default=True,
+    help="Largest checkpoint or result, in bytes.",
+)
 @click.option("--kubeconfig", type=click.Path(), help="Cluster to use.  [default: as kubectl]")
 @click.option("--namespace", help="Namespace to serve.  [default: the pod's]")
 @click.option("--pod-name", envvar="POD_NAME", help="Name of this pod.")
@@ -46,6 +73,8 @@ def run(
     queue: str,
     concurrency: int,
     grace: float,
+    stop_wait: float,
+    max_free_json: int,
     kubeconfig: str | None,
     namespace: str | None,
     pod_name: str | None,
@@ -56,15 +85,20 @@ def run(
     """Run the handlers of APP, given as module:attribute."""
     configure("json" if log_format == "json" else "text")
     settings = Settings(
-        queue=queue, concurrency=concurrency, grace=grace, require_policy=not allow_unenforced
+        queue=queue,
+        concurrency=concurrency,
+        grace=grace,
+        stop_wait=stop_wait,
+        max_free_json=max_free_json,
+        require_policy=not allow_unenforced,
     )
     try:
         holder = _holder(pod_name, pod_uid)
         loaded = load_app(app)
-        done = uvloop.run(_serve(loaded, settings, holder, kubeconfig, namespace))
+        code = uvloop.run(_serve(loaded, settings, holder, kubeconfig, namespace))
     except AsyncJobError as error:
-        raise click.ClickException(str(error)) from error
-    sys.exit(0 if done else EXIT_RESTART)
+        raise click.ClickException(" ".join(str(error).split())) from error
+    sys.exit(code)
 
 
 def _holder(pod_name: str | None, pod_uid: str | None) -> Holder:
@@ -82,11 +116,24 @@ async def _serve(
     holder: Holder,
     kubeconfig: str | None,
     namespace: str | None,
-) -> bool:
-    access = await load_access(kubeconfig or os.environ.get("KUBECONFIG"), namespace)
-    async with KubeSession(access, field_manager="asyncjob-worker") as session:
+) -> int:
+    access = await load_access(kubeconfig, namespace)
+    connections = settings.slots() + SPARE_CONNECTIONS
+    async with KubeSession(
+        access, field_manager="asyncjob-worker", connections=connections
+    ) as session:
         worker = Worker(app, settings, session, holder)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, worker.stop)
-        return await worker.run()
+        code = 0 if await worker.run() else EXIT_RESTART
+    if worker.abandoned:
+        _exit_now(code)
+    return code
+
+
+def _exit_now(code: int) -> NoReturn:
+    """Exit without waiting for abandoned handlers, tasks or threads, which may never end."""
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(code)

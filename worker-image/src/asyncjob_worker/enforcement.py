@@ -3,6 +3,11 @@
 A dry run of a claim in the name of a pod that is not ours has to be refused.
 """
 
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
 from asyncjob.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.claim import Candidate, Holder, claim_body
@@ -11,27 +16,75 @@ from asyncjob.names import job_status_path
 from asyncjob_worker.clock import now_text
 from asyncjob_worker.errors import PolicyMissingError
 
+log = structlog.get_logger()
+
+TRIES = 15
+"""A policy just applied takes the API server some seconds to enforce; one try a second."""
+
 _NOBODY = Holder("asyncjob-policy-check", "00000000-0000-0000-0000-000000000000", "policy-check")
 
 
-async def is_enforced(session: KubeSession, candidate: Candidate) -> bool | None:
-    """Return whether a foreign claim on the job is refused; None if the job is gone meanwhile.
+class Enforcement:
+    """Whether this API server enforces ownership; asked until it is proven once."""
 
-    Raises PolicyMissingError where it would be let through.
-    """
-    path = job_status_path(session.access.namespace, candidate.name)
-    body = claim_body(candidate, _NOBODY, resolve(candidate.policy), claim="check", now=now_text())
-    try:
-        await session.merge_patch(path, body, {"dryRun": "All"})
-    except (ConflictError, NotFoundError):
-        return None
-    except (ForbiddenError, InvalidError) as error:
-        return _by_policy(str(error))
-    raise PolicyMissingError(
-        "the API server let a claim in another pod's name pass: apply the policies "
-        "(kubectl apply -f crds/), or run with --allow-unenforced"
-    )
+    def __init__(
+        self,
+        session: KubeSession,
+        *,
+        required: bool,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._session = session
+        self._proven = not required
+        self._asking = asyncio.Lock()
+        self._pause = pause
+
+    async def is_proven(self, candidate: Candidate) -> bool:
+        """Return whether it is enforced; False if the job at hand cannot tell.
+
+        Raises PolicyMissingError where it is not, and ApiError where nothing can be asked.
+        """
+        if self._is_known():
+            return True
+        async with self._asking:
+            # Another slot may have proven it while this one waited.
+            return self._is_known() or await self._prove(candidate)
+
+    def _is_known(self) -> bool:
+        return self._proven
+
+    async def _prove(self, candidate: Candidate) -> bool:
+        for tries_left in reversed(range(TRIES)):
+            known = await self._ask(candidate)
+            if known is not False:
+                self._proven = known is True
+                return self._proven
+            if tries_left:
+                log.warning("ownership is not enforced yet", tries_left=tries_left)
+                await self._pause(1.0)
+        raise PolicyMissingError(
+            "the API server let a claim in another pod's name pass: apply the policies "
+            "(kubectl apply -f crds/), or run with --allow-unenforced"
+        )
+
+    async def _ask(self, candidate: Candidate) -> bool | None:
+        """Return whether a foreign claim is refused by policy; None if it fails otherwise."""
+        path = job_status_path(self._session.access.namespace, candidate.name)
+        policy = resolve(candidate.policy)
+        body = claim_body(candidate, _NOBODY, policy, claim="check", now=now_text())
+        try:
+            await self._session.merge_patch(path, body, {"dryRun": "All"})
+        except (ConflictError, NotFoundError):
+            return None
+        except (ForbiddenError, InvalidError) as error:
+            if is_by_policy(error):
+                return True
+            if isinstance(error, ForbiddenError):
+                raise
+            return None
+        return False
 
 
-def _by_policy(message: str) -> bool | None:
-    return True if "ValidatingAdmissionPolicy" in message else None
+def is_by_policy(error: Exception) -> bool:
+    """Return whether an admission policy, not RBAC or the schema, has refused."""
+    return "ValidatingAdmissionPolicy" in str(error)

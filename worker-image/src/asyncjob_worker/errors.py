@@ -7,5 +7,9 @@ class WorkerError(AsyncJobError):
     """The worker cannot go on."""
 
 
+class CannotStartError(WorkerError):
+    """The worker is not allowed, or not where it could, do its work."""
+
+
 class PolicyMissingError(WorkerError):
     """The API server does not enforce that only the lease holder may write."""

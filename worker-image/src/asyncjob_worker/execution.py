@@ -1,8 +1,9 @@
 """Runs one handler until it ends, or has been told to stop and given up on."""
 
 import asyncio
-from collections.abc import Awaitable
-from concurrent.futures import Executor
+import concurrent.futures
+import contextvars
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -13,6 +14,8 @@ from asyncjob_worker.held import HeldJob, Stop
 log = structlog.get_logger()
 
 Work = asyncio.Future[object]
+
+_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 
 class Stopped(Exception):  # noqa: N818  # an end, not an error
@@ -35,7 +38,9 @@ class Execution:
     no longer counts, because a handler that notices the stop is expected to return early.
     """
 
-    def __init__(self, held: HeldJob, context: JobContext, threads: Executor) -> None:
+    def __init__(
+        self, held: HeldJob, context: JobContext, threads: concurrent.futures.Executor
+    ) -> None:
         self._held = held
         self._context = context
         self._threads = threads
@@ -45,35 +50,51 @@ class Execution:
     async def run(self, handler: Handler, payload: object, stop_wait: float) -> object:
         """Return the handler's result; raises what it raises, or Stopped.
 
-        A handler that was told to stop gets `stop_wait` seconds before it is abandoned.
+        A handler that was told to stop gets `stop_wait` seconds before it is abandoned, or the
+        job's own grace if it was cancelled. One that is stopped beforehand is never started.
         """
-        work = self._start(handler, payload)
-        work.add_done_callback(self._finish)
-        self._held.on_stop = lambda: self._loop.call_soon_threadsafe(self._finish)
-        if self._held.stopped:
-            self._finish()
-        timer = self._loop.call_later(self._seconds_left(), self._time_out)
+        self._held.on_stop = self._tell
         try:
-            await self._over
+            if self._held.stopped is not None:
+                raise Stopped(self._held.stopped, None)
+            work = self._start(handler, payload)
+            await self._until_over(work)
+            if self._held.stopped is not None:
+                raise await self._stopped(handler, work, stop_wait)
         finally:
-            timer.cancel()
-        if self._held.stopped is not None:
-            raise await self._stopped(handler, work, stop_wait)
+            self._held.on_stop = None
         if work.cancelled():
             raise HandlerExitError("the handler cancelled itself")
         return work.result()
+
+    async def _until_over(self, work: Work) -> None:
+        work.add_done_callback(self._finish)
+        timer = self._loop.call_later(self._seconds_left(), self._time_out)
+        try:
+            await self._over
+        except asyncio.CancelledError:
+            work.add_done_callback(_retrieve)
+            work.cancel()
+            raise
+        finally:
+            timer.cancel()
 
     def _start(self, handler: Handler, payload: object) -> Work:
         arguments = (self._context, payload) if handler.takes_payload else (self._context,)
         if handler.isolation is Isolation.LOOP:
             return self._loop.create_task(_contained(handler.function(*arguments)))
-        return self._loop.run_in_executor(self._threads, handler.function, *arguments)
+        call = _call(handler.function, arguments)
+        return self._loop.run_in_executor(self._threads, contextvars.copy_context().run, call)
 
     def _seconds_left(self) -> float:
         return self._held.times_out_at - lease_seconds()
 
     def _time_out(self) -> None:
         self._held.stop(Stop.TIMED_OUT)
+
+    def _tell(self) -> None:
+        """End the wait; called from any thread."""
+        self._loop.call_soon_threadsafe(self._finish)
 
     def _finish(self, _: Work | None = None) -> None:
         if not self._over.done():
@@ -84,7 +105,9 @@ class Execution:
         if handler.isolation is Isolation.LOOP:
             work.cancel()
         work.add_done_callback(_retrieve)
-        await asyncio.wait({work}, timeout=stop_wait)
+        cancelled = self._held.stopped is Stop.CANCELLED
+        wait = self._held.cancel_grace if cancelled else stop_wait
+        await asyncio.wait({work}, timeout=wait)
         why = self._held.stopped or Stop.DRAINING
         if work.done():
             return Stopped(why, None)
@@ -96,8 +119,26 @@ async def _contained(handler: Awaitable[object]) -> object:
     """Keep `sys.exit()` in a handler from ending the worker."""
     try:
         return await handler
-    except SystemExit as error:
-        raise HandlerExitError(f"the handler called sys.exit({error.code!r})") from error
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise HandlerExitError(_exit(error)) from error
+
+
+def _call(function: Callable[..., object], arguments: tuple[object, ...]) -> Callable[[], object]:
+    """Return the call of a sync handler; what a future cannot carry is wrapped."""
+
+    def call() -> object:
+        try:
+            return function(*arguments)
+        except (SystemExit, KeyboardInterrupt, StopIteration, *_CANCELLED) as error:
+            raise HandlerExitError(_exit(error)) from error
+
+    return call
+
+
+def _exit(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"the handler called sys.exit({error.code!r})"
+    return f"the handler raised {type(error).__name__}"
 
 
 def _retrieve(work: Work) -> None:

@@ -7,7 +7,8 @@ import structlog
 
 from asyncjob.errors import ApiError, ExpiredError, NotFoundError
 from asyncjob.kube import KubeSession, WatchEvent, watch
-from asyncjob.kube.backoff import Backoff
+from asyncjob.kube.pace import loop_pace
+from asyncjob.lifecycle.claim import Candidate
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import JOBS, collection
 from asyncjob_worker.backlog import Backlog
@@ -36,47 +37,69 @@ class Feed:
         self._clock = clock
         self._on_work = on_work
         self._version = ""
-        self._watching: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[ApiError | None] | None = None
 
     def look_again(self) -> None:
-        """Start from what is queued now, because the backlog could not hold it all before."""
+        """Start from what is queued now, because not everything was kept in mind before."""
         self._version = ""
+        self._backlog.clear()
         if self._watching:
             self._watching.cancel()
 
     async def run(self) -> None:
         """Watch until cancelled; outages are waited out, 1 to 60 s apart."""
-        backoff = Backoff()
+        pace = loop_pace()
         while True:
+            pace.begin()
+            self._watching = asyncio.create_task(self._watch())
             try:
-                async with asyncio.TaskGroup() as group:
-                    self._watching = group.create_task(self._watch(backoff))
-            except* ExpiredError:
-                self._version = ""
-            except* ApiError as errors:
-                error = errors.exceptions[0]
-                pause = backoff.pause()
-                log.warning("watch of jobs interrupted", error=_explain(error), retry_in=pause)
-                await asyncio.sleep(pause)
+                await asyncio.wait({self._watching})
+            finally:
+                self._watching.cancel()
+            if self._watching.cancelled():
+                continue
+            error = self._watching.result()
+            pause = pace.pause(failed=error is not None)
+            if error is not None:
+                wait = round(pause, 1)
+                log.warning("watch of jobs interrupted", error=_explain(error), retry_in=wait)
+            await asyncio.sleep(pause)
 
-    async def _watch(self, backoff: Backoff) -> None:
+    async def _watch(self) -> ApiError | None:
+        """Watch until the server ends it; returns what went wrong."""
+        try:
+            await self._take_all()
+        except ExpiredError:
+            self._version = ""
+        except ApiError as error:
+            return error
+        return None
+
+    async def _take_all(self) -> None:
+        """Take events, from all there is or from where an earlier watch has got to.
+
+        What there is comes in no order of versions; only a bookmark says that it is complete. A
+        watch that breaks off before is begun anew, or the jobs not yet seen would be lost.
+        """
         if not self._version:
             self._backlog.clear()
         reader = RowReader()
         params = {"fieldSelector": self._selector, "resourceVersion": self._version}
         path = collection(self._session.access.namespace, JOBS)
         async for event in watch(self._session, path, params, table=True):
-            backoff.reset()
-            self._take(event, reader)
-            self._version = event.resource_version or self._version
+            if event.type == "BOOKMARK" or self._version:
+                self._version = event.resource_version
+            # A bookmark is read, too: if it comes first, it is what says which column is which.
+            candidate = reader.read(event.object, event.resource_version)
+            if event.type != "BOOKMARK":
+                self._take(event, candidate)
 
-    def _take(self, event: WatchEvent, reader: RowReader) -> None:
-        candidate = reader.read(event.object, event.resource_version)
-        if candidate is None or event.type == "BOOKMARK":
+    def _take(self, event: WatchEvent, candidate: Candidate | None) -> None:
+        if candidate is None or candidate.type not in self._types:
             return
-        if event.type == "DELETED":
+        if event.type == "DELETED" or (candidate.gated and not candidate.admitted):
             self._backlog.drop(candidate.name)
-        elif candidate.type in self._types and (candidate.admitted or not candidate.gated):
+        else:
             self._backlog.put(candidate, self._clock())
             self._on_work()
 

@@ -6,14 +6,14 @@ whole values are replaced, never changed in place, so that a reader sees the old
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from asyncjob.json_types import Json, JsonObject, child, text
-from asyncjob.lifecycle.move import Fields
-from asyncjob.lifecycle.policy import BUILT_IN, EffectivePolicy
+from asyncjob.lifecycle.move import Fields, clip
+from asyncjob.lifecycle.policy import BUILT_IN, DEFAULT_CANCEL_GRACE_SECONDS, EffectivePolicy
 from asyncjob.lifecycle.view import JobView, read_job
-from asyncjob.names import job_path
+from asyncjob.names import job_status_path
 
 
 class Stop(StrEnum):
@@ -21,6 +21,7 @@ class Stop(StrEnum):
 
     DRAINING = "draining"
     TIMED_OUT = "timed out"
+    REFUSED = "refused"
     CANCELLED = "cancelled"
     FENCED = "fenced"
 
@@ -30,26 +31,22 @@ _RANK = {why: rank for rank, why in enumerate(Stop)}
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The newest report of the handler; `version` grows with each."""
+    """The newest report of the handler. `version` grows with each; 0 means no such report yet."""
 
     version: int = 0
     progress: JsonObject | None = None
     checkpoint: Json = None
-    has_checkpoint: bool = False
-
-    def fields(self) -> Fields:
-        """Return the status fields that carry it."""
-        fields: Fields = {}
-        if self.progress is not None:
-            fields["progress"] = self.progress
-        if self.has_checkpoint:
-            fields["checkpoint"] = self.checkpoint
-        return fields
+    checkpoint_version: int = 0
 
 
 @dataclass(slots=True)
 class HeldJob:
-    """One claimed job. Times are seconds of the lease clock."""
+    """One claimed job. Times are seconds of the lease clock.
+
+    `renewals` is the number the API server has, as far as is known; `doubtful_since` is when the
+    next was first sent without an answer. While `reporting` the handler is over and its outcome is
+    being written.
+    """
 
     job: JobView
     spec: JsonObject
@@ -57,9 +54,12 @@ class HeldJob:
     started_at: float
     sent_at: float
     renewals: int = 0
+    doubtful_since: float | None = None
     draft: Draft = field(default_factory=Draft)
     saved_version: int = 0
     stopped: Stop | None = None
+    refusal: str = ""
+    reporting: bool = False
     on_stop: Callable[[], object] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -75,9 +75,14 @@ class HeldJob:
         return self.job.effective or BUILT_IN
 
     @property
+    def claim(self) -> str:
+        """The random id of our claim."""
+        return text(self.status, "claim")
+
+    @property
     def status_path(self) -> str:
         """API path of the job's status."""
-        return f"{job_path(self.job.namespace, self.job.name)}/status"
+        return job_status_path(self.job.namespace, self.job.name)
 
     @property
     def ends_at(self) -> float:
@@ -94,37 +99,45 @@ class HeldJob:
         """When the next heartbeat is due: a third into the lease."""
         return self.sent_at + self.policy.lease_duration_seconds / 3
 
+    @property
+    def cancel_grace(self) -> float:
+        """How long a handler may take to stop after a cancel, in seconds."""
+        own = self.job.cancel_grace_seconds
+        return float(DEFAULT_CANCEL_GRACE_SECONDS if own is None else own)
+
     def stop(self, why: Stop) -> None:
         """Tell the handler to stop; of several reasons the highest counts."""
         with self._lock:
             if self.stopped is None or _RANK[why] > _RANK[self.stopped]:
                 self.stopped = why
-        if self.on_stop:
-            self.on_stop()
+        if (tell := self.on_stop) is not None:
+            tell()
+
+    def refuse(self, message: str) -> None:
+        """Stop the handler, because the store can never take what it reports."""
+        self.refusal = message
+        self.stop(Stop.REFUSED)
 
     def progress(self, percent: int, message: str | None) -> None:
         """Take the handler's progress."""
         value: Fields = {"percent": percent}
         if message:
-            value["message"] = message[:1024]
+            value["message"] = clip(message)
         with self._lock:
             old = self.draft
-            self.draft = Draft(old.version + 1, value, old.checkpoint, old.has_checkpoint)
+            self.draft = replace(old, version=old.version + 1, progress=value)
 
     def checkpoint(self, value: Json) -> None:
         """Take the handler's checkpoint."""
         with self._lock:
-            self.draft = Draft(self.draft.version + 1, self.draft.progress, value, True)  # noqa: FBT003
+            new = self.draft.version + 1
+            self.draft = Draft(new, self.draft.progress, value, checkpoint_version=new)
 
     def unsaved(self) -> Draft | None:
-        """Return the newest report if it is not stored yet."""
-        draft = self.draft
-        return draft if draft.version > self.saved_version else None
-
-    def fence(self) -> list[JsonObject]:
-        """Return the operations that make a patch fail once the job is another claim's."""
-        claim, attempt = text(self.status, "claim"), self.job.attempt
-        return [
-            {"op": "replace", "path": "/status/claim", "value": claim},
-            {"op": "replace", "path": "/status/attempt", "value": attempt},
-        ]
+        """Return what of the newest report is not stored yet."""
+        draft, saved = self.draft, self.saved_version
+        if draft.version <= saved:
+            return None
+        if draft.checkpoint_version > saved:
+            return draft
+        return replace(draft, checkpoint=None, checkpoint_version=0)

@@ -1,8 +1,8 @@
 """Renews the leases of running jobs from a thread of its own.
 
-A handler that blocks the event loop must not cost its neighbours their leases. Progress and
-checkpoints ride along. Jobs are handed over through a plain dict, so that a job shorter than a tick
-costs this thread nothing.
+A handler that blocks the event loop must not cost its neighbours their leases. Jobs are handed over
+through a plain dict, so that a job shorter than a tick costs this thread nothing. Whatever happens
+in the thread, it starts again; should it end all the same, the worker notices (`alive`, `pulse`).
 """
 
 import asyncio
@@ -11,45 +11,48 @@ from collections.abc import Callable
 
 import structlog
 
-from asyncjob.errors import ApiError
-from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession, load_access
-from asyncjob.lifecycle.move import json_patch
-from asyncjob_worker.clock import lease_seconds, now_text
-from asyncjob_worker.held import Draft, HeldJob, Stop
-from asyncjob_worker.reporter import Standing, standing
+from asyncjob.kube.backoff import Backoff
+from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.held import HeldJob, Stop
+from asyncjob_worker.pulse import Pulse, StallLog, main_thread_id
+from asyncjob_worker.renewal import SAFETY_SECONDS, Renewals
 
 log = structlog.get_logger()
 
 TICK_SECONDS = 0.25
-SAFETY_SECONDS = 1.0
-"""A handler is stopped so long before its lease can have ended."""
-
-
-def renewal_body(held: HeldJob, draft: Draft | None, now: str) -> list[JsonObject]:
-    """Return the JSON Patch of a heartbeat, with the handler's newest report if there is one."""
-    reports = json_patch(draft.fields() if draft else {}, held.status)
-    return [
-        *held.fence(),
-        {"op": "add", "path": "/status/lease/renewals", "value": held.renewals + 1},
-        {"op": "add", "path": "/status/lease/renewTime", "value": now},
-        {"op": "add", "path": "/status/lastUpdateTime", "value": now},
-        *reports,
-    ]
+STALL_TICKS = 4
 
 
 class Keeper:
-    """The heartbeat thread of one worker process."""
+    """The heartbeat thread of one worker process. `loop_pulse` beats in the event loop."""
 
-    def __init__(self, kubeconfig: str | None, namespace: str, report_interval: float) -> None:
+    def __init__(
+        self,
+        kubeconfig: str | None,
+        namespace: str,
+        report_interval: float,
+        loop_pulse: Pulse,
+    ) -> None:
         self._kubeconfig = kubeconfig
         self._namespace = namespace
         self._report_interval = report_interval
         self._held: dict[str, HeldJob] = {}
-        self._busy: set[str] = set()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._main, name="heartbeat", daemon=True)
+        self._stall_log = StallLog(loop_pulse, allowed=STALL_TICKS, loop_thread=main_thread_id)
+        self.pulse = Pulse()
         self.renewals = 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    @property
+    def stalls(self) -> int:
+        """How often the event loop has stood still."""
+        return self._stall_log.stalls
 
     def start(self) -> None:
         """Start the thread."""
@@ -58,7 +61,8 @@ class Keeper:
     def stop(self) -> None:
         """End the thread; leases are no longer renewed."""
         self._stopping.set()
-        self._thread.join(timeout=5.0)
+        if self.alive:
+            self._thread.join(timeout=5.0)
 
     def keep(self, held: HeldJob) -> None:
         """Renew the job's lease from now on."""
@@ -68,60 +72,55 @@ class Keeper:
         """Renew it no longer."""
         self._held.pop(held.job.uid, None)
 
+    def keeps(self, held: HeldJob) -> bool:
+        """Return whether the job's lease is still to be renewed."""
+        return self._held.get(held.job.uid) is held
+
+    def note_renewal(self) -> None:
+        """Count a successful renewal."""
+        self.renewals += 1
+
     def _main(self) -> None:
-        asyncio.run(self._run())
+        backoff = Backoff(initial=0.5, cap=5.0)
+        while not self._stopping.is_set():
+            try:
+                asyncio.run(self._run())
+            except Exception:  # the supervisor of this thread: leases depend on it
+                log.exception("heartbeat thread failed and starts again")
+                self._stopping.wait(backoff.pause())
 
     async def _run(self) -> None:
         access = await load_access(self._kubeconfig, self._namespace)
         async with (
             KubeSession(access, field_manager="asyncjob-worker") as session,
-            asyncio.TaskGroup() as group,
+            Renewals(session, self) as renewals,
         ):
             while not self._stopping.is_set():
-                self._tick(lambda held: group.create_task(self._renew(session, held)))
+                self.pulse.beat()
+                self._stall_log.look(self._names)
+                self._tick(renewals.renew)
+                renewals.check()
                 await asyncio.sleep(TICK_SECONDS)
 
-    def _tick(self, renew: Callable[[HeldJob], object]) -> None:
+    def _tick(self, renew: Callable[[HeldJob], None]) -> None:
         now = lease_seconds()
         for held in list(self._held.values()):
-            if held.stopped is not Stop.FENCED and now > held.ends_at - SAFETY_SECONDS:
+            if self._is_lost(held, now):
                 log.error("lease lost: no heartbeat got through in time", job=held.job.name)
                 held.stop(Stop.FENCED)
-            elif held.job.uid not in self._busy and self._is_due(held, now):
-                self._busy.add(held.job.uid)
+            elif self._is_due(held, now):
                 renew(held)
+
+    def _is_lost(self, held: HeldJob, now: float) -> bool:
+        if held.reporting or held.stopped is Stop.FENCED:
+            return False
+        return now > held.ends_at - SAFETY_SECONDS
 
     def _is_due(self, held: HeldJob, now: float) -> bool:
         if held.stopped is Stop.FENCED:
             return False
         reports = held.unsaved() is not None and now >= held.sent_at + self._report_interval
-        return reports or now >= held.renew_at
+        return now >= held.renew_at or (reports and not held.reporting)
 
-    async def _renew(self, session: KubeSession, held: HeldJob) -> None:
-        draft, sent_at = held.unsaved(), lease_seconds()
-        try:
-            await session.json_patch(held.status_path, renewal_body(held, draft, now_text()))
-        except ApiError as error:
-            await self._after_error(session, held, error)
-        else:
-            self._note_success(held, draft, sent_at)
-        finally:
-            self._busy.discard(held.job.uid)
-
-    def _note_success(self, held: HeldJob, draft: Draft | None, sent_at: float) -> None:
-        held.sent_at = sent_at
-        held.renewals += 1
-        self.renewals += 1
-        if draft:
-            held.saved_version = draft.version
-
-    async def _after_error(self, session: KubeSession, held: HeldJob, error: ApiError) -> None:
-        if held.job.uid not in self._held:
-            return
-        found = await standing(session, held)
-        if held.job.uid in self._held and found in {Standing.FENCED, Standing.DONE}:
-            log.warning("fenced: the job is no longer ours", job=held.job.name)
-            held.stop(Stop.FENCED)
-        elif held.job.uid in self._held:
-            log.warning("heartbeat failed", job=held.job.name, error=str(error))
-            await asyncio.sleep(TICK_SECONDS)
+    def _names(self) -> list[str]:
+        return sorted(held.job.name for held in list(self._held.values()))

@@ -5,13 +5,16 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 
 from asyncjob.app import Category, Fail, Handler, Retry
-from asyncjob.app.categories import categorize
+from asyncjob.app.categories import categorize, is_category
 from asyncjob.app.handler import explain
-from asyncjob.free_json import FreeJsonError, normalize
+from asyncjob.errors import ApiError, TooLargeError
+from asyncjob.free_json import FreeJsonError, clean, normalize, size_of
 from asyncjob.lifecycle import outcome
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.outcome import Failure
 from asyncjob.lifecycle.phases import Reason
+from asyncjob.lifecycle.policy import BUILT_IN
+from asyncjob.lifecycle.retry import delay
 from asyncjob.lifecycle.view import JobView
 from asyncjob_worker.held import Stop
 
@@ -22,8 +25,10 @@ def succeeded(job: JobView, handler: Handler, result: object, *, max_bytes: int,
     """Return success, or the refusal of a result that cannot be stored."""
     try:
         plain = normalize(handler.dump_result(result), what="the result", max_bytes=max_bytes)
-    except (FreeJsonError, ValueError, TypeError) as error:
+    except FreeJsonError as error:
         return result_refused(job, str(error), now=now)
+    except Exception as error:  # noqa: BLE001  # a serializer of the handler's own may raise anything
+        return result_refused(job, f"the result is not JSON: {describe(error)}", now=now)
     return outcome.succeed(job, now=now, result=plain)
 
 
@@ -35,6 +40,30 @@ def result_refused(job: JobView, message: str, *, now: str) -> Move:
         message,
         final=True,
         reason=Reason.RESULT_REFUSED,
+    )
+    return outcome.fail(job, failure, now=now, draw=0.0)
+
+
+def refused_by_store(job: JobView, decided: Move, error: ApiError, *, now: str) -> Move:
+    """Return the dead letter of a job whose result the API server does not take."""
+    size = size_of(decided.fields.get("result"))
+    if isinstance(error, TooLargeError):
+        message = (
+            f"the result has {size} bytes, and with it the job exceeds what the store takes "
+            f"(by default 1572864 bytes in all): {error}"
+        )
+        return result_refused(job, message, now=now)
+    return result_refused(job, f"the API server refuses the result: {error}", now=now)
+
+
+def payload_not_here(job: JobView, *, now: str) -> Move:
+    """Return the dead letter of a job whose payload lies where this worker cannot read it."""
+    failure = Failure(
+        type="PayloadSource",
+        category=Category.VALIDATION,
+        message="this worker does not read spec.payloadFrom; put the payload into spec.payload",
+        final=True,
+        reason=Reason.INVALID_PAYLOAD,
     )
     return outcome.fail(job, failure, now=now, draw=0.0)
 
@@ -55,12 +84,18 @@ def failed(
     job: JobView, error: BaseException, categories: Categories, *, now: str, draw: float
 ) -> Move:
     """Return what becomes of a job whose handler raised."""
+    if isinstance(error, FreeJsonError):
+        return result_refused(job, str(error), now=now)
+    if isinstance(error, Retry):
+        return outcome.fail(job, _retry(job, error, categories, draw), now=now, draw=draw)
     return outcome.fail(job, _failure(error, categories), now=now, draw=draw)
 
 
-def stopped(job: JobView, why: Stop, *, now: str, draw: float) -> Move | None:
+def stopped(job: JobView, why: Stop, *, refusal: str = "", now: str, draw: float) -> Move | None:
     """Return what becomes of a job whose handler was stopped; None: it is no longer ours."""
     match why:
+        case Stop.REFUSED:
+            return result_refused(job, refusal, now=now)
         case Stop.CANCELLED:
             return outcome.cancelled(job, "cancelled while running", now=now)
         case Stop.TIMED_OUT:
@@ -82,11 +117,29 @@ def _timeout(job: JobView) -> Failure:
     )
 
 
+def _retry(job: JobView, error: Retry, categories: Categories, draw: float) -> Failure:
+    """Return the failure that is retried whatever the policy says about its category."""
+    backoff = delay(job.effective or BUILT_IN, job.retries, draw)
+    return Failure(
+        type=type(error).__name__,
+        category=categorize(error.__cause__ or error, categories),
+        message=describe(error),
+        after=backoff if error.after is None else error.after,
+        reason=Reason.RETRY_REQUESTED,
+    )
+
+
 def _failure(error: BaseException, categories: Categories) -> Failure:
-    kind, message = type(error).__name__, str(error) or type(error).__name__
+    kind = type(error).__name__
     if isinstance(error, Fail):
-        return Failure(kind, error.category, message, final=True)
-    if isinstance(error, Retry):
-        category = categorize(error.__cause__ or error, categories)
-        return Failure(kind, category, message, after=error.after, reason=Reason.RETRY_REQUESTED)
-    return Failure(kind, categorize(error, categories), message)
+        category = error.category if is_category(error.category) else Category.INTERNAL
+        return Failure(kind, category, describe(error), final=True)
+    return Failure(kind, categorize(error, categories), describe(error))
+
+
+def describe(error: BaseException) -> str:
+    """Return an error's message as text that can be stored, whatever its class makes of it."""
+    try:
+        return clean(str(error)) or type(error).__name__
+    except Exception:  # noqa: BLE001  # `__str__` of a handler's own error may raise anything
+        return type(error).__name__

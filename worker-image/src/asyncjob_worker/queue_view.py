@@ -10,10 +10,16 @@ _LIMITS = ("maxConcurrency", "maxConcurrencyPerKey", "rateLimit")
 
 
 class QueueView:
-    """The AsyncQueue of one queue; without such an object the queue is open."""
+    """The AsyncQueue of one queue; without such an object the queue is open.
 
-    def __init__(self, on_change: Callable[[], None]) -> None:
+    `on_unlimited` is called when a limit is lifted: jobs passed over before are claimable then.
+    """
+
+    def __init__(
+        self, on_change: Callable[[], None], on_unlimited: Callable[[], None] = lambda: None
+    ) -> None:
         self._on_change = on_change
+        self._on_unlimited = on_unlimited
         self.synced = False
         self.paused = False
         self.limited = False
@@ -33,5 +39,7 @@ class QueueView:
     def _take(self, queue: JsonObject) -> None:
         spec = child(queue, "spec")
         self.paused = flag(spec, "paused")
-        self.limited = any(name in spec for name in _LIMITS)
+        was_limited, self.limited = self.limited, any(name in spec for name in _LIMITS)
+        if was_limited and not self.limited:
+            self._on_unlimited()
         self.defaults = layer_of(child(spec, "defaults"))

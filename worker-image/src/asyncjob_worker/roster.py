@@ -1,21 +1,15 @@
-"""The live workers of a queue: this one announced by a Lease of its own, the others seen by theirs.
+"""The live workers of a queue, as their Leases show them.
 
 A worker counts as live while its Lease keeps changing, by this process's own clock.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 
-import structlog
-
-from asyncjob.errors import AlreadyExistsError, ApiError, NotFoundError
 from asyncjob.json_types import JsonObject, child, text
-from asyncjob.kube import KubeSession, WatchEvent
+from asyncjob.kube import WatchEvent
 from asyncjob.lifecycle.claim import Holder
 from asyncjob.names import QUEUE_LABEL
-from asyncjob_worker.announcement import LIVE_INTERVALS, Announcement, lease_path
-
-log = structlog.get_logger()
+from asyncjob_worker.announcement import LIVE_INTERVALS, claimant
 
 
 class Roster:
@@ -30,6 +24,7 @@ class Roster:
         self._on_change = on_change
         self._seen: dict[str, tuple[str, str, float]] = {}
         self._live: frozenset[str] = frozenset({me.worker})
+        self.synced = False
 
     @property
     def live(self) -> frozenset[str]:
@@ -38,10 +33,12 @@ class Roster:
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
         """Take the list of Leases."""
-        self._seen = {name: seen for name, seen in self._seen.items() if name in _names(objects)}
+        names = {_name(lease) for lease in objects}
+        self._seen = {name: seen for name, seen in self._seen.items() if name in names}
         for lease in objects:
             self._note(lease)
-        self.refresh()
+        first, self.synced = not self.synced, True
+        self.refresh(first=first)
 
     def apply(self, event: WatchEvent) -> None:
         """Take a change of one Lease."""
@@ -51,55 +48,25 @@ class Roster:
             self._note(event.object)
         self.refresh()
 
-    def refresh(self) -> None:
+    def tick(self) -> None:
+        """Look at the time; without permission to see others, go on alone after one interval."""
+        first, self.synced = not self.synced, True
+        self.refresh(first=first)
+
+    def refresh(self, *, first: bool = False) -> None:
         """Forget who has been silent for too long."""
         oldest = self._clock() - self._interval * LIVE_INTERVALS
         live = {worker for worker, _, seen_at in self._seen.values() if worker and seen_at > oldest}
         live.add(self._me.worker)
-        if live != self._live:
+        if live != self._live or first:
             self._live = frozenset(live)
             self._on_change()
 
     def _note(self, lease: JsonObject) -> None:
-        spec = child(lease, "spec")
-        worker, renewed = text(spec, "holderIdentity"), text(spec, "renewTime")
+        worker, renewed = claimant(lease), text(child(lease, "spec"), "renewTime")
         known = self._seen.get(_name(lease))
         if known is None or known[:2] != (worker, renewed):
             self._seen[_name(lease)] = (worker, renewed, self._clock())
-
-
-async def announce(session: KubeSession, namespace: str, announcement: Announcement) -> None:
-    """Write this worker's Lease: its first announcement, or the first since it was removed."""
-    path = lease_path(namespace, announcement.holder.pod)
-    try:
-        await session.merge_patch(path, announcement.body())
-    except NotFoundError:
-        try:
-            await session.create(path.rpartition("/")[0], announcement.body())
-        except AlreadyExistsError:
-            await session.merge_patch(path, announcement.body())
-
-
-async def keep_announcing(
-    session: KubeSession, namespace: str, announcement: Announcement, roster: Roster
-) -> None:
-    """Renew this worker's Lease until cancelled, and notice who renews theirs no longer."""
-    while True:
-        await asyncio.sleep(announcement.interval)
-        roster.refresh()
-        try:
-            await announce(session, namespace, announcement)
-        except ApiError as error:
-            log.warning("worker lease not renewed", error=str(error))
-
-
-async def withdraw(session: KubeSession, namespace: str, announcement: Announcement) -> None:
-    """Say that this worker is gone, so that its share is dealt anew at once."""
-    body: JsonObject = {"spec": {"holderIdentity": ""}}
-    try:
-        await session.merge_patch(lease_path(namespace, announcement.holder.pod), body)
-    except ApiError as error:
-        log.warning("worker lease not withdrawn", error=str(error))
 
 
 def roster_params(queue: str) -> dict[str, str]:
@@ -109,7 +76,3 @@ def roster_params(queue: str) -> dict[str, str]:
 
 def _name(lease: JsonObject) -> str:
     return text(child(lease, "metadata"), "name")
-
-
-def _names(leases: Sequence[JsonObject]) -> set[str]:
-    return {_name(lease) for lease in leases}

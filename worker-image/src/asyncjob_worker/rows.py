@@ -10,7 +10,7 @@ from asyncjob.json_types import Json, JsonObject, as_object, items, text
 from asyncjob.lifecycle.claim import NO_POLICY, Candidate
 from asyncjob.lifecycle.policy import PolicyLayer, layer_of
 
-_NOT_A_GATE = ("", "false", "[]")
+_NOT_A_GATE = ("", "[]")
 
 
 @dataclass(slots=True)
@@ -37,10 +37,15 @@ class RowReader:
             type=str(self._cell(cells, columns.TYPE)),
             priority=_whole(self._cell(cells, columns.PRIORITY)),
             attempt=_whole(self._cell(cells, columns.ATTEMPT)),
+            crashes=_whole(self._cell(cells, columns.CRASHES)),
             admitted=self._cell(cells, columns.ADMITTED) is True,
-            gated=str(self._cell(cells, columns.GATE) or "") not in _NOT_A_GATE,
+            gated=self._gated(cells),
             policy=self._policy(cells),
         )
+
+    def _gated(self, cells: Sequence[Json]) -> bool:
+        wishes = (self._cell(cells, columns.SUSPEND), self._cell(cells, columns.CANCEL))
+        return True in wishes or str(self._cell(cells, columns.GATE) or "") not in _NOT_A_GATE
 
     def _policy(self, cells: Sequence[Json]) -> PolicyLayer:
         timeout = self._cell(cells, columns.TIMEOUT)

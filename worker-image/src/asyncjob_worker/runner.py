@@ -3,11 +3,14 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import structlog
 
 from asyncjob.app import WorkerApp
+from asyncjob.lifecycle.move import Move
 from asyncjob_worker.attempt import Attempt
+from asyncjob_worker.cancels import Cancels
 from asyncjob_worker.execution import Work
 from asyncjob_worker.held import HeldJob, Stop
 from asyncjob_worker.keeper import Keeper
@@ -34,21 +37,29 @@ class JobRunner:
         self._keeper = keeper
         self._reporter = reporter
         self._on_exhausted = on_exhausted
-        self._threads = ThreadPoolExecutor(settings.slots(), thread_name_prefix="handler")
-        self._abandoned = 0
+        self._slots = settings.slots()
+        self._threads = ThreadPoolExecutor(self._slots, thread_name_prefix="handler")
+        self._abandoned: set[Work] = set()
+        self._stopping: Stop | None = None
+        self._closing = asyncio.Event()
         self.running: dict[str, HeldJob] = {}
+        self.cancels = Cancels(self.running)
+
+    @property
+    def abandoned(self) -> int:
+        """Handlers that ignored their stop and still run."""
+        return sum(not work.done() for work in self._abandoned)
 
     async def run(self, held: HeldJob) -> None:
         """Run one job to its reported outcome; an abandoned handler keeps the caller waiting."""
-        attempt = Attempt(
-            held, self._app.handlers[held.job.type], self._app, self._settings, self._threads
-        )
+        handler = self._app.handlers[held.job.type]
+        attempt = Attempt(held, handler, self._app, self._settings, self._threads)
         self.running[held.job.uid] = held
         self._keeper.keep(held)
+        self._stop_early(held)
         try:
             move = await attempt.run()
-            if move is not None:
-                await self._reporter.report(held, move)
+            await self._report(held, move)
         finally:
             self._keeper.let_go(held)
             self.running.pop(held.job.uid, None)
@@ -56,7 +67,8 @@ class JobRunner:
             await self._outlast(attempt.abandoned)
 
     def stop_all(self, why: Stop) -> None:
-        """Tell all running handlers to stop."""
+        """Tell all running handlers to stop, and those of claims yet to be answered."""
+        self._stopping = why
         for held in list(self.running.values()):
             held.stop(why)
 
@@ -64,10 +76,34 @@ class JobRunner:
         """Let go of the handler threads; one that never ends does not hold up the process."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
+    def give_up_waiting(self) -> None:
+        """Wait no longer for abandoned handlers: the worker drains."""
+        self._closing.set()
+
+    def _stop_early(self, held: HeldJob) -> None:
+        """Apply what was decided before the claim's answer came."""
+        if self._stopping is not None:
+            held.stop(self._stopping)
+        if self.cancels.is_wished(held.job.uid):
+            held.stop(Stop.CANCELLED)
+
+    async def _report(self, held: HeldJob, move: Move | None) -> None:
+        if move is None:
+            log.warning("attempt ended without an outcome", job=held.job.name, why=held.stopped)
+            return
+        held.reporting = True
+        await self._reporter.report(held, move)
+
     async def _outlast(self, work: Work) -> None:
-        self._abandoned += 1
-        if self._abandoned == self._settings.slots():
+        self._abandoned.add(work)
+        if self.abandoned == self._slots:
             log.error("every slot is held by an abandoned handler: the worker restarts")
             self._on_exhausted()
-        await asyncio.wait({work})
-        self._abandoned -= 1
+        closing = asyncio.ensure_future(self._closing.wait())
+        either: set[asyncio.Future[Any]] = {work, closing}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            closing.cancel()
+        if work.done():
+            self._abandoned.discard(work)

@@ -1,11 +1,11 @@
 """Settings of a worker process, and who it is."""
 
-import os
 import secrets
 from dataclasses import dataclass
 
 from asyncjob.lifecycle.claim import Holder
 from asyncjob.names import DEFAULT_QUEUE
+from asyncjob_worker.cpus import usable_cpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Settings:
 
     def slots(self) -> int:
         """Return how many jobs run at a time."""
-        return self.concurrency or len(os.sched_getaffinity(0))
+        return self.concurrency or usable_cpus()
 
 
 def identify(pod: str, pod_uid: str) -> Holder:

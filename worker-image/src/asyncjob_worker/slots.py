@@ -8,36 +8,36 @@ import structlog
 from asyncjob.errors import ApiError
 from asyncjob.kube.backoff import Backoff
 from asyncjob.lifecycle.claim import Candidate
-from asyncjob_worker.backlog import Backlog
+from asyncjob_worker.choice import Choice
 from asyncjob_worker.claimer import Claimer, cannot_claim
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
-from asyncjob_worker.queue_view import QueueView
 
 log = structlog.get_logger()
 
 
 class Slots:
-    """Works off a backlog, up to `count` jobs at a time."""
+    """Works off what there is to choose from, up to `count` jobs at a time.
+
+    `on_failure` is called when a slot fails unexpectedly; the others then drain.
+    """
 
     def __init__(
         self,
         count: int,
         *,
-        backlog: Backlog,
-        queue: QueueView,
+        choice: Choice,
         claimer: Claimer,
         run_job: Callable[[HeldJob], Awaitable[None]],
-        look_again: Callable[[], None],
+        on_failure: Callable[[], None],
     ) -> None:
         self._count = count
-        self._backlog = backlog
-        self._queue = queue
+        self._choice = choice
         self._claimer = claimer
         self._run_job = run_job
-        self._look_again = look_again
+        self._on_failure = on_failure
         self._work = asyncio.Event()
-        self._draining = False
+        self._draining = asyncio.Event()
 
     def wake(self) -> None:
         """Look at the backlog: something there, or about the queue, has changed."""
@@ -45,55 +45,66 @@ class Slots:
 
     def drain(self) -> None:
         """Claim nothing more; running handlers go on."""
-        self._draining = True
+        self._draining.set()
         self.wake()
 
     async def run(self) -> None:
-        """Run all slots until they are drained."""
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self._count):
-                group.create_task(self._slot())
+        """Run all slots until they are drained; raises what one of them has failed with."""
+        slots = [asyncio.ensure_future(self._slot()) for _ in range(self._count)]
+        try:
+            _, others = await asyncio.wait(slots, return_when=asyncio.FIRST_EXCEPTION)
+            if others:
+                self._on_failure()
+                self.drain()
+                await asyncio.wait(others)
+            for slot in slots:
+                slot.result()
+        finally:
+            for slot in slots:
+                slot.cancel()
+            await asyncio.gather(*slots, return_exceptions=True)
 
     async def _slot(self) -> None:
         backoff = Backoff()
         while (candidate := await self._next()) is not None:
             try:
-                held = await self._claimer.claim(candidate)
-            except ApiError as error:
-                self._backlog.put(candidate, lease_seconds())
-                pause = backoff.pause()
-                log.warning("cannot claim", error=cannot_claim(error), retry_in=round(pause, 1))
-                await asyncio.sleep(pause)
-                continue
-            backoff.reset()
-            if held is not None:
-                await self._run_job(held)
+                await self._work_on(candidate, backoff)
+            finally:
+                if self._choice.done_with(candidate):
+                    self.wake()
+
+    async def _work_on(self, candidate: Candidate, backoff: Backoff) -> None:
+        try:
+            held = await self._claimer.claim(candidate)
+        except ApiError as error:
+            self._choice.put_back(candidate)
+            pause = backoff.pause()
+            log.warning("cannot claim", error=cannot_claim(error), retry_in=round(pause, 1))
+            await _first_of(self._draining, pause)
+            return
+        backoff.reset()
+        if held is None:
+            self._choice.lost()
+        else:
+            await self._run_job(held)
 
     async def _next(self) -> Candidate | None:
         """Wait for a job to claim; None once draining."""
-        while not self._draining:
-            candidate = self._pick()
+        while not self._draining.is_set():
+            candidate = self._choice.pick()
             if candidate is not None:
                 return candidate
             self._work.clear()
-            await self._wait()
+            ready_at = self._choice.ready_at()
+            limit = None if ready_at is None else max(0.0, ready_at - lease_seconds())
+            await _first_of(self._work, limit)
         return None
 
-    def _pick(self) -> Candidate | None:
-        if not self._queue.synced or self._queue.paused:
-            return None
-        while (candidate := self._backlog.take(lease_seconds())) is not None:
-            if candidate.admitted or not self._queue.limited:
-                return candidate
-        if self._backlog.overflowed and not len(self._backlog):
-            self._look_again()
-        return None
 
-    async def _wait(self) -> None:
-        ready_at = self._backlog.ready_at()
-        limit = None if ready_at is None else max(0.0, ready_at - lease_seconds())
-        try:
-            async with asyncio.timeout(limit):
-                await self._work.wait()
-        except TimeoutError:
-            return
+async def _first_of(event: asyncio.Event, limit: float | None) -> None:
+    """Wait for the event, or for so many seconds."""
+    try:
+        async with asyncio.timeout(limit):
+            await event.wait()
+    except TimeoutError:
+        return

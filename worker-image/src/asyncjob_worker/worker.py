@@ -1,8 +1,8 @@
 """The worker process: wires its parts, and starts and stops them in the written order.
 
 Start: announce → heartbeats → watches of queue, workers, cancels and jobs → slots.
-Stop: claim no more → withdraw → let handlers end within the grace period → tell the rest to stop
-and release them → end the watches → end heartbeats.
+Stop: claim no more → say so → let handlers end within the grace period → tell the rest to stop and
+release them → end the watches → withdraw → end heartbeats.
 """
 
 import asyncio
@@ -15,25 +15,21 @@ from asyncjob.app import WorkerApp
 from asyncjob.kube import KubeSession
 from asyncjob.kube.follow import follow
 from asyncjob.lifecycle.claim import Holder
-from asyncjob.lifecycle.move import Move
 from asyncjob.names import JOBS, QUEUES, collection
-from asyncjob_worker import outcomes
-from asyncjob_worker.announcement import Announcement, leases_path
-from asyncjob_worker.backlog import Backlog, deal
-from asyncjob_worker.cancels import Cancels, cancel_params
-from asyncjob_worker.claimer import Claimer
-from asyncjob_worker.clock import lease_seconds, now_text
-from asyncjob_worker.feed import Feed
-from asyncjob_worker.held import HeldJob, Stop
-from asyncjob_worker.keeper import Keeper
-from asyncjob_worker.queue_view import QueueView
-from asyncjob_worker.reporter import Reporter
-from asyncjob_worker.roster import Roster, announce, keep_announcing, roster_params, withdraw
-from asyncjob_worker.runner import JobRunner
+from asyncjob_worker.announcement import leases_path
+from asyncjob_worker.cancels import cancel_params
+from asyncjob_worker.drain import Drain
+from asyncjob_worker.parts import Parts
+from asyncjob_worker.pulse import Watchman
+from asyncjob_worker.roster import roster_params
 from asyncjob_worker.settings import Settings
-from asyncjob_worker.slots import Slots
 
 log = structlog.get_logger()
+
+PULSE_SECONDS = 0.25
+GUARD_SECONDS = 1.0
+GUARD_LOOKS = 10
+"""So many looks without a heartbeat of the heartbeat thread mean that it hangs."""
 
 
 class Worker:
@@ -45,116 +41,93 @@ class Worker:
         self._settings = settings
         self._session = session
         self._holder = holder
-        self._stopping = asyncio.Event()
+        self._drain = Drain(settings)
         self._exhausted = False
-        self._backlog = Backlog(steal_after=settings.steal_after, limit=settings.max_backlog)
-        self._queue = QueueView(self._wake)
-        self._roster = Roster(holder, settings.announce_interval, lease_seconds, self._deal)
-        access = session.access
-        self._keeper = Keeper(access.kubeconfig, access.namespace, settings.report_interval)
-        self._runner = JobRunner(
-            app,
-            settings,
-            keeper=self._keeper,
-            reporter=Reporter(session, _refused),
-            on_exhausted=self._restart,
-        )
-        self._feed = Feed(
-            session,
-            self._backlog,
-            queue=settings.queue,
-            types=app.handlers,
-            clock=lease_seconds,
-            on_work=self._wake,
-        )
-        self._slots = Slots(
-            settings.slots(),
-            backlog=self._backlog,
-            queue=self._queue,
-            claimer=Claimer(
-                session, app, self._queue, holder, require_policy=settings.require_policy
-            ),
-            run_job=self._runner.run,
-            look_again=self._feed.look_again,
-        )
-        self._announcement = Announcement(
-            holder,
-            settings.queue,
-            settings.slots(),
-            sorted(app.handlers),
-            settings.announce_interval,
+        self._parts = Parts(
+            app, settings, session, holder, on_exhausted=self._restart, on_failure=self._drain.begin
         )
 
+    @property
+    def abandoned(self) -> int:
+        """Handlers that ignored their stop and still run."""
+        return self._parts.runner.abandoned
+
     def stop(self) -> None:
-        """Begin the graceful stop."""
-        self._stopping.set()
+        """Begin the graceful stop; a second call ends the grace period at once."""
+        self._drain.begin()
 
     async def run(self) -> bool:
         """Work until stopped; returns False if the process should be started anew."""
-        await announce(self._session, self._session.access.namespace, self._announcement)
-        self._keeper.start()
+        parts = self._parts
+        if not await self._begin():
+            return True
         log.info("worker started", queue=self._settings.queue, worker=self._holder.worker)
-        stop = asyncio.ensure_future(self._stopping.wait())
-        slots = asyncio.ensure_future(self._slots.run())
+        slots = asyncio.ensure_future(parts.slots.run())
         watches = [asyncio.ensure_future(work) for work in self._watches()]
+        begun = asyncio.ensure_future(self._drain.begun())
         try:
-            await asyncio.wait({stop, slots, *watches}, return_when=asyncio.FIRST_COMPLETED)
-            await self._drain(slots)
+            await asyncio.wait({begun, slots, *watches}, return_when=asyncio.FIRST_COMPLETED)
+            await self._drain.run(parts, slots)
         finally:
-            await _end([stop, slots, *watches])
-            self._keeper.stop()
-            self._runner.close()
+            errors = await _end([begun, slots, *watches])
+            await parts.announcer.end()
+            parts.keeper.stop()
+            parts.runner.close()
         log.info("worker stopped", worker=self._holder.worker)
+        if errors:
+            raise errors[0]
         return not self._exhausted
 
-    def _watches(self) -> Iterable[Coroutine[None, None, None]]:
-        session, settings = self._session, self._settings
-        namespace = session.access.namespace
-        this_queue = {"fieldSelector": f"metadata.name={settings.queue}"}
-        cancels = Cancels(self._runner.running)
-        yield follow(session, collection(namespace, QUEUES), self._queue, this_queue)
-        yield follow(session, leases_path(namespace), self._roster, roster_params(settings.queue))
-        yield follow(session, collection(namespace, JOBS), cancels, cancel_params(settings.queue))
-        yield keep_announcing(session, namespace, self._announcement, self._roster)
-        yield self._feed.run()
+    async def _begin(self) -> bool:
+        """Announce, then start the heartbeats; False if stopped before that worked."""
+        announced = asyncio.ensure_future(self._parts.announcer.begin())
+        begun = asyncio.ensure_future(self._drain.begun())
+        await asyncio.wait({announced, begun}, return_when=asyncio.FIRST_COMPLETED)
+        stopped = not announced.done()
+        errors = await _end([announced, begun])
+        if errors:
+            raise errors[0]
+        if not stopped:
+            self._parts.keeper.start()
+        return not stopped
 
-    async def _drain(self, slots: asyncio.Future[None]) -> None:
-        running = len(self._runner.running)
-        log.info("worker draining", running=running, grace=self._settings.grace)
-        self._slots.drain()
-        await withdraw(self._session, self._session.access.namespace, self._announcement)
-        await asyncio.wait({slots}, timeout=0 if self._exhausted else self._settings.grace)
-        self._runner.stop_all(Stop.DRAINING)
-        await asyncio.wait({slots}, timeout=self._settings.stop_wait * 2)
+    def _watches(self) -> Iterable[Coroutine[None, None, None]]:
+        session, parts, queue = self._session, self._parts, self._settings.queue
+        namespace = session.access.namespace
+        jobs = collection(namespace, JOBS)
+        this_queue = {"fieldSelector": f"metadata.name={queue}"}
+        yield follow(session, collection(namespace, QUEUES), parts.queue, this_queue)
+        yield follow(session, leases_path(namespace), parts.roster, roster_params(queue))
+        yield follow(session, jobs, parts.runner.cancels, cancel_params(queue))
+        yield parts.announcer.keep_on(parts.roster.tick)
+        yield parts.feed.run()
+        yield self._beat()
+        yield self._guard()
+
+    async def _beat(self) -> None:
+        """Show the heartbeat thread that the event loop runs."""
+        while True:
+            self._parts.pulse.beat()
+            await asyncio.sleep(PULSE_SECONDS)
+
+    async def _guard(self) -> None:
+        """Stop in good order if the heartbeat thread has ended or hangs: no lease is safe then."""
+        keeper = self._parts.keeper
+        watchman = Watchman(keeper.pulse)
+        while keeper.alive and watchman.look() < GUARD_LOOKS:  # noqa: ASYNC110  # a thread's
+            await asyncio.sleep(GUARD_SECONDS)
+        log.error("heartbeat thread has failed: the worker restarts", alive=keeper.alive)
+        self._restart()
+        await asyncio.Event().wait()
 
     def _restart(self) -> None:
         self._exhausted = True
-        self.stop()
-
-    def _wake(self) -> None:
-        self._slots.wake()
-
-    def _deal(self) -> None:
-        log.info("workers of the queue changed", live=len(self._roster.live))
-        ranks = deal(self._holder.worker, self._roster.live)
-        self._backlog.deal_anew(ranks, lease_seconds())
-        self._wake()
+        self._drain.begin(hurry=True)
 
 
-def _refused(held: HeldJob, message: str) -> Move:
-    return outcomes.result_refused(held.job, message, now=now_text())
-
-
-async def _end(tasks: Sequence[asyncio.Future[Any]]) -> None:
-    """Cancel what still runs, and raise the first error of what ended by itself."""
+async def _end(tasks: Sequence[asyncio.Future[Any]]) -> list[Exception]:
+    """Cancel what still runs; return the errors of what ended by itself."""
     for task in tasks:
         task.cancel()
-    for ended in await asyncio.gather(*tasks, return_exceptions=True):
-        if isinstance(ended, Exception):
-            raise _first(ended)
-
-
-def _first(error: Exception) -> Exception:
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error
+    ended = await asyncio.gather(*tasks, return_exceptions=True)
+    return [error for error in ended if isinstance(error, Exception)]

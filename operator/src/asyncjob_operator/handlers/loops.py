@@ -1,6 +1,7 @@
 """The loops that time drives: deadlines, comparison with the cluster, retention."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,22 +56,30 @@ async def keep_comparing(
     session: KubeSession,
     scopes: tuple[str | None, ...],
     observer: Observer,
+    *,
     metrics: Metrics,
     interval: float,
+    compared: Callable[[int], None],
 ) -> None:
-    """Compare what is known with what there is, every `interval` seconds."""
+    """Compare what is known with what there is, every `interval` seconds.
+
+    `compared` is told each time how many jobs had to be repaired.
+    """
     while True:
         await asyncio.sleep(interval)
+        repaired = 0
         for namespace in scopes:
             try:
                 repairs = await compare(session, namespace, observer)
             except ApiError as error:
                 log.warning("comparison failed", namespace=namespace, error=str(error))
                 continue
-            for kind in ("added", "changed", "deleted"):
-                metrics.repairs.labels(kind).inc(getattr(repairs, kind))
+            repaired += repairs.total
+            for kind, count in repairs.by_kind.items():
+                metrics.repairs.labels(kind).inc(count)
             level = log.info if repairs.total else log.debug
             level("compared with the cluster", namespace=namespace, repaired=repairs.total)
+        compared(repaired)
 
 
 async def keep_reporting(tally: Tally) -> None:

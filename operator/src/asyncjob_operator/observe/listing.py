@@ -30,6 +30,11 @@ class Repairs:
     deleted: int = 0
 
     @property
+    def by_kind(self) -> dict[str, int]:
+        """Return the counts by name."""
+        return {"added": self.added, "changed": self.changed, "deleted": self.deleted}
+
+    @property
     def total(self) -> int:
         """Return all of them."""
         return self.added + self.changed + self.deleted

@@ -33,6 +33,14 @@ BUILT_IN: Mapping[type[BaseException], str] = {
 }
 
 
+MAX_LENGTH = 64
+
+
+def is_category(category: str) -> bool:
+    """Return whether a category of the app's own can be stored."""
+    return 0 < len(category) <= MAX_LENGTH and category.isprintable()
+
+
 def categorize(error: BaseException, own: Mapping[type[BaseException], str]) -> str:
     """Return the category of an error: the app's own mapping first, the nearest base class wins."""
     for kind in type(error).__mro__:

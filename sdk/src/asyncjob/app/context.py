@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from asyncjob.free_json import normalize
+from asyncjob.free_json import MAX_BYTES, clean, normalize
 from asyncjob.json_types import Json, JsonObject
 
 
@@ -59,11 +59,13 @@ class JobContext:
         *,
         remaining: Callable[[], float],
         stopping: threading.Event | None = None,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self.info = info
         self._sink = sink
         self._remaining = remaining
         self._stopping = stopping or threading.Event()
+        self._max_bytes = max_bytes
 
     @property
     def name(self) -> str:
@@ -105,15 +107,18 @@ class JobContext:
 
     def progress(self, percent: float, message: str | None = None) -> Noted:
         """Report how far the work is, 0 to 100, and what it is doing."""
-        self._sink.progress(min(100, max(0, int(percent))), message)
+        text = clean(message) if message else None
+        self._sink.progress(min(100, max(0, int(percent))), text)
         return _NOTED
 
     def checkpoint(self, value: object) -> Noted:
         """Save where to resume: any JSON, replaced whole; stored within about a second.
 
-        Raises FreeJsonError if the value is not JSON or too large.
+        Raises FreeJsonError if the value is not JSON or too large; a handler that lets it through
+        ends as a dead letter, because no retry would help.
         """
-        self._sink.checkpoint(normalize(value, what="checkpoint"))
+        checked = normalize(value, what="the checkpoint", max_bytes=self._max_bytes)
+        self._sink.checkpoint(checked)
         return _NOTED
 
     def stop(self) -> None:

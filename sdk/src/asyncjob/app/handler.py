@@ -4,23 +4,21 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
+import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from asyncjob.app.context import JobContext
-from asyncjob.errors import ConfigError
+from asyncjob.app.signature import HandlerError, read_signature
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.policy import PolicyLayer
+
+__all__ = ["Function", "Handler", "HandlerError", "Isolation", "build", "explain"]
 
 Function = Callable[..., Any]
 """A handler as written by its author: sync or async, any payload, any result."""
 
-_NOTHING: Final = inspect.Parameter.empty
-
-
-class HandlerError(ConfigError):
-    """A handler is not what a handler has to be."""
+_ABSENT: Final = object()
 
 
 class Isolation(StrEnum):
@@ -32,49 +30,47 @@ class Isolation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """A registered handler."""
+    """A registered handler. `default` is its payload where a job has none."""
 
     type: str
     function: Function
     isolation: Isolation
     takes_payload: bool
     payload: TypeAdapter[Any]
-    result: TypeAdapter[Any]
+    result: TypeAdapter[Any] | None
     policy: PolicyLayer
+    default: object = _ABSENT
 
     def read_payload(self, payload: Json) -> object:
-        """Return the payload as the handler wants it; raises pydantic's ValidationError."""
-        return self.payload.validate_python(payload)
+        """Return the payload as the handler wants it; its own default where there is none.
+
+        Raises pydantic's ValidationError, and whatever a validator of the handler's own raises.
+        """
+        if payload is None and self.default is not _ABSENT:
+            return self.default
+        # As JSON, so that strict models take dates and the like from text.
+        return self.payload.validate_json(orjson.dumps(payload))
 
     def dump_result(self, result: object) -> object:
-        """Return the result as plain JSON, by the type the handler declares."""
-        return self.result.dump_python(result, mode="json")
+        """Return the result by the type that the handler declares; as it is if by none."""
+        if self.result is None:
+            return result
+        return self.result.dump_python(result, mode="json", warnings="none")
 
 
 def build(type_: str, function: Function, policy: PolicyLayer) -> Handler:
     """Inspect a function; raises HandlerError that says what is wrong with its signature."""
-    parameters = list(inspect.signature(function).parameters.values())
-    if not 1 <= len(parameters) <= 2:  # noqa: PLR2004  # (job) or (job, payload)
-        raise HandlerError(
-            f"handler {type_!r} ({_where(function)}) takes {len(parameters)} parameters; "
-            "it has to take (job) or (job, payload)"
-        )
-    hints = _hints(type_, function)
-    first = hints.get(parameters[0].name, JobContext)
-    if first is not JobContext:
-        raise HandlerError(
-            f"handler {type_!r} ({_where(function)}): the first parameter is the JobContext, "
-            f"not {first!r}"
-        )
-    takes_payload = len(parameters) > 1
+    signature = read_signature(type_, function)
+    default = signature.default
     return Handler(
         type=type_,
         function=function,
-        isolation=Isolation.LOOP if inspect.iscoroutinefunction(function) else Isolation.THREAD,
-        takes_payload=takes_payload,
-        payload=TypeAdapter(hints.get(parameters[1].name, Any) if takes_payload else Any),
-        result=TypeAdapter(hints.get("return", Any)),
+        isolation=Isolation.LOOP if signature.is_async else Isolation.THREAD,
+        takes_payload=signature.takes_payload,
+        payload=signature.payload,
+        result=signature.result,
         policy=policy,
+        default=_ABSENT if default is inspect.Parameter.empty else default,
     )
 
 
@@ -85,16 +81,3 @@ def explain(error: ValidationError) -> str:
         for item in error.errors(include_url=False, include_context=False, include_input=False)
     )
     return "; ".join(parts)
-
-
-def _hints(type_: str, function: Function) -> dict[str, Any]:
-    try:
-        return get_type_hints(function, include_extras=True)
-    except NameError as error:
-        raise HandlerError(
-            f"handler {type_!r} ({_where(function)}): unknown type in its signature: {error}"
-        ) from error
-
-
-def _where(function: Function) -> str:
-    return f"{function.__module__}.{function.__qualname__}"

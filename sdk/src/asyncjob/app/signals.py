@@ -1,5 +1,7 @@
 """What a handler raises to say how its attempt ends."""
 
+import math
+
 from asyncjob.app.categories import Category
 
 
@@ -13,7 +15,7 @@ class Retry(Exception):  # noqa: N818  # a signal, read as a verb: `raise Retry(
         self, message: str = "the handler asked for a retry", *, after: float | None = None
     ):
         super().__init__(message)
-        self.after = after
+        self.after = after if after is None or math.isfinite(after) else None
 
 
 class Fail(Exception):  # noqa: N818  # a signal, read as a verb: `raise Fail("no such user")`

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, TypeVar
 
+from asyncjob.app.categories import MAX_LENGTH, is_category
 from asyncjob.app.handler import Function, Handler, HandlerError, build
 from asyncjob.lifecycle.policy import PolicyLayer, layer_of
 from asyncjob.models.base import TYPE_PATTERN
@@ -55,7 +56,12 @@ class WorkerApp:
         return register
 
     def categorize(self, kind: type[BaseException], category: str) -> None:
-        """Give errors of a type, subclasses included, a category."""
+        """Give errors of a type, subclasses included, a category.
+
+        Raises HandlerError if the category cannot be stored.
+        """
+        if not is_category(category):
+            raise HandlerError(f"{category!r} is no category: 1 to {MAX_LENGTH} characters")
         self._categories[kind] = category
 
     def include(self, other: "WorkerApp") -> None:

@@ -10,6 +10,8 @@ import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import structlog
+import yaml
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 from kubernetes.aio.config import (
@@ -20,8 +22,11 @@ from kubernetes.aio.config import (
 
 from asyncjob.errors import NoClusterError
 
+log = structlog.get_logger()
+
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _TOKEN_MAX_AGE_SECONDS = 300.0
+_RELOAD_AGAIN_SECONDS = 10.0
 
 _HOW_TO_CONNECT = (
     "set KUBECONFIG or --kubeconfig, run inside a pod, "
@@ -57,14 +62,22 @@ class ClusterAccess:
     async def headers(self) -> dict[str, str]:
         """Return the headers that sign a request, reading the token again if it is old."""
         if _now() - self._loaded_at > _TOKEN_MAX_AGE_SECONDS:
-            await self.reload()
+            await self._refresh()
         token = await self.configuration.get_api_key_with_prefix("BearerToken")
         return {"Authorization": token} if token else {}
 
     async def reload(self) -> None:
-        """Read the credentials again."""
+        """Read the credentials again; raises NoClusterError where that fails."""
         self.configuration, _ = await _load(self.kubeconfig)
         self._loaded_at = _now()
+
+    async def _refresh(self) -> None:
+        """Read the credentials again, or go on with those we have: they may well be good yet."""
+        try:
+            await self.reload()
+        except NoClusterError as error:
+            log.warning("credentials not readable, going on with the old ones", error=str(error))
+            self._loaded_at = _now() - _TOKEN_MAX_AGE_SECONDS + _RELOAD_AGAIN_SECONDS
 
 
 async def load_access(kubeconfig: str | None = None, namespace: str | None = None) -> ClusterAccess:
@@ -74,13 +87,14 @@ async def load_access(kubeconfig: str | None = None, namespace: str | None = Non
     """
     kubeconfig = kubeconfig or os.environ.get("KUBECONFIG") or None
     configuration, default_namespace = await _load(kubeconfig)
-    context = RESTClientObject(configuration).ssl_context
+    context = _ssl_context(configuration)
     where = namespace or os.environ.get("POD_NAMESPACE") or default_namespace
     return ClusterAccess(kubeconfig, configuration, where, context, _now())
 
 
 async def _load(kubeconfig: str | None) -> tuple[Configuration, str]:
     configuration = type.__call__(Configuration)  # not the process-wide default
+    _check_present(kubeconfig)
     try:
         if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # official client
@@ -88,10 +102,27 @@ async def _load(kubeconfig: str | None) -> tuple[Configuration, str]:
         loader = await load_kube_config(  # type: ignore[no-untyped-call]  # official client
             kubeconfig, client_configuration=configuration
         )
-    except (ConfigException, OSError) as error:
-        raise NoClusterError(f"no cluster is configured ({error}): {_HOW_TO_CONNECT}") from error
+    except (ConfigException, OSError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise NoClusterError(f"no cluster is configured ({reason}): {_HOW_TO_CONNECT}") from error
     context = loader.current_context.get("context", {})
     return configuration, context.get("namespace") or "default"
+
+
+def _check_present(kubeconfig: str | None) -> None:
+    """Say so in one line where there is no such file; the official client logs one of its own."""
+    files = [Path(part).expanduser() for part in (kubeconfig or "").split(os.pathsep) if part]
+    if files and not any(file.exists() for file in files):
+        raise NoClusterError(f"no cluster is configured (no {kubeconfig}): {_HOW_TO_CONNECT}")
+
+
+def _ssl_context(configuration: Configuration) -> ssl.SSLContext:
+    try:
+        return RESTClientObject(configuration).ssl_context
+    except (OSError, ssl.SSLError) as error:
+        raise NoClusterError(
+            f"the cluster's certificates cannot be read ({error}): {_HOW_TO_CONNECT}"
+        ) from error
 
 
 def _pod_namespace() -> str:

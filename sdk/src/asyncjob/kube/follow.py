@@ -8,7 +8,7 @@ import structlog
 
 from asyncjob.errors import ApiError, ExpiredError
 from asyncjob.json_types import JsonObject, as_object, child, items, text
-from asyncjob.kube.backoff import Backoff
+from asyncjob.kube.pace import loop_pace
 from asyncjob.kube.session import KubeSession
 from asyncjob.kube.transport import Params
 from asyncjob.kube.watch import WatchEvent, watch
@@ -30,34 +30,48 @@ async def follow(
     session: KubeSession, path: str, follower: Follower, params: Params | None = None
 ) -> None:
     """Keep the follower up to date until cancelled; outages are waited out, 1 to 60 s apart."""
-    backoff = Backoff()
-    version: str | None = None
+    sight = _Sight(session, path, follower, params or {})
+    pace = loop_pace()
     while True:
-        try:
-            if version is None:
-                version = await _list(session, path, follower, params)
-                backoff.reset()
-            version = await _watch(session, path, follower, {**(params or {})}, version)
-        except ExpiredError:
-            version = None
-        except ApiError as error:
-            version = None
-            pause = backoff.pause()
+        pace.begin()
+        error = await sight.watch_on()
+        pause = pace.pause(failed=error is not None)
+        if error is not None:
             log.warning("watch interrupted", path=path, error=str(error), retry_in=round(pause, 1))
-            await asyncio.sleep(pause)
+        await asyncio.sleep(pause)
 
 
-async def _list(session: KubeSession, path: str, follower: Follower, params: Params | None) -> str:
-    page = await session.get(path, params)
-    follower.replace([as_object(item) for item in items(page, "items")])
-    return text(child(page, "metadata"), "resourceVersion")
+class _Sight:
+    """Where the watch of one collection stands."""
 
+    def __init__(self, session: KubeSession, path: str, follower: Follower, params: Params) -> None:
+        self._session = session
+        self._path = path
+        self._follower = follower
+        self._params = params
+        self._version: str | None = None
 
-async def _watch(
-    session: KubeSession, path: str, follower: Follower, params: Params, version: str
-) -> str:
-    async for event in watch(session, path, {**params, "resourceVersion": version}):
-        version = event.resource_version or version
-        if event.type != "BOOKMARK":
-            follower.apply(event)
-    return version
+    async def watch_on(self) -> ApiError | None:
+        """Watch until the server ends it, listing first where need be; returns what went wrong."""
+        try:
+            if self._version is None:
+                self._version = await self._list()
+            await self._watch(self._version)
+        except ExpiredError:
+            self._version = None
+        except ApiError as error:
+            self._version = None
+            return error
+        return None
+
+    async def _list(self) -> str:
+        page = await self._session.get(self._path, self._params)
+        self._follower.replace([as_object(item) for item in items(page, "items")])
+        return text(child(page, "metadata"), "resourceVersion")
+
+    async def _watch(self, version: str) -> None:
+        params = {**self._params, "resourceVersion": version}
+        async for event in watch(self._session, self._path, params):
+            self._version = event.resource_version or self._version
+            if event.type != "BOOKMARK":
+                self._follower.apply(event)

@@ -8,10 +8,16 @@ from typing import Final
 
 import aiohttp
 
-from asyncjob.errors import ThrottledError, UnauthorizedError, UnknownOutcomeError
+from asyncjob.errors import (
+    NoClusterError,
+    ThrottledError,
+    UnauthorizedError,
+    UnknownOutcomeError,
+)
 from asyncjob.json_types import JsonObject
 from asyncjob.kube.access import ClusterAccess
 from asyncjob.kube.answers import parse, to_error
+from asyncjob.kube.sockets import watched_socket
 
 _JSON: Final = "application/json"
 _CONNECT_TIMEOUT_SECONDS: Final = 5.0
@@ -20,6 +26,7 @@ _THROTTLED_TRIES: Final = 4
 
 _SHORT: Final = aiohttp.ClientTimeout(total=15.0, sock_connect=_CONNECT_TIMEOUT_SECONDS)
 _LONG: Final = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_SECONDS)
+_OPEN_SECONDS: Final = 30.0
 _FAILURES: Final = (aiohttp.ClientError, TimeoutError, ConnectionError)
 
 Observer = Callable[[str, int, float], None]
@@ -54,7 +61,9 @@ class Transport:
         self._access = access
         self._observer = observer
         self._http = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=connections, ssl=access.ssl_context),
+            connector=aiohttp.TCPConnector(
+                limit=connections, ssl=access.ssl_context, socket_factory=watched_socket
+            ),
             read_bufsize=2**18,
             headers={"User-Agent": user_agent},
         )
@@ -75,21 +84,29 @@ class Transport:
                 if signed_in_again:
                     raise
                 signed_in_again = True
-                await self._access.reload()
+                await self._sign_in_again()
         return await self._send_once(request)
 
     async def open(self, request: Request) -> aiohttp.ClientResponse:
         """Send and return the answer unread; the caller closes it."""
         try:
-            response = await self._open(request, _LONG)
+            async with asyncio.timeout(_OPEN_SECONDS):
+                response = await self._open(request, _LONG)
+                if response.status < HTTPStatus.BAD_REQUEST:
+                    return response
+                body = await response.read()
         except _FAILURES as error:
             raise _no_answer(request, error) from error
-        if response.status < HTTPStatus.BAD_REQUEST:
-            return response
         if response.status == HTTPStatus.UNAUTHORIZED:
-            await self._access.reload()
-        body = await response.read()
+            await self._sign_in_again()
         raise to_error(response.status, body, response.headers.get("Retry-After"))
+
+    async def _sign_in_again(self) -> None:
+        try:
+            await self._access.reload()
+        except NoClusterError as error:
+            # A token that cannot be read just now is no proof that it has been withdrawn.
+            raise UnknownOutcomeError(f"credentials refused and not readable: {error}") from error
 
     async def _send_once(self, request: Request) -> JsonObject:
         loop = asyncio.get_running_loop()

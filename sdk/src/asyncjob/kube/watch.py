@@ -58,10 +58,17 @@ async def watch(
     response = await session.stream(path, query, AS_TABLE if table else AS_OBJECTS)
     async with response, aclosing(_lines(response)) as lines:
         async for line in lines:
-            event = as_object(orjson.loads(line))
+            event = _parse(line)
             if event.get("type") == "ERROR":
                 raise event_error(child(event, "object"))
             yield WatchEvent(text(event, "type"), child(event, "object"))
+
+
+def _parse(line: bytes) -> JsonObject:
+    try:
+        return as_object(orjson.loads(line))
+    except orjson.JSONDecodeError as error:
+        raise UnknownOutcomeError(f"watch sent what is not JSON: {line[:100]!r}") from error
 
 
 async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:

@@ -13,7 +13,8 @@ _INTRODUCTION: Final = """\
 # Laws
 
 What the API server itself refuses, whoever asks: workers, operator and administrators alike. A
-refusal ends with the law's id in brackets. [The lifecycle](../explanation/lifecycle.md) has the
+refusal ends with the law's id in brackets; its code is 403 (`Forbidden`) where the question is who
+asks, 422 (`Invalid`) where it is what. [The lifecycle](../explanation/lifecycle.md) has the
 table of transitions.
 
 A law that one object can be checked against by itself, and the table of transitions, is a rule of
@@ -24,7 +25,7 @@ binding; both are in `crds/`.
 _CRD: Final = """
 ## In the CRDs
 
-Refused with 422 (`Invalid`); the error names the field.
+The error names the field.
 """
 
 
@@ -35,12 +36,11 @@ def laws_page() -> str:
 
 
 def _section(policy: Policy) -> str:
-    code = "403 (`Forbidden`)" if policy.forbids else "422 (`Invalid`)"
     resources = ", ".join(
         f"`{resource}`" for target in policy.targets for resource in target.resources
     )
     head = f"\n## Policy `{policy.name}`\n\n{policy.title} Checked on {_listed(policy.operations)} "
-    return f"{head}of {resources}; refused with {code}.\n" + _table(policy.laws)
+    return f"{head}of {resources}.\n" + _table(policy.laws)
 
 
 def _listed(operations: tuple[str, ...]) -> str:
@@ -48,5 +48,5 @@ def _listed(operations: tuple[str, ...]) -> str:
 
 
 def _table(laws: Iterable[Law]) -> str:
-    rows = [f"| `{law.id}` | {law.demands} |" for law in laws]
-    return "\n".join(["", "| Law | Demands |", "| --- | --- |", *rows, ""])
+    rows = [f"| `{law.id}` | {law.demands} | {403 if law.forbids else 422} |" for law in laws]
+    return "\n".join(["", "| Law | Demands | Code |", "| --- | --- | --- |", *rows, ""])

@@ -25,13 +25,14 @@ class Law:
     """One law: `holds` is CEL and true where it is obeyed, or CEL for each kind of write.
 
     `message` is CEL for a text that says what was tried and what is legal; without one it is
-    `demands`.
+    `demands`. `forbids` tells a question of who (403) from one of what (422).
     """
 
     id: str
     demands: str
     holds: str | Mapping[Write, str]
     message: str = ""
+    forbids: bool = False
 
     def on(self, write: Write) -> str:
         """Return the CEL for one kind of write; empty if the law demands nothing of it."""

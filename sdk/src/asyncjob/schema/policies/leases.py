@@ -15,7 +15,7 @@ _ANNOTATED: Final = f"variables.lease.metadata.?annotations[?'{POD_UID_ANNOTATIO
 
 _MINE: Final = Law(
     "worker-lease.own",
-    f"The Lease {WORKER_LEASE_PREFIX}<pod> is written by that pod, with its UID in the annotation "
+    f"The Lease {WORKER_LEASE_PREFIX}POD is written by that pod, with its UID in the annotation "
     f"{POD_UID_ANNOTATION}, or by who may `operate` on asyncjobs.",
     f"!variables.name.startsWith('{WORKER_LEASE_PREFIX}') || (variables.pod != ''"
     f" && variables.uid != '' && variables.name == '{WORKER_LEASE_PREFIX}' + variables.pod"
@@ -23,12 +23,14 @@ _MINE: Final = Law(
     "'lease ' + variables.name + ' with pod UID ' + "
     f"{_ANNOTATED} + ' is not that of ' + (variables.pod == '' ? request.userInfo.username"
     " : 'pod ' + variables.pod + ' (' + variables.uid + ')')",
+    forbids=True,
 )
 _ELECTION: Final = Law(
     "worker-lease.election",
     f"The Lease {OPERATOR_LEASE}, by which the operator elects its leader, is written only by who "
     "may `operate` on asyncjobs.",
     f"variables.name != '{OPERATOR_LEASE}' || {OPERATES}",
+    forbids=True,
 )
 
 LEASES: Final = Policy(
@@ -42,5 +44,4 @@ LEASES: Final = Policy(
     },
     variables={"lease": _LEASE, "name": f"{_LEASE}.metadata.name", "pod": POD, "uid": POD_UID},
     laws=(_MINE, _ELECTION),
-    forbids=True,
 )

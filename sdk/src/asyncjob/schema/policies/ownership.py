@@ -27,6 +27,7 @@ _OWNER: Final = Law(
     " : 'nobody holds the job, it is ' + was.phase) + '; this request comes from '"
     f" + ({POD} == '' ? 'no pod' : 'pod ' + {POD} + ' (' + {POD_UID} + ')')"
     " + ', and ' + request.userInfo.username + ' may not operate on asyncjobs'",
+    forbids=True,
 )
 
 OWNERSHIP: Final = Policy(
@@ -36,5 +37,4 @@ OWNERSHIP: Final = Policy(
     operations=("UPDATE",),
     conditions={"not-the-holder": f"!({_MINE})"},
     laws=(_OWNER,),
-    forbids=True,
 )

@@ -24,7 +24,8 @@ class Policy:
     """Laws that hold for some requests.
 
     `variables` are CEL by name, each may use those before it; the request has to meet all
-    `conditions`. `forbids` tells a question of who (403) from one of what (422).
+    `conditions`.
+
     `hot` is for the way every job takes: the policy then applies only to requests that break a
     law, which one condition finds out. Dozens of validations of their own cost several times what
     the comparisons in them do, and messages are evaluated even where no law is broken.
@@ -37,7 +38,6 @@ class Policy:
     laws: tuple[Law, ...]
     variables: Mapping[str, str] = field(default_factory=dict)
     conditions: Mapping[str, str] = field(default_factory=dict)
-    forbids: bool = False
     hot: bool = False
 
     def without(self, law_id: str) -> "Policy":
@@ -83,6 +83,7 @@ class Policy:
             "apiVersions": [target.version],
             "operations": list(self.operations),
             "resources": list(target.resources),
+            "scope": "Namespaced",
         }
 
     def _named(self, key: str, expressions: Mapping[str, str]) -> dict[str, Json]:
@@ -98,5 +99,5 @@ class Policy:
             "expression": law.expression,
             "message": law.text,
             **({"messageExpression": expression} if expression else {}),
-            **({"reason": "Forbidden"} if self.forbids else {}),
+            **({"reason": "Forbidden"} if law.forbids else {}),
         }

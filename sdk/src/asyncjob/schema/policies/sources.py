@@ -25,13 +25,15 @@ def _may_read(field: str, resource: str) -> Law:
         f".name(variables.source.{field}.name).check('get').allowed() || {OPERATES}",
         f"variables.path + '.{field}: ' + request.userInfo.username + ' may not get {resource} '"
         f" + variables.source.?{field}.?name.orValue('')",
+        forbids=True,
     )
 
 
 _ONCE: Final = Law(
     "source.payload-once",
     "A job has a payload, or takes it from elsewhere, not both.",
-    "request.operation != 'CREATE' && variables.is_job || !has(dyn(variables.template).payload)",
+    "request.operation != 'CREATE' && variables.is_job"
+    " || dyn(variables.template).?payload.orValue(null) == null",
     "variables.path + ': excludes payload'",
 )
 
@@ -54,5 +56,4 @@ SOURCES: Final = Policy(
         " : spec.jobTemplate != spec_was.jobTemplate)",
     },
     laws=(_ONCE, _may_read("secretKeyRef", "secrets"), _may_read("configMapKeyRef", "configmaps")),
-    forbids=True,
 )

@@ -1,0 +1,74 @@
+"""Which collections beside the jobs are kept in sight, and where."""
+
+from collections.abc import Callable
+from typing import Final
+
+from asyncjob.kube import KubeSession
+from asyncjob.kube.follow import follow
+from asyncjob.names import COMPONENT_LABEL, QUEUES, WORKER_COMPONENT, collection
+from asyncjob_operator.handlers.tasks import Tasks
+from asyncjob_operator.kube.preflight import Findings
+from asyncjob_operator.observe.followers import (
+    Keeper,
+    LeaseKeeper,
+    PodKeeper,
+    QueueKeeper,
+    Scope,
+)
+from asyncjob_operator.observe.observer import Observer
+
+WORKERS_ONLY: Final = {"labelSelector": f"{COMPONENT_LABEL}={WORKER_COMPONENT}"}
+
+
+class Following:
+    """Starts the loops that follow queues, worker pods and worker Leases."""
+
+    def __init__(
+        self, session: KubeSession, namespaces: tuple[str | None, ...], tasks: Tasks
+    ) -> None:
+        self._session = session
+        self._namespaces = namespaces
+        self._tasks = tasks
+
+    def start(self, observer: Observer, findings: Findings, *, recovery: bool) -> list[Scope]:
+        """Follow what may be seen and return what has to be listed before anything is judged."""
+        scopes = self._follow("queues", _queues, QueueKeeper(observer.queues), {})
+        if recovery and findings.may("list", "pods") and findings.may("watch", "pods"):
+            observer.workers.pods_known = True
+            scopes += self._follow("pods", _pods, PodKeeper(observer.workers), WORKERS_ONLY)
+        if recovery and findings.may("list", "leases") and findings.may("watch", "leases"):
+            scopes += self._follow("leases", _leases, LeaseKeeper(observer.workers), WORKERS_ONLY)
+        return scopes
+
+    def _follow(
+        self,
+        name: str,
+        path: Callable[[str | None], str],
+        keeper: Keeper,
+        params: dict[str, str],
+    ) -> list[Scope]:
+        return [
+            self._follow_one(f"{name} {namespace or ''}".rstrip(), path(namespace), scope, params)
+            for namespace in self._namespaces
+            for scope in (Scope(keeper, namespace),)
+        ]
+
+    def _follow_one(self, name: str, path: str, scope: Scope, params: dict[str, str]) -> Scope:
+        self._tasks.start(name, lambda: follow(self._session, path, scope, params))
+        return scope
+
+
+def _queues(namespace: str | None) -> str:
+    return collection(namespace, QUEUES)
+
+
+def _pods(namespace: str | None) -> str:
+    return f"/api/v1{_scope(namespace)}/pods"
+
+
+def _leases(namespace: str | None) -> str:
+    return f"/apis/coordination.k8s.io/v1{_scope(namespace)}/leases"
+
+
+def _scope(namespace: str | None) -> str:
+    return f"/namespaces/{namespace}" if namespace else ""

@@ -1,0 +1,65 @@
+"""kopf as this operator uses it: it watches jobs and hands each event on."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import kopf
+
+from asyncjob.json_types import JsonObject
+from asyncjob.kube import ClusterAccess
+from asyncjob.names import GROUP, JOBS, VERSION
+from asyncjob_operator.handlers.kopf_settings import settings
+from asyncjob_operator.handlers.sign_in import SignIn
+
+Sink = Callable[[str | None, JsonObject], None]
+"""Takes the type of an event (None: found in a list) and the object."""
+
+
+async def watch_jobs(
+    access: ClusterAccess, namespaces: Sequence[str], sink: Sink, started: Callable[[], None]
+) -> None:
+    """Run kopf until cancelled or broken; it ends no task but those it starts here.
+
+    `started` is called once kopf has taken over the process's signals, to take them back.
+    """
+    sign_in = SignIn(access)
+    try:
+        tasks = await kopf.spawn_tasks(
+            registry=registry(sign_in, sink),
+            settings=settings(),
+            clusterwide=not namespaces,
+            namespaces=namespaces,
+        )
+        started()
+        await kopf.run_tasks(tasks, ignored=_Everyone())
+    finally:
+        await sign_in.close()
+
+
+def registry(sign_in: SignIn, sink: Sink) -> kopf.OperatorRegistry:
+    """Return the handlers: a way to sign in, and one for events about jobs that returns None."""
+    handlers = kopf.OperatorRegistry()
+
+    @kopf.on.login(registry=handlers, id="sign-in")
+    async def _login(**_: object) -> kopf.AiohttpSession:
+        return await sign_in.session()
+
+    @kopf.on.event(GROUP, VERSION, JOBS, registry=handlers, id="job")
+    async def _job(event: kopf.RawEvent, **_: object) -> None:
+        sink(event["type"], cast("JsonObject", event["object"]))
+
+    return handlers
+
+
+class _Everyone(Sequence[asyncio.Task[object]]):
+    """All tasks there are, as far as kopf is concerned."""
+
+    def __contains__(self, task: object) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        return 0
+
+    def __getitem__(self, index: object) -> asyncio.Task[object]:  # type: ignore[override]
+        raise IndexError

@@ -1,0 +1,281 @@
+"""What the pure functions produce, and what users may wish, the API server accepts."""
+
+from typing import Any
+
+import pytest
+
+from asyncjob.lifecycle import gate, outcome
+from asyncjob.lifecycle.claim import renewal
+from asyncjob.lifecycle.outcome import Failure
+from asyncjob.lifecycle.phases import FINISHED, Phase, Reason
+from asyncjob.names import (
+    CRON_JOBS,
+    JOBS,
+    OPERATOR_LEASE,
+    POD_UID_ANNOTATION,
+    WORKER_LEASE_PREFIX,
+    collection,
+)
+from support import lives
+from support.builders import at, cron_job, job
+from support.forbidden import Scene
+from support.forbidden.sources import AUTHOR_RULE, SECRET
+from support.lives import Decide, Life
+
+pytestmark = pytest.mark.integration
+
+LEASES = "apis/coordination.k8s.io/v1"
+LARGE: Any = {"text": "x" * 250_000, "rows": list(range(1000))}
+
+
+def by_operator(scene: Scene, life: Life, decide: Decide) -> dict[str, Any]:
+    status: dict[str, Any] = life.move(decide, scene.operator).object()["status"]
+    return status
+
+
+def by_worker(scene: Scene, life: Life, decide: Decide) -> dict[str, Any]:
+    status: dict[str, Any] = life.move(decide, scene.worker.client).object()["status"]
+    return status
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Failure("E", "Internal", "m"),
+        Failure("E", "Internal", "m", after=5.0),
+        Failure("E", "Internal", "m", after=5.0, reason=Reason.RETRY_REQUESTED),
+        Failure("E", "Timeout", "m", reason=Reason.EXECUTION_TIMEOUT),
+        Failure("E", "Validation", "m", final=True, reason=Reason.INVALID_PAYLOAD),
+        Failure("E", "Internal", "m", final=True, reason=Reason.RESULT_REFUSED),
+        Failure("E", "Internal", "m" * 9000, final=True),
+    ],
+    ids=lambda failure: f"{failure.reason}-{failure.after}-{failure.final}",
+)
+def test_every_kind_of_failure(scene: Scene, failure: Failure) -> None:
+    life = scene.life(Phase.RUNNING)
+    by_worker(scene, life, lambda view: outcome.fail(view, failure, now=at(), draw=0.9))
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        Reason.LEASE_EXPIRED,
+        Reason.WORKER_CRASHED,
+        Reason.WORKER_GONE,
+        Reason.HANDLER_CRASHED,
+    ],
+)
+def test_every_kind_of_crash_by_the_operator(scene: Scene, reason: Reason) -> None:
+    life = scene.life(Phase.RUNNING)
+    status = by_operator(
+        scene, life, lambda view: outcome.crash(view, reason, "", now=at(), draw=0.1)
+    )
+    assert (status["phase"], status["crashes"], status["retries"]) == ("Retrying", 1, 0)
+
+
+def test_retries_up_to_the_last_and_then_the_dead_letter(scene: Scene) -> None:
+    life = scene.life(retryPolicy={"maxRetries": 2})
+    for expected in ("Retrying", "Retrying", "DeadLetter"):
+        life.claim()
+        assert by_worker(scene, life, lives.failed)["phase"] == expected
+        if expected == "Retrying":
+            by_operator(scene, life, lives.promoted)
+    assert life.status()["reason"] == "RetriesExhausted"
+
+
+def test_crashes_up_to_the_last_and_then_the_dead_letter(scene: Scene) -> None:
+    life = scene.life(retryPolicy={"maxCrashes": 1})
+    life.claim()
+    assert by_operator(scene, life, lives.crashed)["phase"] == "Retrying"
+    by_operator(scene, life, lives.promoted)
+    life.claim()
+    status = by_operator(scene, life, lives.crashed)
+    assert (status["phase"], status["crashes"]) == ("DeadLetter", 2)
+
+
+def test_a_hundred_and_one_releases(scene: Scene) -> None:
+    life = scene.life()
+    for number in range(1, 102):
+        life.claim()
+        status = by_worker(scene, life, lives.released)
+        assert status["phase"] == ("Queued" if number <= 3 else "Retrying")
+        if status["phase"] == "Retrying":
+            by_operator(scene, life, lives.promoted)
+    status = life.status()
+    assert (status["releases"], status["crashes"], status["attempt"]) == (101, 1, 101)
+    assert (len(status["history"]), status["historyOmitted"]) == (20, 101 + 98 - 20)
+
+
+def test_a_redrive_gives_fresh_budgets_and_a_second_one_too(scene: Scene) -> None:
+    life = scene.life(Phase.DEAD_LETTER)
+    for wish in (1, 5):
+        life.wish(redrive=wish).object()
+        status = by_operator(scene, life, lives.redriven)
+        assert (status["phase"], status["redrives"], status["retries"]) == ("Queued", wish, 0)
+        life.claim()
+        by_worker(scene, life, lives.failed)
+        by_operator(scene, life, lives.promoted)
+        life.claim()
+        by_worker(scene, life, lives.given_up)
+
+
+def test_a_dead_letter_can_be_dismissed(scene: Scene) -> None:
+    life = scene.life(Phase.DEAD_LETTER)
+    life.wish(cancel=True).object()
+    assert by_operator(scene, life, lives.dropped)["reason"] == "Dismissed"
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"cancel": True}, Reason.CANCEL_REQUESTED),
+        ({"notAfter": at()}, Reason.DEADLINE_EXCEEDED),
+        ({"deduplicationId": "a"}, Reason.DUPLICATE),
+    ],
+)
+def test_every_ground_to_cancel_a_waiting_job(
+    scene: Scene, spec: dict[str, Any], reason: Reason
+) -> None:
+    life = scene.life(**spec)
+    by_operator(scene, life, lambda view: gate.drop(view, reason, "", now=at()))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"notBefore": at()}, {"deduplicationId": "a"}, {"dependsOn": [{"name": "a"}]}],
+    ids=lambda spec: next(iter(spec)),
+)
+def test_a_gated_job_is_claimed_after_it_was_held_back_and_admitted(
+    scene: Scene, spec: dict[str, Any]
+) -> None:
+    life = scene.life(Phase.PENDING, **spec)
+    assert by_operator(scene, life, lives.promoted)["admitted"] is True
+    assert life.claim()["status"]["admitted"] is True
+    assert "admitted" not in by_worker(scene, life, lives.released)
+
+
+def test_a_gated_job_is_claimed_after_it_was_admitted_where_it_stood(scene: Scene) -> None:
+    life = scene.life(notBefore=at())
+    scene.operator.merge(life.status_path, {"status": {"admitted": True}}).object()
+    life.claim()
+
+
+def test_a_pending_job_may_come_to_wait_for_something_else(scene: Scene) -> None:
+    life = scene.life(Phase.PENDING)
+    body = {"status": {"reason": "RateLimit", "message": "2 a second"}}
+    scene.operator.merge(life.status_path, body).object()
+
+
+def test_a_suspended_job_runs_once_it_is_resumed(scene: Scene) -> None:
+    life = scene.life(suspend=True)
+    life.wish(suspend=False).object()
+    life.claim()
+    life.wish(suspend=True).object()
+    by_worker(scene, life, lives.succeeded)
+
+
+def test_priority_changes_while_a_job_waits(scene: Scene) -> None:
+    life = scene.life()
+    life.wish(priority=9).object()
+
+
+@pytest.mark.parametrize("phase", FINISHED)
+def test_a_rerun_of_a_finished_job_is_acknowledged(scene: Scene, phase: Phase) -> None:
+    life = scene.life(phase)
+    life.wish(rerun=3).object()
+    scene.operator.merge(life.status_path, {"status": {"reruns": 3}}).object()
+
+
+def test_a_heartbeat_with_progress_and_a_checkpoint(scene: Scene) -> None:
+    life = scene.life(Phase.RUNNING)
+    fields = renewal(life.status()["lease"], 1, at(20))
+    riding = {"progress": {"percent": 40, "message": "half"}, "checkpoint": [1, {"a": None}]}
+    operations = [
+        {"op": "add", "path": f"/status/{name}", "value": value}
+        for name, value in {**fields, **riding}.items()
+    ]
+    status = scene.worker.client.patch(life.status_path, operations).object()["status"]
+    assert status["checkpoint"] == [1, {"a": None}]
+
+
+def test_a_user_who_labels_or_cancels_does_not_disturb_the_holder(scene: Scene) -> None:
+    life = scene.life(Phase.RUNNING)
+    operations = life.operations(lives.succeeded)
+    scene.space.admin.merge(life.path, {"metadata": {"labels": {"a": "b"}}}).object()
+    life.wish(cancel=True).object()
+    scene.worker.client.patch(life.status_path, operations).object()
+
+
+def test_large_json_stays_within_what_the_policies_may_cost(scene: Scene) -> None:
+    life = scene.life(payload=LARGE)
+    life.claim()
+    checkpoint = [{"op": "add", "path": "/status/checkpoint", "value": LARGE}]
+    scene.worker.client.patch(life.status_path, checkpoint).object()
+    done: Decide = lambda view: outcome.succeed(view, now=at(), result=LARGE)  # noqa: E731
+    by_worker(scene, life, done)
+    life.wish(rerun=1).object()
+    scene.operator.merge(life.status_path, {"status": {"reruns": 1}}).object()
+
+
+def test_applying_a_manifest_again_changes_nothing(scene: Scene) -> None:
+    life = scene.life(Phase.SUCCEEDED, payload={"a": [1, None]}, retryPolicy={"jitter": 0})
+    again = life.read()
+    assert scene.space.admin.replace(life.path, again).accepted
+
+
+def test_a_worker_announces_its_process_again_and_again(scene: Scene) -> None:
+    path = scene.space.path("leases", LEASES)
+    name = WORKER_LEASE_PREFIX + scene.worker.pod
+    body = {
+        "metadata": {"name": name, "annotations": {POD_UID_ANNOTATION: scene.worker.pod_uid}},
+        "spec": {"holderIdentity": "worker-0/1"},
+    }
+    scene.worker.client.create(path, body).object()
+    again = {"spec": {"holderIdentity": "worker-0/2"}}
+    scene.worker.client.merge(f"{path}/{name}", again).object()
+    scene.operator.delete(f"{path}/{name}").object()
+
+
+def test_the_operator_stands_for_election(scene: Scene) -> None:
+    path = scene.space.path("leases", LEASES)
+    body = {"metadata": {"name": OPERATOR_LEASE}, "spec": {"holderIdentity": "operator-0"}}
+    scene.operator.create(path, body).object()
+
+
+def test_leases_of_others_are_none_of_our_business(scene: Scene) -> None:
+    path = scene.space.path("leases", LEASES)
+    body = {"metadata": {"name": "another-controller"}, "spec": {"holderIdentity": "a"}}
+    scene.worker.client.create(path, body).object()
+
+
+def test_who_may_read_a_secret_may_have_a_job_read_it(scene: Scene) -> None:
+    may_get = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+    scene.space.grant("author", AUTHOR_RULE, may_get)
+    author = scene.space.as_account("author")
+    path = collection(scene.space.name, JOBS)
+    author.create(path, job(payloadFrom=SECRET)).object()
+    author.merge(f"{path}/job", {"spec": {"rerun": 1}}).object()
+
+
+def test_the_operator_creates_children_of_jobs_that_read_secrets(scene: Scene) -> None:
+    path = collection(scene.space.name, JOBS)
+    scene.operator.create(path, job("nightly-1", payloadFrom=SECRET)).object()
+
+
+def test_cancelling_and_suspending_takes_no_right_to_the_secret(scene: Scene) -> None:
+    scene.space.grant("author", AUTHOR_RULE)
+    author = scene.space.as_account("author")
+    jobs = collection(scene.space.name, JOBS)
+    scene.space.admin.create(jobs, job(payloadFrom=SECRET)).object()
+    author.merge(f"{jobs}/job", {"spec": {"cancel": True}}).object()
+    crons = collection(scene.space.name, CRON_JOBS)
+    scene.space.admin.create(crons, cron_job(payloadFrom=SECRET)).object()
+    author.merge(f"{crons}/nightly", {"spec": {"suspend": True}}).object()
+
+
+def test_a_schedule_goes_forward(scene: Scene) -> None:
+    path = collection(scene.space.name, CRON_JOBS)
+    scene.space.admin.create(path, cron_job()).object()
+    for time in (at(0), at(60), at(60)):
+        body = {"status": {"lastScheduleTime": time}}
+        scene.operator.merge(f"{path}/nightly/status", body).object()

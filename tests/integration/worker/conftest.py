@@ -1,0 +1,50 @@
+"""One control plane and one operator for the tests that break neither; a namespace for each."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from asyncjob_dev.controlplane import ControlPlane, Options
+from support.operator import OperatorProcess
+from support.workers import Field, field_on, install
+
+OPERATOR = (
+    "--lease-margin=0.3",
+    "--timeout-margin=7",
+    "--backoff-initial=0.2",
+    "--backoff-max=2",
+    "--no-retention",
+)
+
+
+@pytest.fixture(scope="session")
+def plane() -> Iterator[ControlPlane]:
+    with ControlPlane() as running:
+        install(running)
+        yield running
+
+
+@pytest.fixture(scope="session")
+def operator(
+    plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OperatorProcess]:
+    log = tmp_path_factory.mktemp("operator") / "operator.log"
+    with OperatorProcess(plane.kubeconfig, log, *OPERATOR) as running:
+        yield running.until_ready().until_leading()
+
+
+@pytest.fixture
+def field(plane: ControlPlane, operator: OperatorProcess, tmp_path: Path) -> Iterator[Field]:
+    """Prepare a namespace with an operator at work."""
+    with field_on(plane, tmp_path) as prepared:
+        yield prepared
+
+
+@pytest.fixture
+def fragile(tmp_path: Path) -> Iterator[Field]:
+    """Prepare a namespace on a control plane of its own, to be broken."""
+    with ControlPlane(Options(with_controller_manager=False)) as plane:
+        install(plane)
+        with field_on(plane, tmp_path) as prepared:
+            yield prepared

@@ -1,0 +1,250 @@
+"""Many workers after the same jobs: one wins each, and few lose."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from asyncjob import JobContext, WorkerApp
+from asyncjob.kube import ClusterAccess, KubeSession, load_access, watch
+from asyncjob.lifecycle.claim import Candidate
+from asyncjob.names import JOBS, QUEUES, collection
+from asyncjob_worker.claimer import Claimer
+from asyncjob_worker.enforcement import Enforcement
+from asyncjob_worker.held import HeldJob
+from asyncjob_worker.queue_view import QueueView
+from support.inside import MANAGER, LossySession, all_done, team
+from support.workers import Field, Identity
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+
+CLAIMERS = 32
+CONTESTED = 1000
+IN_LOCKSTEP = 60
+"""So many jobs are tried by all claimers at the same moment."""
+
+TEAM = 16
+SINGLE_JOBS = 60
+BACKLOG = 500
+MOST_CONFLICTS = 0.05
+
+
+def quick_app() -> tuple[WorkerApp, Counter[str]]:
+    """Return an app that counts how often each job has run."""
+    app, runs = WorkerApp(), Counter[str]()
+
+    @app.handler("count")
+    async def count(job: JobContext) -> int:
+        runs[job.name] += 1
+        return job.attempt
+
+    return app, runs
+
+
+def identities(field: Field, count: int) -> list[Identity]:
+    return [field.identity(f"inside-{number}") for number in range(count)]
+
+
+async def create(session: KubeSession, field: Field, names: Sequence[str], **spec: Any) -> None:
+    """Create jobs, several at a time."""
+    path, some = collection(field.namespace, JOBS), asyncio.Semaphore(16)
+
+    async def one(name: str) -> None:
+        body: dict[str, Any] = {
+            "apiVersion": "asyncjob.dev/v1alpha1",
+            "kind": "AsyncJob",
+            "metadata": {"name": name},
+            "spec": {"type": "count", **spec},
+        }
+        async with some:
+            await session.create(path, body)
+
+    await asyncio.gather(*map(one, names))
+
+
+async def admin(field: Field, stack: AsyncExitStack) -> KubeSession:
+    access = await load_access(str(field.plane.kubeconfig), field.namespace)
+    return await stack.enter_async_context(KubeSession(access, field_manager="test"))
+
+
+class Rival:
+    """One of many claimers, and the requests that it has made."""
+
+    def __init__(self, access: ClusterAccess, identity: Identity, app: WorkerApp) -> None:
+        self.requests = 0
+        self.tries = 0
+        self.won: dict[str, HeldJob] = {}
+        self.session = KubeSession(access, field_manager=MANAGER, observer=self.observe)
+        enforcement = Enforcement(self.session, required=False)
+        queue = QueueView(lambda: None)
+        self.claimer = Claimer(self.session, app, queue, identity.holder, enforcement)
+
+    def observe(self, *_: object) -> None:
+        self.requests += 1
+
+    async def go(self, jobs: Sequence[Candidate], taken: set[str]) -> None:
+        """Try the first in step with all others, the rest in an order of one's own."""
+        rest = list(jobs[IN_LOCKSTEP:])
+        random.Random(id(self)).shuffle(rest)
+        for number, job in enumerate([*jobs[:IN_LOCKSTEP], *rest]):
+            if number >= IN_LOCKSTEP and job.name in taken:
+                continue
+            self.tries += 1
+            held = await self.claimer.claim(job)
+            if held is not None:
+                taken.add(job.name)
+                self.won[job.name] = held
+
+
+async def test_of_32_claimers_one_gets_each_of_1000_jobs_and_losers_do_no_work(
+    field: Field,
+) -> None:
+    app, _ = quick_app()
+    who = identities(field, CLAIMERS)
+    async with AsyncExitStack() as stack:
+        boss = await admin(field, stack)
+        await create(boss, field, [f"j{number}" for number in range(CONTESTED)])
+        path = collection(field.namespace, JOBS)
+        page: Any = await boss.get(path)
+        jobs = [
+            Candidate(item["metadata"]["name"], item["metadata"]["resourceVersion"], "count")
+            for item in page["items"]
+        ]
+        rivals: list[Rival] = []
+        for one in who:
+            rivals.append(Rival(await load_access(str(one.kubeconfig)), one, app))
+            await stack.enter_async_context(rivals[-1].session)
+        taken: set[str] = set()
+        await asyncio.gather(*(rival.go(jobs, taken) for rival in rivals))
+        moves = await claims_seen(boss, path, page["metadata"]["resourceVersion"])
+    winners = Counter(name for rival in rivals for name in rival.won)
+    assert winners == Counter(job.name for job in jobs)
+    tokens = {name: held.claim for rival in rivals for name, held in rival.won.items()}
+    assert moves == {name: [token] for name, token in tokens.items()}
+    for rival in rivals:
+        assert rival.requests == rival.tries
+    lost = sum(rival.claimer.counts.conflicts for rival in rivals)
+    assert lost >= IN_LOCKSTEP * (CLAIMERS - 1)
+
+
+async def claims_seen(session: KubeSession, path: str, version: str) -> dict[str, list[str]]:
+    """Return by job the claims that the API server's own versions show, oldest first."""
+    found: dict[str, list[str]] = {}
+    async for event in watch(session, path, {"resourceVersion": version, "timeoutSeconds": "3"}):
+        if event.type == "BOOKMARK":
+            continue
+        status: Any = event.object["status"]
+        metadata: Any = event.object["metadata"]
+        claims = found.setdefault(metadata["name"], [])
+        if status.get("claim") and status["claim"] not in claims:
+            claims.append(status["claim"])
+    return found
+
+
+async def has_run(runs: Counter[str], name: str) -> None:
+    while not runs[name]:  # noqa: ASYNC110  # handlers in other tasks count, and nobody waits
+        await asyncio.sleep(0.002)
+
+
+def ratio(won: int, conflicts: int) -> float:
+    return conflicts / (won + conflicts)
+
+
+async def test_16_idle_workers_hardly_ever_run_for_the_same_job(
+    field: Field, record_property: Any
+) -> None:
+    app, runs = quick_app()
+    async with AsyncExitStack() as stack:
+        boss = await admin(field, stack)
+        people = await stack.enter_async_context(team(app, identities(field, TEAM), concurrency=1))
+        await people.until_acquainted()
+        for number in range(SINGLE_JOBS):
+            await create(boss, field, [f"j{number}"])
+            await has_run(runs, f"j{number}")
+        await all_done(field, [f"j{number}" for number in range(SINGLE_JOBS)])
+        share = ratio(people.won, people.conflicts)
+    record_property("conflicts_idle", share)
+    print(f"idle: {people.conflicts} conflicts, {people.won} claims, {share:.1%}")  # noqa: T201
+    assert set(runs.values()) == {1}
+    assert share <= MOST_CONFLICTS
+
+
+async def test_16_workers_with_a_full_backlog_hardly_ever_run_for_the_same_job(
+    field: Field, record_property: Any
+) -> None:
+    app, runs = quick_app()
+    names = [f"j{number}" for number in range(BACKLOG)]
+    async with AsyncExitStack() as stack:
+        boss = await admin(field, stack)
+        field.queue("default", paused=True)
+        people = await stack.enter_async_context(team(app, identities(field, TEAM), concurrency=1))
+        await create(boss, field, names)
+        await people.until_acquainted()
+        queue = f"{collection(field.namespace, QUEUES)}/default"
+        await boss.merge_patch(queue, {"spec": {"paused": False}})
+        await all_done(field, names)
+        share = ratio(people.won, people.conflicts)
+    record_property("conflicts_backlog", share)
+    print(f"backlog: {people.conflicts} conflicts, {people.won} claims, {share:.1%}")  # noqa: T201
+    assert runs == Counter(names)
+    assert share <= MOST_CONFLICTS
+
+
+async def test_a_lost_answer_to_a_claim_leads_to_one_run_and_one_outcome(field: Field) -> None:
+    app, runs = quick_app()
+    async with team(
+        app,
+        identities(field, 1),
+        opener=lambda access: LossySession(access, lose=1, when=is_claim),
+        concurrency=2,
+    ):
+        await asyncio.to_thread(field.create, "j", "count")
+        (status,) = await all_done(field, ["j"])
+    assert (status["phase"], status["attempt"], runs["j"]) == ("Succeeded", 1, 1)
+    assert [entry["phase"] for entry in status["history"]] == ["Succeeded"]
+
+
+async def test_a_lost_answer_to_a_completion_leads_to_one_run_and_one_outcome(
+    field: Field,
+) -> None:
+    app, runs = quick_app()
+    async with team(
+        app,
+        identities(field, 1),
+        opener=lambda access: LossySession(access, lose=1, when=lambda body: not is_claim(body)),
+        concurrency=2,
+    ) as people:
+        await asyncio.to_thread(field.create, "j", "count")
+        (status,) = await all_done(field, ["j"])
+        await people.until_idle()
+        session = people.workers[0]._session
+    assert (status["phase"], status["attempt"], runs["j"]) == ("Succeeded", 1, 1)
+    assert isinstance(session, LossySession)
+    assert session.left == 0
+
+
+async def test_any_number_of_lost_answers_leads_to_one_run_and_one_outcome_each(
+    field: Field,
+) -> None:
+    app, runs = quick_app()
+    names = [f"j{number}" for number in range(20)]
+    dice = random.Random(1)
+    async with team(
+        app,
+        identities(field, 2),
+        opener=lambda access: LossySession(access, lose=40, when=lambda _: dice.random() < 0.4),
+        concurrency=4,
+    ):
+        for name in names:
+            await asyncio.to_thread(field.create, name, "count")
+        done = await all_done(field, names)
+    assert runs == Counter(names)
+    assert {(status["phase"], status["attempt"]) for status in done} == {("Succeeded", 1)}
+
+
+def is_claim(body: Any) -> bool:
+    return isinstance(body, dict)

@@ -1,0 +1,189 @@
+"""How workers end, and what becomes of what they hold: SIGTERM, SIGKILL, SIGSTOP."""
+
+import signal
+from typing import Any
+
+import pytest
+
+from asyncjob_dev.supervisor import DevWorker
+from support.operator import until
+from support.workers import Field
+
+pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(120)]
+
+AT_ONCE: dict[str, Any] = {"retryPolicy": {"initialDelaySeconds": 0, "jitter": 0}}
+
+
+def ended(worker: DevWorker, within: float = 20.0) -> int | None:
+    worker.wait_ended(within)
+    return worker.process.returncode
+
+
+def test_sigterm_lets_handlers_finish_within_the_grace_and_claims_nothing_more(
+    field: Field,
+) -> None:
+    worker = field.worker("worker-0", "--concurrency=2")
+    field.create("running", "wait", "go")
+    field.until_trace("begin running 1")
+    worker.terminate()
+    field.until_log(worker, "worker draining")
+    field.create("later", "echo", 1)
+    field.open("go")
+    assert ended(worker) == 0
+    assert field.status("running")["phase"] == "Succeeded"
+    assert field.status("later")["attempt"] == 0
+
+
+@pytest.mark.parametrize("type_", ["wait", "wait-sync", "stubborn", "stubborn-sync"])
+def test_what_outlasts_the_grace_is_released_at_no_cost(field: Field, type_: str) -> None:
+    worker = field.worker("worker-0", "--grace=0.2", "--stop-wait=0.5")
+    field.create("j", type_, "never")
+    field.until_trace("begin j 1")
+    worker.terminate()
+    assert ended(worker) == 0
+    status = field.status("j")
+    assert (status["phase"], status["reason"]) == ("Queued", "Released")
+    assert (status["releases"], status["retries"], status["crashes"]) == (1, 0, 0)
+
+
+def test_a_second_signal_ends_the_grace_at_once(field: Field) -> None:
+    worker = field.worker("worker-0", "--grace=100")
+    field.create("j", "wait", "never")
+    field.until_trace("begin j 1")
+    worker.terminate()
+    field.until_log(worker, "worker draining")
+    worker.terminate()
+    assert ended(worker) == 0
+    assert field.status("j")["phase"] == "Queued"
+
+
+def test_a_cancel_during_the_drain_is_honoured(field: Field) -> None:
+    worker = field.worker("worker-0", "--grace=100")
+    field.create("j", "wait", "never")
+    field.until_trace("begin j 1")
+    worker.terminate()
+    field.until_log(worker, "worker draining")
+    field.cancel("j")
+    assert ended(worker) == 0
+    assert field.status("j")["phase"] == "Cancelled"
+
+
+def test_a_draining_worker_leaves_its_share_to_the_others_at_once(field: Field) -> None:
+    first = field.worker("worker-0", "--grace=100")
+    field.create("j", "wait", "go")
+    field.until_trace("begin j 1")
+    second = field.worker("worker-1")
+    field.until_log(second, "live=2")
+    first.terminate()
+    field.until_log(second, "live=1")
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/{field.namespace}/leases"
+    announced = field.api.get(f"{lease}/asyncjob-worker-worker-0")
+    assert announced["spec"]["holderIdentity"] == field.status("j")["lease"]["worker"]
+    field.open("go")
+    assert ended(first) == 0
+    emptied = field.api.get(f"{lease}/asyncjob-worker-worker-0")["spec"]
+    assert not emptied.get("holderIdentity")
+
+
+def test_a_killed_workers_job_is_finished_by_another_from_its_checkpoint(field: Field) -> None:
+    workers = {name: field.worker(name) for name in ("worker-0", "worker-1")}
+    field.create("j", "steps", {"rows": 6, "hold": 3, "gate": "go"}, **AT_ONCE)
+    stored = field.until_status("j", lambda status: status.get("checkpoint") == {"row": 2})
+    victim = stored["lease"]["holder"]
+    workers[victim].kill()
+    field.open("go")
+    status = field.until_phase("j", "Succeeded")
+    assert (status["attempt"], status["crashes"], status["retries"]) == (2, 1, 0)
+    assert status["result"] == [3, 4, 5]
+    assert field.trace("from") == ["from0 j 1", "from3 j 2"]
+    assert not status["history"][-1]["worker"].startswith(victim)
+
+
+@pytest.mark.parametrize("finished_elsewhere", [True, False])
+def test_a_worker_that_wakes_after_its_job_was_recovered_writes_nothing_and_says_so(
+    field: Field, finished_elsewhere: bool
+) -> None:
+    sleeper = field.worker("worker-0")
+    gate = "go" if finished_elsewhere else "never"
+    field.create("j", "wait", gate, leaseDurationSeconds=5, **AT_ONCE)
+    field.until_trace("begin j 1")
+    sleeper.process.pause()
+    field.worker("worker-1")
+    field.until_trace("begin j 2", within=20)
+    if finished_elsewhere:
+        field.open("go")
+        field.until_phase("j", "Succeeded")
+        before = field.get("j")
+        sleeper.process.resume()
+        field.until_log(sleeper, "fenced")
+        sleeper.terminate()
+        assert ended(sleeper) == 0
+        assert field.get("j") == before
+    else:
+        sleeper.process.resume()
+        field.until_log(sleeper, "attempt ended without an outcome")
+        sleeper.terminate()
+        assert ended(sleeper) == 0
+        status = field.status("j")
+        assert (status["phase"], status["lease"]["holder"]) == ("Running", "worker-1")
+    assert status_of(field)["attempt"] == 2
+
+
+def status_of(field: Field) -> dict[str, Any]:
+    status: dict[str, Any] = field.status("j")
+    return status
+
+
+def skewed(field: Field, name: str, seconds: int) -> DevWorker:
+    """Start a worker whose wall clock is wrong."""
+    env = {"WORKER_SKEW_SECONDS": str(seconds)}
+    return field.worker(name, app="support.skewed_worker_app:app", env=env)
+
+
+@pytest.mark.parametrize("skew", [-600, 600])
+def test_a_wrong_wall_clock_causes_no_false_recovery_and_hides_no_true_one(
+    field: Field, skew: int
+) -> None:
+    worker = skewed(field, "worker-0", skew)
+    field.create("j", "wait", "go", leaseDurationSeconds=5, **AT_ONCE)
+    status = field.until_status("j", lambda found: found.get("lease", {}).get("renewals", 0) >= 4)
+    assert (status["attempt"], status["crashes"]) == (1, 0)
+    worker.process.pause()
+    skewed(field, "worker-1", skew)
+    field.open("go")
+    assert field.until_phase("j", "Succeeded", within=20)["attempt"] == 2
+
+
+def test_a_fast_wall_clock_starts_no_job_before_its_time(field: Field) -> None:
+    worker = skewed(field, "worker-0", 600)
+    field.create("later", "echo", 1, notBefore="2100-01-01T00:00:00Z")
+    field.until_phase("later", "Scheduled")
+    field.create("now", "echo", 1)
+    field.until_phase("now", "Succeeded")
+    assert field.status("later")["attempt"] == 0
+    assert "claim refused" not in field.log(worker)
+
+
+def test_a_poison_pill_does_not_kill_the_jobs_beside_it(field: Field) -> None:
+    worker = field.worker("worker-0", "--concurrency=4", restart=True)
+    policy: dict[str, Any] = {
+        "retryPolicy": {"initialDelaySeconds": 0.2, "jitter": 0, "maxCrashes": 2}
+    }
+    neighbours = [f"good-{number}" for number in range(3)]
+    for name in neighbours:
+        field.create(name, "linger", 1.0, **policy)
+        field.until_trace(f"begin {name} 1")
+    field.create("poison", "kill", **policy)
+    status = field.until_phase("poison", "DeadLetter", within=60)
+    assert (status["reason"], status["crashes"]) == ("CrashBudgetExhausted", 3)
+    for name in neighbours:
+        assert field.until_phase(name, "Succeeded", within=30)["crashes"] <= 1
+    assert worker.restarts >= 2
+
+
+def test_sigint_drains_like_sigterm(field: Field) -> None:
+    worker = field.worker()
+    assert worker.process.pid
+    worker.process._child.signal(signal.SIGINT)  # type: ignore[union-attr]
+    assert ended(worker) == 0
+    assert until(lambda: "worker stopped" in field.log(worker), 5, "the last line")

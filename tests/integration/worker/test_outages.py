@@ -1,0 +1,106 @@
+"""An API server that is away, comes back, or lacks what a worker needs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from asyncjob_dev.controlplane import ControlPlane, Options
+from support.workers import CRDS, ROLES, Field, field_on, until
+
+pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(180)]
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Iterator[Field]:
+    """Prepare a namespace on a control plane without CRDs and policies."""
+    with ControlPlane(Options(with_controller_manager=False)) as plane:
+        plane.kubectl("apply", f"--filename={ROLES}")
+        with field_on(plane, tmp_path) as prepared:
+            yield prepared
+
+
+def test_a_worker_outlasts_whatever_happens_to_its_api_server(bare: Field) -> None:
+    plane = bare.plane
+
+    early = bare.worker("worker-0")
+    bare.until_log(early, "apply the CRDs")
+    plane.kubectl("apply", f"--filename={CRDS}")
+    plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    bare.create("first", "echo", 1)
+    bare.until_phase("first", "Succeeded", within=60)
+
+    bare.create("during", "wait", "go")
+    bare.until_trace("begin during 1")
+    plane.kill_apiserver()
+    bare.open("go")
+    bare.until_trace("end during 1")
+    bare.until_log(early, "outcome not stored yet")
+    plane.start_apiserver()
+    status = bare.until_phase("during", "Succeeded", within=40)
+    assert (status["attempt"], status["result"]) == (1, "waited")
+    assert [entry["phase"] for entry in status["history"]] == ["Succeeded"]
+
+    bare.create("after", "echo", 2)
+    bare.until_phase("after", "Succeeded", within=60)
+    assert bare.trace("begin") == ["begin first 1", "begin during 1", "begin after 1"]
+    assert early.process.running
+
+
+def test_a_worker_waits_for_an_api_server_that_is_away_and_can_be_stopped_meanwhile(
+    field: Field, tmp_path: Path
+) -> None:
+    away = field.identity("away").kubeconfig
+    lost = tmp_path / "lost"
+    lost.write_text(away.read_text().replace(field.api.url, "https://127.0.0.1:1"))
+    waiting = field.start_worker("worker-0", f"--kubeconfig={lost}")
+    field.until_log(waiting, "waiting for the API server")
+    waiting.terminate()
+    waiting.wait_ended(10)
+    assert waiting.process.returncode == 0
+
+
+def test_without_the_policy_a_worker_refuses_to_run(fragile: Field) -> None:
+    fragile.plane.kubectl(
+        "delete", "validatingadmissionpolicybinding", "--all", "--timeout=30s", timeout=40
+    )
+    worker = fragile.worker("worker-0")
+    fragile.create("j", "echo", 1)
+    worker.wait_ended(60)
+    assert worker.process.returncode == 1
+    last = fragile.log(worker).splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert "kubectl apply -f crds/" in last
+    assert fragile.status("j")["attempt"] == 0
+    assert fragile.trace() == []
+
+    trusting = fragile.worker("worker-1", "--allow-unenforced")
+    fragile.until_phase("j", "Succeeded")
+    assert "not enforced" not in fragile.log(trusting)
+
+
+def test_without_permission_a_worker_says_so_in_one_line(field: Field) -> None:
+    rules = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{field.namespace}/rolebindings"
+    field.api.delete(f"{rules}/asyncjob-worker")
+    worker = field.start_worker("worker-0")
+    worker.wait_ended(30)
+    assert worker.process.returncode == 1
+    last = field.log(worker).splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert "check the worker's RBAC" in last
+
+
+def test_permission_that_is_lost_later_is_waited_for(field: Field) -> None:
+    rules = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{field.namespace}/rolebindings"
+    worker = field.worker("worker-0")
+    field.create("first", "echo", 1)
+    field.until_phase("first", "Succeeded")
+    binding = field.api.get(f"{rules}/asyncjob-worker")
+    field.api.delete(f"{rules}/asyncjob-worker")
+    field.create("later", "echo", 2)
+    until(lambda: "cannot claim" in field.log(worker), 20, lambda: field.log(worker))
+    assert "may not claim jobs" in field.log(worker)
+    for name in ("uid", "resourceVersion", "creationTimestamp", "managedFields"):
+        binding["metadata"].pop(name, None)
+    field.api.create(rules, binding)
+    field.until_phase("later", "Succeeded", within=30)

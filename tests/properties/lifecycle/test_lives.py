@@ -1,0 +1,142 @@
+"""Whole lives of jobs: whatever happens in whatever order, the laws hold at each step."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asyncjob.lifecycle import gate
+from asyncjob.lifecycle.claim import Candidate, Holder, claim_body
+from asyncjob.lifecycle.move import MAX_HISTORY, Move, json_patch, render
+from asyncjob.lifecycle.outcome import Failure, cancelled, crash, fail, release, succeed
+from asyncjob.lifecycle.phases import FINISHED, Phase, Reason
+from asyncjob.lifecycle.policy import EffectivePolicy
+from asyncjob.lifecycle.transitions import find_edge
+from asyncjob.lifecycle.view import JobView, read_job
+from support.builders import at, stored
+
+Status = dict[str, Any]
+Step = Callable[[JobView, float], Move | None]
+
+ME = Holder("worker-0", "worker-0-uid", "worker-0/1")
+NO_LUCK = Failure(type="ValueError", category="Internal", message="no luck")
+HOPELESS = Failure(type="ValueError", category="Internal", message="hopeless", final=True)
+
+WHILE_RUNNING: dict[str, Step] = {
+    "succeed": lambda job, _: succeed(job, now=at(), result=1),
+    "fail": lambda job, draw: fail(job, NO_LUCK, now=at(), draw=draw),
+    "give up": lambda job, draw: fail(job, HOPELESS, now=at(), draw=draw),
+    "crash": lambda job, draw: crash(job, Reason.LEASE_EXPIRED, "", now=at(), draw=draw),
+    "release": lambda job, draw: release(job, Reason.RELEASED, "", now=at(), draw=draw),
+    "cancel": lambda job, _: cancelled(job, "", now=at()),
+}
+OTHERWISE: dict[Phase, Step] = {
+    Phase.SCHEDULED: lambda job, _: gate.promote(job, now=at()),
+    Phase.PENDING: lambda job, _: gate.promote(job, now=at()),
+    Phase.RETRYING: lambda job, _: gate.promote(job, now=at()),
+    Phase.DEAD_LETTER: lambda job, _: gate.redrive(job, now=at()),
+    Phase.SUCCEEDED: lambda _, __: None,
+    Phase.CANCELLED: lambda _, __: None,
+}
+WHILE_QUEUED: dict[str, Step] = {
+    "schedule": lambda job, _: gate.schedule(job, now=at()),
+    "hold": lambda job, _: gate.hold(job, Reason.QUEUE_PAUSED, "", now=at()),
+    "time out": lambda job, _: gate.give_up(job, Reason.QUEUE_TIMEOUT, "", now=at()),
+}
+
+choices = st.tuples(
+    st.sampled_from(sorted(WHILE_RUNNING)),
+    st.sampled_from([*sorted(WHILE_QUEUED), *["claim"] * 6]),
+    st.floats(0, 1, exclude_max=True),
+)
+
+
+def claimed(status: Status, policy: EffectivePolicy, number: int) -> Status:
+    seen = Candidate("job", "1", "test", attempt=status["attempt"])
+    body: Any = claim_body(seen, ME, policy, claim=f"claim-{number}", now=at())
+    return {key: value for key, value in {**status, **body["status"]}.items() if value is not None}
+
+
+def patched(status: Status, move: Move) -> Status:
+    """Apply the JSON Patch as the API server would."""
+    after = dict(status)
+    for operation in json_patch(render(move, status), status):
+        name = str(operation["path"]).rpartition("/")[2]
+        if operation["op"] == "remove":
+            del after[name]
+        else:
+            after[name] = operation["value"]
+    return after
+
+
+@given(
+    st.lists(choices, max_size=60),
+    st.integers(0, 3),
+    st.integers(0, 2),
+)
+def test_every_step_of_every_life_obeys_the_laws(
+    steps: list[tuple[str, str, float]], max_retries: int, max_crashes: int
+) -> None:
+    policy = EffectivePolicy(max_retries=max_retries, max_crashes=max_crashes)
+    status: Status = stored()["status"]
+    for number, (running, queued, draw) in enumerate(steps):
+        job = read_job(stored(status=status, notBefore=at(), redrive=status["redrives"] + 1))
+        if job.phase is Phase.QUEUED and queued == "claim":
+            after = claimed(status, policy, number)
+        else:
+            step = (
+                WHILE_RUNNING[running] if job.phase is Phase.RUNNING else OTHERWISE.get(job.phase)
+            )
+            move = (step or WHILE_QUEUED[queued])(job, draw)
+            if move is None:
+                break
+            after = patched(status, move)
+        obeys(status, after)
+        status = after
+
+
+def obeys(before: Status, after: Status) -> None:
+    source, target = Phase(before["phase"]), Phase(after["phase"])
+    edge = find_edge(source, target)
+    assert edge is not None
+    assert (Reason(after["reason"]) in edge.reasons) if "reason" in after else not edge.reasons
+    has_what_its_phase_asks_for(target, after)
+    counts_what_the_edge_names(edge.grows, before, after)
+    keeps_history(target, before, after)
+
+
+def has_what_its_phase_asks_for(phase: Phase, status: Status) -> None:
+    assert ("lease" in status) == (phase is Phase.RUNNING)
+    assert ("completionTime" in status) == (phase in FINISHED)
+    assert len(status.get("conditions", [])) == (phase in FINISHED)
+    assert ("nextAttemptTime" in status) == (phase is Phase.RETRYING)
+    assert ("retryDelaySeconds" in status) == (phase is Phase.RETRYING)
+
+
+def counts_what_the_edge_names(grows: frozenset[str], before: Status, after: Status) -> None:
+    if after.get("reason") == "Redriven":
+        assert [after[name] for name in ("retries", "crashes", "releases")] == [0, 0, 0]
+        return
+    grown = {
+        name: after[name] - before[name] for name in ("attempt", "retries", "crashes", "releases")
+    }
+    assert set(grown.values()) <= {0, 1}
+    assert {name for name, by in grown.items() if by} <= set(grows)
+    if after["phase"] == "Retrying":
+        assert any(grown.values())
+    if grown["retries"]:
+        assert after["retries"] <= after["effective"]["maxRetries"]
+        assert not grown["crashes"]
+
+
+def keeps_history(target: Phase, before: Status, after: Status) -> None:
+    old, new = before.get("history", []), after.get("history", [])
+    if target is Phase.RUNNING:
+        assert new == old
+        return
+    assert len(new) == min(len(old) + 1, MAX_HISTORY)
+    assert new[-1]["phase"] == target
+    assert new[:-1] == old[-(MAX_HISTORY - 1) :]
+    cut = after.get("historyOmitted", 0) - before.get("historyOmitted", 0)
+    assert cut == (len(old) == MAX_HISTORY)

@@ -1,0 +1,98 @@
+"""A session to an API server that is a dict: conditional writes, and failures on demand."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from asyncjob.errors import AlreadyExistsError, ConflictError, NotFoundError
+
+Object = dict[str, Any]
+
+
+class FakeSession:
+    """Objects by path. `fail` maps a method and path to an error, raised once or, kept, always.
+
+    `before_write` is called with the path of each write, to let somebody else be quicker.
+    """
+
+    def __init__(self, objects: Mapping[str, Object] | None = None) -> None:
+        self.objects: dict[str, Object] = dict(objects or {})
+        self.requests: list[tuple[str, str, Any]] = []
+        self.failures: dict[tuple[str, str], Exception] = {}
+        self.before_write: Any = lambda _path: None
+        self._version = 1000
+
+    @property
+    def writes(self) -> list[tuple[str, str, Any]]:
+        """The requests that were to change something."""
+        return [request for request in self.requests if request[0] != "GET"]
+
+    def fail(self, method: str, path: str, error: Exception) -> None:
+        """Answer such requests with an error from now on."""
+        self.failures[method, path] = error
+
+    def put(self, path: str, obj: Object) -> Object:
+        """Store an object as a new version."""
+        self._version += 1
+        stored = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self._version)}}
+        self.objects[path] = stored
+        return stored
+
+    async def get(self, path: str, _params: Any = None) -> Object:
+        self._note("GET", path, None)
+        if path not in self.objects:
+            raise NotFoundError(status=404)
+        return self.objects[path]
+
+    async def create(self, path: str, body: Object, _params: Any = None) -> Object:
+        self._note("POST", path, body)
+        target = f"{path}/{body['metadata']['name']}"
+        if target in self.objects:
+            raise AlreadyExistsError(status=409)
+        return self.put(target, body)
+
+    async def merge_patch(self, path: str, body: Object, _params: Any = None) -> Object:
+        self._note("PATCH", path, body)
+        obj = self._current(path, body["metadata"].get("resourceVersion"))
+        return self.put(self._target(path), _merged(obj, {**body, "metadata": {}}))
+
+    async def delete(self, path: str, body: Object | None = None) -> Object:
+        self._note("DELETE", path, body)
+        self._current(path, (body or {}).get("preconditions", {}).get("resourceVersion"))
+        return self.objects.pop(path)
+
+    async def list(self, path: str, _params: Any = None) -> AsyncIterator[Object]:
+        self._note("GET", path, None)
+        for key, obj in list(self.objects.items()):
+            if key.startswith(path + "/"):
+                yield obj
+
+    def _note(self, method: str, path: str, body: Any) -> None:
+        self.requests.append((method, path, body))
+        if method != "GET":
+            self.before_write(path)
+        if (method, path) in self.failures:
+            raise self.failures[method, path]
+
+    def _current(self, path: str, version: str | None) -> Object:
+        if self._target(path) not in self.objects:
+            raise NotFoundError(status=404)
+        obj = self.objects[self._target(path)]
+        if version is not None and obj["metadata"]["resourceVersion"] != version:
+            raise ConflictError(status=409)
+        return obj
+
+    @staticmethod
+    def _target(path: str) -> str:
+        return path.removesuffix("/status")
+
+
+def _merged(obj: Any, patch: Any) -> Any:
+    if not isinstance(patch, dict) or not isinstance(obj, dict):
+        return patch
+    merged = dict(obj)
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(obj.get(key, {}), value)
+    return merged

@@ -1,0 +1,101 @@
+"""What can be stored as free JSON, and what is said of the rest."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pydantic import BaseModel
+
+from asyncjob.free_json import MAX_DEPTH, FreeJsonError, clean, normalize, size_of
+
+
+class Color(Enum):
+    RED = "red"
+
+
+class Model(BaseModel):
+    at: datetime
+
+
+@dataclass
+class Point:
+    x: float
+    inner: Any = None
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        {"a": None, "b": [None, {}], "c": {"d": {}}, "": []},
+        {"n": [0, -1, 1.5, 2**63 - 1, -(2**63), True]},
+        "ü€😀",
+        nested(MAX_DEPTH),
+    ],
+)
+def test_plain_json_comes_back_as_it_is(value: Any) -> None:
+    assert normalize(value, what="it") == value
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (Model(at=datetime(2026, 1, 1, tzinfo=UTC)), {"at": "2026-01-01T00:00:00Z"}),
+        ([Point(1.5, Color.RED)], [{"x": 1.5, "inner": "red"}]),
+        ({"u": UUID(int=1)}, {"u": "00000000-0000-0000-0000-000000000001"}),
+        ((1, 2), [1, 2]),
+        ({1: "a"}, {"1": "a"}),
+    ],
+)
+def test_models_and_the_like_become_plain(value: Any, plain: Any) -> None:
+    assert normalize(value, what="it") == plain
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"a": [{"b": 2**63}]}, r"it\.a\[0\]\.b is an integer beyond 64 bits"),
+        ({"a": -(2**63) - 1}, r"it\.a is an integer beyond 64 bits"),
+        (2**200, "it is an integer beyond 64 bits"),
+        ([Point(1.0, 2**63)], r"it\[0\]\.inner is an integer beyond 64 bits"),
+        ({"a": float("nan")}, r"it\.a is nan"),
+        ([Point(float("inf"))], r"it\[0\]\.x is inf"),
+        (nested(MAX_DEPTH + 1), "deeper than 64 levels"),
+        (object(), "it is not JSON"),
+        (b"\xff", "it is not JSON"),
+        ("\udcff", "it is not JSON"),
+        ({"\udcff": 1}, "it is not JSON"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused_by_name(value: Any, words: str) -> None:
+    with pytest.raises(FreeJsonError, match=words):
+        normalize(value, what="it")
+
+
+def test_a_circle_is_refused() -> None:
+    circle: list[Any] = []
+    circle.append(circle)
+    with pytest.raises(FreeJsonError, match="it is not JSON"):
+        normalize(circle, what="it")
+
+
+def test_the_size_is_that_of_the_encoded_value() -> None:
+    assert normalize("x" * 98, what="it", max_bytes=100) == "x" * 98
+    with pytest.raises(FreeJsonError, match="it has 101 bytes, the limit is 100"):
+        normalize("x" * 99, what="it", max_bytes=100)
+    assert size_of("x" * 99) == 101
+
+
+def test_text_is_made_utf8() -> None:
+    assert clean("a\udcffb") == "a?b"
+    assert clean("ü") == "ü"

@@ -1,0 +1,177 @@
+"""Registering handlers: what fits, and one clear line for what does not."""
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Iterator
+from datetime import date
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from asyncjob import JobContext, RetryPolicy, WorkerApp
+from asyncjob.app import Handler, HandlerError, Isolation
+from asyncjob.app.handler import build, explain
+from asyncjob.lifecycle.policy import PolicyLayer
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(strict=True)
+    day: date
+
+
+class Unknown:
+    """No type that pydantic knows."""
+
+
+class Callable_:  # noqa: N801
+    async def __call__(self, job: JobContext, payload: int) -> int:
+        return payload + 0 * (job is not None)
+
+
+async def takes_both(job: JobContext, payload: int) -> int:
+    return payload
+
+
+def built(function: Any) -> Handler:
+    return build("t", function, PolicyLayer())
+
+
+def test_async_and_sync_handlers_run_where_they_belong() -> None:
+    def sync(job: JobContext) -> None: ...
+
+    assert built(takes_both).isolation is Isolation.LOOP
+    assert built(sync).isolation is Isolation.THREAD
+
+
+@pytest.mark.parametrize(
+    "function", [functools.partial(takes_both), Callable_()], ids=["partial", "object"]
+)
+def test_partials_and_callable_objects_are_seen_through(function: Any) -> None:
+    handler = built(function)
+    assert handler.isolation is Isolation.LOOP
+    assert handler.takes_payload
+    assert asyncio.run(handler.function(None, 3)) == 3
+
+
+async def yields(job: JobContext) -> AsyncIterator[int]:
+    yield 1
+
+
+def generates(job: JobContext) -> Iterator[int]:
+    yield 1
+
+
+async def takes_nothing() -> None: ...
+async def takes_three(job: JobContext, a: int, b: int) -> None: ...
+async def takes_no_context(payload: int) -> None: ...
+async def takes_by_name(job: JobContext, *, payload: int) -> None: ...
+async def takes_any_number(job: JobContext, *payload: int) -> None: ...
+async def takes_unknown(job: JobContext, payload: Unknown) -> None: ...
+async def returns_unknown(job: JobContext) -> Unknown: ...
+
+
+async def takes_misspelt(job: JobContext, payload: "Ordr") -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (takes_nothing, "it takes 0 parameters"),
+        (takes_three, "it takes 3 parameters"),
+        (takes_no_context, "the first parameter is the JobContext"),
+        (takes_by_name, "cannot be given by position"),
+        (takes_any_number, "cannot be given by position"),
+        (takes_misspelt, "unknown type in its signature: .*Ordr"),
+        (takes_unknown, "its payload cannot be checked"),
+        (returns_unknown, "its result cannot be checked"),
+        (yields, "it yields"),
+        (generates, "it yields"),
+    ],
+)
+def test_what_does_not_fit_is_one_line_that_names_the_function(function: Any, words: str) -> None:
+    with pytest.raises(HandlerError, match=words) as error:
+        built(function)
+    assert function.__name__ in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_payload_is_read_as_json_even_by_strict_models() -> None:
+    async def work(job: JobContext, payload: Strict) -> None: ...
+
+    assert built(work).read_payload({"day": "2026-01-01"}) == Strict(day=date(2026, 1, 1))
+
+
+def test_a_missing_payload_is_the_handlers_own_default() -> None:
+    async def work(job: JobContext, payload: int = 7) -> None: ...
+
+    assert built(work).read_payload(None) == 7
+    assert built(work).read_payload(8) == 8
+
+
+def test_a_schema_error_names_the_fields_on_one_line() -> None:
+    async def work(job: JobContext, payload: Strict) -> None: ...
+
+    with pytest.raises(ValidationError) as error:
+        built(work).read_payload({"day": "never"})
+    assert explain(error.value).startswith("day: ")
+    with pytest.raises(ValidationError) as error:
+        built(work).read_payload(None)
+    assert explain(error.value).startswith("payload: ")
+
+
+def test_a_declared_result_is_dumped_by_its_type_and_any_other_left_alone() -> None:
+    async def declared(job: JobContext) -> Strict:
+        raise NotImplementedError
+
+    async def undeclared(job: JobContext) -> Any: ...
+
+    assert built(declared).dump_result(Strict(day=date(2026, 1, 1))) == {"day": "2026-01-01"}
+    marker = object()
+    assert built(undeclared).dump_result(marker) is marker
+
+
+def test_an_app_knows_its_handlers_and_their_policy() -> None:
+    app = WorkerApp()
+    app.handler("t", timeout=30, retry=RetryPolicy(max_retries=1))(takes_both)
+    policy = app.handlers["t"].policy
+    assert (policy.execution_timeout_seconds, policy.max_retries) == (30, 1)
+    assert policy.jitter is None
+
+
+@pytest.mark.parametrize("type_", ["", "-x", "x-", "with space", "x" * 129, "ü"])
+def test_a_bad_type_is_refused(type_: str) -> None:
+    with pytest.raises(HandlerError, match="no job type"):
+        WorkerApp().handler(type_)(takes_both)
+
+
+@pytest.mark.parametrize("type_", ["SEND_EMAIL", "report.daily", "a", "x/y-z"])
+def test_a_good_type_is_taken(type_: str) -> None:
+    app = WorkerApp()
+    app.handler(type_)(takes_both)
+    assert type_ in app.handlers
+
+
+def test_two_handlers_for_one_type_are_refused() -> None:
+    app, other = WorkerApp(), WorkerApp()
+    app.handler("t")(takes_both)
+    other.handler("t")(takes_both)
+    with pytest.raises(HandlerError, match="two handlers"):
+        app.handler("t")(takes_both)
+    with pytest.raises(HandlerError, match="two handlers"):
+        app.include(other)
+
+
+def test_an_app_includes_another() -> None:
+    app, other = WorkerApp(), WorkerApp()
+    other.handler("t")(takes_both)
+    other.categorize(KeyError, "Mine")
+    app.include(other)
+    assert set(app.handlers) == {"t"}
+    assert app.categories == {KeyError: "Mine"}
+
+
+@pytest.mark.parametrize("category", ["", "x" * 65, "two\nlines"])
+def test_a_category_that_cannot_be_stored_is_refused(category: str) -> None:
+    with pytest.raises(HandlerError, match="no category"):
+        WorkerApp().categorize(KeyError, category)

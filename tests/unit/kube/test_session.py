@@ -1,0 +1,200 @@
+"""Single requests: what is sent, and what an answer means."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientTimeout, web
+
+from asyncjob.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    ExpiredError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    ThrottledError,
+    TooLargeError,
+    UnauthorizedError,
+    UnknownOutcomeError,
+)
+from asyncjob.kube import ClusterAccess, KubeSession
+from asyncjob.kube import transport as transport_module
+from support.kube_answers import Server, error, hang_up, ok
+
+
+async def test_a_merge_patch_says_what_it_is_and_who_sends_it(
+    server: Server, session: KubeSession
+) -> None:
+    server.answers = [ok({"kind": "X"})]
+    assert await session.merge_patch("/apis/x", {"a": None}) == {"kind": "X"}
+    (request,) = server.requests
+    assert request.method == "PATCH"
+    assert request.query["fieldManager"] == "tester"
+    assert request.headers["Content-Type"] == "application/merge-patch+json"
+    assert await request.read() == b'{"a":null}'
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "message", "kind"),
+    [
+        (400, "BadRequest", "", InvalidError),
+        (401, "Unauthorized", "", UnauthorizedError),
+        (403, "Forbidden", "", ForbiddenError),
+        (404, "NotFound", "", NotFoundError),
+        (409, "Conflict", "", ConflictError),
+        (409, "AlreadyExists", "", AlreadyExistsError),
+        (410, "Expired", "", ExpiredError),
+        (413, "RequestEntityTooLarge", "", TooLargeError),
+        (422, "Invalid", "", InvalidError),
+        (418, "", "", ApiError),
+        (500, "InternalError", "", UnknownOutcomeError),
+        (503, "ServiceUnavailable", "", UnknownOutcomeError),
+        (504, "Timeout", "", UnknownOutcomeError),
+        (500, "", "etcdserver: request is too large", TooLargeError),
+        (500, "", "trying to send message larger than max (2 vs. 1)", TooLargeError),
+        (500, "", "etcdserver: mvcc: database space exceeded", UnknownOutcomeError),
+    ],
+)
+async def test_every_code_has_its_error(
+    server: Server, session: KubeSession, code: int, reason: str, message: str, kind: type[ApiError]
+) -> None:
+    server.answers = [error(code, reason, message or "words")]
+    with pytest.raises(ApiError) as raised:
+        await session.get("/x")
+    assert type(raised.value) is kind
+    assert (raised.value.status, raised.value.reason) == (code, reason)
+    assert (message or "words") in str(raised.value)
+
+
+async def test_a_connection_that_breaks_off_leaves_the_outcome_unknown(
+    server: Server, session: KubeSession
+) -> None:
+    server.answers = [hang_up]
+    with pytest.raises(UnknownOutcomeError, match="no answer to PATCH /x"):
+        await session.json_patch("/x", [])
+    assert len(server.requests) == 1
+
+
+async def test_a_server_that_is_away_leaves_the_outcome_unknown(session: KubeSession) -> None:
+    session.access.configuration.host = "http://127.0.0.1:1"
+    with pytest.raises(UnknownOutcomeError):
+        await session.merge_patch("/x", {})
+
+
+async def test_an_answer_that_takes_too_long_leaves_the_outcome_unknown(
+    server: Server, session: KubeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(_: web.Request) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr(transport_module, "_SHORT", ClientTimeout(0.05))
+    server.answers = [never]
+    with pytest.raises(UnknownOutcomeError, match="Timeout"):
+        await session.merge_patch("/x", {})
+
+
+async def test_a_request_to_slow_down_is_heeded(
+    server: Server, session: KubeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = pauses(monkeypatch)
+    server.answers = [error(429, Retry_After="3"), error(429), ok()]
+    await session.merge_patch("/x", {})
+    assert waits == [3.0, 1.0]
+
+
+async def test_slowing_down_has_an_end(
+    server: Server, session: KubeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = pauses(monkeypatch)
+    server.answers = [error(429, Retry_After="9999")]
+    with pytest.raises(ThrottledError):
+        await session.merge_patch("/x", {})
+    assert max(waits) <= 10.0
+    assert len(server.requests) == 5
+
+
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    waits: list[float] = []
+
+    async def note(seconds: float) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr("asyncjob.kube.transport.asyncio.sleep", note)
+    return waits
+
+
+async def test_a_refused_token_is_read_again_once(
+    server: Server, session: KubeSession, token: Path
+) -> None:
+    async def refuse_and_rotate(request: web.Request) -> Any:
+        token.write_text("second")
+        return await error(401)(request)
+
+    server.answers = [refuse_and_rotate, ok()]
+    await session.get("/x")
+    assert server.tokens == ["Bearer first", "Bearer second"]
+
+
+async def test_a_token_refused_twice_is_unauthorized(server: Server, session: KubeSession) -> None:
+    server.answers = [error(401)]
+    with pytest.raises(UnauthorizedError):
+        await session.get("/x")
+    assert len(server.requests) == 2
+
+
+async def test_a_refused_token_that_cannot_be_read_again_proves_nothing(
+    server: Server, session: KubeSession, kubeconfig: Path
+) -> None:
+    server.answers = [error(401)]
+    kubeconfig.unlink()
+    with pytest.raises(UnknownOutcomeError, match="credentials"):
+        await session.get("/x")
+
+
+async def test_a_token_is_read_again_when_it_has_grown_old(
+    server: Server, session: KubeSession, access: ClusterAccess, token: Path
+) -> None:
+    server.answers = [ok()]
+    await session.get("/x")
+    token.write_text("second")
+    access._loaded_at -= 1000.0
+    await session.get("/x")
+    assert server.tokens == ["Bearer first", "Bearer second"]
+
+
+async def test_an_old_token_is_used_while_no_newer_can_be_read(
+    server: Server, session: KubeSession, access: ClusterAccess, kubeconfig: Path
+) -> None:
+    server.answers = [ok()]
+    await session.get("/x")
+    kubeconfig.unlink()
+    access._loaded_at -= 1000.0
+    await session.get("/x")
+    await session.get("/x")
+    assert server.tokens == ["Bearer first"] * 3
+
+
+async def test_a_collection_is_read_in_pages(server: Server, session: KubeSession) -> None:
+    server.answers = [
+        ok({"metadata": {"continue": "more"}, "items": [{"n": 1}, {"n": 2}]}),
+        ok({"metadata": {}, "items": [{"n": 3}]}),
+    ]
+    found = [item["n"] async for item in session.list("/x")]
+    assert found == [1, 2, 3]
+    assert server.requests[1].query["continue"] == "more"
+
+
+async def test_every_request_is_observed(server: Server, access: ClusterAccess) -> None:
+    seen: list[tuple[str, int]] = []
+    server.answers = [ok(), error(409), hang_up]
+    observer = lambda verb, code, _: seen.append((verb, code))  # noqa: E731
+    async with KubeSession(access, field_manager="t", observer=observer) as session:
+        await session.get("/x")
+        for _ in range(2):
+            with pytest.raises(ApiError):
+                await session.create("/x", {})
+    assert seen == [("GET", 200), ("POST", 409), ("POST", 0)]

@@ -1,0 +1,227 @@
+"""Watches: lines of any size, errors, and going on afterwards."""
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from asyncjob.errors import (
+    ApiError,
+    ExpiredError,
+    ForbiddenError,
+    UnauthorizedError,
+    UnknownOutcomeError,
+)
+from asyncjob.json_types import JsonObject
+from asyncjob.kube import KubeSession, WatchEvent, watch
+from asyncjob.kube import watch as watch_function
+from asyncjob.kube.backoff import Backoff
+from asyncjob.kube.follow import follow
+from asyncjob.kube.pace import HEALTHY_SECONDS, Pace
+from asyncjob.kube.sockets import watched_socket
+from support.kube_answers import Server, error, event, ok, stream
+
+watch_module = __import__(watch_function.__module__, fromlist=["SILENCE_SECONDS"])
+GONE: JsonObject = {
+    "type": "ERROR",
+    "object": {"code": 410, "reason": "Expired", "message": "too old"},
+}
+
+
+async def events(session: KubeSession, **options: Any) -> list[WatchEvent]:
+    return [item async for item in watch(session, "/x", **options)]
+
+
+async def test_events_come_in_order_until_the_server_ends_the_watch(
+    server: Server, session: KubeSession
+) -> None:
+    server.answers = [stream(event("ADDED", "1"), event("BOOKMARK", "2"))]
+    found = await events(session)
+    assert [(item.type, item.resource_version) for item in found] == [
+        ("ADDED", "1"),
+        ("BOOKMARK", "2"),
+    ]
+    query = server.requests[0].query
+    assert (query["watch"], query["allowWatchBookmarks"]) == ("true", "true")
+
+
+async def test_a_table_is_asked_for_without_objects(server: Server, session: KubeSession) -> None:
+    server.answers = [stream()]
+    await events(session, table=True)
+    (request,) = server.requests
+    assert "as=Table" in request.headers["Accept"]
+    assert request.query["includeObject"] == "None"
+
+
+async def test_lines_may_come_in_pieces_and_be_huge(server: Server, session: KubeSession) -> None:
+    huge = event("ADDED", "1", note="x" * 3_000_000)
+    whole = stream(huge, b'{"type":"ADD', b'ED","object":{}}\n\n{"type":"DELETED","object":{}}\n')
+    server.answers = [whole]
+    assert [item.type for item in await events(session)] == ["ADDED", "ADDED", "DELETED"]
+
+
+async def test_an_error_event_is_raised_as_its_type(server: Server, session: KubeSession) -> None:
+    server.answers = [stream(event("ADDED", "1"), GONE)]
+    with pytest.raises(ExpiredError, match="too old"):
+        await events(session)
+
+
+@pytest.mark.parametrize(("code", "kind"), [(403, ForbiddenError), (401, UnauthorizedError)])
+async def test_a_refused_watch_is_raised_as_its_type(
+    server: Server, session: KubeSession, code: int, kind: type[ApiError]
+) -> None:
+    server.answers = [error(code)]
+    with pytest.raises(kind):
+        await events(session)
+
+
+async def test_a_broken_stream_says_so(server: Server, session: KubeSession) -> None:
+    server.answers = [stream(event("ADDED", "1"), broken=True)]
+    with pytest.raises(UnknownOutcomeError):
+        await events(session)
+
+
+async def test_a_line_that_is_not_json_is_a_broken_stream(
+    server: Server, session: KubeSession
+) -> None:
+    server.answers = [stream(b"<html>proxy</html>\n")]
+    with pytest.raises(UnknownOutcomeError, match="not JSON"):
+        await events(session)
+
+
+async def test_a_half_line_at_the_end_is_no_event(server: Server, session: KubeSession) -> None:
+    server.answers = [stream(event("ADDED", "1"), b'{"type":"ADD')]
+    assert len(await events(session)) == 1
+
+
+async def test_a_silent_stream_is_a_dead_one(
+    server: Server, session: KubeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = asyncio.Event()
+
+    async def silent(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await release.wait()
+        return response
+
+    monkeypatch.setattr(watch_module, "SILENCE_SECONDS", 0.05)
+    server.answers = [silent]
+    with pytest.raises(UnknownOutcomeError, match="broke off"):
+        await events(session)
+    release.set()
+
+
+class Follower:
+    """Notes what it sees and ends the test after so many steps."""
+
+    def __init__(self, steps: int) -> None:
+        self.seen: list[str] = []
+        self.done = asyncio.Event()
+        self._steps = steps
+
+    def replace(self, objects: Sequence[JsonObject]) -> None:
+        self._note(f"list of {len(objects)}")
+
+    def apply(self, change: WatchEvent) -> None:
+        self._note(f"{change.type} {change.resource_version}")
+
+    def _note(self, words: str) -> None:
+        self.seen.append(words)
+        if len(self.seen) == self._steps:
+            self.done.set()
+
+
+async def follow_until(
+    session: KubeSession, follower: Follower, monkeypatch: pytest.MonkeyPatch
+) -> list[float]:
+    """Follow without waiting; returns how long it would have waited."""
+    waits: list[float] = []
+    sleep = asyncio.sleep
+
+    async def note(seconds: float) -> None:
+        waits.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr("asyncjob.kube.follow.asyncio.sleep", note)
+    task = asyncio.ensure_future(follow(session, "/x", follower))
+    await follower.done.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    return waits
+
+
+LIST = ok({"metadata": {"resourceVersion": "5"}, "items": [{}, {}]})
+
+
+async def test_a_collection_is_listed_then_watched_from_there_on(
+    server: Server, session: KubeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = stream(event("ADDED", "6"), event("BOOKMARK", "7"))
+    server.answers = [LIST, first, stream(event("MODIFIED", "8"))]
+    follower = Follower(3)
+    await follow_until(session, follower, monkeypatch)
+    assert follower.seen == ["list of 2", "ADDED 6", "MODIFIED 8"]
+    assert [request.query.get("resourceVersion") for request in server.requests[:3]] == [
+        None,
+        "5",
+        "7",
+    ]
+
+
+async def test_a_version_that_is_too_old_leads_to_a_new_list(
+    server: Server, session: KubeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.answers = [LIST, stream(GONE), LIST, stream()]
+    follower = Follower(2)
+    await follow_until(session, follower, monkeypatch)
+    assert follower.seen == ["list of 2", "list of 2"]
+
+
+async def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_a_pause(
+    server: Server, session: KubeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.answers = [LIST, stream(), stream(), stream(), stream(event("ADDED", "6")), stream()]
+    waits = await follow_until(session, Follower(2), monkeypatch)
+    assert len(waits) >= 3
+    assert all(wait > 0 for wait in waits)
+    assert waits[2] > waits[0]
+
+
+async def test_a_follower_outlasts_outages(
+    server: Server, session: KubeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.answers = [error(503), error(403), LIST, stream(broken=True), LIST, stream()]
+    follower = Follower(2)
+    await follow_until(session, follower, monkeypatch)
+    assert follower.seen == ["list of 2", "list of 2"]
+
+
+def test_a_round_that_lasted_is_followed_by_the_next_at_once() -> None:
+    times = iter([0.0, 0.0, HEALTHY_SECONDS, 10.0, 10.0, 20.0, 20.0 + HEALTHY_SECONDS])
+    pace = Pace(lambda: next(times), Backoff(initial=1.0, cap=60.0))
+    pace.begin()
+    assert pace.pause(failed=False) == 0.0
+    pace.begin()
+    assert pace.pause(failed=False) > 0.0
+    pace.begin()
+    assert 0.5 <= pace.pause(failed=True) <= 1.0
+
+
+def test_pauses_double_up_to_a_cap_and_begin_anew_after_success() -> None:
+    backoff = Backoff(initial=1.0, cap=8.0)
+    pauses = [backoff.pause() for _ in range(6)]
+    for pause, most in zip(pauses, [1, 2, 4, 8, 8, 8], strict=True):
+        assert most / 2 <= pause <= most
+    backoff.reset()
+    assert backoff.pause() <= 1.0
+
+
+def test_sockets_notice_a_peer_that_is_gone() -> None:
+    address = (socket.AF_INET, socket.SOCK_STREAM, 0, "", ())
+    with watched_socket(address) as made:
+        assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)

@@ -1,0 +1,156 @@
+"""What every change of phase carries, and the bodies that write it."""
+
+from typing import Any
+
+import pytest
+
+from asyncjob.lifecycle import gate
+from asyncjob.lifecycle.claim import Candidate, Holder, claim_body, renewal
+from asyncjob.lifecycle.move import MAX_HISTORY, json_patch, merge_body, move, render
+from asyncjob.lifecycle.outcome import succeed
+from asyncjob.lifecycle.phases import FINISHED, Phase, Reason
+from asyncjob.lifecycle.policy import BUILT_IN
+from asyncjob.lifecycle.view import JobView, read_job
+from support.builders import at, running, stored
+
+ME = Holder("worker-0", "worker-0-uid", "worker-0/1")
+
+
+def view(phase: Phase, **status: Any) -> JobView:
+    return read_job(stored(status={"phase": phase.value, **status}, notBefore=at(60)))
+
+
+@pytest.mark.parametrize("phase", FINISHED)
+def test_finishing_sets_time_and_condition(phase: Phase) -> None:
+    fields = move(view(Phase.QUEUED), phase, now=at(3), message="why").fields
+    conditions: Any = fields["conditions"]
+    assert fields["completionTime"] == at(3)
+    assert conditions[0]["status"] == "True"
+    assert (len(conditions), conditions[0]["message"]) == (1, "why")
+
+
+def test_a_redrive_takes_back_time_and_condition_and_gives_fresh_budgets() -> None:
+    dead = read_job(stored(status={"phase": "DeadLetter", "retries": 3}, redrive=2))
+    fields = gate.redrive(dead, now=at()).fields
+    assert (fields["completionTime"], fields["conditions"]) == (None, None)
+    assert [fields[name] for name in ("retries", "crashes", "releases")] == [0, 0, 0]
+    assert fields["redrives"] == 2
+
+
+def test_leaving_retrying_takes_back_the_delay() -> None:
+    fields = gate.promote(view(Phase.RETRYING), now=at()).fields
+    assert (fields["nextAttemptTime"], fields["retryDelaySeconds"]) == (None, None)
+
+
+def test_promoting_admits_a_job_with_a_gate_and_no_other() -> None:
+    assert gate.promote(view(Phase.SCHEDULED), now=at()).fields["admitted"] is True
+    open_job = read_job(stored(status={"phase": "Pending"}))
+    assert "admitted" not in gate.promote(open_job, now=at()).fields
+
+
+def test_the_entry_that_ends_an_attempt_says_who_ran_it_and_since_when() -> None:
+    entry = succeed(running(), now=at(3)).entry
+    assert entry == {
+        "time": at(3),
+        "phase": "Succeeded",
+        "attempt": 1,
+        "worker": "worker-0/1",
+        "startTime": at(),
+    }
+
+
+def test_the_history_grows_by_one_entry() -> None:
+    fields = render(succeed(running(), now=at()), {"history": [{"phase": "Queued"}]})
+    history: Any = fields["history"]
+    assert [entry["phase"] for entry in history] == ["Queued", "Succeeded"]
+    assert "historyOmitted" not in fields
+
+
+def test_the_history_keeps_the_newest_entries_and_counts_what_it_cut() -> None:
+    old: Any = [{"phase": "Queued", "attempt": number} for number in range(MAX_HISTORY)]
+    fields = render(succeed(running(), now=at()), {"history": old, "historyOmitted": 4})
+    history: Any = fields["history"]
+    assert len(history) == MAX_HISTORY
+    assert (history[0], history[-1]["phase"]) == (old[1], "Succeeded")
+    assert fields["historyOmitted"] == 5
+
+
+def test_long_messages_are_cut_with_a_mark_and_shorter_in_the_history() -> None:
+    moved = move(view(Phase.QUEUED), Phase.PENDING, now=at(), message="m" * 5000)
+    assert len(str(moved.fields["message"])) == 1024
+    assert len(str(moved.entry["message"])) == 256
+    assert str(moved.entry["message"]).endswith("…")
+
+
+def test_a_json_patch_replaces_whole_fields_and_removes_only_what_is_there() -> None:
+    fields: Any = {"phase": "Succeeded", "lease": None, "admitted": None, "result": {"a": None}}
+    assert json_patch(fields, {"phase": "Running", "lease": {}}) == [
+        {"op": "add", "path": "/status/phase", "value": "Succeeded"},
+        {"op": "remove", "path": "/status/lease"},
+        {"op": "add", "path": "/status/result", "value": {"a": None}},
+    ]
+
+
+def test_a_merge_patch_holds_for_one_version_only() -> None:
+    assert merge_body({"reruns": 1}, "42") == {
+        "metadata": {"resourceVersion": "42"},
+        "status": {"reruns": 1},
+    }
+
+
+def claimed(**candidate: Any) -> Any:
+    seen = Candidate("job", "42", "test", **candidate)
+    return claim_body(seen, ME, BUILT_IN, claim="c", now=at())
+
+
+def test_a_claim_raises_the_attempt_and_names_its_holder() -> None:
+    body = claimed(attempt=4)
+    assert body["metadata"] == {"resourceVersion": "42"}
+    assert body["status"]["attempt"] == 5
+    assert body["status"]["claim"] == "c"
+    assert body["status"]["lease"]["holderUID"] == "worker-0-uid"
+    assert body["status"]["lease"]["renewals"] == 0
+    assert body["status"]["lease"]["durationSeconds"] == BUILT_IN.lease_duration_seconds
+    assert body["status"]["effective"] == BUILT_IN.to_json()
+
+
+def test_only_the_first_claim_sets_the_first_start() -> None:
+    assert claimed()["status"]["firstStartTime"] == at()
+    assert "firstStartTime" not in claimed(attempt=1)["status"]
+
+
+def test_a_renewal_changes_only_count_and_time() -> None:
+    lease: Any = {"holder": "worker-0", "renewals": 0, "renewTime": at(), "durationSeconds": 60}
+    assert renewal(lease, 1, at(20)) == {
+        "lease": {**lease, "renewals": 1, "renewTime": at(20)},
+        "lastUpdateTime": at(20),
+    }
+
+
+@pytest.mark.parametrize(
+    ("decided", "target", "reason"),
+    [
+        (gate.schedule(view(Phase.QUEUED), now=at()), Phase.SCHEDULED, Reason.NOT_BEFORE),
+        (
+            gate.hold(view(Phase.QUEUED), Reason.SUSPENDED, "", now=at()),
+            Phase.PENDING,
+            Reason.SUSPENDED,
+        ),
+        (
+            gate.give_up(view(Phase.QUEUED), Reason.UNKNOWN_TYPE, "", now=at()),
+            Phase.DEAD_LETTER,
+            Reason.UNKNOWN_TYPE,
+        ),
+        (
+            gate.drop(view(Phase.DEAD_LETTER), Reason.DISMISSED, "", now=at()),
+            Phase.CANCELLED,
+            Reason.DISMISSED,
+        ),
+    ],
+    ids=lambda value: str(value) if isinstance(value, str) else "",
+)
+def test_moves_outside_running_clear_the_admission(
+    decided: Any, target: Phase, reason: Reason
+) -> None:
+    assert (decided.target, decided.reason) == (target, reason)
+    assert decided.fields["admitted"] is None

@@ -1,0 +1,241 @@
+"""How one decision is carried to the API server, and what becomes of it if that fails."""
+
+from typing import Any, cast
+
+import pytest
+
+from asyncjob.errors import ForbiddenError, InvalidError, UnknownOutcomeError
+from asyncjob.kube import KubeSession
+from asyncjob.names import job_path, job_status_path
+from asyncjob_operator.apply.actor import Actor
+from asyncjob_operator.apply.confirm import Confirmation, Correction
+from asyncjob_operator.apply.notices import Notices
+from asyncjob_operator.apply.patience import Patience
+from asyncjob_operator.core.options import Options
+from asyncjob_operator.kube.clock import moment
+from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.telemetry.tally import Tally
+from support.fake_session import FakeSession
+from support.snapshots import POD, POD_UID, raw, running, stamp
+
+JOB = job_path("ns", "job")
+STATUS = job_status_path("ns", "job")
+UID = "uid-job"
+
+
+class Stage:
+    """An actor on a fake API server, with a list of the wanted instead of a dispatcher."""
+
+    def __init__(self) -> None:
+        self.session = FakeSession()
+        self.wanted: set[str] = set()
+        self.leads = True
+        self.metrics = Metrics()
+        session = cast("KubeSession", self.session)
+        self.notices = Notices(session, "me", moment, self.metrics)
+        self.observer = Observer(Options(), moment, self)
+        workers, observer = self.observer.workers, self.observer
+        correction = Correction(
+            pod=workers.saw_pod,
+            lease=workers.saw_lease,
+            lease_gone=workers.lost_lease,
+            job=lambda obj: observer.saw(obj, live=False),
+            job_gone=observer.lost,
+        )
+        self.actor = Actor(
+            session,
+            observer,
+            confirmation=Confirmation(session, correction),
+            patience=Patience(1.0, 60.0),
+            notices=self.notices,
+            metrics=self.metrics,
+            tally=Tally(),
+            leads=lambda: self.leads,
+        )
+
+    def want(self, uid: str) -> None:
+        self.wanted.add(uid)
+
+    def unwant(self, uid: str) -> None:
+        self.wanted.discard(uid)
+
+    def died(self, *_: object) -> None:
+        pass
+
+    def job(self, name: str = "job", **changes: Any) -> None:
+        """Put a job onto the server and show it to the observer."""
+        obj = self.session.put(job_path("ns", name), cast("Any", raw(name, **changes)))
+        self.observer.saw(obj, live=True)
+
+    async def act(self, uid: str = UID) -> None:
+        """Act and look again, as the dispatcher does."""
+        self.wanted.discard(uid)
+        await self.actor.act(uid)
+        self.observer.look(uid)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        status: dict[str, Any] = self.session.objects[JOB]["status"]
+        return status
+
+    def outcome(self, outcome: str) -> float:
+        samples = (s for m in self.metrics.writes.collect() for s in m.samples)
+        wanted = (s.value for s in samples if s.labels.get("outcome") == outcome)
+        return sum(value for value in wanted if value == int(value) and value < 1e6)
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+async def test_one_effect_is_one_write_exact_on_the_version_read(stage: Stage) -> None:
+    stage.job(spec={"cancel": True})
+    read = stage.session.objects[JOB]["metadata"]["resourceVersion"]
+    await stage.act()
+    [(method, path, body)] = stage.session.writes
+    assert (method, path) == ("PATCH", STATUS)
+    assert body["metadata"] == {"resourceVersion": read}
+    assert stage.status["phase"] == "Cancelled"
+    assert not stage.wanted
+
+
+async def test_a_job_that_changed_meanwhile_is_judged_anew_and_left_alone(stage: Stage) -> None:
+    stage.job(phase="Retrying", retryDelaySeconds=0.0, nextAttemptTime=stamp(0))
+    assert stage.wanted == {UID}
+    stage.session.put(JOB, cast("Any", raw(phase="Cancelled", completionTime=stamp(0))))
+    await stage.act()
+    assert stage.session.writes == []
+
+
+async def test_a_lost_race_is_looked_at_again_at_once_and_then_with_pauses(stage: Stage) -> None:
+    stage.job(spec={"cancel": True})
+    stage.session.before_write = lambda _path: stage.session.put(JOB, stage.session.objects[JOB])
+    for _ in range(2):
+        await stage.act()
+        assert stage.wanted == {UID}
+    await stage.act()
+    assert not stage.wanted
+    assert stage.outcome("conflict") == 3
+
+
+@pytest.mark.parametrize(
+    "error", [UnknownOutcomeError("no answer"), ForbiddenError(status=403), InvalidError("a rule")]
+)
+async def test_a_failed_write_is_tried_again_later_not_at_once(
+    stage: Stage, error: Exception
+) -> None:
+    stage.job(spec={"cancel": True})
+    stage.session.fail("PATCH", STATUS, error)
+    await stage.act()
+    assert not stage.wanted
+    assert len(stage.observer.agenda) == 1
+    later = moment().monotonic + 61
+    assert stage.observer.agenda.pop_due(later, 10) == [UID]
+    stage.observer.look(UID)
+    assert stage.wanted == {UID}
+
+
+async def test_an_answer_that_never_came_may_have_been_a_success(stage: Stage) -> None:
+    stage.job(spec={"cancel": True})
+    done = raw(phase="Cancelled", completionTime=stamp(0), spec={"cancel": True})
+    stage.session.before_write = lambda _path: stage.session.put(JOB, cast("Any", done))
+    stage.session.fail("PATCH", STATUS, UnknownOutcomeError("no answer"))
+    await stage.act()
+    await stage.act()
+    assert len(stage.session.writes) == 1
+
+
+async def test_a_job_that_is_gone_is_forgotten(stage: Stage) -> None:
+    stage.job(spec={"cancel": True})
+    del stage.session.objects[JOB]
+    await stage.act()
+    assert UID not in stage.observer.store
+
+
+async def test_another_job_of_the_same_name_is_not_touched(stage: Stage) -> None:
+    stage.job(spec={"cancel": True})
+    stage.session.objects[JOB]["metadata"]["uid"] = "another"
+    await stage.act()
+    assert stage.session.writes == []
+    assert UID not in stage.observer.store
+
+
+async def test_who_does_not_lead_writes_nothing_and_keeps_the_job_in_mind(stage: Stage) -> None:
+    stage.leads = False
+    stage.job(spec={"cancel": True})
+    await stage.act()
+    assert stage.session.writes == []
+    assert stage.wanted == {UID}
+
+
+async def test_a_replaced_worker_is_confirmed_by_a_live_read_and_the_cache_corrected(
+    stage: Stage,
+) -> None:
+    def lease(identity: str) -> dict[str, Any]:
+        meta = {
+            "namespace": "ns",
+            "name": f"asyncjob-worker-{POD}",
+            "annotations": {"asyncjob.dev/pod-uid": POD_UID},
+        }
+        return {"metadata": meta, "spec": {"holderIdentity": identity}}
+
+    held = running()
+    held["lease"]["worker"] = "newest"
+    path = f"/apis/coordination.k8s.io/v1/namespaces/ns/leases/asyncjob-worker-{POD}"
+    stage.session.put(path, lease("newest"))
+    stage.observer.workers.saw_lease(lease("stale"))
+    stage.job(phase="Running", **held)
+    assert stage.wanted == {UID}
+    await stage.act()
+    assert stage.session.writes == []
+    assert stage.outcome("disproved") == 1
+    stage.observer.look(UID)
+    assert not stage.wanted
+
+
+async def test_a_duplicate_is_cancelled_only_if_the_other_is_there_and_live(stage: Stage) -> None:
+    spec = {"deduplicationId": "one"}
+    stage.job("first", admitted=True, spec=spec)
+    stage.job(spec=spec)
+    del stage.session.objects[job_path("ns", "first")]
+    await stage.act()
+    assert stage.session.writes == []
+    assert "uid-first" not in stage.observer.store
+
+
+async def test_a_refusal_is_told_in_an_event_and_not_written(stage: Stage) -> None:
+    spec = {"deduplicationId": "one"}
+    stage.job("first", admitted=True, spec=spec)
+    stage.job(phase="DeadLetter", completionTime=stamp(0), spec={**spec, "redrive": 1})
+    for _ in range(2):
+        await stage.act()
+    assert stage.session.writes == []
+    assert stage.notices._queue.qsize() == 1
+    assert not stage.wanted
+
+
+async def test_a_rerun_whose_creation_was_not_acknowledged_is_not_created_twice(
+    stage: Stage,
+) -> None:
+    stage.job(phase="Succeeded", completionTime=stamp(0), spec={"rerun": 1})
+    stage.session.fail("PATCH", STATUS, UnknownOutcomeError("no answer"))
+    await stage.act()
+    stage.session.failures.clear()
+    stage.observer.agenda.pop_due(moment().monotonic + 61, 10)
+    await stage.act()
+    assert stage.status["reruns"] == 1
+    assert job_path("ns", "job-r1") in stage.session.objects
+    assert stage.notices._queue.qsize() == 0
+
+
+async def test_a_write_that_changes_nothing_is_not_repeated_in_a_hurry(stage: Stage) -> None:
+    stage.job(spec={"cancel": True})
+
+    async def ignore(_path: str, _body: Any) -> Any:
+        return stage.session.objects[JOB]
+
+    stage.session.merge_patch = ignore  # type: ignore[assignment, method-assign]  # a deaf server
+    await stage.act()
+    assert not stage.wanted

@@ -1,0 +1,157 @@
+"""The elector on a fake API server, with clocks in the test's hands."""
+
+from typing import Any, cast
+
+import pytest
+
+from asyncjob.errors import UnknownOutcomeError
+from asyncjob.kube import KubeSession
+from asyncjob_operator.kube.election import AlwaysElected, Elector
+from support.fake_session import FakeSession
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/home/leases/asyncjob-operator"
+
+
+class Clock:
+    """Stands still until told."""
+
+    def __init__(self, at: float = 1000.0) -> None:
+        self.at = at
+
+    def __call__(self) -> float:
+        return self.at
+
+
+def elector(server: FakeSession, identity: str, clock: Clock) -> Elector:
+    return Elector(cast("KubeSession", server), "home", "asyncjob-operator", identity, clock)
+
+
+@pytest.fixture
+def server() -> FakeSession:
+    return FakeSession()
+
+
+async def test_the_first_to_come_leads_and_the_second_does_not(server: FakeSession) -> None:
+    clock = Clock()
+    first, second = elector(server, "a", clock), elector(server, "b", clock)
+    await first.turn()
+    await second.turn()
+    assert (first.leads(), second.leads()) == (True, False)
+    assert server.objects[LEASE]["spec"]["holderIdentity"] == "a"
+
+
+async def test_a_candidate_takes_over_when_renewals_stop_whatever_its_own_clock_shows(
+    server: FakeSession,
+) -> None:
+    ours, theirs = Clock(50_000.0), Clock(3.0)
+    leader, standby = elector(server, "a", ours), elector(server, "b", theirs)
+    await leader.turn()
+    for _ in range(12):
+        ours.at += 1
+        theirs.at += 1
+        await standby.turn()
+        assert not (leader.leads() and standby.leads())
+    assert standby.leads()
+    assert server.objects[LEASE]["spec"]["leaseTransitions"] == 1
+
+
+async def test_renewals_keep_the_lead(server: FakeSession) -> None:
+    clock = Clock()
+    leader, standby = elector(server, "a", clock), elector(server, "b", clock)
+    for _ in range(20):
+        await leader.turn()
+        await standby.turn()
+        clock.at += 2
+    assert leader.leads()
+    assert not standby.leads()
+
+
+async def test_a_leader_that_cannot_renew_stops_before_anyone_may_take_over(
+    server: FakeSession,
+) -> None:
+    clock = Clock()
+    leader = elector(server, "a", clock)
+    await leader.turn()
+    server.fail("PATCH", LEASE, UnknownOutcomeError("no answer"))
+    clock.at += 9
+    with pytest.raises(UnknownOutcomeError):
+        await leader.turn()
+    assert not leader.leads()
+    server.failures.clear()
+    await leader.turn()
+    assert leader.leads()
+
+
+async def test_a_woken_leader_finds_that_it_was_replaced(server: FakeSession) -> None:
+    ours, theirs = Clock(), Clock()
+    leader, standby = elector(server, "a", ours), elector(server, "b", theirs)
+    await leader.turn()
+    await standby.turn()
+    theirs.at += 10
+    await standby.turn()
+    ours.at += 60
+    await leader.turn()
+    assert (leader.leads(), standby.leads()) == (False, True)
+
+
+async def test_a_released_lease_is_taken_at_the_next_turn(server: FakeSession) -> None:
+    clock = Clock()
+    leader, standby = elector(server, "a", clock), elector(server, "b", clock)
+    await leader.turn()
+    await standby.turn()
+    await leader.release()
+    await standby.turn()
+    assert (leader.leads(), standby.leads()) == (False, True)
+
+
+async def test_a_release_goes_through_although_a_renewal_was_cut_short(
+    server: FakeSession,
+) -> None:
+    leader = elector(server, "a", Clock())
+    await leader.turn()
+    server.put(LEASE, server.objects[LEASE])
+    await leader.release()
+    assert server.objects[LEASE]["spec"]["holderIdentity"] == ""
+
+
+async def test_who_does_not_lead_releases_nothing(server: FakeSession) -> None:
+    clock = Clock()
+    leader, standby = elector(server, "a", clock), elector(server, "b", clock)
+    await leader.turn()
+    await standby.turn()
+    await standby.release()
+    assert server.objects[LEASE]["spec"]["holderIdentity"] == "a"
+
+
+async def test_a_deleted_lease_is_made_anew(server: FakeSession) -> None:
+    leader = elector(server, "a", Clock())
+    await leader.turn()
+    del server.objects[LEASE]
+    await leader.turn()
+    await leader.turn()
+    assert server.objects[LEASE]["spec"]["holderIdentity"] == "a"
+
+
+async def test_a_race_for_a_free_lease_has_one_winner(server: FakeSession) -> None:
+    clock = Clock()
+    first, second = elector(server, "a", clock), elector(server, "b", clock)
+    rivals: list[Any] = [first]
+
+    def overtake(_path: str) -> None:
+        if rivals:
+            rivals.pop()
+            body = {"metadata": {"name": "asyncjob-operator"}, "spec": {"holderIdentity": "b"}}
+            server.put(LEASE, body)
+
+    server.before_write = overtake
+    await first.turn()
+    await second.turn()
+    assert not first.leads()
+    assert server.objects[LEASE]["spec"]["holderIdentity"] == "b"
+
+
+async def test_without_an_election_one_always_leads() -> None:
+    always = AlwaysElected()
+    await always.elected()
+    await always.release()
+    assert always.leads()

@@ -1,0 +1,109 @@
+"""The comparison with the cluster repairs whatever a watch has lost."""
+
+from typing import Any, Self, cast
+
+import orjson
+
+from asyncjob.kube import KubeSession
+from asyncjob.names import job_path
+from asyncjob_operator.core.options import Options
+from asyncjob_operator.kube.clock import moment
+from asyncjob_operator.observe.listing import compare, load
+from asyncjob_operator.observe.observer import Observer
+from support.fake_session import FakeSession
+from support.snapshots import raw
+
+
+class Nobody:
+    """Listens to nothing."""
+
+    def want(self, _uid: str) -> None: ...
+    def unwant(self, _uid: str) -> None: ...
+    def died(self, *_: object) -> None: ...
+
+
+class Page:
+    """The answer to a request for metadata."""
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def read(self) -> bytes:
+        return orjson.dumps(self._body)
+
+
+class Server(FakeSession):
+    """Lists metadata in pages of two."""
+
+    async def stream(self, path: str, params: Any, accept: str) -> Page:
+        assert "PartialObjectMetadataList" in accept
+        found = [{"metadata": o["metadata"]} for k, o in self.objects.items() if k.startswith(path)]
+        start = int(params.get("continue", 0))
+        more = {"continue": str(start + 2)} if start + 2 < len(found) else {}
+        return Page({"metadata": more, "items": found[start : start + 2]})
+
+
+async def scene(*names: str) -> tuple[Server, KubeSession, Observer]:
+    server = Server()
+    for name in names:
+        server.put(job_path("ns", name), cast("Any", raw(name)))
+    session, observer = cast("KubeSession", server), Observer(Options(), moment, Nobody())
+    assert await load(session, "ns", observer) == len(names)
+    return server, session, observer
+
+
+async def test_where_nothing_was_lost_nothing_is_read_again() -> None:
+    server, session, observer = await scene("a", "b", "c")
+    server.requests.clear()
+    assert (await compare(session, "ns", observer)).total == 0
+    assert server.requests == []
+
+
+async def test_a_lost_deletion_a_lost_change_and_a_lost_creation_are_repaired() -> None:
+    server, session, observer = await scene("gone", "changed", "same")
+    del server.objects[job_path("ns", "gone")]
+    server.put(job_path("ns", "changed"), cast("Any", raw("changed", spec={"cancel": True})))
+    server.put(job_path("ns", "new"), cast("Any", raw("new")))
+    repairs = await compare(session, "ns", observer)
+    assert (repairs.added, repairs.changed, repairs.deleted) == (1, 1, 1)
+    assert {uid for uid, _ in observer.store.addresses()} == {"uid-changed", "uid-same", "uid-new"}
+    changed = observer.store.get("uid-changed")
+    assert changed
+    assert changed.wishes.cancel
+
+
+async def test_a_job_created_while_the_list_was_read_is_not_taken_for_deleted() -> None:
+    server, session, observer = await scene("a")
+    late = server.put(job_path("ns", "late"), cast("Any", raw("late")))
+    observer.saw(late, live=True)
+    listed = server.objects.pop(job_path("ns", "late"))
+    real_get = server.get
+
+    async def get(path: str, params: Any = None) -> Any:
+        server.objects[job_path("ns", "late")] = listed
+        return await real_get(path, params)
+
+    server.get = get  # type: ignore[method-assign, assignment]  # lists before it reads
+    assert (await compare(session, "ns", observer)).total == 0
+    assert "uid-late" in observer.store
+
+
+async def test_a_job_of_the_same_name_made_anew_replaces_the_one_deleted() -> None:
+    server, session, observer = await scene("a")
+    renewed = cast("Any", raw("a"))
+    renewed["metadata"]["uid"] = "second"
+    server.put(job_path("ns", "a"), renewed)
+    repairs = await compare(session, "ns", observer)
+    assert (repairs.added, repairs.deleted) == (1, 1)
+    assert {uid for uid, _ in observer.store.addresses()} == {"second"}
+
+
+async def test_another_namespaces_jobs_are_not_taken_for_deleted() -> None:
+    _, session, observer = await scene("a")
+    assert (await compare(session, "other", observer)).total == 0
+    assert "uid-a" in observer.store

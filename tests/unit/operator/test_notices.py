@@ -1,0 +1,63 @@
+"""Events about jobs, and that there are never floods of them."""
+
+import asyncio
+from typing import Any, cast
+
+from asyncjob.errors import ForbiddenError
+from asyncjob.kube import KubeSession
+from asyncjob_operator.apply.notices import BURST, Notices
+from asyncjob_operator.core.job_event import event_body, notice
+from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.telemetry.metrics import Metrics
+from support.fake_session import FakeSession
+from support.snapshots import at, job
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.session, self.metrics, self.now = FakeSession(), Metrics(), 0.0
+        session = cast("KubeSession", self.session)
+        self.notices = Notices(session, "me", self.moment, self.metrics)
+
+    def moment(self) -> Moment:
+        return at(self.now)
+
+    async def post(self) -> None:
+        posting = asyncio.create_task(self.notices.run())
+        for _ in range(200):
+            self.now += 0.0001
+            await asyncio.sleep(0)
+        posting.cancel()
+
+    @property
+    def posted(self) -> int:
+        return len(self.session.objects)
+
+
+async def test_a_burst_is_told_then_one_every_few_seconds() -> None:
+    scene = Scene()
+    for number in range(1000):
+        scene.notices.tell(notice(job(name=f"job-{number}"), "QueueTimeout", "late"))
+    await scene.post()
+    assert scene.posted == BURST
+    scene.now += 60
+    for number in range(1000):
+        scene.notices.tell(notice(job(name=f"more-{number}"), "QueueTimeout", "late"))
+    await scene.post()
+    assert scene.posted == BURST + 10
+
+
+async def test_an_event_that_cannot_be_posted_is_let_go() -> None:
+    scene = Scene()
+    scene.session.fail("POST", "/api/v1/namespaces/ns/events", ForbiddenError(status=403))
+    scene.notices.tell(notice(job(), "QueueTimeout", "late"))
+    await scene.post()
+    assert scene.posted == 0
+    assert scene.notices._queue.empty()
+
+
+def test_an_event_names_its_job_and_its_message_is_bounded() -> None:
+    body: Any = event_body(notice(job(), "QueueTimeout", "x" * 5000), "name", "me", "now")
+    assert body["involvedObject"]["uid"] == "uid-job"
+    assert (body["type"], body["reason"]) == ("Warning", "QueueTimeout")
+    assert len(body["message"]) == 1024

@@ -1,0 +1,212 @@
+"""What the observer makes of what is seen, in whatever order it comes."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from asyncjob.json_types import JsonObject
+from asyncjob.lifecycle.view import JobView
+from asyncjob_operator.core.decision import Transition
+from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.options import Options
+from asyncjob_operator.observe.observer import Observer
+from support.snapshots import POD, POD_UID, WORKER, at, raw, running, stamp
+
+
+@dataclass
+class Ear:
+    """Listens."""
+
+    wanted: set[str] = field(default_factory=set)
+    deaths: list[str] = field(default_factory=list)
+
+    def want(self, uid: str) -> None:
+        self.wanted.add(uid)
+
+    def unwant(self, uid: str) -> None:
+        self.wanted.discard(uid)
+
+    def died(self, job: JobView, message: str) -> None:
+        self.deaths.append(f"{job.name}: {message}")
+
+
+class Scene:
+    """An observer with a clock in the test's hands."""
+
+    def __init__(self) -> None:
+        self.now, self.version, self.ear = 0.0, 100, Ear()
+        self.observer = Observer(Options(), self.moment, self.ear)
+
+    def moment(self) -> Moment:
+        return at(self.now)
+
+    def see(self, name: str = "job", *, live: bool = True, version: int = 0, **changes: Any) -> str:
+        self.version += 1
+        obj: Any = raw(name, **changes)
+        obj["metadata"]["resourceVersion"] = str(version or self.version)
+        self.observer.saw(obj, live=live)
+        return f"uid-{name}"
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        for uid in self.observer.agenda.pop_due(self.now, 1000):
+            self.observer.look(uid)
+
+    def pod(self, **status: Any) -> None:
+        meta = {"namespace": "ns", "name": POD, "uid": POD_UID}
+        self.observer.workers.saw_pod({"metadata": meta, "status": status})
+
+
+def test_an_older_version_never_replaces_a_newer() -> None:
+    scene = Scene()
+    uid = scene.see(phase="Running", version=9, **running())
+    scene.see(phase="Queued", version=5, spec={"cancel": True})
+    assert not scene.ear.wanted
+    job = scene.observer.store.get(uid)
+    assert job
+    assert job.resource_version == "9"
+
+
+def test_versions_are_compared_as_numbers() -> None:
+    scene = Scene()
+    uid = scene.see(version=9)
+    scene.see(version=10, spec={"cancel": True})
+    assert scene.ear.wanted == {uid}
+
+
+def test_what_is_due_is_wanted_and_no_longer_when_somebody_else_has_done_it() -> None:
+    scene = Scene()
+    uid = scene.see(spec={"cancel": True})
+    assert scene.ear.wanted == {uid}
+    scene.see(phase="Cancelled", completionTime=stamp(0), spec={"cancel": True})
+    assert not scene.ear.wanted
+
+
+def test_time_alone_brings_a_job_up() -> None:
+    scene = Scene()
+    uid = scene.see(phase="Retrying", retryDelaySeconds=3.0, nextAttemptTime=stamp(3))
+    scene.pass_time(2)
+    assert not scene.ear.wanted
+    scene.pass_time(1)
+    assert scene.ear.wanted == {uid}
+
+
+def test_a_finished_job_leaves_only_a_record() -> None:
+    scene = Scene()
+    uid = scene.see()
+    scene.see(phase="Succeeded", completionTime=stamp(0))
+    assert scene.observer.store.get(uid) is None
+    assert [record.uid for record in scene.observer.store.finished()] == [uid]
+    assert len(scene.observer.agenda) == 0
+
+
+def test_a_deleted_job_is_forgotten_altogether() -> None:
+    scene = Scene()
+    uid = scene.see(spec={"cancel": True})
+    scene.observer.lost(uid)
+    assert len(scene.observer.store) == 0
+    assert not scene.ear.wanted
+    assert not scene.observer.store.counts
+
+
+def test_a_fresh_read_does_not_bring_a_deleted_job_back() -> None:
+    scene = Scene()
+    uid = scene.see(spec={"cancel": True})
+    scene.observer.lost(uid)
+    _, decision = scene.observer.refresh(raw(spec={"cancel": True}), 0.5)
+    assert isinstance(decision.effect, Transition)
+    assert uid not in scene.observer.store
+
+
+def test_the_end_of_a_pod_brings_up_the_jobs_it_held_and_no_others() -> None:
+    scene = Scene()
+    scene.pod(phase="Running")
+    held = scene.see("held", phase="Running", **running())
+    other = running()
+    other["lease"] = {**other["lease"], "holder": "another", "holderUID": "another"}
+    scene.see("other", phase="Running", **other)
+    scene.pod(phase="Failed")
+    assert scene.ear.wanted == {held}
+
+
+def test_a_newer_announcement_brings_up_the_jobs_of_the_older() -> None:
+    scene = Scene()
+    uid = scene.see(phase="Running", **running())
+    meta: JsonObject = {
+        "namespace": "ns",
+        "name": f"asyncjob-worker-{POD}",
+        "annotations": {"asyncjob.dev/pod-uid": POD_UID},
+    }
+    for identity, wanted in ((WORKER, set()), ("newer", {uid})):
+        scene.observer.workers.saw_lease({"metadata": meta, "spec": {"holderIdentity": identity}})
+        assert scene.ear.wanted == wanted
+
+
+def test_a_refused_redrive_is_asked_for_once_and_granted_when_the_holder_has_finished() -> None:
+    scene = Scene()
+    spec = {"deduplicationId": "one"}
+    scene.see("holder", admitted=True, spec=spec)
+    uid = scene.see(
+        "dead", phase="DeadLetter", completionTime=stamp(0), spec={**spec, "redrive": 1}
+    )
+    assert scene.ear.wanted == {uid}
+    scene.observer.refused(uid, 1)
+    scene.observer.look(uid)
+    assert not scene.ear.wanted
+    scene.see("holder", phase="Succeeded", completionTime=stamp(1), spec=spec)
+    assert scene.ear.wanted == {uid}
+
+
+def test_a_postponed_job_is_left_alone_until_its_time_whatever_is_seen_of_it() -> None:
+    scene = Scene()
+    uid = scene.see(spec={"cancel": True})
+    scene.observer.postpone(uid, 10)
+    scene.see(spec={"cancel": True, "suspend": True})
+    scene.observer.look(uid)
+    assert not scene.ear.wanted
+    scene.pass_time(10)
+    assert scene.ear.wanted == {uid}
+
+
+def test_a_death_seen_as_it_happens_is_told_once_with_its_message() -> None:
+    scene = Scene()
+    scene.see(phase="Running", **running())
+    for _ in range(2):
+        scene.see(phase="DeadLetter", completionTime=stamp(0), message="no luck")
+    assert scene.ear.deaths == ["job: no luck"]
+
+
+def test_deaths_found_in_a_list_are_old_news() -> None:
+    scene = Scene()
+    scene.see(phase="Running", **running())
+    scene.see(phase="DeadLetter", completionTime=stamp(0), live=False)
+    scene.see("other", phase="DeadLetter", completionTime=stamp(0), live=False)
+    assert scene.ear.deaths == []
+
+
+def test_pausing_a_queue_stops_its_timeouts_and_resuming_starts_them_anew() -> None:
+    scene = Scene()
+    uid = scene.see(spec={"queueTimeoutSeconds": 10})
+    meta = {"namespace": "ns", "name": "default"}
+    scene.observer.queues.saw({"metadata": meta, "spec": {"paused": True}})
+    scene.pass_time(20)
+    assert not scene.ear.wanted
+    scene.observer.queues.lost("ns", "default")
+    scene.pass_time(9)
+    assert not scene.ear.wanted
+    scene.pass_time(1)
+    assert scene.ear.wanted == {uid}
+
+
+def test_an_unknown_phase_is_left_to_who_knows_it() -> None:
+    scene = Scene()
+    scene.see(phase="Dreaming")
+    assert len(scene.observer.store) == 0
+
+
+def test_jobs_are_counted_by_namespace_queue_and_phase() -> None:
+    scene = Scene()
+    scene.see("a")
+    scene.see("b", phase="Running", **running())
+    scene.see("b", phase="Succeeded", completionTime=stamp(0))
+    counts = {phase.value: n for (_, _, phase), n in scene.observer.store.counts.items()}
+    assert counts == {"Queued": 1, "Succeeded": 1}

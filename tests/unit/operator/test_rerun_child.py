@@ -1,0 +1,40 @@
+"""What a rerun takes along."""
+
+from typing import Any
+
+from asyncjob.models import AsyncJobSpec
+from asyncjob_operator.core.rerun_child import TAKEN_ALONG, is_rerun_of, rerun_body
+from support.snapshots import raw
+
+LEFT_BEHIND = {
+    "notBefore",
+    "notAfter",
+    "dependsOn",
+    "idempotencyKey",
+    "deduplicationId",
+    "rerunOf",
+    "traceparent",
+    "cancel",
+    "suspend",
+    "redrive",
+    "rerun",
+}
+
+
+def test_every_field_of_a_spec_is_either_taken_along_or_left_behind() -> None:
+    fields = {field.alias or name for name, field in AsyncJobSpec.model_fields.items()}
+    assert set(TAKEN_ALONG) | LEFT_BEHIND == fields
+    assert not set(TAKEN_ALONG) & LEFT_BEHIND
+
+
+def test_a_rerun_is_linked_to_its_original() -> None:
+    original = raw(spec={"payload": {"a": [None]}, "rerun": 1, "traceparent": "t"})
+    body: Any = rerun_body(original, "job-r1")
+    assert body["spec"] == {
+        "type": "test",
+        "queue": "default",
+        "payload": {"a": [None]},
+        "rerunOf": {"name": "job", "uid": "uid-job"},
+    }
+    assert is_rerun_of(body, original)
+    assert not is_rerun_of(raw("job-r1"), original)

@@ -1,0 +1,113 @@
+"""Removal of finished jobs."""
+
+from typing import cast
+
+from asyncjob.errors import ForbiddenError
+from asyncjob.kube import KubeSession
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import job_path
+from asyncjob_operator.apply.sweep import Sweep
+from asyncjob_operator.core.options import DAY, RetentionOptions
+from asyncjob_operator.core.queue_view import OPEN_QUEUE
+from asyncjob_operator.core.retention import Finished
+from asyncjob_operator.observe.store import JobStore
+from asyncjob_operator.telemetry.metrics import Metrics
+from support.fake_session import FakeSession
+from support.snapshots import at, job, raw, stamp
+
+
+class Scene:
+    def __init__(self, **options: float) -> None:
+        self.session, self.store, self.leads = FakeSession(), JobStore(), True
+        self.sweep = Sweep(
+            cast("KubeSession", self.session),
+            self.store,
+            queue_of=lambda _namespace, _queue: OPEN_QUEUE,
+            options=RetentionOptions(**options),  # type: ignore[arg-type]  # numbers of both kinds
+            rate=1e9,
+            now=lambda: at(0),
+            leads=lambda: self.leads,
+            metrics=Metrics(),
+        )
+
+    def finished(self, name: str, age: float) -> None:
+        completed = stamp(-age)
+        stored = self.session.put(
+            job_path("ns", name),
+            dict(raw(name, phase="Succeeded", completionTime=completed)),
+        )
+        view = job(Phase.SUCCEEDED, name, completionTime=completed)
+        version = stored["metadata"]["resourceVersion"]
+        fields = {name: getattr(view, name) for name in view.__slots__}
+        self.store.retire(type(view)(**{**fields, "resource_version": version}))
+
+    def names(self) -> set[str]:
+        return {record.name for record in self.store.finished()}
+
+
+async def test_what_is_to_go_is_deleted_exactly_as_it_was_judged() -> None:
+    scene = Scene()
+    scene.finished("old", 8 * DAY)
+    scene.finished("new", 1 * DAY)
+    assert await scene.sweep.sweep() == 1
+    [(method, path, body)] = scene.session.writes
+    assert (method, path) == ("DELETE", job_path("ns", "old"))
+    assert body["preconditions"]["uid"] == "uid-old"
+    assert scene.names() == {"new"}
+
+
+async def test_a_job_that_changed_since_is_left_for_the_next_pass() -> None:
+    scene = Scene()
+    scene.finished("old", 8 * DAY)
+    scene.session.put(job_path("ns", "old"), scene.session.objects[job_path("ns", "old")])
+    assert await scene.sweep.sweep() == 0
+    assert scene.names() == {"old"}
+
+
+async def test_a_job_already_gone_is_forgotten() -> None:
+    scene = Scene()
+    scene.finished("old", 8 * DAY)
+    scene.session.objects.clear()
+    assert await scene.sweep.sweep() == 0
+    assert scene.names() == set()
+
+
+async def test_a_refusal_stops_neither_the_pass_nor_the_next() -> None:
+    scene = Scene()
+    for name in ("a", "b"):
+        scene.finished(name, 8 * DAY)
+    scene.session.fail("DELETE", job_path("ns", "a"), ForbiddenError(status=403))
+    assert await scene.sweep.sweep() == 1
+    assert scene.names() == {"a"}
+
+
+async def test_nothing_is_removed_without_the_lead() -> None:
+    scene = Scene()
+    scene.finished("old", 8 * DAY)
+    scene.leads = False
+    assert await scene.sweep.sweep() == 0
+    assert scene.session.writes == []
+
+
+async def test_a_crowded_namespace_loses_its_oldest_whatever_their_age() -> None:
+    scene = Scene(namespace_limit=2)
+    for age in (3, 2, 1):
+        scene.finished(f"age-{age}", age)
+    assert await scene.sweep.sweep() == 1
+    assert scene.names() == {"age-2", "age-1"}
+
+
+def test_records_are_hashable_values() -> None:
+    record = Finished(
+        uid="u",
+        namespace="ns",
+        name="n",
+        resource_version="1",
+        queue="q",
+        phase=Phase.SUCCEEDED,
+        completed=0.0,
+        ttl_seconds=None,
+        long_memory=False,
+        deleting=False,
+    )
+    assert hash(record)

@@ -1,0 +1,190 @@
+"""Which job a worker takes next."""
+
+from asyncjob_worker.backlog import PARTITIONS, Backlog, partition_of
+from support.worker_parts import candidate
+
+MINE = [0] * PARTITIONS
+
+
+def backlog(steal_after: float = 1.0, limit: int = 100) -> Backlog:
+    return Backlog(steal_after=steal_after, limit=limit)
+
+
+def names(taken_from: Backlog, now: float, **options: bool) -> list[str]:
+    found = []
+    while (taken := taken_from.take(now, **options)) is not None:
+        found.append(taken.name)
+    return found
+
+
+def ranks(**rank_of: int) -> list[int]:
+    dealt = [0] * PARTITIONS
+    for name, rank in rank_of.items():
+        dealt[partition_of(name)] = rank
+    return dealt
+
+
+def test_a_higher_priority_comes_first() -> None:
+    jobs = backlog()
+    for priority in (0, 5, -5):
+        jobs.put(candidate(f"p{priority}", priority=priority), 0)
+    assert names(jobs, 0) == ["p5", "p0", "p-5"]
+
+
+def test_jobs_of_one_priority_come_in_order_of_arrival() -> None:
+    jobs = backlog()
+    for name in "cab":
+        jobs.put(candidate(name), 0)
+    assert names(jobs, 0) == ["c", "a", "b"]
+
+
+def test_a_job_dealt_to_another_is_left_to_it_for_as_long_as_its_rank_says() -> None:
+    jobs = backlog(steal_after=1.0)
+    jobs.deal_anew(ranks(a=2, b=1), 0)
+    for name in "abc":
+        jobs.put(candidate(name), 0)
+    assert names(jobs, 0) == ["c"]
+    assert jobs.ready_at() == 1.0
+    assert names(jobs, 0.99) == []
+    assert names(jobs, 1.0) == ["b"]
+    assert names(jobs, 2.0) == ["a"]
+
+
+def test_a_job_of_another_with_higher_priority_does_not_hold_up_my_own() -> None:
+    jobs = backlog()
+    jobs.deal_anew(ranks(a=1), 0)
+    jobs.put(candidate("a", priority=9), 0)
+    jobs.put(candidate("b"), 0)
+    assert names(jobs, 0) == ["b"]
+    assert names(jobs, 1) == ["a"]
+
+
+def test_a_share_that_ran_out_is_the_beginning_of_patience_with_others() -> None:
+    jobs = backlog(steal_after=1.0)
+    jobs.deal_anew(ranks(a=1), 0)
+    for name in "ab":
+        jobs.put(candidate(name), 0)
+    assert names(jobs, 100) == ["b"]
+    assert jobs.ready_at() == 101
+    assert names(jobs, 101) == ["a"]
+
+
+def test_a_job_lost_to_another_is_the_beginning_of_new_patience() -> None:
+    jobs = backlog(steal_after=1.0)
+    jobs.deal_anew(ranks(a=1, b=1), 0)
+    for name in "ab":
+        jobs.put(candidate(name), 0)
+    assert jobs.take(0) is None
+    assert jobs.take(1) is not None
+    jobs.lost(1.5)
+    assert names(jobs, 2.4) == []
+    assert len(names(jobs, 2.5)) == 1
+
+
+def test_a_job_of_another_with_higher_priority_is_taken_over_though_my_own_do_not_run_out() -> None:
+    jobs = backlog(steal_after=1.0)
+    jobs.deal_anew(ranks(a=1), 0)
+    jobs.put(candidate("a", priority=9), 0)
+    for name in "bcd":
+        jobs.put(candidate(name), 0)
+    taken = [jobs.take(now) for now in (0.0, 0.5, 1.0)]
+    assert [found.name for found in taken if found] == ["b", "c", "a"]
+
+
+def test_a_newer_version_replaces_the_older_and_keeps_its_place() -> None:
+    jobs = backlog()
+    jobs.put(candidate("a"), 0)
+    jobs.put(candidate("b"), 0)
+    jobs.put(candidate("a", resource_version="9"), 0)
+    taken = jobs.take(0)
+    assert taken
+    assert (taken.name, taken.resource_version) == ("a", "9")
+    assert len(jobs) == 1
+
+
+def test_a_changed_priority_changes_the_place() -> None:
+    jobs = backlog()
+    jobs.put(candidate("a"), 0)
+    jobs.put(candidate("b"), 0)
+    jobs.put(candidate("b", priority=1), 0)
+    assert names(jobs, 0) == ["b", "a"]
+
+
+def test_a_dropped_job_is_not_taken() -> None:
+    jobs = backlog()
+    jobs.put(candidate("a"), 0)
+    jobs.drop("a")
+    jobs.drop("unknown")
+    assert names(jobs, 0) == []
+
+
+def test_a_job_that_comes_back_after_it_was_dropped_is_taken_once() -> None:
+    jobs = backlog()
+    jobs.put(candidate("a"), 0)
+    jobs.drop("a")
+    jobs.put(candidate("a", resource_version="9"), 0)
+    assert names(jobs, 0) == ["a"]
+
+
+def test_beyond_the_limit_jobs_are_left_for_a_later_look() -> None:
+    jobs = backlog(limit=2)
+    for name in "abc":
+        jobs.put(candidate(name), 0)
+    assert jobs.overflowed
+    jobs.put(candidate("a", resource_version="9"), 0)
+    assert names(jobs, 0) == ["a", "b"]
+    jobs.clear()
+    assert not jobs.overflowed
+
+
+def test_dealing_anew_loses_no_job_and_takes_none_twice() -> None:
+    jobs = backlog()
+    for name in "abcd":
+        jobs.put(candidate(name), 0)
+    jobs.deal_anew(ranks(a=1, b=3), 5)
+    assert names(jobs, 5) == ["c", "d"]
+    jobs.deal_anew(MINE, 6)
+    assert names(jobs, 6) == ["a", "b"]
+    assert len(jobs) == 0
+
+
+def test_a_job_put_back_yields_to_a_newer_version_that_came_meanwhile() -> None:
+    jobs = backlog()
+    jobs.put(candidate("a"), 0)
+    old = jobs.take(0)
+    assert old
+    jobs.put(candidate("a", resource_version="9"), 0)
+    jobs.put_back(old, 0)
+    taken = jobs.take(0)
+    assert taken
+    assert taken.resource_version == "9"
+
+
+def test_a_job_put_back_is_taken_again() -> None:
+    jobs = backlog()
+    jobs.put(candidate("a"), 0)
+    old = jobs.take(0)
+    assert old
+    jobs.put_back(old, 0)
+    assert names(jobs, 0) == ["a"]
+
+
+def test_one_that_crashed_before_keeps_its_turn_while_another_such_is_at_work() -> None:
+    jobs = backlog()
+    jobs.put(candidate("poison", crashes=1), 0)
+    jobs.put(candidate("a"), 0)
+    assert names(jobs, 0, crashed_too=False) == ["a"]
+    jobs.put(candidate("b"), 0)
+    assert names(jobs, 0) == ["poison", "b"]
+
+
+def test_one_held_back_is_dropped_dealt_and_updated_like_any_other() -> None:
+    jobs = backlog()
+    for name in "abc":
+        jobs.put(candidate(name, crashes=1), 0)
+    assert names(jobs, 0, crashed_too=False) == []
+    jobs.drop("a")
+    jobs.put(candidate("b", crashes=1, resource_version="9"), 0)
+    jobs.deal_anew(MINE, 0)
+    assert names(jobs, 0, crashed_too=False) == []
+    assert names(jobs, 0) == ["b", "c"]

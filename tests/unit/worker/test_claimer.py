@@ -1,0 +1,172 @@
+"""How a job becomes ours, whatever the answers are."""
+
+from typing import Any
+
+import pytest
+
+from asyncjob.errors import (
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    TooLargeError,
+    UnknownOutcomeError,
+)
+from asyncjob.lifecycle.claim import Candidate
+from asyncjob.lifecycle.policy import PolicyLayer
+from asyncjob_worker.claimer import Claimer
+from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.enforcement import Enforcement
+from asyncjob_worker.held import HeldJob
+from asyncjob_worker.queue_view import QueueView
+from support.worker_parts import ME, Call, FakeSession, Pauses, an_app, candidate, job
+
+LOST = UnknownOutcomeError("no answer")
+TAKEN = ConflictError("changed")
+SHORT = candidate(policy=PolicyLayer(lease_duration_seconds=5))
+
+
+def claimer(session: FakeSession, pauses: Pauses | None = None) -> Claimer:
+    queue = QueueView(lambda: None)
+    enforcement = Enforcement(session.session, required=False)
+    return Claimer(session.session, an_app(), queue, ME, enforcement, pause=pauses or Pauses())
+
+
+async def claim(session: FakeSession, of: Candidate | None = None) -> HeldJob | None:
+    return await claimer(session).claim(of or candidate())
+
+
+def ours(call: Call) -> dict[str, Any]:
+    """Answer as the API server does where the claim takes effect."""
+    return job(**{name: value for name, value in call.body["status"].items() if value is not None})
+
+
+class Store:
+    """Takes the first claim and can lose answers."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, Any] = job(claim="", phase="Queued")
+
+    def take(self, call: Call) -> dict[str, Any]:
+        self.stored = ours(call)
+        return self.stored
+
+    def take_and_lose_the_answer(self, call: Call) -> Exception:
+        self.take(call)
+        return LOST
+
+    def read(self, _: Call) -> dict[str, Any]:
+        return self.stored
+
+
+async def test_a_claim_is_one_write_on_the_version_seen() -> None:
+    session = FakeSession(merge_patch=[ours])
+    held = await claim(session)
+    assert held
+    (call,) = session.calls
+    assert call.body["metadata"] == {"resourceVersion": "7"}
+    assert call.body["status"]["attempt"] == 1
+    assert held.claim == call.body["status"]["claim"]
+
+
+@pytest.mark.parametrize("answer", [TAKEN, NotFoundError("gone")])
+async def test_a_loser_does_nothing_more(answer: Exception) -> None:
+    session = FakeSession(merge_patch=[answer])
+    tried = claimer(session)
+    assert await tried.claim(candidate()) is None
+    assert tried.counts.conflicts == 1
+    assert len(session.calls) == 1
+
+
+async def test_a_claim_whose_answer_is_lost_is_adopted() -> None:
+    store = Store()
+    session = FakeSession(merge_patch=[store.take_and_lose_the_answer, TAKEN], get=[store.read])
+    held = await claim(session)
+    assert held
+    first, second = session.made("merge_patch")
+    assert first.body == second.body
+    assert held.claim == store.stored["status"]["claim"]
+
+
+async def test_an_adopted_claim_counts_from_when_it_was_first_sent() -> None:
+    store, before = Store(), lease_seconds()
+    session = FakeSession(merge_patch=[store.take_and_lose_the_answer, TAKEN], get=[store.read])
+    held = await claim(session)
+    assert held
+    assert before <= held.sent_at
+    assert held.sent_at == held.started_at
+
+
+async def test_a_claim_that_never_arrived_is_sent_again_and_cannot_take_effect_twice() -> None:
+    session = FakeSession(merge_patch=[LOST, ours])
+    held = await claim(session)
+    assert held
+    first, second = session.made("merge_patch")
+    assert first.body == second.body
+
+
+async def test_a_conflict_after_a_lost_answer_may_be_anothers() -> None:
+    session = FakeSession(merge_patch=[LOST, TAKEN], get=[job(claim="theirs")])
+    tried = claimer(session)
+    assert await tried.claim(candidate()) is None
+    assert tried.counts.conflicts == 1
+
+
+async def test_our_claim_that_was_recovered_meanwhile_is_not_adopted() -> None:
+    def recovered(_: Call) -> dict[str, Any]:
+        token = session.made("merge_patch")[0].body["status"]["claim"]
+        return job(claim=token, phase="Retrying")
+
+    session = FakeSession(merge_patch=[LOST, TAKEN], get=[recovered])
+    assert await claim(session) is None
+
+
+async def test_the_look_after_a_conflict_is_repeated_until_it_is_answered() -> None:
+    store = Store()
+    session = FakeSession(
+        merge_patch=[store.take_and_lose_the_answer, TAKEN], get=[LOST, LOST, store.read]
+    )
+    assert await claim(session)
+
+
+async def test_an_outage_longer_than_the_lease_ends_the_claim(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times = iter(range(0, 1000, 2))
+    monkeypatch.setattr("asyncjob_worker.claimer.lease_seconds", lambda: float(next(times)))
+    session = FakeSession(merge_patch=[LOST])
+    with pytest.raises(UnknownOutcomeError):
+        await claim(session, SHORT)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        InvalidError("a law"),
+        TooLargeError("request is too large"),
+        ForbiddenError("ValidatingAdmissionPolicy 'x' denied request"),
+    ],
+)
+async def test_a_job_that_cannot_be_claimed_does_not_hold_up_the_others(answer: Exception) -> None:
+    session = FakeSession(merge_patch=[answer])
+    tried = claimer(session)
+    assert await tried.claim(candidate()) is None
+    assert tried.counts.refused == 1
+
+
+async def test_missing_permission_is_an_error_of_all_claims() -> None:
+    session = FakeSession(merge_patch=[ForbiddenError("cannot patch asyncjobs/status")])
+    with pytest.raises(ForbiddenError):
+        await claim(session)
+
+
+async def test_the_policy_is_the_jobs_before_the_queues_before_the_handlers() -> None:
+    session = FakeSession(merge_patch=[ours])
+    queue = QueueView(lambda: None)
+    queue.replace(
+        [{"spec": {"defaults": {"leaseDurationSeconds": 30, "executionTimeoutSeconds": 9}}}]
+    )
+    enforcement = Enforcement(session.session, required=False)
+    await Claimer(session.session, an_app(), queue, ME, enforcement).claim(SHORT)
+    effective = session.calls[0].body["status"]["effective"]
+    assert (effective["leaseDurationSeconds"], effective["executionTimeoutSeconds"]) == (5, 9)

@@ -1,0 +1,58 @@
+"""No claim before it is proven that ownership is enforced."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from asyncjob.errors import ConflictError, ForbiddenError, InvalidError
+from asyncjob_worker.enforcement import TRIES, Enforcement
+from asyncjob_worker.errors import PolicyMissingError
+from support.worker_parts import FakeSession, Pauses, candidate
+
+PASSED: dict[str, Any] = {}
+DENIED = InvalidError("ValidatingAdmissionPolicy 'ownership' denied request")
+
+
+def enforcement(session: FakeSession) -> Enforcement:
+    return Enforcement(session.session, required=True, pause=Pauses())
+
+
+async def test_a_refusal_by_policy_is_the_proof_and_is_asked_for_once() -> None:
+    session = FakeSession(merge_patch=[DENIED])
+    asked = enforcement(session)
+    assert await asyncio.gather(*[asked.is_proven(candidate()) for _ in range(8)]) == [True] * 8
+    (call,) = session.calls
+    assert call.params == {"dryRun": "All"}
+    assert call.body["status"]["lease"]["holder"] != "worker-0"
+
+
+async def test_a_policy_applied_a_moment_ago_is_waited_for() -> None:
+    session = FakeSession(merge_patch=[PASSED, PASSED, DENIED])
+    assert await enforcement(session).is_proven(candidate())
+
+
+async def test_without_the_policy_the_worker_refuses_to_run() -> None:
+    session = FakeSession(merge_patch=[PASSED])
+    with pytest.raises(PolicyMissingError, match="kubectl apply -f crds/"):
+        await enforcement(session).is_proven(candidate())
+    assert len(session.calls) == TRIES
+
+
+@pytest.mark.parametrize("answer", [ConflictError("changed"), InvalidError("another law")])
+async def test_a_job_that_cannot_tell_is_not_claimed(answer: Exception) -> None:
+    session = FakeSession(merge_patch=[answer, DENIED])
+    asked = enforcement(session)
+    assert not await asked.is_proven(candidate())
+    assert await asked.is_proven(candidate("other"))
+
+
+async def test_missing_permission_proves_nothing() -> None:
+    with pytest.raises(ForbiddenError):
+        await enforcement(FakeSession(merge_patch=[ForbiddenError("rbac")])).is_proven(candidate())
+
+
+async def test_who_does_not_demand_it_does_not_ask() -> None:
+    session = FakeSession()
+    assert await Enforcement(session.session, required=False).is_proven(candidate())
+    assert not session.calls

@@ -1,0 +1,251 @@
+"""One handler at work: its ends, its stops, and what it must not break."""
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from asyncjob.app import Handler, JobContext, WorkerApp
+from asyncjob_worker.attempt import describe
+from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.execution import Execution, HandlerExitError, Stopped
+from asyncjob_worker.held import HeldJob, Stop
+from support.worker_parts import held
+
+PATIENCE = 30.0
+
+
+def handler(function: Callable[..., Any]) -> Handler:
+    app = WorkerApp()
+    app.handler("echo")(function)
+    return app.handlers["echo"]
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(2) as pool:
+        yield pool
+
+
+class Run:
+    """One execution, to be started and stopped."""
+
+    def __init__(self, threads: ThreadPoolExecutor, of: HeldJob | None = None) -> None:
+        self.held = of or held()
+        self.context = JobContext(describe(self.held), self.held, remaining=lambda: 1.0)
+        self._threads = threads
+
+    async def __call__(
+        self, function: Callable[..., Any], *, wait: float = PATIENCE, payload: Any = None
+    ) -> object:
+        execution = Execution(self.held, self.context, self._threads)
+        return await execution.run(handler(function), payload, wait)
+
+
+@pytest.fixture
+def run(threads: ThreadPoolExecutor) -> Run:
+    return Run(threads)
+
+
+async def test_an_async_handler_returns_its_result(run: Run) -> None:
+    async def work(job: JobContext, payload: int) -> int:
+        return payload + job.attempt
+
+    assert await run(work, payload=1) == 2
+
+
+async def test_a_sync_handler_runs_in_a_thread(run: Run) -> None:
+    def work(job: JobContext) -> int:
+        return threading.get_ident()
+
+    assert await run(work) != threading.get_ident()
+
+
+async def test_what_a_handler_raises_comes_out(run: Run) -> None:
+    async def work(job: JobContext) -> None:
+        raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        await run(work)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SystemExit(7),
+        KeyboardInterrupt(),
+        StopIteration(),
+        asyncio.CancelledError(),
+        concurrent.futures.CancelledError(),
+    ],
+    ids=lambda error: type(error).__module__ + "." + type(error).__name__,
+)
+async def test_a_sync_handler_cannot_end_the_worker(run: Run, error: BaseException) -> None:
+    def work(job: JobContext) -> None:
+        raise error
+
+    with pytest.raises(HandlerExitError):
+        await run(work)
+
+
+@pytest.mark.parametrize("error", [SystemExit(7), KeyboardInterrupt(), asyncio.CancelledError()])
+async def test_an_async_handler_cannot_end_the_worker(run: Run, error: BaseException) -> None:
+    async def work(job: JobContext) -> None:
+        raise error
+
+    with pytest.raises(HandlerExitError):
+        await run(work)
+
+
+async def test_the_code_of_sys_exit_is_told(run: Run) -> None:
+    async def work(job: JobContext) -> None:
+        raise SystemExit(7)
+
+    with pytest.raises(HandlerExitError, match=r"sys\.exit\(7\)"):
+        await run(work)
+
+
+async def test_an_async_handler_that_is_stopped_is_interrupted(run: Run) -> None:
+    cleaned = asyncio.Event()
+
+    async def work(job: JobContext) -> None:
+        run.held.stop(Stop.CANCELLED)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleaned.set()
+
+    with pytest.raises(Stopped) as ended:
+        await run(work)
+    assert cleaned.is_set()
+    assert (ended.value.why, ended.value.work) == (Stop.CANCELLED, None)
+
+
+async def test_a_sync_handler_that_is_stopped_sees_it(run: Run) -> None:
+    started = threading.Event()
+
+    def work(job: JobContext) -> None:
+        started.set()
+        while not job.cancelled:
+            pass
+
+    def stop_it() -> None:
+        started.wait(PATIENCE)
+        run.held.stop(Stop.DRAINING)
+
+    stopper = threading.Thread(target=stop_it)
+    stopper.start()
+    with pytest.raises(Stopped) as ended:
+        await run(work)
+    stopper.join()
+    assert ended.value.work is None
+
+
+async def test_a_handler_that_is_stopped_beforehand_is_never_started(run: Run) -> None:
+    async def work(job: JobContext) -> None:
+        raise AssertionError("started")
+
+    run.held.stop(Stop.DRAINING)
+    with pytest.raises(Stopped):
+        await run(work)
+
+
+async def test_the_execution_timeout_stops_an_async_handler(threads: ThreadPoolExecutor) -> None:
+    expired = held(sent_at=lease_seconds() - 10_000)
+
+    async def work(job: JobContext) -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(Stopped) as ended:
+        await Run(threads, expired)(work)
+    assert ended.value.why is Stop.TIMED_OUT
+
+
+async def test_a_handler_that_ignores_its_stop_is_abandoned_and_still_runs(run: Run) -> None:
+    release = threading.Event()
+
+    def work(job: JobContext) -> None:
+        run.held.stop(Stop.TIMED_OUT)
+        release.wait(PATIENCE)
+
+    with capture_logs() as logs, pytest.raises(Stopped) as ended:
+        await run(work, wait=0.0)
+    assert ended.value.work is not None
+    assert not ended.value.work.done()
+    assert "abandoned" in logs[0]["event"]
+    release.set()
+    await ended.value.work
+
+
+async def test_a_cancelled_handler_has_the_jobs_own_grace(threads: ThreadPoolExecutor) -> None:
+    release = threading.Event()
+    impatient = held(spec={"cancelGraceSeconds": 0})
+
+    def work(job: JobContext) -> None:
+        impatient.stop(Stop.CANCELLED)
+        release.wait(PATIENCE)
+
+    with pytest.raises(Stopped) as ended:
+        await Run(threads, impatient)(work, wait=PATIENCE)
+    release.set()
+    assert ended.value.work is not None
+    await ended.value.work
+
+
+async def test_a_higher_reason_during_the_wait_counts(run: Run) -> None:
+    async def work(job: JobContext) -> None:
+        run.held.stop(Stop.DRAINING)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            run.held.stop(Stop.CANCELLED)
+
+    with pytest.raises(Stopped) as ended:
+        await run(work)
+    assert ended.value.why is Stop.CANCELLED
+
+
+async def test_what_a_handler_returns_or_raises_after_its_stop_does_not_count(run: Run) -> None:
+    async def work(job: JobContext) -> str:
+        run.held.stop(Stop.DRAINING)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise ValueError("half done") from None
+        return "never"
+
+    with pytest.raises(Stopped):
+        await run(work)
+
+
+async def test_a_stop_after_the_end_reaches_nobody(run: Run) -> None:
+    async def work(job: JobContext) -> str:
+        return "done"
+
+    assert await run(work) == "done"
+    run.held.stop(Stop.FENCED)
+    assert run.held.on_stop is None
+
+
+async def test_a_worker_that_ends_takes_its_handler_along(run: Run) -> None:
+    ended = asyncio.Event()
+
+    async def work(job: JobContext) -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    started = asyncio.Event()
+    task = asyncio.ensure_future(run(work))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await ended.wait()

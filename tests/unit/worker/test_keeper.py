@@ -1,0 +1,146 @@
+"""The heartbeat thread: when it renews, when it gives a lease up, and that it survives."""
+
+import threading
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from asyncjob_worker import keeper as keeper_module
+from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.held import HeldJob, Stop
+from asyncjob_worker.keeper import Keeper
+from asyncjob_worker.pulse import Pulse, StallLog, Watchman, where_is
+from support.worker_parts import held
+
+LEASE = 60.0
+
+
+def keeper(report_interval: float = 1.0) -> Keeper:
+    return Keeper(None, "ns", report_interval, Pulse())
+
+
+def due(kept: HeldJob) -> bool:
+    """Return whether a tick right now renews the job."""
+    thread, renewed = keeper(), list[HeldJob]()
+    thread.keep(kept)
+    thread._tick(renewed.append)
+    return bool(renewed)
+
+
+def ago(seconds: float, **changes: Any) -> HeldJob:
+    return held(sent_at=lease_seconds() - seconds, **changes)
+
+
+def test_a_lease_is_renewed_after_a_third() -> None:
+    assert not due(ago(LEASE / 3 - 1))
+    assert due(ago(LEASE / 3))
+
+
+def test_a_report_is_stored_within_about_a_second() -> None:
+    early, late = ago(0.5), ago(1.5)
+    for job in (early, late):
+        job.progress(1, None)
+    assert not due(early)
+    assert due(late)
+
+
+def test_a_report_waits_for_the_outcome_that_carries_it() -> None:
+    job = ago(1.5)
+    job.progress(1, None)
+    job.reporting = True
+    assert not due(job)
+    job.sent_at -= LEASE / 3
+    assert due(job)
+
+
+def test_a_handler_is_stopped_before_its_lease_can_have_ended() -> None:
+    job = ago(LEASE - 0.9)
+    with capture_logs() as logs:
+        assert not due(job)
+    assert job.stopped is Stop.FENCED
+    assert "lease lost" in logs[0]["event"]
+
+
+def test_a_job_whose_outcome_is_being_written_is_not_given_up() -> None:
+    job = ago(LEASE + 5)
+    job.reporting = True
+    assert due(job)
+    assert job.stopped is None
+
+
+def test_a_fenced_job_is_renewed_no_more() -> None:
+    job = ago(LEASE / 2)
+    job.stop(Stop.FENCED)
+    assert not due(job)
+
+
+def test_a_job_that_is_told_to_stop_keeps_its_lease_meanwhile() -> None:
+    job = ago(LEASE / 2)
+    job.stop(Stop.CANCELLED)
+    assert due(job)
+
+
+def test_a_job_is_kept_until_it_is_let_go() -> None:
+    thread, job = keeper(), held()
+    thread.keep(job)
+    assert thread.keeps(job)
+    thread.let_go(job)
+    thread.let_go(job)
+    assert not thread.keeps(job)
+
+
+def test_the_thread_survives_whatever_happens_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries, again = list[int](), threading.Event()
+
+    async def broken(*_: Any) -> None:
+        tries.append(1)
+        if len(tries) > 1:
+            again.set()
+        raise RuntimeError("no kubeconfig today")
+
+    class NoPause:
+        def __init__(self, **_: float) -> None: ...
+
+        def pause(self) -> float:
+            return 0.0
+
+    monkeypatch.setattr(keeper_module, "load_access", broken)
+    monkeypatch.setattr(keeper_module, "Backoff", NoPause)
+    thread = keeper()
+    with capture_logs() as logs:
+        thread.start()
+        assert again.wait(10)
+        alive = thread.alive
+        thread.stop()
+    assert (alive, thread.alive) == (True, False)
+    assert "starts again" in logs[0]["event"]
+
+
+def test_a_watchman_counts_his_looks_without_a_beat() -> None:
+    pulse = Pulse()
+    watchman = Watchman(pulse)
+    assert [watchman.look() for _ in range(3)] == [0, 1, 2]
+    pulse.beat()
+    assert watchman.look() == 0
+
+
+def test_a_stall_is_logged_once_with_the_jobs_and_the_line_and_again_when_it_ends() -> None:
+    pulse = Pulse()
+    stalls = StallLog(pulse, allowed=2, loop_thread=threading.get_ident)
+    with capture_logs() as logs:
+        for _ in range(6):
+            stalls.look(lambda: ["j1", "j2"])
+        pulse.beat()
+        stalls.look(list)
+    assert [entry["event"].split(":")[0] for entry in logs] == [
+        "event loop blocked",
+        "event loop runs again",
+    ]
+    assert logs[0]["jobs"] == ["j1", "j2"]
+    assert "pulse.py" in logs[0]["at"]
+    assert stalls.stalls == 1
+
+
+def test_a_thread_that_is_gone_is_nowhere() -> None:
+    assert where_is(None) == "unknown"

@@ -1,0 +1,231 @@
+"""Heartbeats on their way, whatever the answers are."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from asyncjob.errors import (
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    TooLargeError,
+    UnauthorizedError,
+    UnknownOutcomeError,
+)
+from asyncjob_worker import renewal
+from asyncjob_worker.held import HeldJob, Stop
+from asyncjob_worker.renewal import Renewals
+from support.worker_parts import FakeSession, held, job
+
+OK: dict[str, Any] = {}
+LEASE = job()["status"]["lease"]
+
+
+class Register:
+    """Keeps every job until told otherwise."""
+
+    def __init__(self) -> None:
+        self.keeping = True
+        self.renewals = 0
+
+    def keeps(self, _: HeldJob) -> bool:
+        return self.keeping
+
+    def note_renewal(self) -> None:
+        self.renewals += 1
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renewal, "MIN_PAUSE_SECONDS", 0.0)
+
+
+def short_lease(**changes: Any) -> HeldJob:
+    """Return a job whose pauses between heartbeats are next to nothing."""
+    effective = {**job()["status"]["effective"], "leaseDurationSeconds": 0}
+    return held(effective=effective, **changes)
+
+
+async def send(session: FakeSession, of: HeldJob, register: Register | None = None) -> None:
+    async with Renewals(session.session, register or Register()) as renewals:
+        await renewals.send(of)
+
+
+@pytest.fixture
+def ours(monkeypatch: pytest.MonkeyPatch) -> HeldJob:
+    """Return a job of ours; pauses after an error are skipped."""
+
+    async def at_once(_: float) -> None:
+        return
+
+    monkeypatch.setattr("asyncjob_worker.renewal.asyncio.sleep", at_once)
+    return held()
+
+
+async def test_a_heartbeat_carries_the_newest_report_once(ours: HeldJob) -> None:
+    ours.progress(50, None)
+    session = FakeSession(json_patch=[OK])
+    await send(session, ours)
+    await send(session, ours)
+    first, second = session.calls
+    assert first.operation("/status/progress")
+    assert not second.operation("/status/progress")
+    assert ours.renewals == 2
+
+
+async def test_the_lease_is_counted_from_sending(
+    ours: HeldJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([1000.0, 1015.0])
+    monkeypatch.setattr(renewal, "lease_seconds", lambda: next(times))
+    await send(FakeSession(json_patch=[OK]), ours)
+    assert ours.sent_at == 1000.0
+
+
+async def test_a_report_made_while_a_heartbeat_is_on_its_way_goes_with_the_next(
+    ours: HeldJob,
+) -> None:
+    def report_meanwhile(_: Any) -> dict[str, Any]:
+        ours.checkpoint({"row": 2})
+        return OK
+
+    ours.checkpoint({"row": 1})
+    session = FakeSession(json_patch=[report_meanwhile, OK])
+    await send(session, ours)
+    await send(session, ours)
+    checkpoint = session.calls[1].operation("/status/checkpoint")
+    assert checkpoint
+    assert checkpoint["value"] == {"row": 2}
+
+
+@pytest.mark.parametrize(
+    "error", [UnknownOutcomeError("reset"), ConflictError("label"), ForbiddenError("rbac")]
+)
+async def test_an_error_alone_does_not_fence(ours: HeldJob, error: Exception) -> None:
+    before = ours.sent_at
+    await send(FakeSession(json_patch=[error], get=[job()]), ours)
+    assert ours.stopped is None
+    assert (ours.sent_at, ours.renewals) == (before, 0)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        job(claim="c2"),
+        job(uid="u2"),
+        job(phase="Queued"),
+        NotFoundError("gone"),
+        UnauthorizedError("pod is gone"),
+    ],
+    ids=["claim", "uid", "phase", "deleted", "unauthorized"],
+)
+async def test_a_fresh_read_fences(ours: HeldJob, found: Any) -> None:
+    with capture_logs() as logs:
+        await send(FakeSession(json_patch=[InvalidError("test failed")], get=[found]), ours)
+    assert ours.stopped is Stop.FENCED
+    assert any("fenced" in entry["event"] for entry in logs)
+
+
+async def test_an_outcome_on_its_way_is_no_fence(ours: HeldJob) -> None:
+    ours.reporting = True
+    with capture_logs() as logs:
+        session = FakeSession(json_patch=[InvalidError("no lease")], get=[job(phase="Succeeded")])
+        await send(session, ours)
+    assert ours.stopped is None
+    assert not logs
+
+
+async def test_a_job_let_go_meanwhile_is_not_judged(ours: HeldJob) -> None:
+    register = Register()
+    register.keeping = False
+    session = FakeSession(json_patch=[InvalidError("no lease")], get=[job(phase="Succeeded")])
+    await send(session, ours, register)
+    assert ours.stopped is None
+
+
+async def test_a_heartbeat_whose_answer_was_lost_is_found_by_its_number(ours: HeldJob) -> None:
+    ours.progress(50, None)
+    claimed_at = ours.sent_at
+    stored = job(lease={**LEASE, "renewals": 1})
+    session = FakeSession(
+        json_patch=[UnknownOutcomeError("reset"), InvalidError("test failed"), OK], get=[stored]
+    )
+    for _ in range(2):
+        await send(session, ours)
+    assert (ours.stopped, ours.renewals, ours.doubtful_since) == (None, 1, None)
+    assert ours.sent_at > claimed_at
+    await send(session, ours)
+    assert ours.renewals == 2
+    assert session.made("json_patch")[2].operation("/status/progress")
+
+
+async def test_a_heartbeat_without_an_answer_is_given_up_after_a_third_of_the_lease() -> None:
+    class Silent(FakeSession):
+        async def json_patch(self, *_: Any) -> Any:
+            await asyncio.Event().wait()
+
+    ours = short_lease()
+    with capture_logs() as logs:
+        await send(Silent(), ours)
+    assert [entry["event"] for entry in logs] == ["heartbeat failed"]
+    assert ours.doubtful_since is not None
+
+
+async def test_a_checkpoint_too_large_for_the_store_ends_the_attempt_not_the_lease(
+    ours: HeldJob,
+) -> None:
+    ours.checkpoint("x" * 1000)
+    session = FakeSession(json_patch=[TooLargeError("request is too large"), OK], get=[job()])
+    await send(session, ours)
+    await send(session, ours)
+    assert ours.stopped is Stop.REFUSED
+    assert "1002 bytes" in ours.refusal
+    assert "1572864" in ours.refusal
+    assert ours.renewals == 1
+    assert not session.made("json_patch")[1].operation("/status/checkpoint")
+
+
+async def test_a_report_that_the_api_server_refuses_is_left_out(ours: HeldJob) -> None:
+    ours.progress(50, "words it does not like")
+    session = FakeSession(json_patch=[InvalidError("progress.message"), OK], get=[job()])
+    await send(session, ours)
+    await send(session, ours)
+    assert ours.stopped is None
+    assert ours.renewals == 1
+    assert not session.made("json_patch")[1].operation("/status/progress")
+
+
+async def test_one_heartbeat_of_a_job_is_on_its_way_at_a_time() -> None:
+    ours, session = held(), FakeSession(json_patch=[OK])
+    async with Renewals(session.session, Register()) as renewals:
+        renewals.renew(ours)
+        renewals.renew(ours)
+        await turns(until=lambda: ours.renewals == 1)
+        renewals.check()
+        assert len(session.calls) == 1
+        renewals.check()
+        renewals.renew(ours)
+        await turns(until=lambda: ours.renewals == 2)
+
+
+async def turns(*, until: Callable[[], bool]) -> None:
+    """Let the others run; nothing here takes more than a few turns."""
+    for _ in range(100):
+        if until():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("too many turns")
+
+
+async def test_what_a_heartbeat_raises_unexpectedly_reaches_the_supervisor() -> None:
+    session = FakeSession(json_patch=[ZeroDivisionError()])
+    async with Renewals(session.session, Register()) as renewals:
+        renewals.renew(held())
+        with pytest.raises(ZeroDivisionError):  # noqa: PT012
+            while True:
+                await asyncio.sleep(0)
+                renewals.check()

@@ -1,0 +1,189 @@
+"""How an outcome gets into the store, whatever the answers are."""
+
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from asyncjob.errors import (
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    TooLargeError,
+    UnauthorizedError,
+    UnknownOutcomeError,
+)
+from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.outcome import Failure, fail, succeed
+from asyncjob_worker import outcomes
+from asyncjob_worker.held import HeldJob
+from asyncjob_worker.reporter import MAX_REFUSALS, Reporter
+from support.worker_parts import NOW, Call, FakeSession, Pauses, held, job
+
+OK: dict[str, Any] = {}
+LOST = UnknownOutcomeError("no answer")
+GONE = ConflictError("changed")
+
+
+def success(of: HeldJob, result: Any = None) -> Move:
+    return succeed(of.job, now=NOW, result=result)
+
+
+def ended(**changes: Any) -> dict[str, Any]:
+    return job(**{"phase": "Succeeded", "lastTransitionTime": NOW, **changes})
+
+
+def refused(of: HeldJob, move: Move, error: ApiError) -> Move:
+    return outcomes.refused_by_store(of.job, move, error, now=NOW)
+
+
+async def report(session: FakeSession, of: HeldJob, move: Move | None = None) -> bool:
+    reporter = Reporter(session.session, refused, Pauses())
+    return await reporter.report(of, move or success(of))
+
+
+def phase(call: Call) -> Any:
+    found = call.operation("/status/phase")
+    return found and found["value"]
+
+
+async def test_an_outcome_is_one_write() -> None:
+    session = FakeSession(json_patch=[OK])
+    assert await report(session, held())
+    assert [call.verb for call in session.calls] == ["json_patch"]
+
+
+async def test_a_lost_answer_is_followed_by_a_look_that_finds_the_outcome_stored() -> None:
+    session = FakeSession(json_patch=[LOST], get=[ended()])
+    assert await report(session, held())
+    assert len(session.made("json_patch")) == 1
+
+
+async def test_a_write_that_got_lost_is_sent_again() -> None:
+    session = FakeSession(json_patch=[LOST, OK], get=[job()])
+    assert await report(session, held())
+    first, second = session.made("json_patch")
+    assert first.body == second.body
+
+
+async def test_a_write_that_took_effect_late_is_found_after_the_second_is_refused() -> None:
+    session = FakeSession(json_patch=[LOST, InvalidError("no lease")], get=[job(), ended()])
+    assert await report(session, held())
+
+
+async def test_a_conflict_alone_does_not_fence() -> None:
+    session = FakeSession(json_patch=[GONE, GONE, OK], get=[job()])
+    assert await report(session, held())
+
+
+async def test_a_finished_result_is_tried_through_an_outage() -> None:
+    session = FakeSession(json_patch=[*[LOST] * 20, OK], get=[*[LOST] * 19, job()])
+    assert await report(session, held())
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        job(claim="c2"),
+        job(uid="u2"),
+        job(phase="Queued"),
+        job(phase="Retrying", lastTransitionTime="by the operator"),
+        ended(lastTransitionTime="by somebody else"),
+        NotFoundError("gone"),
+        UnauthorizedError("pod is gone"),
+    ],
+    ids=["claim", "uid", "requeued", "recovered", "ended", "deleted", "unauthorized"],
+)
+async def test_what_is_no_longer_ours_is_left_alone_and_the_log_says_so(found: Any) -> None:
+    session = FakeSession(json_patch=[GONE], get=[found])
+    with capture_logs() as logs:
+        assert not await report(session, held())
+    assert len(session.made("json_patch")) == 1
+    assert any("fenced" in entry["event"] for entry in logs)
+
+
+async def test_after_the_lease_can_have_ended_nothing_is_written_before_a_look() -> None:
+    session = FakeSession(json_patch=[OK], get=[job(claim="c2")])
+    with capture_logs() as logs:
+        assert not await report(session, held(sent_at=0.0))
+    assert not session.made("json_patch")
+    assert any("fenced" in entry["event"] for entry in logs)
+
+
+async def test_a_job_still_ours_after_its_lease_has_run_out_gets_its_outcome() -> None:
+    session = FakeSession(json_patch=[OK], get=[LOST, job()])
+    assert await report(session, held(sent_at=0.0))
+    assert [call.verb for call in session.calls] == ["get", "get", "json_patch"]
+
+
+async def test_a_result_too_large_for_the_store_becomes_a_refusal_with_size_and_limit() -> None:
+    session = FakeSession(json_patch=[TooLargeError("request is too large"), OK], get=[job()])
+    of = held()
+    assert await report(session, of, success(of, "x" * 1000))
+    _, second = session.made("json_patch")
+    assert phase(second) == "DeadLetter"
+    message = str(second.operation("/status/message"))
+    assert "1002 bytes" in message
+    assert "1572864" in message
+    assert second.operation("/status/reason") == {
+        "op": "add",
+        "path": "/status/reason",
+        "value": "ResultRefused",
+    }
+
+
+async def test_a_checkpoint_too_large_for_the_store_is_left_out_before_the_result_is() -> None:
+    of = held()
+    of.checkpoint("x" * 1000)
+    session = FakeSession(json_patch=[TooLargeError("too large"), OK], get=[job()])
+    assert await report(session, of, success(of, "y"))
+    first, second = session.made("json_patch")
+    assert first.operation("/status/checkpoint")
+    assert not second.operation("/status/checkpoint")
+    assert phase(second) == "Succeeded"
+
+
+async def test_a_failure_is_not_turned_into_a_refused_result() -> None:
+    of = held()
+    failure = fail(of.job, Failure("E", "Internal", "no"), now=NOW, draw=0.5)
+    session = FakeSession(json_patch=[TooLargeError("too large"), OK], get=[job()])
+    assert await report(session, of, failure)
+    assert [phase(call) for call in session.made("json_patch")] == ["Retrying", "Retrying"]
+
+
+async def test_a_result_that_the_api_server_refuses_becomes_a_refusal_with_its_words() -> None:
+    of = held()
+    complaint = InvalidError("status.result: a policy does not like it")
+    session = FakeSession(json_patch=[complaint, OK], get=[job()])
+    assert await report(session, of, success(of, "y"))
+    second = session.made("json_patch")[1]
+    assert phase(second) == "DeadLetter"
+    assert "does not like it" in str(second.operation("/status/message"))
+
+
+async def test_a_refused_outcome_is_built_anew_on_what_is_found() -> None:
+    of = held()
+    found = job(message="by hand")
+    session = FakeSession(json_patch=[InvalidError("cannot remove"), OK], get=[found])
+    assert await report(session, of)
+    first, second = session.made("json_patch")
+    assert not first.operation("/status/message")
+    assert second.operation("/status/message") == {"op": "remove", "path": "/status/message"}
+
+
+async def test_an_outcome_refused_for_good_is_given_up_with_the_api_servers_words() -> None:
+    session = FakeSession(json_patch=[InvalidError("law 7")], get=[job()])
+    with capture_logs() as logs:
+        assert not await report(session, held())
+    assert len(session.made("json_patch")) == MAX_REFUSALS
+    (last,) = [entry for entry in logs if entry["log_level"] == "error"]
+    assert "law 7" in last["error"]
+
+
+async def test_missing_permission_is_waited_out_until_another_decides() -> None:
+    answers = [*[job()] * 5, job(phase="Retrying", lastTransitionTime="by the operator")]
+    session = FakeSession(json_patch=[ForbiddenError("rbac")], get=answers)
+    assert not await report(session, held())
+    assert len(session.made("json_patch")) == 6

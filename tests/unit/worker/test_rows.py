@@ -1,0 +1,93 @@
+"""What a worker reads off the rows of a table."""
+
+from typing import Any
+
+import pytest
+
+from asyncjob import columns
+from asyncjob.json_types import Json
+from asyncjob.lifecycle.policy import Backoff, PolicyLayer
+from asyncjob_worker.rows import RowReader
+
+NAMES = [columns.NAME, *(column.name for column in columns.JOB_COLUMNS)]
+
+
+def table(**cells: Any) -> dict[str, Any]:
+    known = {columns.NAME: "j", columns.TYPE: "t", **cells}
+    definitions = [{"name": name} for name in NAMES]
+    rows = [{"cells": [known.get(name) for name in NAMES]}]
+    return {"columnDefinitions": definitions, "rows": rows}
+
+
+def test_a_row_gives_all_that_choosing_and_claiming_need() -> None:
+    row = table(
+        **{
+            columns.PRIORITY: 7,
+            columns.ATTEMPT: 2,
+            columns.CRASHES: 1,
+            columns.ADMITTED: True,
+            columns.TIMEOUT: 30,
+            columns.LEASE: 5,
+            columns.RETRY_POLICY: '{"maxRetries":1,"backoff":"Fixed"}',
+        }
+    )
+    found = RowReader().read(row, "41")
+    assert found
+    assert (found.name, found.type, found.resource_version) == ("j", "t", "41")
+    assert (found.priority, found.attempt, found.crashes, found.admitted) == (7, 2, 1, True)
+    assert found.policy == PolicyLayer(
+        max_retries=1,
+        backoff=Backoff.FIXED,
+        execution_timeout_seconds=30,
+        lease_duration_seconds=5,
+    )
+
+
+def test_a_job_that_says_nothing_has_no_policy_and_no_gate() -> None:
+    found = RowReader().read(table(), "1")
+    assert found
+    assert found.policy == PolicyLayer()
+    assert not found.gated
+    assert not found.admitted
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "gated"),
+    [
+        (columns.GATE, "2030-01-01T00:00:00Z", True),
+        (columns.GATE, '[{"name":"other"}]', True),
+        (columns.GATE, "[]", False),
+        (columns.GATE, "", False),
+        (columns.GATE, None, False),
+        (columns.SUSPEND, True, True),
+        (columns.SUSPEND, False, False),
+        (columns.CANCEL, True, True),
+    ],
+)
+def test_what_holds_a_job_back_is_seen(column: str, cell: Json, gated: bool) -> None:
+    found = RowReader().read(table(**{column: cell}), "1")
+    assert found
+    assert found.gated is gated
+
+
+def test_only_the_first_table_names_the_columns() -> None:
+    reader = RowReader()
+    reader.read(table(), "1")
+    later = {**table(**{columns.PRIORITY: 3}), "columnDefinitions": None}
+    found = reader.read(later, "2")
+    assert found
+    assert found.priority == 3
+
+
+def test_a_table_without_rows_is_no_candidate() -> None:
+    assert RowReader().read({"rows": []}, "1") is None
+
+
+def test_columns_that_an_older_crd_lacks_have_their_defaults() -> None:
+    older: dict[str, Any] = {
+        "columnDefinitions": [{"name": "Name"}, {"name": "Type"}],
+        "rows": [{"cells": ["j", "t"]}],
+    }
+    found = RowReader().read(older, "1")
+    assert found
+    assert (found.priority, found.crashes, found.gated) == (0, 0, False)

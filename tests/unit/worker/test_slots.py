@@ -1,0 +1,269 @@
+"""The slots: what they pick, and that nothing that goes wrong stops them."""
+
+import asyncio
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from asyncjob.errors import ForbiddenError, UnknownOutcomeError
+from asyncjob.lifecycle.claim import Candidate
+from asyncjob_worker.backlog import PARTITIONS, Backlog
+from asyncjob_worker.choice import Choice
+from asyncjob_worker.claimer import Claimer
+from asyncjob_worker.held import HeldJob
+from asyncjob_worker.queue_view import QueueView
+from asyncjob_worker.roster import Roster
+from asyncjob_worker.slots import Slots
+from support.worker_parts import candidate, held
+
+LIMITED = {"spec": {"maxConcurrency": 1}}
+PAUSED = {"spec": {"paused": True}}
+
+
+class Bench:
+    """A choice to pick from, with a queue, a roster and a clock to play with."""
+
+    def __init__(self, limit: int = 100) -> None:
+        self.now = 0.0
+        self.looks = 0
+        self.backlog = Backlog(steal_after=1.0, limit=limit)
+        self.queue = QueueView(lambda: None, self.look_again)
+        self.queue.replace([])
+        self.roster = SimpleNamespace(synced=True)
+        self.choice = Choice(
+            backlog=self.backlog,
+            queue=self.queue,
+            roster=cast("Roster", self.roster),
+            clock=lambda: self.now,
+            look_again=self.look_again,
+        )
+
+    def look_again(self) -> None:
+        self.looks += 1
+        self.backlog.clear()
+
+    def put(self, *names: str, **changes: Any) -> None:
+        for name in names:
+            self.backlog.put(candidate(name, **changes), self.now)
+
+    def pick(self) -> str | None:
+        picked = self.choice.pick()
+        return picked.name if picked else None
+
+
+def test_nothing_is_picked_before_queue_and_roster_are_known() -> None:
+    bench = Bench()
+    bench.put("a")
+    bench.roster.synced = False
+    assert bench.pick() is None
+    bench.roster.synced, bench.queue.synced = True, False
+    assert bench.pick() is None
+    bench.queue.synced = True
+    assert bench.pick() == "a"
+
+
+def test_a_paused_queue_is_not_looked_at_again_and_again() -> None:
+    bench = Bench()
+    bench.backlog.deal_anew([1] * PARTITIONS, 0)
+    bench.put("a")
+    bench.queue.replace([PAUSED])
+    bench.now = 5.0
+    assert bench.pick() is None
+    assert bench.choice.ready_at() is None
+
+
+def test_in_a_limited_queue_only_admitted_jobs_are_picked() -> None:
+    bench = Bench()
+    bench.queue.replace([LIMITED])
+    bench.put("a")
+    bench.put("b", admitted=True)
+    assert (bench.pick(), bench.pick()) == ("b", None)
+
+
+def test_a_lifted_limit_brings_back_the_jobs_passed_over() -> None:
+    bench = Bench()
+    bench.queue.replace([LIMITED])
+    bench.put("a")
+    assert bench.pick() is None
+    bench.queue.replace([])
+    assert bench.looks == 1
+
+
+def test_an_overflowed_backlog_is_filled_again_once_it_is_empty() -> None:
+    bench = Bench(limit=1)
+    bench.put("a", "b")
+    assert (bench.pick(), bench.looks) == ("a", 0)
+    assert (bench.pick(), bench.looks) == (None, 1)
+    assert (bench.pick(), bench.looks) == (None, 1)
+
+
+def test_of_jobs_that_crashed_before_one_is_at_work_at_a_time() -> None:
+    bench = Bench()
+    bench.put("p1", "p2", crashes=1)
+    bench.put("sound")
+    first = bench.choice.pick()
+    assert first
+    assert (first.name, bench.pick(), bench.pick()) == ("p1", "sound", None)
+    assert not bench.choice.done_with(candidate("sound"))
+    assert bench.choice.done_with(first)
+    assert bench.pick() == "p2"
+
+
+class Line:
+    """Slots over a bench; claims and runs are up to the test."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        count: int = 1,
+        *,
+        claim: Callable[[Candidate], HeldJob | None] = lambda found: held(name=found.name),
+    ) -> None:
+        self.bench = bench
+        self.claimed: list[str] = []
+        self.running: list[str] = []
+        self.ended: list[str] = []
+        self.failures = 0
+        self.gate = asyncio.Event()
+        self._claim = claim
+        self.slots = Slots(
+            count,
+            choice=bench.choice,
+            claimer=cast("Claimer", SimpleNamespace(claim=self.claim)),
+            run_job=self.run_job,
+            on_failure=self.fail,
+        )
+
+    def fail(self) -> None:
+        self.failures += 1
+
+    async def claim(self, found: Candidate) -> HeldJob | None:
+        self.claimed.append(found.name)
+        return self._claim(found)
+
+    async def run_job(self, of: HeldJob) -> None:
+        self.running.append(of.job.name)
+        await self.gate.wait()
+        self.ended.append(of.job.name)
+
+    async def settle(self) -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+
+async def test_as_many_jobs_run_at_a_time_as_there_are_slots() -> None:
+    bench = Bench()
+    bench.put("a", "b", "c")
+    line = Line(bench, 2)
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    assert line.running == ["a", "b"]
+    line.gate.set()
+    await line.settle()
+    assert sorted(line.ended) == ["a", "b", "c"]
+    line.slots.drain()
+    await task
+
+
+async def test_a_loser_takes_the_next() -> None:
+    bench = Bench()
+    bench.put("a", "b")
+    line = Line(bench, claim=lambda found: None if found.name == "a" else held(name="b"))
+    line.gate.set()
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    assert line.ended == ["b"]
+    line.slots.drain()
+    await task
+
+
+async def test_draining_claims_nothing_more_and_lets_the_running_end() -> None:
+    bench = Bench()
+    bench.put("a")
+    line = Line(bench)
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    line.slots.drain()
+    bench.put("b")
+    line.slots.wake()
+    line.gate.set()
+    await task
+    assert line.claimed == line.ended == ["a"]
+
+
+async def test_a_claim_answered_while_draining_is_run() -> None:
+    bench = Bench()
+    bench.put("a")
+
+    def drain_meanwhile(found: Candidate) -> HeldJob:
+        line.slots.drain()
+        return held(name=found.name)
+
+    line = Line(bench, claim=drain_meanwhile)
+    line.gate.set()
+    await line.slots.run()
+    assert line.ended == ["a"]
+
+
+@pytest.mark.parametrize("error", [UnknownOutcomeError("away"), ForbiddenError("rbac")])
+async def test_a_pause_after_an_error_does_not_hold_up_a_drain(error: Exception) -> None:
+    bench = Bench()
+    bench.put("a")
+
+    def refuse(found: Candidate) -> HeldJob:
+        raise error
+
+    line = Line(bench, claim=refuse)
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    assert len(bench.backlog) == 1
+    line.slots.drain()
+    await asyncio.wait_for(task, 0.4)
+
+
+async def test_a_slot_that_fails_drains_the_others_and_then_says_why() -> None:
+    bench = Bench()
+    bench.put("bad", "good")
+
+    def stumble(found: Candidate) -> HeldJob:
+        if found.name == "bad":
+            raise ZeroDivisionError
+        return held(name=found.name)
+
+    line = Line(bench, 2, claim=stumble)
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    assert line.failures == 1
+    assert not task.done()
+    line.gate.set()
+    with pytest.raises(ZeroDivisionError):
+        await task
+    assert line.ended == ["good"]
+
+
+async def test_the_end_of_one_that_crashed_before_wakes_a_slot_for_the_next() -> None:
+    bench = Bench()
+    bench.put("p1", "p2", crashes=1)
+    line = Line(bench, 2)
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    assert line.running == ["p1"]
+    line.gate.set()
+    await line.settle()
+    assert line.ended == ["p1", "p2"]
+    line.slots.drain()
+    await task
+
+
+async def test_cancelled_slots_take_their_jobs_along() -> None:
+    bench = Bench()
+    bench.put("a")
+    line = Line(bench)
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert line.ended == []

@@ -1,0 +1,164 @@
+"""What a worker sees of its queue, of its fellows and of cancellations."""
+
+from typing import Any
+
+from asyncjob.kube import WatchEvent
+from asyncjob_worker.announcement import Announcement, claimant
+from asyncjob_worker.cancels import Cancels
+from asyncjob_worker.held import HeldJob, Stop
+from asyncjob_worker.queue_view import QueueView
+from asyncjob_worker.roster import Roster
+from support.worker_parts import ME, held
+
+INTERVAL = 15.0
+
+
+def lease(pod: str, worker: str, renewed: str = "t0", **changes: Any) -> dict[str, Any]:
+    spec = {"holderIdentity": worker, "renewTime": renewed}
+    return {"metadata": {"name": f"asyncjob-worker-{pod}", **changes}, "spec": spec}
+
+
+def event(kind: str, obj: dict[str, Any]) -> WatchEvent:
+    return WatchEvent(kind, obj)
+
+
+class Seen:
+    """A roster with a clock, and how often it called."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.changes = 0
+        self.roster = Roster(ME, INTERVAL, lambda: self.now, self.change)
+
+    def change(self) -> None:
+        self.changes += 1
+
+
+def test_a_roster_has_who_is_announced_and_oneself() -> None:
+    seen = Seen()
+    seen.roster.replace([lease("a", "a/1"), lease("b", "b/1")])
+    assert seen.roster.live == {"a/1", "b/1", ME.worker}
+    assert seen.roster.synced
+
+
+def test_a_worker_that_is_silent_for_three_intervals_no_longer_counts() -> None:
+    seen = Seen()
+    seen.roster.replace([lease("a", "a/1")])
+    seen.now = 3 * INTERVAL
+    seen.roster.tick()
+    assert seen.roster.live == {ME.worker}
+    seen.roster.apply(event("MODIFIED", lease("a", "a/1", "t1")))
+    assert "a/1" in seen.roster.live
+
+
+def test_silence_is_judged_by_ones_own_clock_not_by_the_stored_time() -> None:
+    seen = Seen()
+    seen.roster.replace([lease("a", "a/1", "1970-01-01T00:00:00Z")])
+    assert "a/1" in seen.roster.live
+
+
+def test_a_restarted_worker_takes_the_place_of_its_former_self() -> None:
+    seen = Seen()
+    seen.roster.replace([lease("a", "a/1")])
+    seen.roster.apply(event("MODIFIED", lease("a", "a/2")))
+    assert seen.roster.live == {"a/2", ME.worker}
+
+
+def test_a_worker_that_withdraws_or_is_deleted_is_gone_at_once() -> None:
+    seen = Seen()
+    seen.roster.replace([lease("a", "a/1"), lease("b", "b/1")])
+    seen.roster.apply(event("MODIFIED", lease("a", "")))
+    seen.roster.apply(event("DELETED", lease("b", "b/1")))
+    assert seen.roster.live == {ME.worker}
+
+
+def test_a_draining_worker_is_dealt_nothing_though_it_keeps_its_identity() -> None:
+    body = Announcement(ME, "q", 2, ["t"], INTERVAL, draining=True).body()
+    assert claimant(body) == ""
+    assert claimant(Announcement(ME, "q", 2, ["t"], INTERVAL).body()) == ME.worker
+    spec = body["spec"]
+    assert isinstance(spec, dict)
+    assert spec["holderIdentity"] == ME.worker
+
+
+def test_an_announcement_that_cannot_be_read_counts_as_claiming() -> None:
+    assert claimant(lease("a", "a/1", annotations={"asyncjob.dev/worker": "{"})) == "a/1"
+
+
+def test_a_lease_goes_with_its_pod() -> None:
+    metadata = Announcement(ME, "q", 2, ["t"], INTERVAL).body()["metadata"]
+    assert isinstance(metadata, dict)
+    assert metadata["ownerReferences"] == [
+        {"apiVersion": "v1", "kind": "Pod", "name": ME.pod, "uid": ME.pod_uid}
+    ]
+
+
+def test_the_roster_calls_when_it_changes_and_the_first_time() -> None:
+    seen = Seen()
+    seen.roster.replace([])
+    seen.roster.replace([])
+    assert seen.changes == 1
+    seen.roster.apply(event("ADDED", lease("a", "a/1")))
+    seen.roster.apply(event("MODIFIED", lease("a", "a/1", "t1")))
+    assert seen.changes == 2
+
+
+def test_without_permission_to_see_others_a_worker_goes_on_alone_in_the_end() -> None:
+    seen = Seen()
+    before = seen.roster.synced
+    seen.roster.tick()
+    assert (before, seen.roster.synced, seen.changes) == (False, True, 1)
+
+
+def test_a_queue_without_an_object_is_open() -> None:
+    queue = QueueView(lambda: None)
+    before = queue.synced
+    queue.replace([])
+    assert (before, queue.synced) == (False, True)
+    assert state(queue) == (False, False, None)
+
+
+def state(queue: QueueView) -> tuple[bool, bool, int | None]:
+    """Return whether it is paused and limited, and the lease that it gives."""
+    return queue.paused, queue.limited, queue.defaults.lease_duration_seconds
+
+
+def test_a_queue_is_followed() -> None:
+    queue = QueueView(lambda: None)
+    queue.replace([{"spec": {"paused": True}}])
+    assert state(queue) == (True, False, None)
+    spec = {"maxConcurrency": 3, "defaults": {"leaseDurationSeconds": 9}}
+    queue.apply(event("MODIFIED", {"spec": spec}))
+    assert state(queue) == (False, True, 9)
+    queue.apply(event("DELETED", {"spec": spec}))
+    assert state(queue) == (False, False, None)
+
+
+def wish(uid: str = "u1") -> dict[str, Any]:
+    return {"metadata": {"uid": uid}}
+
+
+def test_a_running_job_is_told_of_its_cancel() -> None:
+    ours = held()
+    cancels = Cancels({"u1": ours})
+    cancels.apply(event("ADDED", wish()))
+    assert ours.stopped is Stop.CANCELLED
+
+
+def test_a_cancel_during_the_drain_outranks_it() -> None:
+    ours = held()
+    ours.stop(Stop.DRAINING)
+    Cancels({"u1": ours}).replace([wish(), wish("other")])
+    assert ours.stopped is Stop.CANCELLED
+
+
+def test_a_cancel_seen_before_the_claims_answer_is_remembered_until_the_job_ends() -> None:
+    running: dict[str, HeldJob] = {}
+    cancels = Cancels(running)
+    cancels.apply(event("ADDED", wish()))
+    assert cancels.is_wished("u1")
+    cancels.apply(event("DELETED", wish()))
+    assert not cancels.is_wished("u1")
+    cancels.apply(event("ADDED", wish()))
+    cancels.replace([])
+    assert not cancels.is_wished("u1")

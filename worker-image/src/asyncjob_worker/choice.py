@@ -1,0 +1,70 @@
+"""Which job a worker claims next: what the queue, the roster and earlier crashes allow."""
+
+from collections.abc import Callable
+
+from asyncjob.lifecycle.claim import Candidate
+from asyncjob_worker.backlog import Backlog
+from asyncjob_worker.queue_view import QueueView
+from asyncjob_worker.roster import Roster
+
+
+class Choice:
+    """Picks from a backlog. `clock` is the lease clock; `look_again` reads all jobs anew.
+
+    Of jobs that have crashed before, at most one is at work at a time: a poison pill must not
+    charge such neighbours a second crash.
+    """
+
+    def __init__(
+        self,
+        *,
+        backlog: Backlog,
+        queue: QueueView,
+        roster: Roster,
+        clock: Callable[[], float],
+        look_again: Callable[[], None],
+    ) -> None:
+        self._backlog = backlog
+        self._queue = queue
+        self._roster = roster
+        self._clock = clock
+        self._look_again = look_again
+        self._crashed: Candidate | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether anything may be claimed at all."""
+        return self._queue.synced and not self._queue.paused and self._roster.synced
+
+    def pick(self) -> Candidate | None:
+        """Take out the job to claim next; None if there is none for now."""
+        if not self.open:
+            return None
+        now, crashed_too = self._clock(), self._crashed is None
+        while (candidate := self._backlog.take(now, crashed_too=crashed_too)) is not None:
+            if candidate.admitted or not self._queue.limited:
+                if candidate.crashes:
+                    self._crashed = candidate
+                return candidate
+        if self._backlog.overflowed and not len(self._backlog):
+            self._look_again()
+        return None
+
+    def put_back(self, candidate: Candidate) -> None:
+        """Return a job that could not be tried."""
+        self._backlog.put_back(candidate, self._clock())
+
+    def lost(self) -> None:
+        """Note that a picked job was claimed by another."""
+        self._backlog.lost(self._clock())
+
+    def done_with(self, candidate: Candidate) -> bool:
+        """Note that a picked job is no longer at work; returns whether that allows others."""
+        if self._crashed is not candidate:
+            return False
+        self._crashed = None
+        return True
+
+    def ready_at(self) -> float | None:
+        """Return when there may be something to pick without anything else changing."""
+        return self._backlog.ready_at() if self.open else None

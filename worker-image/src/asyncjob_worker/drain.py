@@ -1,0 +1,51 @@
+"""The graceful stop: from the first signal until nothing runs here any more."""
+
+import asyncio
+from typing import Any
+
+import structlog
+
+from asyncjob_worker.held import Stop
+from asyncjob_worker.parts import Parts
+from asyncjob_worker.settings import Settings
+
+log = structlog.get_logger()
+
+
+class Drain:
+    """Knows whether the worker drains, and whether in a hurry."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._grace = settings.grace
+        self._stop_wait = settings.stop_wait
+        self._begun = asyncio.Event()
+        self._hurry = asyncio.Event()
+
+    def begin(self, *, hurry: bool = False) -> None:
+        """Begin; the second time, or in a hurry, without any grace for running handlers."""
+        if hurry or self._begun.is_set():
+            self._hurry.set()
+        self._begun.set()
+
+    async def begun(self) -> None:
+        """Wait until it has begun."""
+        await self._begun.wait()
+
+    async def run(self, parts: Parts, slots: asyncio.Future[None]) -> None:
+        """Claim no more, let handlers end within the grace period, release the rest."""
+        log.info("worker draining", running=len(parts.runner.running), grace=self._grace)
+        parts.slots.drain()
+        parts.runner.give_up_waiting()
+        telling = asyncio.ensure_future(parts.announcer.drain())
+        hurry = asyncio.ensure_future(self._hurry.wait())
+        either: set[asyncio.Future[Any]] = {slots, hurry}
+        try:
+            await asyncio.wait(either, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
+            parts.runner.stop_all(Stop.DRAINING)
+            # Twice: once for handlers to stop, once for their release to be written.
+            await asyncio.wait({slots}, timeout=self._stop_wait * 2)
+        finally:
+            hurry.cancel()
+            telling.cancel()
+        for held in parts.runner.running.values():
+            log.error("job left to the operator: it could not be released", job=held.job.name)

@@ -1,0 +1,112 @@
+"""The parts of a worker process and how they are wired."""
+
+from collections.abc import Callable
+
+import structlog
+
+from asyncjob.app import WorkerApp
+from asyncjob.errors import ApiError
+from asyncjob.kube import KubeSession
+from asyncjob.lifecycle.claim import Holder
+from asyncjob.lifecycle.move import Move
+from asyncjob_worker import outcomes
+from asyncjob_worker.announcement import Announcement
+from asyncjob_worker.announcer import Announcer
+from asyncjob_worker.backlog import Backlog, deal
+from asyncjob_worker.choice import Choice
+from asyncjob_worker.claimer import Claimer
+from asyncjob_worker.clock import lease_seconds, now_text
+from asyncjob_worker.enforcement import Enforcement
+from asyncjob_worker.feed import Feed
+from asyncjob_worker.held import HeldJob
+from asyncjob_worker.keeper import Keeper
+from asyncjob_worker.pulse import Pulse
+from asyncjob_worker.queue_view import QueueView
+from asyncjob_worker.reporter import Reporter
+from asyncjob_worker.roster import Roster
+from asyncjob_worker.runner import JobRunner
+from asyncjob_worker.settings import Settings
+from asyncjob_worker.slots import Slots
+
+log = structlog.get_logger()
+
+
+class Parts:
+    """All parts of one worker process; `Worker` starts and stops them."""
+
+    def __init__(
+        self,
+        app: WorkerApp,
+        settings: Settings,
+        session: KubeSession,
+        holder: Holder,
+        *,
+        on_exhausted: Callable[[], None],
+        on_failure: Callable[[], None],
+    ) -> None:
+        access = session.access
+        self._me = holder.worker
+        self.pulse = Pulse()
+        self.keeper = Keeper(
+            access.kubeconfig, access.namespace, settings.report_interval, self.pulse
+        )
+        self.announcer = Announcer(session, _announcement(app, settings, holder))
+        self.backlog = Backlog(steal_after=settings.steal_after, limit=settings.max_backlog)
+        self.roster = Roster(holder, settings.announce_interval, lease_seconds, self._deal)
+        self.queue = QueueView(self._wake, self._look_again)
+        self.runner = JobRunner(
+            app,
+            settings,
+            keeper=self.keeper,
+            reporter=Reporter(session, _refused),
+            on_exhausted=on_exhausted,
+        )
+        self.feed = Feed(
+            session,
+            self.backlog,
+            queue=settings.queue,
+            types=app.handlers,
+            clock=lease_seconds,
+            on_work=self._wake,
+        )
+        choice = Choice(
+            backlog=self.backlog,
+            queue=self.queue,
+            roster=self.roster,
+            clock=lease_seconds,
+            look_again=self.feed.look_again,
+        )
+        enforcement = Enforcement(session, required=settings.require_policy)
+        self.claimer = Claimer(session, app, self.queue, holder, enforcement)
+        self.slots = Slots(
+            settings.slots(),
+            choice=choice,
+            claimer=self.claimer,
+            run_job=self.runner.run,
+            on_failure=on_failure,
+        )
+
+    def _wake(self) -> None:
+        self.slots.wake()
+
+    def _look_again(self) -> None:
+        self.feed.look_again()
+
+    def _deal(self) -> None:
+        log.info("workers of the queue changed", live=len(self.roster.live))
+        self.backlog.deal_anew(deal(self._me, self.roster.live), lease_seconds())
+        self._wake()
+
+
+def _announcement(app: WorkerApp, settings: Settings, holder: Holder) -> Announcement:
+    return Announcement(
+        holder,
+        settings.queue,
+        settings.slots(),
+        sorted(app.handlers),
+        settings.announce_interval,
+    )
+
+
+def _refused(held: HeldJob, move: Move, error: ApiError) -> Move:
+    return outcomes.refused_by_store(held.job, move, error, now=now_text())

@@ -1,0 +1,136 @@
+"""Heartbeats on their way: one at a time per job, each with the handler's newest report."""
+
+import asyncio
+from types import TracebackType
+from typing import Protocol, Self
+
+import structlog
+
+from asyncjob.errors import ApiError, InvalidError, TooLargeError
+from asyncjob.free_json import size_of
+from asyncjob.json_types import child, integer
+from asyncjob.kube import KubeSession
+from asyncjob_worker.bodies import renewal_body
+from asyncjob_worker.clock import lease_seconds, now_text
+from asyncjob_worker.held import Draft, HeldJob, Stop
+from asyncjob_worker.standing import Standing, look_at
+
+log = structlog.get_logger()
+
+MIN_PAUSE_SECONDS = 0.25
+MIN_PATIENCE_SECONDS = 1.0
+SAFETY_SECONDS = 1.0
+"""A handler is stopped so long before its lease can have ended."""
+
+
+class Register(Protocol):
+    """Knows which jobs are still to be renewed."""
+
+    def keeps(self, held: HeldJob) -> bool:
+        """Return whether the job's lease is still to be renewed."""
+
+    def note_renewal(self) -> None:
+        """Count a successful renewal."""
+
+
+class Renewals:
+    """The heartbeats under way over one session; leaving the context cancels them."""
+
+    def __init__(self, session: KubeSession, register: Register) -> None:
+        self._session = session
+        self._register = register
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def renew(self, held: HeldJob) -> None:
+        """Send a heartbeat, unless one of the job is on its way."""
+        if held.job.uid not in self._tasks:
+            self._tasks[held.job.uid] = asyncio.create_task(self.send(held))
+
+    def check(self) -> None:
+        """Forget those that are through; raises what one of them has raised unexpectedly."""
+        for uid, task in list(self._tasks.items()):
+            if task.done():
+                del self._tasks[uid]
+                task.result()
+
+    async def send(self, held: HeldJob) -> None:
+        """Send one heartbeat and draw the conclusions."""
+        draft, sent_at = held.unsaved(), lease_seconds()
+        body = renewal_body(held, draft, now_text())
+        try:
+            async with asyncio.timeout(_patience(held, sent_at)):
+                await self._session.json_patch(held.status_path, body)
+        except (ApiError, TimeoutError) as error:
+            if isinstance(error, TimeoutError) or error.retryable:
+                self._note_doubt(held, sent_at, error)
+            else:
+                await self._after_refusal(held, draft, error)
+            pause = held.policy.lease_duration_seconds / 30
+            await asyncio.sleep(max(MIN_PAUSE_SECONDS, pause))
+        else:
+            self._succeed(held, draft, sent_at)
+
+    def _succeed(self, held: HeldJob, draft: Draft | None, sent_at: float) -> None:
+        held.sent_at, held.doubtful_since = sent_at, None
+        held.renewals += 1
+        if draft:
+            held.saved_version = draft.version
+        self._register.note_renewal()
+
+    def _note_doubt(self, held: HeldJob, sent_at: float, error: Exception) -> None:
+        log.warning("heartbeat failed", job=held.job.name, error=str(error) or "no answer")
+        if held.doubtful_since is None:
+            held.doubtful_since = sent_at
+
+    async def _after_refusal(self, held: HeldJob, draft: Draft | None, error: ApiError) -> None:
+        look = await look_at(self._session, held)
+        if not self._register.keeps(held) or held.reporting:
+            return  # the outcome went out meanwhile, and its writer judges for itself
+        if look.standing in {Standing.FENCED, Standing.LEFT}:
+            log.warning("fenced: the job is no longer ours", job=held.job.name)
+            held.stop(Stop.FENCED)
+            return
+        known = integer(child(look.status, "lease"), "renewals")
+        if look.standing is Standing.HELD and known != held.renewals:
+            self._adopt(held, known)
+            return
+        log.warning("heartbeat refused", job=held.job.name, error=str(error))
+        if look.standing is Standing.HELD and draft:
+            self._leave_out(held, draft, error)
+
+    def _adopt(self, held: HeldJob, known: int) -> None:
+        """Take note of a heartbeat that took effect without an answer."""
+        held.renewals = known
+        if held.doubtful_since is not None:
+            held.sent_at, held.doubtful_since = held.doubtful_since, None
+
+    def _leave_out(self, held: HeldJob, draft: Draft, error: ApiError) -> None:
+        """Renew without the report from now on: it must not cost the job its lease."""
+        if not isinstance(error, TooLargeError | InvalidError):
+            return
+        held.saved_version = max(held.saved_version, draft.version)
+        if draft.checkpoint_version and isinstance(error, TooLargeError):
+            size = size_of(draft.checkpoint)
+            held.refuse(
+                f"the checkpoint has {size} bytes, and with it the job exceeds what the store "
+                f"takes (by default 1572864 bytes in all): {error}"
+            )
+
+
+def _patience(held: HeldJob, now: float) -> float:
+    """Return how long to wait for an answer, so that there is time for another try."""
+    left = held.ends_at - SAFETY_SECONDS - now
+    return min(held.policy.lease_duration_seconds / 3, max(MIN_PATIENCE_SECONDS, left / 2))

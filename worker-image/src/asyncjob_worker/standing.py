@@ -1,0 +1,46 @@
+"""Whether a job is still ours: what a fresh read says. No error of a write alone ever does."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from asyncjob.errors import ApiError, NotFoundError, UnauthorizedError
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob.kube import KubeSession
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import job_path
+from asyncjob_worker.held import HeldJob
+
+
+class Standing(StrEnum):
+    """What a fresh read says of our claim on a job."""
+
+    HELD = "held"
+    LEFT = "left"
+    FENCED = "fenced"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A fresh read. LEFT: it has left Running by our claim, or somebody moved it since."""
+
+    standing: Standing
+    status: JsonObject = field(default_factory=dict)
+
+
+async def look_at(session: KubeSession, held: HeldJob) -> Look:
+    """Read the job: still ours, no longer running, somebody else's or gone, or no answer.
+
+    A token refused even after it was read again counts as fenced: our pod is gone.
+    """
+    try:
+        job = await session.get(job_path(held.job.namespace, held.job.name))
+    except (NotFoundError, UnauthorizedError):
+        return Look(Standing.FENCED)
+    except ApiError:
+        return Look(Standing.UNKNOWN)
+    status = child(job, "status")
+    if text(child(job, "metadata"), "uid") != held.job.uid or text(status, "claim") != held.claim:
+        return Look(Standing.FENCED, status)
+    running = text(status, "phase") == Phase.RUNNING
+    return Look(Standing.HELD if running else Standing.LEFT, status)
