@@ -17,7 +17,7 @@ class RetryPolicy(Model):
     """Retries after the first attempt; 0 means none. Built in: 3."""
 
     backoff: Backoff | None = None
-    """Fixed: always the initial delay. Exponential: doubled from retry to retry. Built in."""
+    """Fixed: always the initial delay. Exponential: doubled each time. Built in: Exponential."""
 
     initial_delay_seconds: DelaySeconds | None = None
     """Delay before the first retry, in seconds; 0 is allowed. Built in: 2."""
