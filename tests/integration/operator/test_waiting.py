@@ -1,5 +1,7 @@
 """Jobs that wait: for their time, for their gate, for a worker that never comes."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from support.operator import FakeWorker, Jobs, now, until
@@ -90,3 +92,19 @@ def test_a_deduplication_id_is_free_again_once_its_holder_has_finished(
     worker.succeed("one")
     jobs.create("two", deduplicationId="free")
     until(lambda: jobs.status("two").get("admitted"), 5)
+
+
+def test_of_many_jobs_created_at_once_with_one_deduplication_id_exactly_one_is_let_through(
+    jobs: Jobs,
+) -> None:
+    names = [f"rival-{number}" for number in range(8)]
+    with ThreadPoolExecutor(len(names)) as pool:
+        list(pool.map(lambda name: jobs.create(name, deduplicationId="race"), names))
+
+    def settled() -> bool:
+        states = [jobs.status(name) for name in names]
+        through = [state for state in states if state.get("admitted")]
+        assert len(through) <= 1
+        return len(through) == 1 and len([s for s in states if s["phase"] == "Cancelled"]) == 7
+
+    until(settled, 15)

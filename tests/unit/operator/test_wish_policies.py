@@ -3,7 +3,7 @@
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.decision import Refuse, Rerun, RivalLives, Transition
+from asyncjob_operator.core.decision import Admit, Refuse, Rerun, RivalLives, Transition
 from asyncjob_operator.core.policies.rerun import MAX_NAME, rerun_name
 from support.snapshots import at, job, judged, moved, seen, stamp
 
@@ -72,3 +72,13 @@ def test_who_was_let_through_before_an_older_job_was_redriven_keeps_the_id() -> 
     for holder in (admitted, retrying):
         assert moved(seen(redriven, others=(holder,)), at(0)) == ("Cancelled", "Duplicate")
         assert moved(seen(holder, others=(redriven,)), at(0)) is None
+
+
+def test_nobody_is_admitted_beside_another_live_holder_not_even_who_has_the_id() -> None:
+    first, second = job(name="a", spec=DEDUP), job(name="b", spec=DEDUP)
+    assert judged(seen(first, others=(second,)), at(0)).effect is None
+    assert judged(seen(first), at(0)).effect == Admit("admit")
+    scheduled = job(Phase.SCHEDULED, "a", spec={**DEDUP, "notBefore": stamp(0)})
+    effect = judged(seen(scheduled, others=(second,)), at(1)).effect
+    assert isinstance(effect, Transition)
+    assert effect.move.fields["admitted"] is None

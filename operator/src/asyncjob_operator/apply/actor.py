@@ -105,6 +105,7 @@ class Actor:
             await self._carry_out(decision.effect, job, obj)
         except NotFoundError:
             self._count(policy, "gone")
+            self._patience.succeeded(uid)
             self._judge.lost(uid)
         except ApiError as error:
             self._failed(uid, policy, error)

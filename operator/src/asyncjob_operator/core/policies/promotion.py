@@ -1,7 +1,8 @@
 """Pending, Scheduled and Retrying jobs whose time has come are queued.
 
-A job with another gate still closed is queued without being admitted; the next look holds it
-there under the right name, since Scheduled and Retrying lead nowhere else.
+A job with another gate still closed, or whose deduplication id another live job has as well, is
+queued without being admitted; what is next then follows from there, since Scheduled and Retrying
+lead nowhere else.
 """
 
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Final
 from asyncjob.lifecycle.gate import promote
 from asyncjob.lifecycle.phases import Reason
 from asyncjob_operator.core.decision import Rename, Transition, Verdict, Wait
+from asyncjob_operator.core.duplicates import any_holder
 from asyncjob_operator.core.gates import first_closed
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.snapshot import Snapshot
@@ -45,6 +47,6 @@ def promote_retrying(snapshot: Snapshot, now: Moment) -> Verdict:
 
 def _queue(snapshot: Snapshot, now: Moment) -> Transition:
     move = promote(snapshot.job, now=now.text)
-    if first_closed(snapshot, now):
+    if first_closed(snapshot, now) or any_holder(snapshot.others):
         move = replace(move, fields={**move.fields, "admitted": None})
     return Transition(NAME, move)

@@ -1,0 +1,59 @@
+"""The reference page says what the program does."""
+
+from pathlib import Path
+
+import click
+import pytest
+from prometheus_client import Metric
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob_operator.cli import run
+from asyncjob_operator.core.decide import CHAINS
+from asyncjob_operator.core.permissions import CORE, ELECTION, RECOVERY
+from asyncjob_operator.telemetry.metrics import Metrics
+
+PAGE = (Path(__file__).parents[3] / "docs/reference/operator.md").read_text(encoding="utf-8")
+ROWS = [line for line in PAGE.splitlines() if line.startswith("| ")]
+
+OPTIONS = [option for option in run.params if isinstance(option, click.Option)]
+
+
+def row(start: str) -> str:
+    [found] = [line for line in ROWS if line.startswith(f"| `{start}`")]
+    return found
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: str(option.opts[0]))
+def test_every_option_is_listed_with_its_variable_and_default(option: click.Option) -> None:
+    line = row(option.opts[0])
+    assert f"`{option.envvar}`" in line
+    default = line.split("|")[3].strip()
+    if isinstance(option.default, bool):
+        assert default == ("on" if option.default else "off")
+    elif isinstance(option.default, int | float):
+        assert default == str(option.default)
+
+
+def metrics() -> list[Metric]:
+    made = Metrics()
+    made.watch_store(lambda: {("ns", "q", Phase.QUEUED): 1}, lambda: 1)
+    return list(made.registry.collect())
+
+
+@pytest.mark.parametrize("metric", metrics(), ids=lambda metric: str(metric.name))
+def test_every_metric_is_listed(metric: Metric) -> None:
+    row(metric.name + ("_total" if metric.type == "counter" else ""))
+
+
+def test_every_permission_is_listed() -> None:
+    for permission in (*CORE, *RECOVERY, *ELECTION):
+        name = "/".join(filter(None, (permission.resource, permission.subresource)))
+        found = [line for line in ROWS if permission.verb in line and f"`{name}`" in line]
+        assert found, permission
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_every_phase_is_listed_with_as_many_policies_as_it_has(phase: Phase) -> None:
+    cells = [[cell.strip() for cell in line.split("|")] for line in ROWS]
+    [policies] = [two for _, one, two, *_ in cells if phase.value in one.split(", ")]
+    assert len(policies.split(", ")) == len(CHAINS[phase])
