@@ -60,8 +60,8 @@ types: $(STAMP) ## strict type checks
 unit: $(STAMP) ## tests that need no API server: seconds
 	$(BIN)/pytest tests/unit tests/properties
 
-test: $(STAMP) ## all tests on a real API server but those that need pods
-	$(BIN)/pytest tests --ignore=tests/e2e
+test: $(STAMP) ## all tests but those that need pods, on real API servers: about ten minutes
+	$(BIN)/pytest tests --ignore=tests/e2e --numprocesses=2 --dist=loadfile
 
 verify: generate lint types ## regenerate, lint, check types, and demand a clean tree
 	@changed=$$(git status --porcelain); [ -z "$$changed" ] || { echo "the tree is not clean (regenerated files have to be committed):"; echo "$$changed"; exit 1; }

@@ -2,16 +2,14 @@
 
 import itertools
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
-from support.enforcement import until_laws_hold
 from support.identities import Space, Worker
+from support.installation import install
 
-ROOT = Path(__file__).parents[2]
 NUMBERS = itertools.count(1)
 
 
@@ -19,10 +17,7 @@ NUMBERS = itertools.count(1)
 def control_plane() -> Iterator[ControlPlane]:
     """Run a control plane with our CRDs, policies and roles."""
     with ControlPlane() as plane:
-        plane.kubectl("apply", f"--filename={ROOT / 'crds'}")
-        plane.kubectl("apply", f"--filename={ROOT / 'dev/manifests/rbac.yaml'}")
-        plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-        until_laws_hold(Client(plane.url, plane.ca_file, plane.admin_token))
+        install(plane)
         yield plane
 
 
