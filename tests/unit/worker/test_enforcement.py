@@ -11,7 +11,8 @@ from asyncjob_worker.errors import PolicyMissingError
 from support.worker_parts import FakeSession, Pauses, candidate
 
 PASSED: dict[str, Any] = {}
-DENIED = InvalidError("ValidatingAdmissionPolicy 'ownership' denied request")
+DENIED = ForbiddenError("ValidatingAdmissionPolicy 'ownership.asyncjob.dev' denied request")
+DENIED_OTHERWISE = InvalidError("ValidatingAdmissionPolicy 'lifecycle.asyncjob.dev' denied request")
 
 
 def enforcement(session: FakeSession) -> Enforcement:
@@ -39,7 +40,9 @@ async def test_without_the_policy_the_worker_refuses_to_run() -> None:
     assert len(session.calls) == TRIES
 
 
-@pytest.mark.parametrize("answer", [ConflictError("changed"), InvalidError("another law")])
+@pytest.mark.parametrize(
+    "answer", [ConflictError("changed"), InvalidError("another law"), DENIED_OTHERWISE]
+)
 async def test_a_job_that_cannot_tell_is_not_claimed(answer: Exception) -> None:
     session = FakeSession(merge_patch=[answer, DENIED])
     asked = enforcement(session)

@@ -12,7 +12,7 @@ from asyncjob.errors import ConflictError, ForbiddenError, InvalidError, NotFoun
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.claim import Candidate, Holder, claim_body
 from asyncjob.lifecycle.policy import resolve
-from asyncjob.names import job_status_path
+from asyncjob.names import GROUP, job_status_path
 from asyncjob_worker.clock import now_text
 from asyncjob_worker.errors import PolicyMissingError
 
@@ -20,6 +20,9 @@ log = structlog.get_logger()
 
 TRIES = 15
 """A policy just applied takes the API server some seconds to enforce; one try a second."""
+
+OWNERSHIP_POLICY = f"ownership.{GROUP}"
+"""Another policy's refusal proves nothing: it may be the job that does not fit."""
 
 _NOBODY = Holder("asyncjob-policy-check", "00000000-0000-0000-0000-000000000000", "policy-check")
 
@@ -77,9 +80,9 @@ class Enforcement:
         except (ConflictError, NotFoundError):
             return None
         except (ForbiddenError, InvalidError) as error:
-            if is_by_policy(error):
+            if OWNERSHIP_POLICY in str(error):
                 return True
-            if isinstance(error, ForbiddenError):
+            if isinstance(error, ForbiddenError) and not is_by_policy(error):
                 raise
             return None
         return False
