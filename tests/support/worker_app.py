@@ -63,6 +63,12 @@ async def order(job: JobContext, payload: Order) -> int:
     return payload.number
 
 
+@app.handler("request")
+async def request(job: JobContext) -> Any:
+    """Return what the submitter's request handed on."""
+    return job.request
+
+
 @app.handler("wait")
 async def wait(job: JobContext, gate: str) -> str:
     """Wait for a gate."""

@@ -96,6 +96,17 @@ def test_a_result_beyond_the_store_ends_as_refused_with_size_and_limit(field: Fi
         assert "1572864" in status["message"]
 
 
+def test_headers_and_parameters_of_the_submitters_request_reach_the_handler(field: Field) -> None:
+    request = {
+        "headers": {"Accept-Language": ["de", "en"]},
+        "routeParams": {"customer": ["42"]},
+        "queryParams": {"tag": ["a", "b"]},
+    }
+    field.worker()
+    field.create("j", "request", request=request)
+    assert field.until_phase("j", "Succeeded")["result"] == request
+
+
 def test_a_payload_against_the_schema_is_a_dead_letter_at_once(field: Field) -> None:
     field.worker()
     field.create("j", "order", {"number": "x"})
