@@ -179,7 +179,7 @@ def test_priority_changes_while_a_job_waits(scene: Scene) -> None:
     life.wish(priority=9).object()
 
 
-@pytest.mark.parametrize("phase", FINISHED)
+@pytest.mark.parametrize("phase", sorted(FINISHED))
 def test_a_rerun_of_a_finished_job_is_acknowledged(scene: Scene, phase: Phase) -> None:
     life = scene.life(phase)
     life.wish(rerun=3).object()

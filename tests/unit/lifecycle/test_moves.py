@@ -20,7 +20,7 @@ def view(phase: Phase, **status: Any) -> JobView:
     return read_job(stored(status={"phase": phase.value, **status}, notBefore=at(60)))
 
 
-@pytest.mark.parametrize("phase", FINISHED)
+@pytest.mark.parametrize("phase", sorted(FINISHED))
 def test_finishing_sets_time_and_condition(phase: Phase) -> None:
     fields = move(view(Phase.QUEUED), phase, now=at(3), message="why").fields
     conditions: Any = fields["conditions"]

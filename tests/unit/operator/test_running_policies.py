@@ -77,36 +77,48 @@ def test_a_pod_that_is_over_is_proof_whenever_it_ended() -> None:
     assert moved(seen(job(Phase.RUNNING), holder=holder), at(1)) == ("Retrying", "WorkerCrashed")
 
 
-def test_an_ending_after_the_claim_is_proof_even_if_the_container_runs_again() -> None:
-    for again in (False, True):
-        holder = replace(ALIVE, pod=pod(ending=ended(10, again=again)))
-        snapshot = seen(job(Phase.RUNNING), holder=holder)
-        assert moved(snapshot, at(11)) == ("Retrying", "WorkerCrashed")
+def holder_of(ending: Ending, seen_at: float) -> Holder:
+    return replace(ALIVE, pod=pod(ending=ending), ending_seen_at=seen_at)
 
 
-def test_an_ending_before_the_claim_is_another_processs() -> None:
-    claimed = job(Phase.RUNNING, **{**running(), "startTime": stamp(20)})
-    holder = replace(ALIVE, pod=pod(ending=ended(10, again=True)))
-    assert moved(seen(claimed, holder=holder), at(21)) is None
+def test_an_ending_seen_after_the_claim_is_proof_at_once() -> None:
+    snapshot = seen(job(Phase.RUNNING), first=5, holder=holder_of(ended(10), 7))
+    assert moved(snapshot, at(7)) == ("Retrying", "WorkerCrashed")
 
 
-def test_a_claim_within_the_endings_second_is_settled_a_little_later() -> None:
-    claimed = job(Phase.RUNNING, **{**running(), "startTime": stamp(10.5)})
-    holder = replace(ALIVE, pod=pod(ending=ended(10)), ending_seen_at=11.0)
-    snapshot = seen(claimed, holder=holder)
+def test_an_ending_seen_well_after_the_claim_is_proof_even_if_the_container_runs_again() -> None:
+    snapshot = seen(job(Phase.RUNNING), first=5, holder=holder_of(ended(10, again=True), 16))
+    assert moved(snapshot, at(16)) == ("Retrying", "WorkerCrashed")
+
+
+@pytest.mark.parametrize("skew", [-600, 0, 600])
+def test_an_ending_seen_before_the_claim_is_another_processs_whatever_clocks_say(
+    skew: float,
+) -> None:
+    claimed = job(Phase.RUNNING, **{**running(), "startTime": stamp(20 + skew)})
+    snapshot = seen(claimed, first=20, holder=holder_of(ended(10, again=True), 10))
+    assert moved(snapshot, at(21)) is None
+
+
+def test_an_ending_seen_as_the_claim_was_is_settled_a_little_later() -> None:
+    snapshot = seen(job(Phase.RUNNING), first=10.5, holder=holder_of(ended(10), 11))
     assert judged(snapshot, at(12)).look_again_at == 14
     assert moved(snapshot, at(14)) == ("Retrying", "WorkerCrashed")
 
 
-def test_a_claim_within_the_endings_second_is_the_new_processs_if_the_container_runs() -> None:
-    claimed = job(Phase.RUNNING, **{**running(), "startTime": stamp(10.5)})
-    holder = replace(ALIVE, pod=pod(ending=ended(10, again=True)), ending_seen_at=11.0)
-    assert moved(seen(claimed, holder=holder), at(20)) is None
+def test_a_claim_seen_after_an_old_ending_gives_the_pod_time_to_say_it_runs_again() -> None:
+    snapshot = seen(job(Phase.RUNNING), first=50, holder=holder_of(ended(10), 11))
+    assert judged(snapshot, at(51)).look_again_at == 53
+
+
+def test_a_container_that_runs_again_so_soon_may_have_made_the_claim() -> None:
+    snapshot = seen(job(Phase.RUNNING), first=10, holder=holder_of(ended(10, again=True), 19))
+    assert moved(snapshot, at(21)) is None
 
 
 def test_an_ending_with_code_0_is_a_release() -> None:
-    holder = replace(ALIVE, pod=pod(ending=ended(10, 0)))
-    assert moved(seen(job(Phase.RUNNING), holder=holder), at(11)) == ("Queued", "WorkerGone")
+    snapshot = seen(job(Phase.RUNNING), holder=holder_of(ended(10, 0), 11))
+    assert moved(snapshot, at(11)) == ("Queued", "WorkerGone")
 
 
 def test_a_newer_process_is_proof_once_confirmed() -> None:

@@ -10,11 +10,14 @@ from typing import Final
 from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.view import JobView, LeaseView
 from asyncjob_operator.core.decision import PodGone, Proof, Wait, WorkerReplaced
-from asyncjob_operator.core.moment import Moment, epoch
+from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.pods import Ending, PodView
 
-CUT_SECONDS: Final = 1.0
-"""An ending's time is cut to whole seconds: a claim may be older than it looks by so much."""
+ORDER_SECONDS: Final = 1.0
+"""Pods and jobs come over two watches: what is seen so much earlier did happen earlier."""
+
+RESTART_LAG_SECONDS: Final = 10.0
+"""A restarted container may already work before its pod says so, but not for so long."""
 
 SETTLE_SECONDS: Final = 3.0
 """A container that has not been started again for so long did not make that last claim anew."""
@@ -47,23 +50,37 @@ class Death:
     proof: Proof | None = None
 
 
-def ended(job: JobView, lease: LeaseView, holder: Holder, now: Moment) -> Death | Wait | None:
-    """Return the proven death of the lease's process, or when to look for it again."""
+Verdict = Death | Wait | None
+
+
+def ended(
+    job: JobView, lease: LeaseView, holder: Holder, claimed_at: float, now: Moment
+) -> Verdict:
+    """Return the proven death of the lease's process, or when to look for it again.
+
+    `claimed_at` is when this replica first saw the claim. Order is told by its own clock alone:
+    the times in job and pod are those of two machines.
+    """
     pod = holder.pod
     if pod and pod.over:
         return _blame(pod, pod.ending, lease)
     if holder.newest and holder.newest != lease.worker:
         proof = WorkerReplaced(job.namespace, lease.holder, lease.worker)
         return _blame(pod, pod.ending if pod else None, lease, proof)
-    if pod and pod.ending and job.start_time:
-        claimed_after = epoch(job.start_time) - pod.ending.at
-        if claimed_after < 0:
-            return _blame(pod, pod.ending, lease)
-        if claimed_after < CUT_SECONDS and not pod.ending.running_again:
-            settled_at = holder.ending_seen_at + SETTLE_SECONDS
+    if pod and pod.ending:
+        settled_at = _settled_at(pod.ending, holder.ending_seen_at, claimed_at)
+        if settled_at is not None:
             waiting = now.monotonic < settled_at
             return Wait(settled_at) if waiting else _blame(pod, pod.ending, lease)
     return None
+
+
+def _settled_at(ending: Ending, seen_at: float, claimed_at: float) -> float | None:
+    """Return when it is settled that the ending is that of the claim's process; None: it is not."""
+    held_for = seen_at - claimed_at
+    if ending.running_again:
+        return seen_at if held_for > RESTART_LAG_SECONDS else None
+    return seen_at if held_for > ORDER_SECONDS else max(seen_at, claimed_at) + SETTLE_SECONDS
 
 
 def silent(job: JobView, lease: LeaseView, holder: Holder) -> Death:

@@ -1,7 +1,7 @@
 """What a worker's pod tells of its container's end; nothing else of a pod is kept."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from asyncjob.json_types import JsonObject, as_object, child, integer, items, text
@@ -40,6 +40,11 @@ class PodView:
     def key(self) -> str:
         """Return `namespace/name`."""
         return f"{self.namespace}/{self.name}"
+
+
+def same(one: Ending, other: Ending) -> bool:
+    """Return whether it is one ending, whatever has become of the container since."""
+    return replace(one, running_again=other.running_again) == other
 
 
 def read_pod(obj: JsonObject) -> PodView:

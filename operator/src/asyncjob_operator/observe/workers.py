@@ -6,7 +6,7 @@ from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.view import JobView
 from asyncjob.names import POD_UID_ANNOTATION, WORKER_LEASE_PREFIX
 from asyncjob_operator.core.death import NOBODY, Holder
-from asyncjob_operator.core.pods import PodView, read_pod
+from asyncjob_operator.core.pods import PodView, read_pod, same
 
 Name = tuple[str, str]
 """Namespace and name."""
@@ -49,7 +49,7 @@ class Workers:
         if pod == before:
             return
         self._pods[name] = pod
-        if pod.ending and (before is None or before.ending != pod.ending):
+        if pod.ending and not (before and before.ending and same(before.ending, pod.ending)):
             self._ending_seen_at[name] = self._clock()
         if before and before.uid != pod.uid:
             self._changed(before.uid)

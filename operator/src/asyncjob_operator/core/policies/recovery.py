@@ -18,7 +18,7 @@ def recovery(snapshot: Snapshot, now: Moment) -> Verdict:
     job, lease = snapshot.job, snapshot.job.lease
     if lease is None or not snapshot.options.recovery:
         return None
-    death = ended(job, lease, snapshot.holder, now)
+    death = ended(job, lease, snapshot.holder, snapshot.seen.since, now)
     if not isinstance(death, Death):
         expires_at = (
             snapshot.seen.renewed_at + lease.duration_seconds + snapshot.options.lease_margin
