@@ -57,12 +57,14 @@ QUICK = (
 LEASES = "/apis/coordination.k8s.io/v1/namespaces"
 
 
-def until(probe: Callable[[], T | None], within: float, what: str = "it") -> T:
+def until(
+    probe: Callable[[], T | None], within: float, what: str = "it", *, every: float = 0.05
+) -> T:
     """Return the first true answer of the probe."""
     give_up_at = time.monotonic() + within
     while not (answer := probe()):
         assert time.monotonic() < give_up_at, f"{what} did not come within {within} s"
-        time.sleep(0.05)
+        time.sleep(every)
     return answer
 
 
@@ -112,6 +114,26 @@ def service_account(plane: ControlPlane, namespace: str, name: str) -> str:
     plane.api.create(accounts, {"metadata": {"name": name}})
     token: str = plane.api.create(f"{accounts}/{name}/token", {"spec": {}})["status"]["token"]
     return token
+
+
+def worker_kubeconfig(worker: "FakeWorker", path: Path) -> Path:
+    """Write a kubeconfig with a token bound to the worker's pod, with the worker's role."""
+    api, namespace = worker.jobs.api, worker.jobs.namespace
+    subject = {"kind": "ServiceAccount", "name": worker.account, "namespace": namespace}
+    api.create(
+        f"/apis/{RBAC}/v1/namespaces/{namespace}/rolebindings",
+        {
+            "metadata": {"name": worker.account},
+            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "asyncjob-worker"},
+            "subjects": [subject],
+        },
+    )
+    bound = {"kind": "Pod", "apiVersion": "v1", "name": worker.pod, "uid": worker.pod_uid}
+    account = f"/api/v1/namespaces/{namespace}/serviceaccounts/{worker.account}"
+    answer = api.create(f"{account}/token", {"spec": {"boundObjectRef": bound}})
+    user = {"token": answer["status"]["token"]}
+    write_kubeconfig(path, url=api.url, ca_file=api.ca_file, user=user, namespace=namespace)
+    return path
 
 
 class Jobs:
@@ -199,8 +221,10 @@ class Jobs:
 class FakeWorker:
     """Claims, renews and reports as a worker would, and is its own kubelet."""
 
-    def __init__(self, jobs: Jobs, pod: str = "worker-0", *, with_pod: bool = True) -> None:
-        self.jobs, self.pod = jobs, pod
+    def __init__(
+        self, jobs: Jobs, pod: str = "worker-0", *, with_pod: bool = True, account: str = ""
+    ) -> None:
+        self.jobs, self.pod, self.account = jobs, pod, account
         self.pod_uid = str(uuid.uuid4())
         self._pods = f"/api/v1/namespaces/{jobs.namespace}/pods"
         if with_pod:
@@ -210,8 +234,7 @@ class FakeWorker:
     def start(self) -> None:
         """Announce a new process of the pod."""
         self.worker = f"{self.pod}/{uuid.uuid4().hex[:8]}"
-        path = f"{LEASES}/{self.jobs.namespace}/leases"
-        name = WORKER_LEASE_PREFIX + self.pod
+        path, _, name = self.lease_path.rpartition("/")
         body = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
@@ -225,21 +248,45 @@ class FakeWorker:
         try:
             self.jobs.api.create(path, body)
         except ApiError:
-            self.jobs.api.merge(f"{path}/{name}", body)
+            self.jobs.api.merge(self.lease_path, body)
+
+    @property
+    def lease_path(self) -> str:
+        """Return the path of the Lease in which this worker announces itself."""
+        name = WORKER_LEASE_PREFIX + self.pod
+        return f"{LEASES}/{self.jobs.namespace}/leases/{name}"
+
+    def announce(self) -> None:
+        """Renew the announcement."""
+        time = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        self.jobs.api.merge(self.lease_path, {"spec": {"renewTime": time}})
+
+    def withdraw(self) -> None:
+        """Say that this worker is gone."""
+        self.jobs.api.merge(self.lease_path, {"spec": {"holderIdentity": ""}})
+
+    @property
+    def announced(self) -> bool:
+        """Return whether there is such a Lease."""
+        return self.jobs.api.answers(self.lease_path)
 
     def claim(self, name: str, lease: int = 5, started: str | None = None, **policy: Any) -> Object:
         """Claim a queued job; `policy` stands for what its handler says."""
-        obj = self.jobs.get(name)
+        body = self.claim_of(self.jobs.get(name), lease, started, **policy)
+        return self.jobs.api.merge(job_status_path(self.jobs.namespace, name), body)
+
+    def claim_of(
+        self, obj: Object, lease: int = 5, started: str | None = None, **policy: Any
+    ) -> Object:
+        """Return the merge-patch that claims this very version of the job."""
         job = read_job(obj)
         spec = obj["spec"]
         defaults: Object = {"leaseDurationSeconds": lease, "retryPolicy": {"jitter": 0, **policy}}
         effective = resolve(layer_of(spec), layer_of(defaults))
         candidate = Candidate(job.name, job.resource_version, job.type, attempt=job.attempt)
         holder = Holder(self.pod, self.pod_uid, self.worker)
-        body = claim_body(
-            candidate, holder, effective, claim=uuid.uuid4().hex, now=started or now()
-        )
-        return self.jobs.api.merge(job_status_path(self.jobs.namespace, name), dict(body))
+        claim = uuid.uuid4().hex
+        return dict(claim_body(candidate, holder, effective, claim=claim, now=started or now()))
 
     def renew(self, name: str) -> None:
         """Send a heartbeat."""
@@ -290,13 +337,18 @@ class FakeWorker:
         return self.jobs.api.merge(job_status_path(self.jobs.namespace, name), dict(body))
 
     def _create_pod(self) -> None:
+        spec: Object = {"nodeName": "nowhere", "containers": [{"name": "worker", "image": "w"}]}
+        if self.account:
+            accounts = f"/api/v1/namespaces/{self.jobs.namespace}/serviceaccounts"
+            self.jobs.api.create(accounts, {"metadata": {"name": self.account}})
+            spec |= {"serviceAccountName": self.account, "automountServiceAccountToken": False}
         pod = self.jobs.api.create(
             self._pods,
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
                 "metadata": {"name": self.pod, "labels": {COMPONENT_LABEL: WORKER_COMPONENT}},
-                "spec": {"nodeName": "nowhere", "containers": [{"name": "worker", "image": "w"}]},
+                "spec": spec,
             },
         )
         self.pod_uid = pod["metadata"]["uid"]

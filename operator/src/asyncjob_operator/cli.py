@@ -84,6 +84,12 @@ RUNNING: Final = (
         default=DEFAULTS.backoff_max,
         help="Longest pause after a failure, in seconds.",
     ),
+    _option(
+        "--worker-timeout",
+        type=SECONDS,
+        default=DEFAULTS.worker_timeout,
+        help="Seconds without a change after which a worker's Lease is removed; 0: never.",
+    ),
     _option("--retention/--no-retention", default=True, help="Remove finished jobs."),
     _option(
         "--retention-max-age",

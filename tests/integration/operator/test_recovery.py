@@ -155,17 +155,3 @@ def test_recovered_jobs_are_counted_and_logged(
     assert operator.metric("asyncjob_operator_recovery_cycles_total") > 0
     assert operator.metric("asyncjob_operator_recovery_duration_seconds_count") > 0
     until(lambda: "jobs recovered" in operator.logs(), 3)
-
-
-def test_the_hundred_jobs_of_a_worker_that_died_are_all_recovered_within_seconds(
-    jobs: Jobs, worker: FakeWorker
-) -> None:
-    names = [f"many-{number}" for number in range(100)]
-    for name in names:
-        jobs.create(name)
-        worker.claim(name, lease=60)
-    died_at = time.monotonic()
-    worker.end_container(0)
-    for name in names:
-        jobs.until_phase(name, "Queued", within=15)
-    assert time.monotonic() - died_at < 15

@@ -1,10 +1,13 @@
 """Finished jobs that are no longer kept."""
 
 import time
+from pathlib import Path
 
 import pytest
 
-from support.operator import FakeWorker, Jobs, until
+from asyncjob.names import JOBS, collection
+from asyncjob_dev.controlplane import ControlPlane
+from support.operator import QUICK, FakeWorker, Jobs, OperatorProcess, until
 
 pytestmark = pytest.mark.integration
 
@@ -49,3 +52,24 @@ def test_a_floor_of_the_queue_protects_what_is_beyond_its_count(
     finish(jobs, worker, "young", queue="floor")
     time.sleep(2.5)
     assert jobs.exists("young")
+
+
+def test_a_namespace_beyond_its_limit_is_told_of_once_in_an_event(
+    fragile_plane: ControlPlane, operator_access: Path, tmp_path: Path
+) -> None:
+    jobs = Jobs(fragile_plane.api)
+    home = (f"--namespace={jobs.namespace}", f"--lease-namespace={jobs.namespace}")
+    limit = "--retention-namespace-limit=2"
+    worker = FakeWorker(jobs)
+    with OperatorProcess(operator_access, tmp_path / "log", *QUICK, *home, limit) as operator:
+        operator.until_ready().until_leading()
+        for begun in (0, 5):
+            for number in range(begun, begun + 5):
+                finish(jobs, worker, f"job-{number}")
+            until(lambda: len(jobs.api.get(collection(jobs.namespace, JOBS))["items"]) == 2, 8)
+        [event] = until(lambda: jobs.events(jobs.namespace), 5)
+        warnings = operator.logs().count("too many finished jobs")
+    assert (event["type"], event["reason"]) == ("Warning", "StoreNearLimit")
+    assert event["involvedObject"]["kind"] == "Namespace"
+    assert event["metadata"]["namespace"] == jobs.namespace
+    assert warnings > 1

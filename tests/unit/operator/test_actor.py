@@ -13,6 +13,7 @@ from asyncjob_operator.apply.notices import Notices
 from asyncjob_operator.apply.patience import Patience
 from asyncjob_operator.core.options import Options
 from asyncjob_operator.kube.clock import moment
+from asyncjob_operator.kube.paths import leases
 from asyncjob_operator.observe.observer import Observer
 from asyncjob_operator.telemetry.metrics import Metrics
 from asyncjob_operator.telemetry.tally import Tally
@@ -85,6 +86,16 @@ class Stage:
         return sum(value for value in wanted if value == int(value) and value < 1e6)
 
 
+def announcement(identity: str) -> dict[str, Any]:
+    """Return the Lease in which a process of the pod announces itself."""
+    meta = {
+        "namespace": "ns",
+        "name": f"asyncjob-worker-{POD}",
+        "annotations": {"asyncjob.dev/pod-uid": POD_UID},
+    }
+    return {"metadata": meta, "spec": {"holderIdentity": identity}}
+
+
 @pytest.fixture
 def stage() -> Stage:
     return Stage()
@@ -107,6 +118,17 @@ async def test_a_job_that_changed_meanwhile_is_judged_anew_and_left_alone(stage:
     stage.session.put(JOB, cast("Any", raw(phase="Cancelled", completionTime=stamp(0))))
     await stage.act()
     assert stage.session.writes == []
+
+
+async def test_that_a_worker_was_replaced_is_confirmed_once_for_all_its_jobs(stage: Stage) -> None:
+    stage.session.put(f"{leases('ns')}/asyncjob-worker-{POD}", announcement("newest"))
+    stage.observer.workers.saw_lease(announcement("newest"))
+    for name in ("a", "b", "c"):
+        stage.job(name, phase="Running", **running())
+        await stage.act(f"uid-{name}")
+    paths = [path for method, path, _ in stage.session.requests if method == "GET"]
+    assert len([path for path in paths if "/leases/" in path]) == 1
+    assert stage.outcome("done") == 3
 
 
 async def test_a_lost_race_is_looked_at_again_at_once_and_then_with_pauses(stage: Stage) -> None:
@@ -173,19 +195,10 @@ async def test_who_does_not_lead_writes_nothing_and_keeps_the_job_in_mind(stage:
 async def test_a_replaced_worker_is_confirmed_by_a_live_read_and_the_cache_corrected(
     stage: Stage,
 ) -> None:
-    def lease(identity: str) -> dict[str, Any]:
-        meta = {
-            "namespace": "ns",
-            "name": f"asyncjob-worker-{POD}",
-            "annotations": {"asyncjob.dev/pod-uid": POD_UID},
-        }
-        return {"metadata": meta, "spec": {"holderIdentity": identity}}
-
     held = running()
     held["lease"]["worker"] = "newest"
-    path = f"/apis/coordination.k8s.io/v1/namespaces/ns/leases/asyncjob-worker-{POD}"
-    stage.session.put(path, lease("newest"))
-    stage.observer.workers.saw_lease(lease("stale"))
+    stage.session.put(f"{leases('ns')}/asyncjob-worker-{POD}", announcement("newest"))
+    stage.observer.workers.saw_lease(announcement("stale"))
     stage.job(phase="Running", **held)
     assert stage.wanted == {UID}
     await stage.act()

@@ -6,7 +6,7 @@ from typing import Any, cast
 from asyncjob.errors import ForbiddenError
 from asyncjob.kube import KubeSession
 from asyncjob_operator.apply.notices import BURST, Notices
-from asyncjob_operator.core.job_event import event_body, notice
+from asyncjob_operator.core.job_event import event_body, namespace_notice, notice
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.telemetry.metrics import Metrics
 from support.fake_session import FakeSession
@@ -54,6 +54,45 @@ async def test_an_event_that_cannot_be_posted_is_let_go() -> None:
     await scene.post()
     assert scene.posted == 0
     assert scene.notices._queue.empty()
+
+
+async def test_a_namespaces_warning_is_told_once_an_hour_and_each_namespaces_own() -> None:
+    scene = Scene()
+    for _ in range(5):
+        scene.notices.tell(namespace_notice("ns", "StoreNearLimit", "full"))
+        scene.notices.tell(namespace_notice("other", "StoreNearLimit", "full"))
+        scene.now += 700
+    await scene.post()
+    assert len(scene.session.requests) == 2
+    scene.now += 101
+    scene.notices.tell(namespace_notice("ns", "StoreNearLimit", "full"))
+    await scene.post()
+    assert len(scene.session.requests) == 3
+
+
+async def test_a_warning_that_was_dropped_is_not_taken_for_told() -> None:
+    scene = Scene()
+    for number in range(100):
+        scene.notices.tell(notice(job(name=f"job-{number}"), "QueueTimeout", "late"))
+    scene.notices.tell(namespace_notice("ns", "StoreNearLimit", "full"))
+    await scene.post()
+    scene.now += 60
+    scene.notices.tell(namespace_notice("ns", "StoreNearLimit", "full"))
+    await scene.post()
+    bodies: list[Any] = [body for _, _, body in scene.session.requests]
+    assert [body["reason"] for body in bodies].count("StoreNearLimit") == 1
+
+
+def test_a_namespaces_event_names_the_namespace() -> None:
+    told = namespace_notice("ns", "StoreNearLimit", "full")
+    body: Any = event_body(told, "name", "me", "now")
+    assert body["involvedObject"] == {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "namespace": "ns",
+        "name": "ns",
+    }
+    assert (body["type"], body["reason"]) == ("Warning", "StoreNearLimit")
 
 
 def test_an_event_names_its_job_and_its_message_is_bounded() -> None:

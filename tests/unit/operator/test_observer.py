@@ -210,3 +210,12 @@ def test_jobs_are_counted_by_namespace_queue_and_phase() -> None:
     scene.see("b", phase="Succeeded", completionTime=stamp(0))
     counts = {phase.value: n for (_, _, phase), n in scene.observer.store.counts.items()}
     assert counts == {"Queued": 1, "Succeeded": 1}
+
+
+def test_the_pods_that_hold_jobs_are_known_until_their_jobs_have_left_them() -> None:
+    scene = Scene()
+    scene.see(phase="Running", **running())
+    scene.see("queued")
+    assert scene.observer.store.holders() == {("ns", POD)}
+    scene.see(phase="Queued")
+    assert scene.observer.store.holders() == set()

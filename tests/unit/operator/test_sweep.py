@@ -7,6 +7,7 @@ from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import job_path
 from asyncjob_operator.apply.sweep import Sweep
+from asyncjob_operator.core.job_event import Notice
 from asyncjob_operator.core.options import DAY, RetentionOptions
 from asyncjob_operator.core.queue_view import OPEN_QUEUE
 from asyncjob_operator.core.retention import Finished
@@ -19,6 +20,7 @@ from support.snapshots import at, job, raw, stamp
 class Scene:
     def __init__(self, **options: float) -> None:
         self.session, self.store, self.leads = FakeSession(), JobStore(), True
+        self.told: list[Notice] = []
         self.sweep = Sweep(
             cast("KubeSession", self.session),
             self.store,
@@ -27,6 +29,7 @@ class Scene:
             rate=1e9,
             now=lambda: at(0),
             leads=lambda: self.leads,
+            tell=self.told.append,
             metrics=Metrics(),
         )
 
@@ -95,6 +98,15 @@ async def test_a_crowded_namespace_loses_its_oldest_whatever_their_age() -> None
         scene.finished(f"age-{age}", age)
     assert await scene.sweep.sweep() == 1
     assert scene.names() == {"age-2", "age-1"}
+    [told] = scene.told
+    assert (told.reason, told.kind, told.name, told.warning) == (
+        "StoreNearLimit",
+        "Namespace",
+        "ns",
+        True,
+    )
+    await scene.sweep.sweep()
+    assert len(scene.told) == 1
 
 
 def test_records_are_hashable_values() -> None:

@@ -9,6 +9,7 @@ from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.view import read_job
 from asyncjob.names import WORKER_LEASE_PREFIX, job_path
 from asyncjob_operator.core.decision import PodGone, Proof, RivalLives, WorkerReplaced
+from asyncjob_operator.kube.paths import leases, pods
 
 MAX_REMEMBERED = 10_000
 
@@ -25,42 +26,46 @@ class Correction:
 
 
 class Confirmation:
-    """Asks the API server. That a pod's UID is gone is true for ever, so that is asked once."""
+    """Asks the API server.
+
+    That a pod's UID is gone, or a process replaced, is true for ever, so that is asked once and
+    not for each job.
+    """
 
     def __init__(self, session: KubeSession, correction: Correction) -> None:
         self._session = session
         self._correction = correction
-        self._gone: dict[str, None] = {}
+        self._proven: set[PodGone | WorkerReplaced] = set()
 
     async def holds(self, proof: Proof | None) -> bool:
         """Return whether the proof holds; where it does not, correct the cache."""
         match proof:
             case None:
                 return True
-            case PodGone():
-                return await self._pod_gone(proof)
-            case WorkerReplaced():
-                return await self._worker_replaced(proof)
+            case PodGone() | WorkerReplaced():
+                return proof in self._proven or await self._prove(proof)
             case RivalLives():
                 return await self._rival_lives(proof)
 
+    async def _prove(self, proof: PodGone | WorkerReplaced) -> bool:
+        look = self._pod_gone(proof) if isinstance(proof, PodGone) else self._replaced(proof)
+        if not await look:
+            return False
+        if len(self._proven) >= MAX_REMEMBERED:
+            self._proven.clear()
+        self._proven.add(proof)
+        return True
+
     async def _pod_gone(self, proof: PodGone) -> bool:
-        if proof.uid in self._gone:
-            return True
-        pod = await self._read(f"/api/v1/namespaces/{proof.namespace}/pods/{proof.name}")
+        pod = await self._read(f"{pods(proof.namespace)}/{proof.name}")
         if pod is not None and text(child(pod, "metadata"), "uid") == proof.uid:
             self._correction.pod(pod)
             return False
-        if len(self._gone) >= MAX_REMEMBERED:
-            self._gone.clear()
-        self._gone[proof.uid] = None
         return True
 
-    async def _worker_replaced(self, proof: WorkerReplaced) -> bool:
+    async def _replaced(self, proof: WorkerReplaced) -> bool:
         name = WORKER_LEASE_PREFIX + proof.pod
-        lease = await self._read(
-            f"/apis/coordination.k8s.io/v1/namespaces/{proof.namespace}/leases/{name}"
-        )
+        lease = await self._read(f"{leases(proof.namespace)}/{name}")
         if lease is None:
             self._correction.lease_gone(proof.namespace, name)
             return False

@@ -1,4 +1,4 @@
-"""Posts Events about jobs: never in the way of a write, and never in floods."""
+"""Posts Events: never in the way of a write, and never in floods."""
 
 import asyncio
 from collections.abc import Callable
@@ -32,12 +32,17 @@ class Notices:
         self._metrics = metrics
         self._queue: asyncio.Queue[Notice] = asyncio.Queue(BACKLOG)
         self._allowance: dict[str, tuple[float, float]] = {}
+        self._resting: dict[tuple[str, str, str, str], float] = {}
 
     def tell(self, notice: Notice) -> None:
-        """Post the notice soon, unless there are too many."""
+        """Post the notice soon, unless it was told lately or there are too many."""
+        if self._rests(notice):
+            return
         if self._queue.full() or not self._allowed(notice.namespace):
             self._metrics.notices.labels("dropped").inc()
             return
+        if notice.rest:
+            self._resting[notice.subject] = self._now().monotonic + notice.rest
         self._queue.put_nowait(notice)
 
     async def run(self) -> None:
@@ -52,10 +57,15 @@ class Notices:
         try:
             await self._session.create(f"/api/v1/namespaces/{notice.namespace}/events", body)
         except ApiError as error:
-            log.warning("event not posted", job=notice.name, error=str(error))
+            log.warning("event not posted", about=notice.name, error=str(error))
             self._metrics.notices.labels("error").inc()
         else:
             self._metrics.notices.labels("posted").inc()
+
+    def _rests(self, notice: Notice) -> bool:
+        now = self._now().monotonic
+        self._resting = {told: until for told, until in self._resting.items() if until > now}
+        return notice.subject in self._resting
 
     def _allowed(self, namespace: str) -> bool:
         now = self._now().monotonic

@@ -10,6 +10,7 @@ import structlog
 from asyncjob.errors import ApiError, ConflictError, NotFoundError
 from asyncjob.kube import KubeSession
 from asyncjob.names import job_path
+from asyncjob_operator.core.job_event import Notice, namespace_notice
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.options import RetentionOptions
 from asyncjob_operator.core.queue_view import QueueView
@@ -19,6 +20,7 @@ from asyncjob_operator.telemetry.metrics import Metrics
 log = structlog.get_logger()
 
 CONCURRENCY: Final = 8
+STORE_NEAR_LIMIT: Final = "StoreNearLimit"
 
 
 class Shelf(Protocol):
@@ -44,6 +46,7 @@ class Sweep:
         rate: float,
         now: Callable[[], Moment],
         leads: Callable[[], bool],
+        tell: Callable[[Notice], None],
         metrics: Metrics,
     ) -> None:
         self._session = session
@@ -53,6 +56,7 @@ class Sweep:
         self._pause = 1.0 / rate
         self._now = now
         self._leads = leads
+        self._tell = tell
         self._metrics = metrics
 
     async def sweep(self) -> int:
@@ -68,15 +72,23 @@ class Sweep:
             excess = overflow(jobs, self._options)
             if excess:
                 crowded += 1
-                log.warning(
-                    "too many finished jobs: removing the oldest, whatever their age",
-                    namespace=jobs[0].namespace,
-                    finished=len(jobs),
-                    limit=self._options.namespace_limit,
-                )
+                self._warn(jobs[0].namespace, len(jobs))
                 removed += await self._remove(excess)
         self._metrics.over_limit.set(crowded)
         return removed
+
+    def _warn(self, namespace: str, finished: int) -> None:
+        limit = self._options.namespace_limit
+        log.warning(
+            "too many finished jobs: removing the oldest, whatever their age",
+            namespace=namespace,
+            finished=finished,
+            limit=limit,
+        )
+        message = (
+            f"{finished} finished jobs, {limit} may be kept: the oldest go, whatever their age"
+        )
+        self._tell(namespace_notice(namespace, STORE_NEAR_LIMIT, message))
 
     async def _remove(self, jobs: Iterable[Finished]) -> int:
         places = asyncio.Semaphore(CONCURRENCY)

@@ -1,4 +1,4 @@
-"""Kubernetes Events about jobs: what a person must see."""
+"""Kubernetes Events about jobs and namespaces: what a person must see."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,11 +9,15 @@ from asyncjob.names import API_VERSION, JOB_KIND
 
 REPORTER: Final = "asyncjob-operator"
 MAX_NOTE: Final = 1024
+HOUR: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One thing to tell about one job; a second of the same reason and job is not told again."""
+    """One thing to tell about one object, a job unless said otherwise.
+
+    The same reason about the same object is not told again for `rest` seconds.
+    """
 
     namespace: str
     name: str
@@ -21,11 +25,26 @@ class Notice:
     reason: str
     message: str
     warning: bool = True
+    api_version: str = API_VERSION
+    kind: str = JOB_KIND
+    rest: float = 0.0
+
+    @property
+    def subject(self) -> tuple[str, str, str, str]:
+        """Return what it is about: kind, namespace, name and reason."""
+        return self.kind, self.namespace, self.name, self.reason
 
 
 def notice(job: JobView, reason: str, message: str) -> Notice:
     """Return a warning about the job."""
     return Notice(job.namespace, job.name, job.uid, reason, message)
+
+
+def namespace_notice(namespace: str, reason: str, message: str) -> Notice:
+    """Return a warning about a namespace, told once an hour at most."""
+    return Notice(
+        namespace, namespace, "", reason, message, api_version="v1", kind="Namespace", rest=HOUR
+    )
 
 
 def event_body(told: Notice, name: str, reporter: str, time: str) -> JsonObject:
@@ -35,11 +54,11 @@ def event_body(told: Notice, name: str, reporter: str, time: str) -> JsonObject:
         "kind": "Event",
         "metadata": {"name": name, "namespace": told.namespace},
         "involvedObject": {
-            "apiVersion": API_VERSION,
-            "kind": JOB_KIND,
+            "apiVersion": told.api_version,
+            "kind": told.kind,
             "namespace": told.namespace,
             "name": told.name,
-            "uid": told.uid,
+            **({"uid": told.uid} if told.uid else {}),
         },
         "type": "Warning" if told.warning else "Normal",
         "reason": told.reason,

@@ -49,6 +49,13 @@ RECOVERY: Final[tuple[Permission, ...]] = tuple(
     for verb in ("get", "list", "watch")
 )
 
+FAREWELL: Final[tuple[Permission, ...]] = tuple(
+    Permission(
+        verb, "coordination.k8s.io", "leases", "removing silent workers' Leases", essential=False
+    )
+    for verb in ("list", "delete")
+)
+
 ELECTION: Final[tuple[Permission, ...]] = tuple(
     Permission(verb, "coordination.k8s.io", "leases", "leader election")
     for verb in ("get", "create", "patch")

@@ -1,12 +1,12 @@
 """Which collections beside the jobs are kept in sight, and where."""
 
 from collections.abc import Callable
-from typing import Final
 
 from asyncjob.kube import KubeSession
 from asyncjob.kube.follow import follow
-from asyncjob.names import COMPONENT_LABEL, QUEUES, WORKER_COMPONENT, collection
+from asyncjob.names import QUEUES, collection
 from asyncjob_operator.handlers.tasks import Tasks
+from asyncjob_operator.kube.paths import WORKERS_ONLY, leases, pods
 from asyncjob_operator.kube.preflight import Findings
 from asyncjob_operator.observe.followers import (
     Keeper,
@@ -16,8 +16,6 @@ from asyncjob_operator.observe.followers import (
     Scope,
 )
 from asyncjob_operator.observe.observer import Observer
-
-WORKERS_ONLY: Final = {"labelSelector": f"{COMPONENT_LABEL}={WORKER_COMPONENT}"}
 
 
 class Following:
@@ -35,9 +33,9 @@ class Following:
         scopes = self._follow("queues", _queues, QueueKeeper(observer.queues), {})
         if recovery and findings.may("list", "pods") and findings.may("watch", "pods"):
             observer.workers.pods_known = True
-            scopes += self._follow("pods", _pods, PodKeeper(observer.workers), WORKERS_ONLY)
+            scopes += self._follow("pods", pods, PodKeeper(observer.workers), WORKERS_ONLY)
         if recovery and findings.may("list", "leases") and findings.may("watch", "leases"):
-            scopes += self._follow("leases", _leases, LeaseKeeper(observer.workers), WORKERS_ONLY)
+            scopes += self._follow("leases", leases, LeaseKeeper(observer.workers), WORKERS_ONLY)
         return scopes
 
     def _follow(
@@ -60,15 +58,3 @@ class Following:
 
 def _queues(namespace: str | None) -> str:
     return collection(namespace, QUEUES)
-
-
-def _pods(namespace: str | None) -> str:
-    return f"/api/v1{_scope(namespace)}/pods"
-
-
-def _leases(namespace: str | None) -> str:
-    return f"/apis/coordination.k8s.io/v1{_scope(namespace)}/leases"
-
-
-def _scope(namespace: str | None) -> str:
-    return f"/namespaces/{namespace}" if namespace else ""

@@ -10,6 +10,7 @@ import structlog
 from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
 from asyncjob_operator.apply.dispatch import Leadership
+from asyncjob_operator.apply.farewell import Farewell
 from asyncjob_operator.apply.sweep import Sweep
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.observe.listing import compare
@@ -87,6 +88,17 @@ async def keep_reporting(tally: Tally) -> None:
     while True:
         await asyncio.sleep(1.0)
         tally.report()
+
+
+async def keep_workers(farewell: Farewell, leadership: Leadership, interval: float) -> None:
+    """Remove the Leases of silent workers, looking every `interval` seconds, while leading."""
+    while True:
+        await leadership.elected()
+        try:
+            await farewell.look()
+        except ApiError as error:
+            log.warning("worker leases not listed", error=str(error))
+        await asyncio.sleep(interval)
 
 
 async def keep_retention(sweep: Sweep, leadership: Leadership, interval: float) -> None:

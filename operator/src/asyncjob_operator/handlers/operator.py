@@ -20,6 +20,7 @@ from asyncjob_operator.handlers.loops import (
     keep_reporting,
     keep_retention,
     keep_time,
+    keep_workers,
 )
 from asyncjob_operator.handlers.parts import Parts
 from asyncjob_operator.handlers.settings import Settings
@@ -35,6 +36,8 @@ log = structlog.get_logger()
 
 DRAIN_SECONDS: Final = 3.0
 STUCK_SECONDS: Final = 60.0
+LOOKS_PER_TIMEOUT: Final = 4
+SHORTEST_LOOK: Final = 0.5
 ELECTION: Final = "election"
 
 
@@ -75,12 +78,15 @@ class Operator:
         self._heartbeat = Heartbeat()
         self._watchdog = Watchdog()
         self._synced = False
+        self._may_remove_workers = False
 
     async def run(self, findings: Findings, stop: asyncio.Event) -> None:
         """Run until `stop` is set, then stop in good order."""
         self._log_start()
         following = Following(self._session, self._settings.scopes, self._tasks)
         recovery = self._settings.options.recovery
+        may_remove = findings.may("list", "leases") and findings.may("delete", "leases")
+        self._may_remove_workers = self._settings.worker_timeout > 0 and may_remove
         try:
             self._tasks.start(ELECTION, self._leadership.run)
             listed = following.start(self._parts.observer, findings, recovery=recovery)
@@ -127,6 +133,9 @@ class Operator:
             metrics.recovery_errors.inc,
         )
         start("comparison", self._compare)
+        if self._may_remove_workers:
+            pause = max(settings.worker_timeout / LOOKS_PER_TIMEOUT, SHORTEST_LOOK)
+            start("workers", lambda: keep_workers(parts.farewell, self._leadership, pause))
         if settings.retention:
             interval = settings.retention_interval
             start("retention", lambda: keep_retention(parts.sweep, self._leadership, interval))

@@ -5,20 +5,21 @@ from asyncjob.kube import KubeSession
 from asyncjob_operator.apply.actor import Actor
 from asyncjob_operator.apply.confirm import Confirmation, Correction
 from asyncjob_operator.apply.dispatch import Dispatch, Leadership
+from asyncjob_operator.apply.farewell import Farewell
 from asyncjob_operator.apply.notices import Notices
 from asyncjob_operator.apply.patience import Patience
 from asyncjob_operator.apply.sweep import Sweep
 from asyncjob_operator.apply.todo import Todo
 from asyncjob_operator.handlers.desk import Desk
 from asyncjob_operator.handlers.settings import Settings
-from asyncjob_operator.kube.clock import moment
+from asyncjob_operator.kube.clock import moment, monotonic
 from asyncjob_operator.observe.observer import Observer
 from asyncjob_operator.telemetry.metrics import Metrics
 from asyncjob_operator.telemetry.tally import Tally
 
 
 class Parts:
-    """Observer, dispatch, notices and sweep of one process; nothing of it runs by itself."""
+    """All parts of one process; nothing of it runs by itself."""
 
     def __init__(
         self, settings: Settings, session: KubeSession, leadership: Leadership, metrics: Metrics
@@ -45,6 +46,16 @@ class Parts:
             options=settings.retention_options,
             rate=settings.retention_rate,
             now=moment,
+            leads=leadership.leads,
+            tell=self.notices.tell,
+            metrics=metrics,
+        )
+        self.farewell = Farewell(
+            session,
+            settings.scopes,
+            timeout=settings.worker_timeout,
+            busy=observer.store.holders,
+            clock=monotonic,
             leads=leadership.leads,
             metrics=metrics,
         )

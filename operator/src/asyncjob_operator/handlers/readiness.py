@@ -6,7 +6,14 @@ from typing import Final
 import structlog
 
 from asyncjob.kube import KubeSession
-from asyncjob_operator.core.permissions import CORE, ELECTION, OPERATE, RECOVERY, Permission
+from asyncjob_operator.core.permissions import (
+    CORE,
+    ELECTION,
+    FAREWELL,
+    OPERATE,
+    RECOVERY,
+    Permission,
+)
 from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.kube.preflight import Findings, preflight
 
@@ -19,6 +26,7 @@ FIRST_PAUSES: Final = (1.0, 2.0, 5.0, 10.0)
 def asked(settings: Settings, own_namespace: str) -> list[tuple[Permission, str | None]]:
     """Return each permission needed, and the namespace it is needed in."""
     everywhere = CORE + (RECOVERY if settings.options.recovery else ())
+    everywhere += FAREWELL if settings.worker_timeout else ()
     pairs = [(permission, scope) for permission in everywhere for scope in settings.scopes]
     if settings.leader_elect:
         home = settings.lease_namespace or own_namespace
@@ -32,7 +40,7 @@ async def wait_until_fit(session: KubeSession, settings: Settings) -> Findings:
     tries = 0
     while True:
         findings = await preflight(session, asked(settings, session.access.namespace))
-        say = (findings.errors, findings.warnings)
+        say = (sorted(findings.errors), sorted(findings.warnings))
         pause = FIRST_PAUSES[tries] if tries < len(FIRST_PAUSES) else PAUSE_SECONDS
         if say != said or pause == PAUSE_SECONDS:
             _say(findings)

@@ -17,6 +17,7 @@ class Settings:
     resync_interval: float = 300.0
     backoff_initial: float = 1.0
     backoff_max: float = 60.0
+    worker_timeout: float = 120.0
     retention: bool = True
     retention_options: RetentionOptions = field(default_factory=RetentionOptions)
     retention_interval: float = 60.0

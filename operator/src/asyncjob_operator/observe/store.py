@@ -103,6 +103,11 @@ class JobStore:
         same = self._by_key.members(_key(job))
         return tuple(self._jobs[uid] for uid in same if uid != job.uid)
 
+    def holders(self) -> set[tuple[str, str]]:
+        """Return namespace and name of each pod that holds a job's lease."""
+        jobs = self._jobs.values()
+        return {(job.namespace, job.lease.holder) for job in jobs if job.lease}
+
     def held_by(self, pod_uid: str) -> list[str]:
         """Return the UIDs of the jobs whose lease a pod holds."""
         return self._by_pod.members(pod_uid)

@@ -63,6 +63,9 @@ class Metrics:
             ["kind"],
             registry=registry,
         )
+        self.workers_removed = Counter(
+            name("workers_removed"), "Leases of silent workers removed.", registry=registry
+        )
         self.removed = Counter(
             name("retention_removed"), "Finished jobs removed.", registry=registry
         )
@@ -73,7 +76,7 @@ class Metrics:
         )
         self.notices = Counter(
             name("events_posted"),
-            "Kubernetes Events about jobs, by outcome (posted, dropped, error).",
+            "Kubernetes Events, by outcome (posted, dropped, error).",
             ["outcome"],
             registry=registry,
         )

@@ -102,7 +102,7 @@ async def _load(kubeconfig: str | None) -> tuple[Configuration, str]:
         loader = await load_kube_config(  # type: ignore[no-untyped-call]  # official client
             kubeconfig, client_configuration=configuration
         )
-    except (ConfigException, OSError, yaml.YAMLError) as error:
+    except (ConfigException, OSError, TypeError, yaml.YAMLError) as error:  # TypeError: no mapping
         reason = " ".join(str(error).split())
         raise NoClusterError(f"no cluster is configured ({reason}): {_HOW_TO_CONNECT}") from error
     context = loader.current_context.get("context", {})

@@ -1,0 +1,167 @@
+"""Which workers' Leases go, and how."""
+
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from asyncjob.errors import ForbiddenError, UnknownOutcomeError
+from asyncjob.kube import KubeSession
+from asyncjob_operator.apply.farewell import Farewell
+from asyncjob_operator.core.attendance import WorkerLease, attend, silent_workers
+from asyncjob_operator.kube.paths import leases
+from asyncjob_operator.telemetry.metrics import Metrics
+from support.fake_session import FakeSession
+
+TIMEOUT = 120.0
+PATH = leases("ns")
+
+
+def lease(pod: str = "a", version: str = "1", duration: int = 45) -> WorkerLease:
+    name = f"asyncjob-worker-{pod}"
+    return WorkerLease("ns", name, f"uid-{pod}", version, duration)
+
+
+def gone(*given: WorkerLease, at: float, busy: frozenset[tuple[str, str]] = frozenset()) -> Any:
+    """Return the pods whose Leases go, if all of them were first seen at 0."""
+    attendance = attend({}, given, 0.0)
+    return [one.pod[1] for one in silent_workers(attendance, busy, TIMEOUT, at)]
+
+
+def test_a_lease_that_has_not_changed_for_the_whole_time_goes_and_no_sooner() -> None:
+    assert gone(lease(), at=TIMEOUT - 0.1) == []
+    assert gone(lease(), at=TIMEOUT) == ["a"]
+
+
+def test_a_change_starts_the_time_anew_and_the_same_version_does_not() -> None:
+    first = attend({}, [lease("a"), lease("b")], 0.0)
+    second = attend(first, [lease("a", version="2"), lease("b")], 60.0)
+    assert [one.pod[1] for one in silent_workers(second, set(), TIMEOUT, 125.0)] == ["b"]
+
+
+def test_a_lease_of_the_same_name_and_another_uid_is_another() -> None:
+    first = attend({}, [WorkerLease("ns", "asyncjob-worker-a", "old", "1", 45)], 0.0)
+    second = attend(first, [lease("a")], 100.0)
+    assert silent_workers(second, set(), TIMEOUT, 150.0) == []
+
+
+def test_a_pod_that_still_holds_a_job_keeps_its_lease_until_the_job_is_gone() -> None:
+    assert gone(lease(), at=900, busy=frozenset({("ns", "a")})) == []
+    assert gone(lease(), at=900, busy=frozenset({("other", "a"), ("ns", "b")})) == ["a"]
+
+
+def test_a_worker_that_says_it_announces_itself_seldom_is_waited_for() -> None:
+    assert gone(lease(duration=600), at=599) == []
+    assert gone(lease(duration=600), at=600) == ["a"]
+
+
+def test_leases_of_others_are_no_business_of_ours() -> None:
+    other = WorkerLease("ns", "asyncjob-operator", "uid", "1", 10)
+    assert attend({}, [other], 0.0) == {}
+
+
+class Scene:
+    """Leases on a fake API server, and a clock in the test's hands."""
+
+    def __init__(self, timeout: float = TIMEOUT) -> None:
+        self.session, self.metrics = FakeSession(), Metrics()
+        self.now, self.leads = 0.0, True
+        self.busy: set[tuple[str, str]] = set()
+        self.farewell = Farewell(
+            cast("KubeSession", self.session),
+            ("ns",),
+            timeout=timeout,
+            busy=lambda: self.busy,
+            clock=lambda: self.now,
+            leads=lambda: self.leads,
+            metrics=self.metrics,
+        )
+
+    def announce(self, pod: str, holder: str = "me") -> None:
+        meta = {"namespace": "ns", "name": f"asyncjob-worker-{pod}", "uid": f"uid-{pod}"}
+        self.session.put(f"{PATH}/{meta['name']}", {"metadata": meta, "spec": {"holder": holder}})
+
+    async def later(self, seconds: float) -> int:
+        self.now += seconds
+        return await self.farewell.look()
+
+    @property
+    def removed(self) -> float:
+        value: float = self.metrics.workers_removed._value.get()
+        return value
+
+    @property
+    def pods(self) -> list[str]:
+        return [path.rpartition("-")[2] for path in self.session.objects]
+
+
+async def test_the_silent_go_exactly_as_they_were_judged_and_the_live_stay() -> None:
+    scene = Scene()
+    scene.announce("silent")
+    scene.announce("withdrawn", holder="")
+    scene.announce("live")
+    await scene.later(0)
+    version = scene.session.objects[f"{PATH}/asyncjob-worker-silent"]["metadata"]["resourceVersion"]
+    scene.announce("live")
+    assert await scene.later(TIMEOUT) == 2
+    assert scene.pods == ["live"]
+    path, body = next((path, body) for _, path, body in scene.session.writes if "silent" in path)
+    assert path == f"{PATH}/asyncjob-worker-silent"
+    assert body["preconditions"] == {"uid": "uid-silent", "resourceVersion": version}
+    assert scene.removed == 2
+
+
+async def test_a_lease_renewed_in_between_stays() -> None:
+    scene = Scene()
+    scene.announce("late")
+    await scene.later(0)
+    scene.session.before_write = lambda _path: scene.announce("late")
+    assert await scene.later(TIMEOUT) == 0
+    assert scene.pods == ["late"]
+    assert scene.removed == 0
+
+
+async def test_a_busy_pods_lease_stays_until_its_jobs_are_elsewhere() -> None:
+    scene = Scene()
+    scene.announce("busy")
+    scene.busy = {("ns", "busy")}
+    await scene.later(0)
+    assert await scene.later(TIMEOUT) == 0
+    scene.busy = set()
+    assert await scene.later(1) == 1
+
+
+async def test_without_the_lead_nothing_is_removed() -> None:
+    scene = Scene()
+    scene.announce("silent")
+    await scene.later(0)
+    scene.leads = False
+    assert await scene.later(TIMEOUT) == 0
+    assert scene.session.writes == []
+
+
+async def test_after_an_outage_everybody_is_given_the_whole_time_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def away(*_: object) -> AsyncIterator[Any]:
+        raise UnknownOutcomeError("no answer")
+
+    scene = Scene()
+    scene.announce("patient")
+    await scene.later(0)
+    with monkeypatch.context() as outage:
+        outage.setattr(scene.session, "list", away)
+        with pytest.raises(UnknownOutcomeError):
+            await scene.later(TIMEOUT)
+    assert await scene.later(1) == 0
+    assert await scene.later(TIMEOUT) == 1
+
+
+async def test_a_refusal_stops_nobody_elses_farewell() -> None:
+    scene = Scene()
+    scene.announce("a")
+    scene.announce("b")
+    scene.session.fail("DELETE", f"{PATH}/asyncjob-worker-a", ForbiddenError(status=403))
+    await scene.later(0)
+    assert await scene.later(TIMEOUT) == 1
+    assert scene.pods == ["a"]
