@@ -36,8 +36,6 @@ from asyncjob_dev.api import Api, Object
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.errors import ApiError
 from asyncjob_dev.kubeconfig import write_kubeconfig
-from support.api import Client
-from support.enforcement import until_laws_hold
 
 T = TypeVar("T")
 
@@ -79,14 +77,6 @@ def free_port() -> int:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
         return port
-
-
-def install(plane: ControlPlane) -> None:
-    """Apply CRDs, policies and roles and wait until they are in force."""
-    plane.kubectl("apply", f"--filename={ROOT / 'crds'}")
-    plane.kubectl("apply", f"--filename={ROOT / 'dev/manifests/rbac.yaml'}")
-    plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-    until_laws_hold(Client(plane.url, plane.ca_file, plane.admin_token))
 
 
 def operator_kubeconfig(plane: ControlPlane, path: Path) -> Path:

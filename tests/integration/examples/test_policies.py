@@ -1,8 +1,6 @@
 """The API server takes every manifest under `examples/policies` as it stands."""
 
-import itertools
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,29 +10,11 @@ from asyncjob.lifecycle.policy import layer_of, resolve
 from asyncjob_dev.controlplane import ControlPlane
 
 ROOT = Path(__file__).parents[3]
-NUMBERS = itertools.count(1)
 MANIFESTS = sorted((ROOT / "examples" / "policies").glob("*.yaml"))
 
 pytestmark = pytest.mark.integration
 
 each_manifest = pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.stem)
-
-
-@pytest.fixture(scope="module")
-def plane() -> Iterator[ControlPlane]:
-    with ControlPlane() as running:
-        running.kubectl("apply", f"--filename={ROOT / 'crds'}")
-        running.kubectl(
-            "wait", "--for=condition=Established", "crd", "--all", "--timeout=30s", timeout=40
-        )
-        yield running
-
-
-@pytest.fixture
-def namespace(plane: ControlPlane) -> str:
-    name = f"policies-{next(NUMBERS)}"
-    plane.kubectl("create", "namespace", name)
-    return name
 
 
 def test_there_are_manifests_to_try() -> None:
@@ -43,23 +23,25 @@ def test_there_are_manifests_to_try() -> None:
 
 @each_manifest
 def test_a_manifest_is_accepted_without_an_unknown_field_and_waits_for_a_worker(
-    plane: ControlPlane, namespace: str, path: Path
+    control_plane: ControlPlane, namespace: str, path: Path
 ) -> None:
     here = f"--namespace={namespace}"
-    plane.kubectl("create", here, "--validate=strict", f"--filename={path}")
+    control_plane.kubectl("create", here, "--validate=strict", f"--filename={path}")
 
-    stored = json.loads(plane.kubectl("get", here, "asyncjob", path.stem, "--output=json").stdout)
+    stored = json.loads(
+        control_plane.kubectl("get", here, "asyncjob", path.stem, "--output=json").stdout
+    )
 
     assert stored["status"]["phase"] == "Queued"
 
 
 @each_manifest
 def test_the_stored_job_resolves_to_the_policy_of_its_manifest(
-    plane: ControlPlane, namespace: str, path: Path
+    control_plane: ControlPlane, namespace: str, path: Path
 ) -> None:
     manifest = yaml.safe_load(path.read_text())
 
-    applied = plane.kubectl(
+    applied = control_plane.kubectl(
         "apply", f"--namespace={namespace}", f"--filename={path}", "--output=json"
     )
 
@@ -71,12 +53,12 @@ def test_the_stored_job_resolves_to_the_policy_of_its_manifest(
 
 @each_manifest
 def test_the_policy_of_a_job_cannot_be_changed_afterwards(
-    plane: ControlPlane, namespace: str, path: Path
+    control_plane: ControlPlane, namespace: str, path: Path
 ) -> None:
     here = f"--namespace={namespace}"
-    plane.kubectl("apply", here, f"--filename={path}")
+    control_plane.kubectl("apply", here, f"--filename={path}")
 
-    refused = plane.kubectl(
+    refused = control_plane.kubectl(
         "patch",
         here,
         "asyncjob",

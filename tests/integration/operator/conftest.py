@@ -6,17 +6,19 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.operator import (
-    QUICK,
-    FakeWorker,
-    Jobs,
-    OperatorProcess,
-    install,
-    operator_kubeconfig,
-)
+from support.installation import install
+from support.operator import QUICK, FakeWorker, Jobs, OperatorProcess, operator_kubeconfig
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
+def control_plane() -> Iterator[ControlPlane]:
+    """Run a control plane apart from the other tests': here an operator is at work on all of it."""
+    with ControlPlane() as plane:
+        install(plane)
+        yield plane
+
+
+@pytest.fixture(scope="session")
 def operator(
     control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[OperatorProcess]:
@@ -38,7 +40,7 @@ def worker(jobs: Jobs) -> FakeWorker:
     return FakeWorker(jobs)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def fragile_plane() -> Iterator[ControlPlane]:
     """Run a control plane without an operator."""
     with ControlPlane() as running:
@@ -46,7 +48,7 @@ def fragile_plane() -> Iterator[ControlPlane]:
         yield running
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def operator_access(fragile_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give operators on that control plane their roles."""
     return operator_kubeconfig(fragile_plane, tmp_path_factory.mktemp("access") / "kubeconfig")

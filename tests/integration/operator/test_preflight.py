@@ -9,10 +9,10 @@ import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.kubeconfig import write_kubeconfig
+from support.installation import install
 from support.operator import (
     Jobs,
     OperatorProcess,
-    install,
     operator_kubeconfig,
     service_account,
     until,
