@@ -238,7 +238,7 @@ def field_on(plane: ControlPlane, folder: Path) -> Iterator[Field]:
     """Prepare a namespace with a worker's rights; its workers are stopped at the end."""
     namespace = f"work-{next(_numbers)}-{uuid.uuid4().hex[:6]}"
     roles = folder / "roles.yaml"
-    roles.write_text(yaml.safe_dump_all([_binding(namespace), *_sight_of_leases(namespace)]))
+    roles.write_text(yaml.safe_dump(_binding(namespace)))
     with DevPods(plane.api, folder / "pods", namespace=namespace) as pods:
         pods.prepare(rbac=[roles])
         try:
@@ -253,28 +253,16 @@ def _hurried(spec: WorkerSpec) -> WorkerSpec:
     return replace(spec, grace=0.0)
 
 
-def _sight_of_leases(namespace: str) -> list[Object]:
-    """Return the right to see the other workers' Leases, by which jobs are dealt among them."""
-    rule = {
-        "apiGroups": ["coordination.k8s.io"],
-        "resources": ["leases"],
-        "verbs": ["list", "watch"],
-    }
-    role = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": {"name": "sight-of-leases", "namespace": namespace},
-        "rules": [rule],
-    }
-    return [role, _binding(namespace, "sight-of-leases", "Role")]
-
-
-def _binding(namespace: str, role: str = ACCOUNT, kind: str = "ClusterRole") -> Object:
+def _binding(namespace: str) -> Object:
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
-        "metadata": {"name": role, "namespace": namespace},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
+        "metadata": {"name": ACCOUNT, "namespace": namespace},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": ACCOUNT,
+        },
         "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}],
     }
 

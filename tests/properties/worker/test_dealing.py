@@ -73,6 +73,28 @@ def test_a_partition_exists_for_every_name(name: str) -> None:
     assert 0 <= partition_of(name) < PARTITIONS
 
 
+def take_step(
+    backlog: Backlog, known: set[str], step: tuple[str, str, int, int], now: float
+) -> set[str]:
+    """Do one step; returns the names that the backlog has to know afterwards."""
+    what, name, value, crashes = step
+    match what:
+        case "put":
+            backlog.put(candidate(name, priority=value, crashes=crashes), now)
+            return known | {name}
+        case "drop":
+            backlog.drop(name)
+            return known - {name}
+        case "deal":
+            backlog.deal_anew([value] * PARTITIONS, now)
+        case "lost":
+            backlog.lost(now)
+        case _:
+            taken = backlog.take(now, crashed_too=bool(value))
+            return known - {taken.name} if taken else known
+    return known
+
+
 @given(
     st.lists(
         st.one_of(
@@ -91,22 +113,9 @@ def test_a_backlog_never_loses_a_job_nor_gives_one_twice(
     steps: list[tuple[str, str, int, int]],
 ) -> None:
     backlog, known, now = Backlog(steal_after=1.0, limit=100), set[str](), 0.0
-    for name_of_step, name, value, crashes in steps:
+    for step in steps:
         now += 1.0
-        match name_of_step:
-            case "put":
-                backlog.put(candidate(name, priority=value, crashes=crashes), now)
-                known.add(name)
-            case "drop":
-                backlog.drop(name)
-                known.discard(name)
-            case "deal":
-                backlog.deal_anew([value] * PARTITIONS, now)
-            case "lost":
-                backlog.lost(now)
-            case "take":
-                taken = backlog.take(now, crashed_too=bool(value))
-                known -= {taken.name} if taken else set()
+        known = take_step(backlog, known, step, now)
         assert len(backlog) == len(known)
     rest = []
     for later in (10, 20):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
+from unittest.mock import ANY
 from uuid import UUID
 
 import pytest
@@ -14,6 +15,10 @@ from asyncjob.free_json import MAX_DEPTH, FreeJsonError, clean, normalize, size_
 
 class Color(Enum):
     RED = "red"
+
+
+class Loose(BaseModel):
+    inner: Any = None
 
 
 class Model(BaseModel):
@@ -54,6 +59,7 @@ def test_plain_json_comes_back_as_it_is(value: Any) -> None:
         ([Point(1.5, Color.RED)], [{"x": 1.5, "inner": "red"}]),
         ({"u": UUID(int=1)}, {"u": "00000000-0000-0000-0000-000000000001"}),
         ((1, 2), [1, 2]),
+        ([Loose(), Loose(inner={None, 1})], [{"inner": None}, {"inner": ANY}]),
         ({1: "a"}, {"1": "a"}),
     ],
 )
@@ -70,6 +76,10 @@ def test_models_and_the_like_become_plain(value: Any, plain: Any) -> None:
         ([Point(1.0, 2**63)], r"it\[0\]\.inner is an integer beyond 64 bits"),
         ({"a": float("nan")}, r"it\.a is nan"),
         ([Point(float("inf"))], r"it\[0\]\.x is inf"),
+        (Point(1.0, {"a": [float("nan")]}), r"it\.inner\.a\[0\] is nan"),
+        (Loose(inner=float("-inf")), r"it\.inner is -inf"),
+        ((1, Loose(inner=[None, Loose(inner={"b": float("nan")})])), r"it\[1\]\..*\.b is nan"),
+        (Loose(inner={float("nan")}), r"it\.inner is nan"),
         (nested(MAX_DEPTH + 1), "deeper than 64 levels"),
         (object(), "it is not JSON"),
         (b"\xff", "it is not JSON"),

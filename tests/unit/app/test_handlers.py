@@ -2,17 +2,22 @@
 
 import asyncio
 import functools
+import math
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_serializer
 
 from asyncjob import JobContext, RetryPolicy, WorkerApp
 from asyncjob.app import Handler, HandlerError, Isolation
 from asyncjob.app.handler import build, explain
+from asyncjob.free_json import FreeJsonError, normalize
 from asyncjob.lifecycle.policy import PolicyLayer
+
+NAN = math.nan
 
 
 class Strict(BaseModel):
@@ -68,7 +73,7 @@ async def takes_no_context(payload: int) -> None: ...
 async def takes_by_name(job: JobContext, *, payload: int) -> None: ...
 async def takes_any_number(job: JobContext, *payload: int) -> None: ...
 async def takes_unknown(job: JobContext, payload: Unknown) -> None: ...
-async def returns_unknown(job: JobContext) -> Unknown: ...
+async def returns_unknown(job: JobContext) -> Unknown: ...  # type: ignore[empty-body]
 
 
 async def takes_misspelt(job: JobContext, payload: "Ordr") -> None: ...  # type: ignore[name-defined]  # noqa: F821
@@ -129,6 +134,67 @@ def test_a_declared_result_is_dumped_by_its_type_and_any_other_left_alone() -> N
     assert built(declared).dump_result(Strict(day=date(2026, 1, 1))) == {"day": "2026-01-01"}
     marker = object()
     assert built(undeclared).dump_result(marker) is marker
+
+
+class Inner(BaseModel):
+    value: Any = None
+
+
+class Outer(BaseModel):
+    known: float = 0.0
+    inner: Inner | None = None
+    rest: dict[str, Any] = {}
+
+
+@dataclass
+class Record:
+    rows: list[Any]
+
+
+class Odd(BaseModel):
+    value: Any
+
+    @field_serializer("value", when_used="json")
+    def say(self, value: Any) -> str:
+        return str(value)
+
+
+@pytest.mark.parametrize(
+    ("declared", "result", "words"),
+    [
+        (float, NAN, "the result is nan"),
+        (dict[str, Any], {"a": NAN}, r"the result\.a is nan"),
+        (Outer, Outer(known=NAN), r"the result\.known is nan"),
+        (Outer, Outer(inner=Inner(value=math.inf)), r"the result\.inner\.value is inf"),
+        (Outer, Outer(rest={"a": None, "b": [1, NAN]}), r"the result\.rest\.b\[1\] is nan"),
+        (list[Outer], [Outer(), Outer(rest={"a": -math.inf})], r"the result\[1\]\.rest\.a is -inf"),
+        (Record, Record([None, NAN]), r"the result\.rows\[1\] is nan"),
+        (set[Any], {1.0, NAN}, "the result is nan"),
+        (Any, Outer(inner=Inner(value=NAN)), r"the result\.inner\.value is nan"),
+    ],
+)
+def test_what_json_cannot_say_never_becomes_null(declared: Any, result: Any, words: str) -> None:
+    handler = returning(declared)
+    with pytest.raises(FreeJsonError, match=words):
+        normalize(handler.dump_result(result), what="the result")
+
+
+def test_a_null_of_ones_own_and_a_serializer_of_ones_own_are_left_alone() -> None:
+    assert returning(Outer).dump_result(Outer(rest={"a": None})) == {
+        "known": 0.0,
+        "inner": None,
+        "rest": {"a": None},
+    }
+    assert returning(list[Odd]).dump_result([Odd(value=NAN)]) == [{"value": "nan"}]
+    both = returning(tuple[Odd, None]).dump_result((Odd(value=NAN), None))
+    assert both == [{"value": "nan"}, None]
+
+
+def returning(declared: Any) -> Handler:
+    async def work(job: JobContext) -> Any: ...
+
+    work.__annotations__["return"] = declared
+    return built(work)
 
 
 def test_an_app_knows_its_handlers_and_their_policy() -> None:

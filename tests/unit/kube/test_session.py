@@ -127,11 +127,19 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return waits
 
 
+def rotate(token: Path) -> None:
+    token.write_text("second")
+
+
+def remove(file: Path) -> None:
+    file.unlink()
+
+
 async def test_a_refused_token_is_read_again_once(
     server: Server, session: KubeSession, token: Path
 ) -> None:
     async def refuse_and_rotate(request: web.Request) -> Any:
-        token.write_text("second")
+        rotate(token)
         return await error(401)(request)
 
     server.answers = [refuse_and_rotate, ok()]
@@ -150,7 +158,7 @@ async def test_a_refused_token_that_cannot_be_read_again_proves_nothing(
     server: Server, session: KubeSession, kubeconfig: Path
 ) -> None:
     server.answers = [error(401)]
-    kubeconfig.unlink()
+    remove(kubeconfig)
     with pytest.raises(UnknownOutcomeError, match="credentials"):
         await session.get("/x")
 
@@ -160,7 +168,7 @@ async def test_a_token_is_read_again_when_it_has_grown_old(
 ) -> None:
     server.answers = [ok()]
     await session.get("/x")
-    token.write_text("second")
+    rotate(token)
     access._loaded_at -= 1000.0
     await session.get("/x")
     assert server.tokens == ["Bearer first", "Bearer second"]
@@ -171,7 +179,7 @@ async def test_an_old_token_is_used_while_no_newer_can_be_read(
 ) -> None:
     server.answers = [ok()]
     await session.get("/x")
-    kubeconfig.unlink()
+    remove(kubeconfig)
     access._loaded_at -= 1000.0
     await session.get("/x")
     await session.get("/x")

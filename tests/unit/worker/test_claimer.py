@@ -170,3 +170,15 @@ async def test_the_policy_is_the_jobs_before_the_queues_before_the_handlers() ->
     await Claimer(session.session, an_app(), queue, ME, enforcement).claim(SHORT)
     effective = session.calls[0].body["status"]["effective"]
     assert (effective["leaseDurationSeconds"], effective["executionTimeoutSeconds"]) == (5, 9)
+
+
+async def test_the_grace_of_a_cancel_is_the_jobs_own_before_the_queues() -> None:
+    queue = QueueView(lambda: None)
+    queue.replace([{"spec": {"defaults": {"cancelGraceSeconds": 60}}}])
+    session = FakeSession(merge_patch=[ours])
+    enforcement = Enforcement(session.session, required=False)
+    held = await Claimer(session.session, an_app(), queue, ME, enforcement).claim(SHORT)
+    assert held
+    assert held.cancel_grace == 60.0
+    queue.replace([])
+    assert queue.cancel_grace == 30

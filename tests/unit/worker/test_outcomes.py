@@ -70,6 +70,12 @@ def test_a_result_that_is_not_json_is_refused(result: object) -> None:
     assert succeeded(result).reason is Reason.RESULT_REFUSED
 
 
+def test_nan_in_a_declared_result_is_refused_and_never_becomes_null() -> None:
+    move = succeeded({"share": float("nan")}, of=handler(dict[str, Any]))
+    assert move.reason is Reason.RESULT_REFUSED
+    assert move.fields["message"] == "the result.share is nan, which JSON does not have"
+
+
 def test_whatever_a_results_own_serializer_raises_is_refused() -> None:
     class Broken(BaseModel):
         def model_dump(self, *_: Any, **__: Any) -> Any:

@@ -111,6 +111,21 @@ def test_of_jobs_that_crashed_before_one_is_at_work_at_a_time() -> None:
     assert bench.pick() == "p2"
 
 
+def test_slow_claims_make_for_more_patience_within_bounds() -> None:
+    bench = Bench()
+    least = bench.backlog.steal_after
+    bench.choice.settled(0.001, won=True)
+    assert bench.backlog.steal_after == least
+    for _ in range(50):
+        bench.choice.settled(0.15, won=True)
+    assert 1.4 < bench.backlog.steal_after < 1.6
+    bench.choice.settled(60.0, won=False)
+    assert bench.backlog.steal_after == 2.0
+    for _ in range(100):
+        bench.choice.settled(0.001, won=True)
+    assert bench.backlog.steal_after == least
+
+
 class Line:
     """Slots over a bench; claims and runs are up to the test."""
 
@@ -253,6 +268,23 @@ async def test_the_end_of_one_that_crashed_before_wakes_a_slot_for_the_next() ->
     line.gate.set()
     await line.settle()
     assert line.ended == ["p1", "p2"]
+    line.slots.drain()
+    await task
+
+
+async def test_an_abandoned_handler_of_one_that_crashed_before_holds_up_no_other_such_job() -> None:
+    bench = Bench()
+    bench.put("p1", "p2", crashes=1)
+    line = Line(bench, 2)
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    line.slots.freed("another")
+    await line.settle()
+    assert line.running == ["p1"]
+    line.slots.freed("p1")
+    await line.settle()
+    assert line.running == ["p1", "p2"]
+    line.gate.set()
     line.slots.drain()
     await task
 

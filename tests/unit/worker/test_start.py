@@ -94,7 +94,7 @@ def test_an_impossible_option_is_refused(option: str) -> None:
 
 
 def test_options_have_environment_variables(folder: Path) -> None:
-    result = run("x:app", ASYNCJOB_WORKER_RUN_CONCURRENCY="many")
+    result = run("x:app", ASYNCJOB_WORKER_CONCURRENCY="many")
     assert result.exit_code == 2
     assert "concurrency" in result.output
 

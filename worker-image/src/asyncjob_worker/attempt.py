@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Callable
 from concurrent.futures import Executor
 
 from pydantic import ValidationError
@@ -26,12 +27,15 @@ class Attempt:
         app: WorkerApp,
         settings: Settings,
         threads: Executor,
+        *,
+        on_start: Callable[[Work], None] = lambda _: None,
     ) -> None:
         self._held = held
         self._handler = handler
         self._categories = app.categories
         self._settings = settings
         self._threads = threads
+        self._on_start = on_start
         self.abandoned: Work | None = None
 
     async def run(self) -> Move | None:
@@ -73,7 +77,7 @@ class Attempt:
         return outcomes.failed(self._held.job, error, self._categories, now=now_text(), draw=draw)
 
     async def _execute(self, payload: object) -> object:
-        execution = Execution(self._held, self._context(), self._threads)
+        execution = Execution(self._held, self._context(), self._threads, self._on_start)
         return await execution.run(self._handler, payload, self._settings.stop_wait)
 
     def _context(self) -> JobContext:

@@ -98,11 +98,12 @@ class _Level:
 class Backlog:
     """Candidates by name, with an order to claim them in.
 
-    A job dealt to another is left alone for `steal_after` seconds times this worker's rank for it.
+    A job dealt to another is left alone for `steal_after` seconds, which may be changed, times this
+    worker's rank for it.
     """
 
     def __init__(self, *, steal_after: float, limit: int) -> None:
-        self._steal_after = steal_after
+        self.steal_after = steal_after
         self._limit = limit
         self._ranks: Sequence[int] = [0] * PARTITIONS
         self._candidates: dict[str, Candidate] = {}
@@ -151,7 +152,7 @@ class Backlog:
         """
         for priority in sorted(self._levels, reverse=True):
             level = self._levels[priority]
-            for name in level.turns(now, self._steal_after, crashed_too=crashed_too):
+            for name in level.turns(now, self.steal_after, crashed_too=crashed_too):
                 candidate = self._candidates.get(name)
                 if candidate is None or candidate.priority != priority:
                     continue  # dropped, or filed elsewhere since
@@ -170,7 +171,7 @@ class Backlog:
 
     def ready_at(self) -> float | None:
         """Return when the next job that is dealt to another may be taken, if there is one."""
-        times = (level.ready_at(self._steal_after) for level in self._levels.values())
+        times = (level.ready_at(self.steal_after) for level in self._levels.values())
         return min((time for time in times if time is not None), default=None)
 
     def _file(self, candidate: Candidate, now: float) -> None:

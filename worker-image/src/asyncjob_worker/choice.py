@@ -7,6 +7,12 @@ from asyncjob_worker.backlog import Backlog
 from asyncjob_worker.queue_view import QueueView
 from asyncjob_worker.roster import Roster
 
+TRIPS = 10
+"""Others' jobs are left alone for so many round trips of a claim, where that is the longer wait."""
+
+MAX_PATIENCE_SECONDS = 2.0
+_WEIGHT = 0.2
+
 
 class Choice:
     """Picks from a backlog. `clock` is the lease clock; `look_again` reads all jobs anew.
@@ -25,6 +31,8 @@ class Choice:
         look_again: Callable[[], None],
     ) -> None:
         self._backlog = backlog
+        self._least_patience = backlog.steal_after
+        self._round_trip = 0.0
         self._queue = queue
         self._roster = roster
         self._clock = clock
@@ -54,14 +62,26 @@ class Choice:
         """Return a job that could not be tried."""
         self._backlog.put_back(candidate, self._clock())
 
-    def lost(self) -> None:
-        """Note that a picked job was claimed by another."""
-        self._backlog.lost(self._clock())
+    def settled(self, seconds: float, *, won: bool) -> None:
+        """Note that a claim was answered after so many seconds, and whether the job is ours.
+
+        A slow API server calls for more patience with others, or everyone meets at the same jobs.
+        """
+        self._round_trip += _WEIGHT * (seconds - self._round_trip)
+        patience = min(TRIPS * self._round_trip, MAX_PATIENCE_SECONDS)
+        self._backlog.steal_after = max(self._least_patience, patience)
+        if not won:
+            self._backlog.lost(self._clock())
+
+    def freed(self, name: str) -> bool:
+        """Note that a job's outcome is reported, though its handler may ignore its stop."""
+        return self._crashed is not None and self._crashed.name == name and self._free()
 
     def done_with(self, candidate: Candidate) -> bool:
         """Note that a picked job is no longer at work; returns whether that allows others."""
-        if self._crashed is not candidate:
-            return False
+        return self._crashed is candidate and self._free()
+
+    def _free(self) -> bool:
         self._crashed = None
         return True
 

@@ -95,6 +95,7 @@ class Claimer:
             self._note_refusal(candidate, error)
             return None
         self.counts.won += 1
+        held.queue_grace = self._queue.cancel_grace
         return held
 
     async def _settle(self, attempt: _Try) -> HeldJob:

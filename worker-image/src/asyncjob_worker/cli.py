@@ -26,13 +26,13 @@ SPARE_CONNECTIONS = 8
 """Besides one per slot: watches, announcements."""
 
 
-@click.group(context_settings={"auto_envvar_prefix": "ASYNCJOB_WORKER"})
+@click.group()
 @click.version_option(package_name="asyncjob-worker")
 def main() -> None:
     """Run handlers for AsyncJobs."""
 
 
-@main.command()
+@main.command(context_settings={"auto_envvar_prefix": "ASYNCJOB_WORKER"})
 @click.argument("app")
 @click.option("--queue", default="default", show_default=True, help="Queue to serve.")
 @click.option(
@@ -82,7 +82,10 @@ def run(
     allow_unenforced: bool,
     log_format: str,
 ) -> None:
-    """Run the handlers of APP, given as module:attribute."""
+    """Run the handlers of APP, given as module:attribute.
+
+    Each option can also be set by ASYNCJOB_WORKER_<OPTION>.
+    """
     configure("json" if log_format == "json" else "text")
     settings = Settings(
         queue=queue,
@@ -127,13 +130,13 @@ async def _serve(
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, worker.stop)
         code = 0 if await worker.run() else EXIT_RESTART
-    if worker.abandoned:
+    if worker.leftovers:
         _exit_now(code)
     return code
 
 
 def _exit_now(code: int) -> NoReturn:
-    """Exit without waiting for abandoned handlers, tasks or threads, which may never end."""
+    """Exit without waiting for handlers that ignore their stop, tasks or threads."""
     logging.shutdown()
     sys.stdout.flush()
     os._exit(code)

@@ -11,6 +11,9 @@ from asyncjob_worker.settings import Settings
 
 log = structlog.get_logger()
 
+REPORT_SECONDS = 5.0
+"""How long the release of the jobs that are left may take."""
+
 
 class Drain:
     """Knows whether the worker drains, and whether in a hurry."""
@@ -42,8 +45,7 @@ class Drain:
         try:
             await asyncio.wait(either, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
             parts.runner.stop_all(Stop.DRAINING)
-            # Twice: once for handlers to stop, once for their release to be written.
-            await asyncio.wait({slots}, timeout=self._stop_wait * 2)
+            await asyncio.wait({slots}, timeout=self._stop_wait + REPORT_SECONDS)
         finally:
             hurry.cancel()
             telling.cancel()

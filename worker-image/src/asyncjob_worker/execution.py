@@ -32,18 +32,23 @@ class HandlerExitError(Exception):
 
 
 class Execution:
-    """One attempt's handler at work. `threads` runs sync handlers.
+    """One attempt's handler at work. `threads` runs sync handlers; `on_start` is given the work.
 
     A handler may be stopped from any thread by `HeldJob.stop`; what it returns or raises after that
     no longer counts, because a handler that notices the stop is expected to return early.
     """
 
     def __init__(
-        self, held: HeldJob, context: JobContext, threads: concurrent.futures.Executor
+        self,
+        held: HeldJob,
+        context: JobContext,
+        threads: concurrent.futures.Executor,
+        on_start: Callable[[Work], None] = lambda _: None,
     ) -> None:
         self._held = held
         self._context = context
         self._threads = threads
+        self._on_start = on_start
         self._loop = asyncio.get_running_loop()
         self._over: asyncio.Future[None] = self._loop.create_future()
 
@@ -58,7 +63,8 @@ class Execution:
             if self._held.stopped is not None:
                 raise Stopped(self._held.stopped, None)
             work = self._start(handler, payload)
-            await self._until_over(work)
+            self._on_start(work)
+            await self._until_over(handler, work)
             if self._held.stopped is not None:
                 raise await self._stopped(handler, work, stop_wait)
         finally:
@@ -67,14 +73,13 @@ class Execution:
             raise HandlerExitError("the handler cancelled itself")
         return work.result()
 
-    async def _until_over(self, work: Work) -> None:
+    async def _until_over(self, handler: Handler, work: Work) -> None:
         work.add_done_callback(self._finish)
         timer = self._loop.call_later(self._seconds_left(), self._time_out)
         try:
             await self._over
         except asyncio.CancelledError:
-            work.add_done_callback(_retrieve)
-            work.cancel()
+            self._interrupt(handler, work)
             raise
         finally:
             timer.cancel()
@@ -85,6 +90,11 @@ class Execution:
             return self._loop.create_task(_contained(handler.function(*arguments)))
         call = _call(handler.function, arguments)
         return self._loop.run_in_executor(self._threads, contextvars.copy_context().run, call)
+
+    def _cancel_wait(self) -> float:
+        """Return the job's grace but for the time to report, before the operator does."""
+        grace = self._held.cancel_grace
+        return max(grace - 1.0, grace / 2)
 
     def _seconds_left(self) -> float:
         return self._held.times_out_at - lease_seconds()
@@ -100,14 +110,17 @@ class Execution:
         if not self._over.done():
             self._over.set_result(None)
 
-    async def _stopped(self, handler: Handler, work: Work, stop_wait: float) -> Stopped:
+    def _interrupt(self, handler: Handler, work: Work) -> None:
+        """Tell the handler to stop; a thread only sees it, and is not over before it is."""
         self._context.stop()
+        work.add_done_callback(_retrieve)
         if handler.isolation is Isolation.LOOP:
             work.cancel()
-        work.add_done_callback(_retrieve)
+
+    async def _stopped(self, handler: Handler, work: Work, stop_wait: float) -> Stopped:
+        self._interrupt(handler, work)
         cancelled = self._held.stopped is Stop.CANCELLED
-        wait = self._held.cancel_grace if cancelled else stop_wait
-        await asyncio.wait({work}, timeout=wait)
+        await asyncio.wait({work}, timeout=self._cancel_wait() if cancelled else stop_wait)
         why = self._held.stopped or Stop.DRAINING
         if work.done():
             return Stopped(why, None)

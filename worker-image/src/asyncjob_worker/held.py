@@ -53,6 +53,7 @@ class HeldJob:
     status: JsonObject
     started_at: float
     sent_at: float
+    queue_grace: float = DEFAULT_CANCEL_GRACE_SECONDS
     renewals: int = 0
     doubtful_since: float | None = None
     draft: Draft = field(default_factory=Draft)
@@ -103,7 +104,7 @@ class HeldJob:
     def cancel_grace(self) -> float:
         """How long a handler may take to stop after a cancel, in seconds."""
         own = self.job.cancel_grace_seconds
-        return float(DEFAULT_CANCEL_GRACE_SECONDS if own is None else own)
+        return float(self.queue_grace if own is None else own)
 
     def stop(self, why: Stop) -> None:
         """Tell the handler to stop; of several reasons the highest counts."""

@@ -60,6 +60,7 @@ class Parts:
             keeper=self.keeper,
             reporter=Reporter(session, _refused),
             on_exhausted=on_exhausted,
+            on_abandoned=self._freed,
         )
         self.feed = Feed(
             session,
@@ -85,6 +86,9 @@ class Parts:
             run_job=self.runner.run,
             on_failure=on_failure,
         )
+
+    def _freed(self, name: str) -> None:
+        self.slots.freed(name)
 
     def _wake(self) -> None:
         self.slots.wake()

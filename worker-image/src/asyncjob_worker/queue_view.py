@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from asyncjob.json_types import JsonObject, child, flag
+from asyncjob.json_types import JsonObject, child, flag, opt_integer
 from asyncjob.kube import WatchEvent
-from asyncjob.lifecycle.policy import PolicyLayer, layer_of
+from asyncjob.lifecycle.policy import DEFAULT_CANCEL_GRACE_SECONDS, PolicyLayer, layer_of
 
 _LIMITS = ("maxConcurrency", "maxConcurrencyPerKey", "rateLimit")
 
@@ -24,6 +24,7 @@ class QueueView:
         self.paused = False
         self.limited = False
         self.defaults = PolicyLayer()
+        self.cancel_grace = DEFAULT_CANCEL_GRACE_SECONDS
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
         """Take the list: the one queue, or nothing."""
@@ -42,4 +43,7 @@ class QueueView:
         was_limited, self.limited = self.limited, any(name in spec for name in _LIMITS)
         if was_limited and not self.limited:
             self._on_unlimited()
-        self.defaults = layer_of(child(spec, "defaults"))
+        defaults = child(spec, "defaults")
+        self.defaults = layer_of(defaults)
+        grace = opt_integer(defaults, "cancelGraceSeconds")
+        self.cancel_grace = DEFAULT_CANCEL_GRACE_SECONDS if grace is None else grace

@@ -31,14 +31,17 @@ class JobRunner:
         keeper: Keeper,
         reporter: Reporter,
         on_exhausted: Callable[[], None],
+        on_abandoned: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._app = app
         self._settings = settings
         self._keeper = keeper
         self._reporter = reporter
         self._on_exhausted = on_exhausted
+        self._on_abandoned = on_abandoned
         self._slots = settings.slots()
         self._threads = ThreadPoolExecutor(self._slots, thread_name_prefix="handler")
+        self._works: set[Work] = set()
         self._abandoned: set[Work] = set()
         self._stopping: Stop | None = None
         self._closing = asyncio.Event()
@@ -47,13 +50,21 @@ class JobRunner:
 
     @property
     def abandoned(self) -> int:
-        """Handlers that ignored their stop and still run."""
+        """Slots that are held by handlers which ignored their stop and still run."""
         return sum(not work.done() for work in self._abandoned)
+
+    async def leftovers(self, patience: float) -> int:
+        """Return how many handlers still run after so many seconds, abandoned or not."""
+        if self._works:
+            await asyncio.wait(set(self._works), timeout=patience)
+        return len(self._works)
 
     async def run(self, held: HeldJob) -> None:
         """Run one job to its reported outcome; an abandoned handler keeps the caller waiting."""
         handler = self._app.handlers[held.job.type]
-        attempt = Attempt(held, handler, self._app, self._settings, self._threads)
+        attempt = Attempt(
+            held, handler, self._app, self._settings, self._threads, on_start=self._note_work
+        )
         self.running[held.job.uid] = held
         self._keeper.keep(held)
         self._stop_early(held)
@@ -64,6 +75,7 @@ class JobRunner:
             self._keeper.let_go(held)
             self.running.pop(held.job.uid, None)
         if attempt.abandoned is not None:
+            self._on_abandoned(held.job.name)
             await self._outlast(attempt.abandoned)
 
     def stop_all(self, why: Stop) -> None:
@@ -79,6 +91,10 @@ class JobRunner:
     def give_up_waiting(self) -> None:
         """Wait no longer for abandoned handlers: the worker drains."""
         self._closing.set()
+
+    def _note_work(self, work: Work) -> None:
+        self._works.add(work)
+        work.add_done_callback(self._works.discard)
 
     def _stop_early(self, held: HeldJob) -> None:
         """Apply what was decided before the claim's answer came."""

@@ -43,6 +43,11 @@ class Slots:
         """Look at the backlog: something there, or about the queue, has changed."""
         self._work.set()
 
+    def freed(self, name: str) -> None:
+        """Take that a job's outcome is reported: an abandoned handler holds up no other job."""
+        if self._choice.freed(name):
+            self.wake()
+
     def drain(self) -> None:
         """Claim nothing more; running handlers go on."""
         self._draining.set()
@@ -74,6 +79,7 @@ class Slots:
                     self.wake()
 
     async def _work_on(self, candidate: Candidate, backoff: Backoff) -> None:
+        begun = lease_seconds()
         try:
             held = await self._claimer.claim(candidate)
         except ApiError as error:
@@ -83,9 +89,8 @@ class Slots:
             await _first_of(self._draining, pause)
             return
         backoff.reset()
-        if held is None:
-            self._choice.lost()
-        else:
+        self._choice.settled(lease_seconds() - begun, won=held is not None)
+        if held is not None:
             await self._run_job(held)
 
     async def _next(self) -> Candidate | None:

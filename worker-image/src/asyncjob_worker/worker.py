@@ -27,6 +27,7 @@ from asyncjob_worker.settings import Settings
 log = structlog.get_logger()
 
 PULSE_SECONDS = 0.25
+LAST_WAIT_SECONDS = 0.5
 GUARD_SECONDS = 1.0
 GUARD_LOOKS = 10
 """So many looks without a heartbeat of the heartbeat thread mean that it hangs."""
@@ -43,14 +44,15 @@ class Worker:
         self._holder = holder
         self._drain = Drain(settings)
         self._exhausted = False
+        self._leftovers = 0
         self._parts = Parts(
             app, settings, session, holder, on_exhausted=self._restart, on_failure=self._drain.begin
         )
 
     @property
-    def abandoned(self) -> int:
-        """Handlers that ignored their stop and still run."""
-        return self._parts.runner.abandoned
+    def leftovers(self) -> int:
+        """Handlers that still run after the end, because they ignored their stop."""
+        return self._leftovers
 
     def stop(self) -> None:
         """Begin the graceful stop; a second call ends the grace period at once."""
@@ -73,6 +75,7 @@ class Worker:
             await parts.announcer.end()
             parts.keeper.stop()
             parts.runner.close()
+            self._leftovers = await parts.runner.leftovers(LAST_WAIT_SECONDS)
         log.info("worker stopped", worker=self._holder.worker)
         if errors:
             raise errors[0]

@@ -1,0 +1,184 @@
+"""How the backlog is kept in step with the API server."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from asyncjob import columns
+from asyncjob.errors import ExpiredError, NotFoundError, UnknownOutcomeError
+from asyncjob.json_types import JsonObject
+from asyncjob.kube import WatchEvent
+from asyncjob_worker.backlog import Backlog
+from asyncjob_worker.feed import Feed
+from support.worker_parts import FakeSession
+
+NAMES = (columns.NAME, columns.TYPE, columns.SUSPEND, columns.ADMITTED)
+Step = WatchEvent | Exception
+
+
+def row(
+    kind: str,
+    version: str,
+    name: str = "j",
+    *,
+    of_type: str = "echo",
+    suspend: bool | None = None,
+    admitted: bool | None = None,
+) -> WatchEvent:
+    table: dict[str, Any] = {
+        "metadata": {"resourceVersion": version},
+        "columnDefinitions": [{"name": column} for column in NAMES],
+        "rows": [{"cells": [name, of_type, suspend, admitted]}],
+    }
+    return WatchEvent(kind, table)
+
+
+def bookmark(version: str) -> WatchEvent:
+    return WatchEvent("BOOKMARK", {"metadata": {"resourceVersion": version}, "rows": []})
+
+
+class Watches:
+    """One scripted watch after the other; the last one stays open."""
+
+    def __init__(self, *scripts: Sequence[Step]) -> None:
+        self.scripts = list(scripts)
+        self.versions: list[str] = []
+        self.all_seen = asyncio.Event()
+
+    async def __call__(
+        self, _: object, __: str, params: JsonObject, *, table: bool
+    ) -> AsyncGenerator[WatchEvent]:
+        assert table
+        self.versions.append(str(params["resourceVersion"]))
+        for step in self.scripts.pop(0):
+            if isinstance(step, Exception):
+                raise step
+            yield step
+        if not self.scripts:
+            self.all_seen.set()
+            await asyncio.Event().wait()
+
+
+class Bench:
+    """A feed and the backlog that it fills."""
+
+    def __init__(self, limit: int = 100) -> None:
+        self.backlog = Backlog(steal_after=1.0, limit=limit)
+        self.calls = 0
+        self.feed = Feed(
+            FakeSession().session,
+            self.backlog,
+            queue="default",
+            types={"echo"},
+            clock=lambda: 0.0,
+            on_work=self.call,
+        )
+
+    def call(self) -> None:
+        self.calls += 1
+
+    def names(self) -> list[str]:
+        found = []
+        while (taken := self.backlog.take(0)) is not None:
+            found.append(f"{taken.name}@{taken.resource_version}")
+        return found
+
+
+@pytest.fixture
+async def run(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
+    """Run a feed over scripted watches until they are through; pauses are skipped."""
+    running: list[asyncio.Task[None]] = []
+    sleep = asyncio.sleep
+
+    async def at_once(_: float) -> None:
+        await sleep(0)
+
+    async def go(bench: Bench, *scripts: Sequence[Step]) -> Watches:
+        watches = Watches(*scripts)
+        monkeypatch.setattr("asyncjob_worker.feed.watch", watches)
+        monkeypatch.setattr("asyncjob_worker.feed.asyncio.sleep", at_once)
+        running.append(asyncio.ensure_future(bench.feed.run()))
+        await watches.all_seen.wait()
+        return watches
+
+    yield go
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+
+
+async def test_queued_jobs_of_known_types_are_taken_in(run: Any) -> None:
+    bench = Bench()
+    await run(bench, [row("ADDED", "5", "a"), row("ADDED", "3", "b", of_type="unknown")])
+    assert (bench.names(), bench.calls) == (["a@5"], 1)
+
+
+async def test_a_job_that_is_no_longer_queued_is_dropped(run: Any) -> None:
+    bench = Bench()
+    await run(bench, [row("ADDED", "5", "a"), row("DELETED", "6", "a")])
+    assert bench.names() == []
+
+
+async def test_a_job_with_a_gate_is_taken_in_once_it_is_admitted(run: Any) -> None:
+    bench = Bench()
+    gated = row("ADDED", "5", "a", suspend=True)
+    await run(bench, [gated, row("MODIFIED", "6", "a", suspend=True, admitted=True)])
+    assert bench.names() == ["a@6"]
+
+
+async def test_a_known_job_that_gets_a_gate_is_dropped(run: Any) -> None:
+    bench = Bench()
+    await run(bench, [row("ADDED", "5", "a"), row("MODIFIED", "6", "a", suspend=True)])
+    assert bench.names() == []
+
+
+async def test_a_watch_that_breaks_off_before_all_was_seen_is_begun_anew(run: Any) -> None:
+    bench = Bench()
+    broken = [row("ADDED", "9", "a"), UnknownOutcomeError("reset")]
+    watches = await run(bench, broken, [row("ADDED", "9", "a"), row("ADDED", "4", "b")])
+    assert watches.versions == ["", ""]
+    assert bench.names() == ["a@9", "b@4"]
+
+
+async def test_after_a_bookmark_a_watch_goes_on_where_it_was(run: Any) -> None:
+    bench = Bench()
+    first = [row("ADDED", "4", "a"), bookmark("9"), row("ADDED", "11", "b")]
+    watches = await run(bench, [*first, UnknownOutcomeError("reset")], [row("DELETED", "12", "a")])
+    assert watches.versions == ["", "11"]
+    assert bench.names() == ["b@11"]
+
+
+async def test_a_version_that_is_too_old_means_to_begin_anew(run: Any) -> None:
+    bench = Bench()
+    first = [row("ADDED", "4", "gone"), bookmark("9"), ExpiredError("too old")]
+    watches = await run(bench, first, [row("ADDED", "20", "a")])
+    assert watches.versions == ["", ""]
+    assert bench.names() == ["a@20"]
+
+
+async def test_missing_crds_are_waited_for_with_words_on_what_to_do(run: Any) -> None:
+    bench = Bench()
+    with capture_logs() as logs:
+        await run(bench, [NotFoundError("404")], [row("ADDED", "5", "a")])
+    assert "kubectl apply -f crds/" in logs[0]["error"]
+    assert bench.names() == ["a@5"]
+
+
+async def test_looking_again_reads_everything_anew(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(limit=1)
+    both = [row("ADDED", "4", "a"), row("ADDED", "5", "b"), bookmark("9")]
+    await run(bench, both)
+    assert bench.backlog.overflowed
+    assert bench.names() == ["a@4"]
+    watches = Watches([row("ADDED", "5", "b")])
+    monkeypatch.setattr("asyncjob_worker.feed.watch", watches)
+    bench.feed.look_again()
+    bench.feed.look_again()
+    await watches.all_seen.wait()
+    assert watches.versions == [""]
+    assert bench.names() == ["b@5"]
