@@ -1,5 +1,11 @@
 """`python -m asyncjob_dev`."""
 
-from asyncjob_dev.cli import main
+import sys
 
-main()
+# The imports take a second, in which Ctrl-C would show a traceback.
+try:
+    from asyncjob_dev.cli import main
+
+    main()
+except KeyboardInterrupt:
+    sys.exit(130)

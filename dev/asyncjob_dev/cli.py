@@ -4,11 +4,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from asyncjob_dev.demo import run_demo
 from asyncjob_dev.environment import Layout, Settings, background
+from asyncjob_dev.environment.ensure import ensure
 from asyncjob_dev.environment.layout import DEFAULT_FOLDER, ROOT
 from asyncjob_dev.environment.occupancy import holder
 from asyncjob_dev.environment.settings import DEFAULT_APP
@@ -33,8 +36,12 @@ def _errors_in_words() -> Iterator[None]:
     except DevError as error:
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
-        click.echo("\ninterrupted; nothing is left running", err=True)
+        click.echo("\ninterrupted; nothing that it started is left running", err=True)
         sys.exit(130)
+
+
+def _tell(step: str) -> None:
+    click.echo(f"{step} …", err=True)
 
 
 @click.group()
@@ -47,16 +54,25 @@ def main() -> None:
 @APP
 @click.option("--workers", type=click.IntRange(1, 16), default=2, show_default=True)
 @click.option("--slots", type=click.IntRange(1), default=4, show_default=True, help="Per worker.")
-@click.option("--port", type=click.IntRange(1, 65535), help="Of the API.  [default: a free one]")
-def up(folder: Path, app: str, workers: int, slots: int, port: int | None) -> None:
+@click.option(
+    "--port",
+    "api_port",
+    type=click.IntRange(1, 65535),
+    help="Of the API.  [default: a free one]",
+)
+@click.pass_context
+def up(context: click.Context, /, folder: Path, **chosen: Any) -> None:
     """Start control plane, operator and workers in the background."""
     layout = Layout(folder.absolute())
-    if (pid := holder(layout.lock)) is not None:
+    given = {
+        name: value
+        for name, value in chosen.items()
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
+    with _errors_in_words():
+        pid = ensure(layout, Settings(**chosen), given, _tell)
+    if pid is not None:
         click.echo(f"already up (process {pid}); `make down` first to change what runs\n")
-    else:
-        settings = Settings(app=app, workers=workers, slots=slots, api_port=port)
-        with _errors_in_words():
-            background.start(layout, settings, lambda step: click.echo(f"{step} …", err=True))
     click.echo(table(layout, Path.cwd()))
     click.echo(guide(layout, Path.cwd()))
 
@@ -82,7 +98,9 @@ def down(folder: Path, wipe: bool) -> None:
 def status(folder: Path) -> None:
     """Say what runs; exit code 1 if nothing does."""
     layout = Layout(folder.absolute())
-    if holder(layout.lock) is None:
+    with _errors_in_words():
+        pid = holder(layout.lock)
+    if pid is None:
         click.echo("not up; `make up` starts it")
         sys.exit(1)
     click.echo(table(layout, Path.cwd()))

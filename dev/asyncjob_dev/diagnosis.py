@@ -1,7 +1,5 @@
 """Turns the log of a dead process into the sentence a reader needs."""
 
-from pathlib import Path
-
 from asyncjob_dev.errors import PortTakenError, ProcessDiedError
 
 PORT_TAKEN = "address already in use"
@@ -26,7 +24,7 @@ def cause(log: str) -> str:
     return next((sentence for sign, sentence in USUAL_CAUSES if sign in lowered), "")
 
 
-def death(name: str, returncode: int, log_file: Path, log: str) -> ProcessDiedError:
+def death(name: str, returncode: int, log: str) -> ProcessDiedError:
     """Return the error for a process that ended too early."""
     kind = PortTakenError if PORT_TAKEN in log.lower() else ProcessDiedError
-    return kind(name, returncode, log_file, log, cause(log))
+    return kind(name, returncode, log, cause(log))

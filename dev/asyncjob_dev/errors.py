@@ -28,10 +28,20 @@ class BinaryError(DevError):
 class AssetsFolderMissingError(BinaryError):
     """KUBEBUILDER_ASSETS names a folder that is not there."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, why: str = "is no folder") -> None:
         super().__init__(
-            f"KUBEBUILDER_ASSETS names {folder}, which is no folder. Correct it, or unset it to "
+            f"KUBEBUILDER_ASSETS names {folder}, which {why}. Correct it, or unset it to "
             "have the programs downloaded or built."
+        )
+
+
+class CacheUnusableError(BinaryError):
+    """The folder where finished programs are kept cannot be read or written."""
+
+    def __init__(self, root: Path, error: OSError) -> None:
+        super().__init__(
+            f"cannot use the cache {root}: {error.strerror or error}; set ASYNCJOB_CACHE to a "
+            "folder you may write."
         )
 
 
@@ -106,11 +116,10 @@ class DiskFullError(BinaryError):
 class ProcessDiedError(DevError):
     """A supervised process ended before it was ready."""
 
-    def __init__(self, name: str, returncode: int, log_file: Path, tail: str, cause: str) -> None:
-        super().__init__(
-            f"{name} ended with {returncode} before it was ready. {cause}\n"
-            f"The end of {log_file.name}:\n{tail}"
-        )
+    def __init__(self, name: str, returncode: int, tail: str, cause: str) -> None:
+        what = f"{name} ended with {returncode} before it was ready."
+        sentences = f"{what} {cause}" if cause else what
+        super().__init__(f"{sentences}\nThe end of the log of {name}:\n{tail}")
 
 
 class PortTakenError(ProcessDiedError):
@@ -120,13 +129,32 @@ class PortTakenError(ProcessDiedError):
 class NotReadyError(DevError):
     """A supervised process runs but did not become ready in time."""
 
-    def __init__(self, what: str, within: float, log_file: Path | None, tail: str) -> None:
-        where = f"\nThe end of {log_file.name}:\n{tail}" if log_file else ""
-        super().__init__(f"{what} was not ready within {within:g} s.{where}")
+    def __init__(self, what: str, within: float, log_of: str | None, tail: str) -> None:
+        log = f"\nThe end of the log of {log_of}:\n{tail}" if log_of else ""
+        super().__init__(f"{what} was not ready within {within:g} s.{log}")
 
 
 class NoFreePortError(DevError):
     """No port could be bound on the loopback address."""
+
+
+class FolderUnusableError(DevError):
+    """A folder that was chosen cannot be created, read or written."""
+
+    def __init__(self, folder: Path, error: OSError) -> None:
+        super().__init__(
+            f"cannot use the folder {folder}: {error.strerror or error}; choose one you may write."
+        )
+
+
+class TemporaryFolderError(DevError):
+    """There is no place for temporary files."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(
+            f"cannot make a temporary folder: {error.strerror or error}; set TMPDIR to a folder "
+            "you may write."
+        )
 
 
 class DataDirInUseError(DevError):

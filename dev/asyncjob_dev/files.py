@@ -1,6 +1,10 @@
 """Files that others read while we replace them, or that hold secrets."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from asyncjob_dev.errors import FolderUnusableError
 
 TAIL_BYTES = 64 * 1024
 
@@ -14,6 +18,15 @@ def write_private(path: Path, text: str) -> None:
     draft.touch(mode=0o600)
     draft.write_text(text, encoding="utf-8")
     draft.replace(path)
+
+
+@contextmanager
+def folder_errors_in_words(folder: Path) -> Iterator[None]:
+    """Turn whatever the file system refuses inside into `FolderUnusableError`."""
+    try:
+        yield
+    except OSError as error:
+        raise FolderUnusableError(folder, error) from error
 
 
 def tail(path: Path, lines: int = 20, start: int = 0) -> str:

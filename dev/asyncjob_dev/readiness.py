@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Protocol
 
 from asyncjob_dev.diagnosis import death
@@ -17,10 +16,6 @@ class Watched(Protocol):
     @property
     def name(self) -> str:
         """For people."""
-
-    @property
-    def log_file(self) -> Path:
-        """Where its output goes."""
 
     @property
     def returncode(self) -> int | None:
@@ -39,10 +34,10 @@ def wait_until(
         # First, because what answers may be somebody else's, on the port that ours did not get.
         for process in alive:
             if process.returncode is not None:
-                raise death(process.name, process.returncode, process.log_file, process.log_tail())
+                raise death(process.name, process.returncode, process.log_tail())
         if ready():
             return
         if time.monotonic() >= deadline:
             log = alive[-1].log_tail() if alive else ""
-            raise NotReadyError(what, within, alive[-1].log_file if alive else None, log)
+            raise NotReadyError(what, within, alive[-1].name if alive else None, log)
         time.sleep(POLL_INTERVAL)

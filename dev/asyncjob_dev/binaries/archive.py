@@ -18,7 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from asyncjob_dev.binaries.cache import Cache, full_disk_reported
+from asyncjob_dev.binaries.cache import Cache
 from asyncjob_dev.errors import ChecksumMismatchError, DownloadError
 from asyncjob_dev.progress import Progress
 
@@ -104,14 +104,14 @@ class Archive:
 
     def _download(self, url: str, packed: Path) -> str:
         digest = hashlib.sha512()
-        with self._open(url) as source, full_disk_reported(packed), packed.open("wb") as copy:
+        with self._open(url) as source, self._cache.errors_in_words(), packed.open("wb") as copy:
             while chunk := _read(source, url):
                 digest.update(chunk)
                 copy.write(chunk)
         return digest.hexdigest()
 
     def _unpack(self, packed: Path) -> None:
-        with tarfile.open(packed) as archive, full_disk_reported(packed):
+        with tarfile.open(packed) as archive, self._cache.errors_in_words():
             for tool in self.release.tools:
                 final = self.path(tool)
                 source = archive.extractfile(self.release.member.format(tool=tool))

@@ -11,8 +11,9 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TextIO
 
-from asyncjob_dev.errors import DiskFullError
+from asyncjob_dev.errors import CacheUnusableError, DiskFullError
 from asyncjob_dev.progress import Progress
 
 
@@ -39,43 +40,53 @@ class Cache:
         """Return where that program belongs, whether it is there or not."""
         return self.root / "bin" / f"{tool}-{version}-{target}-{digest}" / tool
 
+    def has(self, path: Path) -> bool:
+        """Whether the program at `path` is there; raises `CacheUnusableError`."""
+        with self.errors_in_words():
+            return usable(path)
+
     @contextlib.contextmanager
     def lock(self, name: str) -> Iterator[None]:
         """Keep other processes from making `name` meanwhile; says so when it has to wait."""
         path = self.root / "locks" / f"{name}.lock"
-        with full_disk_reported(path):
+        with self.errors_in_words():
             path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("w")
         with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                with Progress(f"waiting for another process that is getting {name}"):
-                    fcntl.flock(file, fcntl.LOCK_EX)
+            with self.errors_in_words():
+                _wait_for(file, name)
             yield
 
     def draft(self, final: Path) -> Path:
         """Return where to make the program, on the same disk; call under the lock."""
-        with full_disk_reported(final):
+        with self.errors_in_words():
             final.parent.mkdir(parents=True, exist_ok=True)
         return final.with_name(f".{final.name}.partial")
 
     def install(self, draft: Path, final: Path) -> None:
         """Let the finished draft appear."""
-        draft.chmod(0o755)
-        draft.replace(final)
+        with self.errors_in_words():
+            draft.chmod(0o755)
+            draft.replace(final)
 
     def clear(self) -> None:
         """Remove every program."""
         shutil.rmtree(self.root / "bin", ignore_errors=True)
 
+    @contextlib.contextmanager
+    def errors_in_words(self) -> Iterator[None]:
+        """Turn ENOSPC and a full quota into `DiskFullError`, others into `CacheUnusableError`."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+                raise DiskFullError(self.root) from error
+            raise CacheUnusableError(self.root, error) from error
 
-@contextlib.contextmanager
-def full_disk_reported(where: Path) -> Iterator[None]:
-    """Turn ENOSPC and a full quota into `DiskFullError`."""
+
+def _wait_for(file: TextIO, name: str) -> None:
     try:
-        yield
-    except OSError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise DiskFullError(where) from error
-        raise
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        with Progress(f"waiting for another process that is getting {name}"):
+            fcntl.flock(file, fcntl.LOCK_EX)

@@ -71,10 +71,13 @@ class Resolver:
         if not named:
             return None
         folder = Path(named).absolute()
-        if not folder.is_dir():
-            raise AssetsFolderMissingError(folder)
         path = folder / tool
-        return Binary(tool, path, "", "KUBEBUILDER_ASSETS") if usable(path) else None
+        try:
+            if not folder.is_dir():
+                raise AssetsFolderMissingError(folder)
+            return Binary(tool, path, "", "KUBEBUILDER_ASSETS") if usable(path) else None
+        except OSError as error:
+            raise AssetsFolderMissingError(folder, f"cannot be read: {error.strerror}") from error
 
     def _from_path(self, pin: Pin) -> Binary | None:
         found = kubectl_on_path(pin.minor, self._environ) if pin.tool == "kubectl" else None
@@ -82,10 +85,10 @@ class Resolver:
 
     def _from_cache(self, pin: Pin) -> Binary | None:
         built = self._built_path(pin)
-        if usable(built):
+        if self._cache.has(built):
             return Binary(pin.tool, built, pin.version, "cache (built)")
         unpacked = self._archive.path(pin.tool)
-        if unpacked and usable(unpacked):
+        if unpacked and self._cache.has(unpacked):
             return Binary(pin.tool, unpacked, self._archive.release.version, "cache (downloaded)")
         return None
 
@@ -104,9 +107,9 @@ class Resolver:
     def _from_build(self, pin: Pin) -> Binary:
         final = self._built_path(pin)
         with self._cache.lock(pin.tool):
-            if not usable(final):
+            if not self._cache.has(final):
                 draft = self._cache.draft(final)
-                self._builder(pin, draft, self._environ, self._tried())
+                self._builder(pin, draft, self._environ, self._tried(pin.tool))
                 self._cache.install(draft, final)
                 return Binary(pin.tool, final, pin.version, "built")
         return Binary(pin.tool, final, pin.version, "cache (built)")
@@ -114,13 +117,19 @@ class Resolver:
     def _built_path(self, pin: Pin) -> Path:
         return self._cache.path(pin.tool, pin.version, self._target, pin.digest)
 
-    def _tried(self) -> list[str]:
+    def _tried(self, tool: str) -> list[str]:
         assets = self._environ.get("KUBEBUILDER_ASSETS")
         return [
             f"not in KUBEBUILDER_ASSETS={assets}" if assets else "KUBEBUILDER_ASSETS is not set",
             f"not in the cache {self._cache.root}",
-            self._offline or "no official archive has it for this platform",
+            self._not_in_the_archive(tool),
         ]
+
+    def _not_in_the_archive(self, tool: str) -> str:
+        held = self._archive.release.tools
+        if tool not in held:
+            return f"the official archive holds only {', '.join(held)}"
+        return self._offline or "there is no official archive for this platform"
 
 
 @functools.cache

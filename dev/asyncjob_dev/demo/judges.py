@@ -19,20 +19,29 @@ def files_digested(job: AsyncJob) -> Verdict:
     """Digest the folder again, in another way, and compare."""
     rows: list[dict[str, Any]] = _result(job).get("files", [])
     folder = ROOT / str(_payload(job)["folder"])
-    wanted = {
-        path.relative_to(ROOT).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+    contents = {
+        path.relative_to(ROOT).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
         if path.is_file()
     }
-    lines = sum(row["lines"] for row in rows)
+    digests = {file: hashlib.sha256(data).hexdigest() for file, data in contents.items()}
+    lines = {file: _count_lines(data) for file, data in contents.items()}
+    total = _result(job).get("lines")
     return Verdict(
-        f"{_phase(job)}: {len(rows)} files, {lines} lines",
+        f"{_phase(job)}: {len(rows)} files, {total or 0} lines",
         compare(
             phase=(job.status.phase, Phase.SUCCEEDED),
             attempt=(job.status.attempt, 1),
-            digests=({row["file"]: row["sha256"] for row in rows}, wanted),
+            digests=({row["file"]: row["sha256"] for row in rows}, digests),
+            lines=({row["file"]: row["lines"] for row in rows}, lines),
+            sum_of_the_lines=(total, sum(lines.values())),
         ),
     )
+
+
+def _count_lines(data: bytes) -> int:
+    unfinished = bool(data) and not data.endswith(b"\n")
+    return data.count(b"\n") + unfinished
 
 
 def report_written(job: AsyncJob) -> Verdict:

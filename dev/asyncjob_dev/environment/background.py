@@ -11,12 +11,16 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 
 from asyncjob_dev.binaries import default_resolver
-from asyncjob_dev.environment.errors import StartFailedError, StopFailedError
+from asyncjob_dev.environment.errors import (
+    EnvironmentInUseError,
+    StartFailedError,
+    StopFailedError,
+)
 from asyncjob_dev.environment.layout import ROOT, Layout
 from asyncjob_dev.environment.occupancy import holder, wait_free
 from asyncjob_dev.environment.settings import Settings
 from asyncjob_dev.environment.state import load
-from asyncjob_dev.files import tail
+from asyncjob_dev.files import folder_errors_in_words, tail
 from asyncjob_dev.ports import is_free
 
 STOP_SECONDS = 60.0
@@ -52,11 +56,12 @@ def stop(layout: Layout) -> bool:
 
 def wipe(layout: Layout) -> None:
     """Forget all jobs: remove what the environment has written."""
-    for path in layout.wiped:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+    with folder_errors_in_words(layout.folder):
+        for path in layout.wiped:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
 
 
 def _port(layout: Layout, settings: Settings) -> int | None:
@@ -88,6 +93,8 @@ def _follow(process: _Popen, layout: Layout, tell: Callable[[str], None]) -> Non
             message = json.loads(line)
             if "ready" in message:
                 return
+            if "in_use_by" in message:
+                raise EnvironmentInUseError(layout.folder, int(message["in_use_by"]))
             if "error" in message:
                 raise StartFailedError(message["error"])
             tell(message["step"])

@@ -1,5 +1,6 @@
 """What can go wrong with an environment as a whole."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from asyncjob_dev.errors import DevError
@@ -15,6 +16,16 @@ class EnvironmentInUseError(DevError):
 
 class StartFailedError(DevError):
     """The background process could not bring the environment up; the message is its own."""
+
+
+class OtherSettingsError(DevError):
+    """The environment runs, but not as was asked."""
+
+    def __init__(self, pid: int, differences: Iterable[str]) -> None:
+        super().__init__(
+            f"already up (process {pid}), and the given settings were not applied: "
+            f"{'; '.join(differences)}. `make down` first, then `make up` with them; jobs are kept."
+        )
 
 
 class StopFailedError(DevError):

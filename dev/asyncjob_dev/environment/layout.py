@@ -1,7 +1,9 @@
-"""Where an environment keeps its files. Pure."""
+"""Where an environment keeps its files."""
 
 from dataclasses import dataclass
 from pathlib import Path
+
+from asyncjob_dev.files import folder_errors_in_words
 
 ROOT = Path(__file__).resolve().parents[3]
 DEFAULT_FOLDER = ROOT / ".dev"
@@ -62,6 +64,7 @@ class Layout:
         )
 
     def make(self) -> None:
-        """Create the folders."""
-        for folder in (self.logs, self.bin, self.pods):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Create the folders; raises `FolderUnusableError`."""
+        with folder_errors_in_words(self.folder):
+            for folder in (self.logs, self.bin, self.pods):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)

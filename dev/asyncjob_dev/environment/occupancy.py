@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from asyncjob_dev.environment.errors import EnvironmentInUseError
+from asyncjob_dev.files import folder_errors_in_words
 
 POLL_SECONDS = 0.05
 
@@ -33,10 +34,11 @@ def occupy(lock: Path) -> TextIO:
 
 def holder(lock: Path) -> int | None:
     """Return the id of the process that holds the lock; None if nobody does."""
-    try:
-        file = lock.open(encoding="ascii")
-    except FileNotFoundError:
-        return None
+    with folder_errors_in_words(lock.parent):
+        try:
+            file = lock.open(encoding="ascii")
+        except FileNotFoundError:
+            return None
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

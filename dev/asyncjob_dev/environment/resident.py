@@ -1,8 +1,8 @@
 """The background process of `make up`: owns everything that runs, until it is told to stop.
 
 Started by `background`, which reads its standard output: a line of JSON for each step, and a last
-one that says `ready` or `error`. If that reader goes away before, the start is taken back. Should
-this process be killed, the kernel ends its children.
+one that says `ready`, `error` or `in_use_by`. If that reader goes away before, the start is taken
+back. Should this process be killed, the kernel ends its children.
 """
 
 import json
@@ -19,6 +19,7 @@ import click
 
 from asyncjob_dev.endings import unwound_by_signals
 from asyncjob_dev.environment.environment import Environment
+from asyncjob_dev.environment.errors import EnvironmentInUseError
 from asyncjob_dev.environment.layout import Layout
 from asyncjob_dev.environment.occupancy import occupy
 from asyncjob_dev.environment.settings import Settings
@@ -66,11 +67,18 @@ def observe(environment: Environment) -> State:
         Part(pod.name, pod.process.pid if pod.process.running else None, pod.restarts)
         for pod in (*environment.services, *environment.workers)
     ]
-    return State(int(plane.url.rsplit(":", 1)[1]), environment.settings.app, [*control, *pods])
+    settings = environment.settings
+    return State(
+        port=int(plane.url.rsplit(":", 1)[1]),
+        app=settings.app,
+        parts=[*control, *pods],
+        workers=settings.workers,
+        slots=settings.slots,
+    )
 
 
 def forget_parts(layout: Layout) -> None:
-    """Take back what an earlier process told of its parts; its port is worth keeping."""
+    """Take back what was told of parts, by an earlier process or this one; keep the port."""
     if (before := load(layout.state)) is not None:
         save(layout.state, replace(before, parts=[]))
 
@@ -91,7 +99,10 @@ def run(layout: Layout, environment: Environment) -> None:
         save(layout.state, observe(environment))
         say(ready=environment.plane.url)
         fall_silent()
-        keep(environment)
+        try:
+            keep(environment)
+        finally:
+            forget_parts(layout)
 
 
 @click.command()
@@ -105,6 +116,9 @@ def main(folder: Path, settings: str) -> None:
     except BrokenPipeError:
         log.warning("nobody waits for the start any more: stopped again")
         fall_silent()
+    except EnvironmentInUseError as error:
+        say(in_use_by=str(error.pid))
+        sys.exit(1)
     except DevError as error:
         say(error=str(error))
         sys.exit(1)

@@ -18,11 +18,16 @@ class Part:
 
 @dataclass(frozen=True)
 class State:
-    """All of it. `port` is the API server's, to be taken again the next time."""
+    """All of it. `port` is the API server's, to be taken again the next time.
+
+    Without parts it is not complete: the environment is starting or stopping.
+    """
 
     port: int
     app: str
     parts: list[Part] = field(default_factory=list)
+    workers: int = 0
+    slots: int = 0
 
 
 def save(path: Path, state: State) -> None:

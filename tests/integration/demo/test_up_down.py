@@ -58,6 +58,9 @@ def test_a_job_runs_on_what_up_started_and_is_there_the_next_time(
     assert "export KUBECONFIG=" in up(commands, folder)
     assert {"etcd", "kube-apiserver", "operator", "worker-1", "worker-2"} <= set(pids(folder))
     assert "already up" in up(commands, folder)
+    other = commands.run("up", "--folder", str(folder), "--workers", "3")
+    assert other.returncode == 1
+    assert "not applied: WORKERS is 2, not 3" in other.stderr
     kubectl(folder, "apply", "-f", "examples/flaky-call.yaml")
     kubectl(folder, "wait", "--for=condition=Complete", "aj/flaky-call", "--timeout=30s")
     url = kubectl(folder, "config", "view", "-o", "jsonpath={.clusters[0].cluster.server}")
@@ -135,6 +138,37 @@ def test_an_interrupted_start_is_taken_back(commands: Commands, folder: Path) ->
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == 130
+    commands.await_none_running()
+
+
+def test_two_at_once_start_one_environment_and_both_end_when_it_is_ready(
+    commands: Commands, folder: Path
+) -> None:
+    options = ("up", "--folder", str(folder))
+    with commands.start(*options) as first, commands.start(*options) as second:
+        said = [process.communicate(timeout=120) for process in (first, second)]
+    assert (first.returncode, second.returncode) == (0, 0), said
+    assert sorted("already up" in out for out, _ in said) == [False, True]
+    assert all("worker-2" in out for out, _ in said)
+    down(commands, folder)
+    commands.await_none_running()
+
+
+def test_up_after_an_interrupted_start_waits_for_its_end_and_starts(
+    commands: Commands, folder: Path
+) -> None:
+    with commands.start("up", "--folder", str(folder)) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "CRDs" in line:
+                break
+        with commands.start("up", "--folder", str(folder)) as second:
+            process.send_signal(signal.SIGINT)
+            out, err = second.communicate(timeout=120)
+        process.communicate(timeout=60)
+    assert second.returncode == 0, err
+    assert "worker-2" in out
+    down(commands, folder)
     commands.await_none_running()
 
 

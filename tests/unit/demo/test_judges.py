@@ -29,19 +29,25 @@ def entry(phase: str, reason: str | None = None, worker: str | None = None) -> d
     return {"time": NOW, "phase": phase, "reason": reason, "worker": worker}
 
 
-FILES = [
+FILES: list[dict[str, Any]] = [
     {
         "file": path.relative_to(ROOT).as_posix(),
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-        "lines": 1,
+        "lines": len(path.read_bytes().splitlines()),
     }
     for path in (ROOT / "examples/data/texts").rglob("*")
     if path.is_file()
 ]
 
 
-def digested(**changed: Any) -> AsyncJob:
-    status = {"phase": "Succeeded", "attempt": 1, "result": {"files": FILES}, **changed}
+LINES = sum(row["lines"] for row in FILES)
+
+
+def digested(
+    *, files: list[dict[str, Any]] = FILES, lines: int = LINES, **changed: Any
+) -> AsyncJob:
+    result = {"files": files, "lines": lines}
+    status = {"phase": "Succeeded", "attempt": 1, "result": result, **changed}
     return job("files.digest", {"folder": "examples/data/texts"}, **status)
 
 
@@ -50,11 +56,29 @@ def test_digests_that_the_files_have_are_right() -> None:
 
 
 def test_a_wrong_digest_a_missing_file_or_a_failure_is_not() -> None:
-    assert not judges.files_digested(digested(result={"files": FILES[1:]})).ok
+    assert not judges.files_digested(digested(files=FILES[1:])).ok
     wrong = [{**FILES[0], "sha256": "0"}, *FILES[1:]]
-    assert not judges.files_digested(digested(result={"files": wrong})).ok
+    assert not judges.files_digested(digested(files=wrong)).ok
     assert not judges.files_digested(digested(phase="DeadLetter")).ok
     assert not judges.files_digested(digested(result=None)).ok
+
+
+def test_lines_are_counted_again_file_by_file_and_all_together() -> None:
+    lines = FILES[0]["lines"]
+    wrong = [{**FILES[0], "lines": lines + 1}, *FILES[1:]]
+    assert not judges.files_digested(digested(files=wrong)).ok
+    assert not judges.files_digested(digested(files=wrong, lines=LINES + 1)).ok
+    assert judges.files_digested(digested(lines=LINES + 1)).problems == (
+        f"sum of the lines is {LINES + 1}, not {LINES}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [(b"", 0), (b"a", 1), (b"a\n", 1), (b"a\nb", 2), (b"\n\n", 2), (b"a\rb\n", 1)],
+)
+def test_a_last_line_counts_with_and_without_its_end(data: bytes, lines: int) -> None:
+    assert judges._count_lines(data) == lines
 
 
 def reported(sha256: str, rows: int, file: str) -> AsyncJob:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.binaries.cache import Cache, full_disk_reported, usable
-from asyncjob_dev.errors import DiskFullError
+from asyncjob_dev.binaries.cache import Cache, usable
+from asyncjob_dev.errors import CacheUnusableError, DiskFullError
 
 HOLDER = """
 import sys
@@ -68,10 +68,38 @@ def test_a_second_process_waits_and_says_so(
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_becomes_an_error_that_says_what_to_set(tmp_path: Path, number: int) -> None:
-    with pytest.raises(DiskFullError, match="ASYNCJOB_CACHE"), full_disk_reported(tmp_path):
+    with pytest.raises(DiskFullError, match="ASYNCJOB_CACHE"), Cache(tmp_path).errors_in_words():
         raise OSError(number, "full")
 
 
-def test_other_errors_of_the_disk_pass_through(tmp_path: Path) -> None:
-    with pytest.raises(PermissionError), full_disk_reported(tmp_path):
+def test_a_cache_that_is_a_file_is_named_with_the_way_out(tmp_path: Path) -> None:
+    root = tmp_path / "file"
+    root.touch()
+    cache = Cache(root)
+    words = rf"cannot use the cache {root}: .*; set ASYNCJOB_CACHE to a folder you may write"
+    with pytest.raises(CacheUnusableError, match=words), cache.lock("etcd"):
+        pass
+    with pytest.raises(CacheUnusableError, match=words):
+        cache.draft(cache.path("etcd", "v3", "linux-amd64", "abc"))
+
+
+def test_a_cache_that_cannot_be_read_or_written_is_named_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_arguments: object, **_options: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    cache = Cache(tmp_path)
+    for name in ("stat", "mkdir", "chmod", "is_file"):
+        monkeypatch.setattr(Path, name, refuse)
+    with pytest.raises(CacheUnusableError, match="Permission denied; set ASYNCJOB_CACHE"):
+        cache.has(tmp_path / "etcd")
+    with pytest.raises(CacheUnusableError, match="Permission denied"), cache.lock("etcd"):
+        pass
+    with pytest.raises(CacheUnusableError, match="Permission denied"):
+        cache.install(tmp_path / "draft", tmp_path / "etcd")
+
+
+def test_errors_of_those_who_hold_the_lock_are_not_blamed_on_the_cache(tmp_path: Path) -> None:
+    with pytest.raises(PermissionError), Cache(tmp_path).lock("etcd"):
         raise PermissionError(errno.EACCES, "no")

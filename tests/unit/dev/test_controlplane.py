@@ -1,5 +1,7 @@
 """The pure parts of a control plane: command lines, files, locks."""
 
+import errno
+import os
 import stat
 from pathlib import Path
 
@@ -9,7 +11,12 @@ import yaml
 from asyncjob_dev.controlplane import ControlPlane, Options, commandlines, datadir
 from asyncjob_dev.controlplane.credentials import ensure_credentials
 from asyncjob_dev.controlplane.layout import Layout
-from asyncjob_dev.errors import DataDirInUseError, DevError
+from asyncjob_dev.errors import (
+    DataDirInUseError,
+    DevError,
+    FolderUnusableError,
+    TemporaryFolderError,
+)
 from asyncjob_dev.kubeconfig import write_kubeconfig
 
 
@@ -114,6 +121,71 @@ def test_what_the_dead_left_behind_is_swept_and_what_is_in_use_is_not(tmp_path: 
     assert not dead.exists()
     assert stranger.exists()
     living.release()
+
+
+def left_behind(parent: Path, name: str) -> Path:
+    folder = parent / f"{datadir.PREFIX}{name}"
+    folder.mkdir()
+    (folder / datadir.LOCK).touch()
+    return folder
+
+
+def test_what_other_users_left_behind_is_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign = left_behind(tmp_path, "foreign")
+    monkeypatch.setattr("os.getuid", lambda: foreign.stat().st_uid + 1)
+    datadir.sweep(tmp_path)
+    assert foreign.exists()
+
+
+def test_a_folder_that_cannot_be_looked_at_stops_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = left_behind(tmp_path, "closed")
+    dead = left_behind(tmp_path, "dead")
+    exists, lstat = Path.exists, Path.lstat
+
+    def refuse(path: Path) -> None:
+        if closed in (path, *path.parents):
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+    def guarded_exists(path: Path) -> bool:
+        refuse(path)
+        return exists(path)
+
+    def guarded_lstat(path: Path) -> os.stat_result:
+        refuse(path)
+        return lstat(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "exists", guarded_exists)
+        patched.setattr(Path, "lstat", guarded_lstat)
+        datadir.claim_temporary(tmp_path).release()
+    assert closed.exists()
+    assert not dead.exists()
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").touch()
+    folder = tmp_path / f"{datadir.PREFIX}trap"
+    folder.mkdir()
+    (folder / datadir.LOCK).symlink_to(tmp_path / "precious")
+    datadir.sweep(tmp_path)
+    assert folder.exists()
+    with pytest.raises(FolderUnusableError):
+        datadir.claim(folder)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(FolderUnusableError, match=r"cannot use the folder .*/file/data: Not a dir"):
+        datadir.claim(tmp_path / "file" / "data")
+
+
+def test_a_place_for_temporary_files_that_cannot_be_written_is_told_of(tmp_path: Path) -> None:
+    with pytest.raises(TemporaryFolderError, match="set TMPDIR"):
+        datadir.claim_temporary(tmp_path / "nowhere")
 
 
 def test_a_control_plane_that_is_not_running_says_so() -> None:

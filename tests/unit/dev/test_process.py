@@ -29,6 +29,17 @@ def test_one_that_dies_first_shows_its_log(tmp_path: Path) -> None:
         process.start()
 
 
+def test_a_death_reads_well_with_and_without_a_known_cause(tmp_path: Path) -> None:
+    for script, said in (("exit 5", ""), ("echo unknown flag; exit 5", " It does not know")):
+        process = shell(tmp_path, script, ready=lambda: False)
+        with pytest.raises(ProcessDiedError) as caught:
+            process.start()
+        first, second, *_ = str(caught.value).splitlines()
+        assert first.startswith(f"subject ended with 5 before it was ready.{said}")
+        assert first == first.rstrip()
+        assert second == "The end of the log of subject:"
+
+
 def test_a_taken_port_is_told_apart(tmp_path: Path) -> None:
     process = shell(
         tmp_path, "echo listen tcp: bind: address already in use; exit 1", ready=lambda: False

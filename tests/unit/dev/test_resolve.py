@@ -1,7 +1,9 @@
 """The order in which programs are looked for."""
 
+import errno
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from asyncjob_dev.binaries.cache import Cache, cache_dir
 from asyncjob_dev.binaries.onpath import minor_of
 from asyncjob_dev.binaries.pins import Pin
 from asyncjob_dev.binaries.resolve import Binary, Resolver
-from asyncjob_dev.errors import AssetsFolderMissingError, DownloadError
+from asyncjob_dev.errors import AssetsFolderMissingError, CacheUnusableError, DownloadError
 
 GO_MOD = "go 1.26.0\ntool k8s.io/kubernetes/cmd/{tool}\nrequire k8s.io/kubernetes v1.36.3\n"
 RELEASE = Release("v1.36.2", ("etcd", "kubectl"), "", "", {"any": "f" * 128})
@@ -109,6 +111,25 @@ def test_assets_that_are_no_folder_are_refused(world: World) -> None:
         world.resolver().resolve("etcd")
 
 
+def test_assets_that_cannot_be_read_are_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_path: Path) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    world.environ["KUBEBUILDER_ASSETS"] = str(world.root)
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    with pytest.raises(AssetsFolderMissingError, match="cannot be read: Permission denied"):
+        world.resolver().resolve("etcd")
+
+
+def test_a_cache_that_is_a_file_is_refused_in_words(world: World) -> None:
+    program(world.root / "file")
+    world.environ["ASYNCJOB_CACHE"] = str(world.root / "file")
+    with pytest.raises(CacheUnusableError, match="set ASYNCJOB_CACHE"):
+        world.resolver().resolve("kube-controller-manager")
+
+
 def test_the_archive_comes_before_a_build(world: World) -> None:
     world.archive.offline = False
     assert world.resolver().resolve("etcd").version == "v1.36.2"
@@ -154,6 +175,19 @@ def test_a_build_knows_what_was_tried_before_it(world: World) -> None:
     world.resolver().resolve("etcd")
     assert "no network" in world.builder.tried
     assert "KUBEBUILDER_ASSETS is not set" in world.builder.tried
+
+
+def test_what_no_archive_holds_is_not_blamed_on_the_platform_or_the_network(world: World) -> None:
+    resolver = world.resolver()
+    resolver.resolve("etcd")
+    resolver.resolve("kube-controller-manager")
+    assert world.builder.tried[-1] == "the official archive holds only etcd, kubectl"
+
+
+def test_a_platform_without_an_archive_is_named_as_such(world: World) -> None:
+    world.archive.release = replace(RELEASE, sha512={})
+    world.resolver().resolve("etcd")
+    assert world.builder.tried[-1] == "there is no official archive for this platform"
 
 
 def test_falling_back_to_a_build_says_why(world: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,9 +9,14 @@ import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.environment import Layout, Settings, background, parts
-from asyncjob_dev.environment.errors import ManifestsMissingError, StartFailedError
+from asyncjob_dev.environment.errors import (
+    EnvironmentInUseError,
+    ManifestsMissingError,
+    StartFailedError,
+)
 from asyncjob_dev.environment.install import install
 from asyncjob_dev.environment.state import State, save
+from asyncjob_dev.errors import FolderUnusableError
 from asyncjob_dev.ports import free_ports
 
 
@@ -70,6 +75,20 @@ def test_the_error_of_the_background_process_is_ours(
     resident(monkeypatch, """print('{"error": "port taken"}')""")
     with pytest.raises(StartFailedError, match="port taken"):
         background.start(layout, Settings(), print)
+
+
+def test_a_folder_that_another_process_was_quicker_to_take_is_told_apart(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resident(monkeypatch, """print('{"in_use_by": "77"}')""")
+    with pytest.raises(EnvironmentInUseError) as caught:
+        background.start(layout, Settings(), print)
+    assert caught.value.pid == 77
+
+
+def test_a_folder_that_cannot_be_made_is_named() -> None:
+    with pytest.raises(FolderUnusableError, match="cannot use the folder /proc/nowhere"):
+        Layout(Path("/proc/nowhere")).make()
 
 
 def test_a_background_process_that_dies_in_silence_has_its_log_shown(

@@ -1,0 +1,113 @@
+"""One environment, however many commands ask for it, and it is what they asked for."""
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from asyncjob_dev.environment import Layout, Settings, background, ensure
+from asyncjob_dev.environment.ensure import differences
+from asyncjob_dev.environment.errors import (
+    EnvironmentInUseError,
+    OtherSettingsError,
+    StartFailedError,
+)
+from asyncjob_dev.environment.occupancy import occupy
+from asyncjob_dev.environment.state import Part, State, save
+
+US = os.getpid()
+COMPLETE = State(20001, "a:b", [Part("etcd", 7)], workers=2, slots=4)
+STARTING = State(20001, "a:b")
+
+
+class Starts:
+    """In the place of `background.start`: counts, and fails at first as often as it is told to."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.count = 0
+        self._errors = list(errors)
+
+    def __call__(self, _layout: Layout, _settings: Settings, _tell: object) -> None:
+        self.count += 1
+        if self._errors:
+            raise self._errors.pop(0)
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    layout = Layout(tmp_path)
+    layout.make()
+    return layout
+
+
+@pytest.fixture
+def starts(monkeypatch: pytest.MonkeyPatch) -> Starts:
+    starts = Starts()
+    monkeypatch.setattr(background, "start", starts)
+    return starts
+
+
+def when_told(do: Callable[[], None]) -> Callable[[str], None]:
+    """Return a listener that does this, a moment after it was told to wait."""
+    return lambda _step: threading.Timer(0.1, do).start()
+
+
+def test_what_nobody_runs_is_started(layout: Layout, starts: Starts) -> None:
+    assert ensure.ensure(layout, Settings(), {}, print) is None
+    assert starts.count == 1
+
+
+def test_what_is_up_is_left_alone(layout: Layout, starts: Starts) -> None:
+    save(layout.state, COMPLETE)
+    with occupy(layout.lock):
+        assert ensure.ensure(layout, Settings(), {}, print) == US
+    assert starts.count == 0
+
+
+def test_a_start_by_another_command_is_waited_for(layout: Layout, starts: Starts) -> None:
+    save(layout.state, STARTING)
+    told = when_told(lambda: save(layout.state, COMPLETE))
+    with occupy(layout.lock):
+        assert ensure.ensure(layout, Settings(), {}, told) == US
+    assert starts.count == 0
+
+
+def test_after_a_start_that_was_taken_back_it_is_started(layout: Layout, starts: Starts) -> None:
+    held = occupy(layout.lock)
+    assert ensure.ensure(layout, Settings(), {}, when_told(held.close)) is None
+    assert starts.count == 1
+
+
+def test_whoever_loses_the_race_to_start_waits_for_the_winner(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts = Starts(EnvironmentInUseError(layout.folder, 77))
+    monkeypatch.setattr(background, "start", starts)
+    assert ensure.ensure(layout, Settings(), {}, print) is None
+    assert starts.count == 2
+
+
+def test_waiting_has_an_end(
+    layout: Layout, starts: Starts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ensure, "START_SECONDS", 0.1)
+    with occupy(layout.lock), pytest.raises(StartFailedError, match=f"{US} was neither.*make down"):
+        ensure.ensure(layout, Settings(), {}, print)
+
+
+def test_what_is_up_with_other_settings_is_not_what_was_asked_for(
+    layout: Layout, starts: Starts
+) -> None:
+    save(layout.state, COMPLETE)
+    words = r"not applied: APP is a:b, not c:d; PORT is 20001, not 1\. `make down` first"
+    with occupy(layout.lock), pytest.raises(OtherSettingsError, match=words):
+        ensure.ensure(layout, Settings(), {"app": "c:d", "slots": 4, "api_port": 1}, print)
+    assert starts.count == 0
+
+
+def test_settings_that_run_already_are_no_difference() -> None:
+    asked = {"app": "a:b", "workers": 2, "slots": 4, "api_port": 20001}
+    assert differences(asked, COMPLETE) == []
+    assert differences({"workers": 3}, COMPLETE) == ["WORKERS is 2, not 3"]
