@@ -20,6 +20,7 @@ LEGAL = {
     "Cancelled": set(),
 }
 FINISHED = {"Succeeded", "DeadLetter", "Cancelled"}
+GATES = ("notBefore", "notAfter", "dependsOn", "deduplicationId")
 WISHES = {"cancel", "suspend", "redrive", "rerun", "priority"}
 BUDGETS = ("retries", "crashes", "releases")
 
@@ -117,7 +118,7 @@ def _claim(was: Obj, job: Obj) -> Iterator[str]:
         yield "a claim without a new attempt and a new claim"
     if spec.get("suspend") or spec.get("cancel"):
         yield "a suspended or cancelled job was claimed"
-    gated = any(spec.get(name) for name in ("notBefore", "dependsOn", "deduplicationId"))
+    gated = any(spec.get(name) for name in GATES)
     if gated and not was.get("admitted"):
         yield "a gated job was claimed unadmitted"
     for name, value in spec.get("retryPolicy", {}).items():

@@ -35,6 +35,9 @@ def stamp(seconds: float) -> str:
     return to_text(datetime.fromtimestamp(EPOCH + seconds, UTC))
 
 
+CREATED = stamp(-365 * 86400)
+
+
 def raw(name: str = "job", *, spec: dict[str, Any] | None = None, **status: Any) -> JsonObject:
     """Return an AsyncJob as the API server would."""
     return {
@@ -43,7 +46,7 @@ def raw(name: str = "job", *, spec: dict[str, Any] | None = None, **status: Any)
             "namespace": "ns",
             "uid": f"uid-{name}",
             "resourceVersion": "10",
-            "creationTimestamp": stamp(0),
+            "creationTimestamp": CREATED,
         },
         "spec": {"type": "test", "queue": "default", **(spec or {})},
         "status": {"phase": "Queued", **status},

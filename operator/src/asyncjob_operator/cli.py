@@ -177,16 +177,17 @@ def run(*, log_format: str, log_level: str, **given: Any) -> None:
 @main.command()
 @_with(CONNECTION)
 def check(**given: Any) -> None:
-    """Say what would keep the operator from working, one line each; exit 1 if anything would."""
+    """Say what keeps the operator from working, or jobs from being guarded; exit 1 if any."""
     try:
         findings = uvloop.run(look_for_problems(_settings(given)))
     except AsyncJobError as error:
         raise click.ClickException(str(error)) from error
     for line in findings.warnings:
         click.echo(f"warning: {line}", err=True)
-    for line in findings.errors:
+    errors = [*findings.errors, *findings.unguarded]
+    for line in errors:
         click.echo(f"error: {line}", err=True)
-    if findings.errors:
+    if errors:
         sys.exit(1)
     click.echo("the operator can work")
 

@@ -51,7 +51,8 @@ JOB_COLUMNS: Final[tuple[Column, ...]] = (
     Column(
         GATE,
         "string",
-        ".spec['notBefore','deduplicationId','dependsOn']",
+        # An empty dependsOn is no gate, and would hide what comes after it.
+        ".spec['notBefore','deduplicationId','notAfter','dependsOn']",
         "What holds it back until it is admitted; of several the first.",
         wide=True,
     ),

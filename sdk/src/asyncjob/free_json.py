@@ -4,9 +4,12 @@ The API server would lose digits of integers beyond 64 bits, so that they are re
 """
 
 import math
-from typing import Final
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
 
 import orjson
+from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from asyncjob.errors import AsyncJobError
@@ -19,6 +22,7 @@ MAX_DEPTH: Final = 64
 """Deepest nesting; the API server's own limit lies higher, its cost does not."""
 
 _INT64: Final = range(-(2**63), 2**63)
+_ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 
 
 class FreeJsonError(AsyncJobError):
@@ -40,6 +44,16 @@ def normalize(value: object, *, what: str, max_bytes: int = MAX_BYTES) -> Json:
     return orjson.loads(data)  # type: ignore[no-any-return]  # parsed from our own encoding
 
 
+def dump(adapter: TypeAdapter[Any], value: object, *, what: str) -> object:
+    """Return the value as JSON by its type; raises FreeJsonError where NaN would become null.
+
+    What pydantic itself raises passes through.
+    """
+    plain: object = adapter.dump_python(value, mode="json", warnings="none")
+    _check_nulls(adapter, value, plain, what)
+    return plain
+
+
 def size_of(value: Json) -> int:
     """Return how many bytes a normalized value takes."""
     return len(orjson.dumps(value))
@@ -52,9 +66,37 @@ def clean(text: str) -> str:
 
 def _plain(value: object, what: str) -> object:
     try:
-        return to_jsonable_python(value)
+        plain = to_jsonable_python(value)
+        _check_nulls(_ANYTHING, value, plain, what)
     except (PydanticSerializationError, ValueError, RecursionError) as error:
         raise FreeJsonError(f"{what} is not JSON: {error}") from error
+    return plain
+
+
+def _check_nulls(adapter: TypeAdapter[Any], value: object, plain: object, what: str) -> None:
+    """Pydantic writes NaN as null wherever the type of a value is not declared to be a float."""
+    if _has_null(plain):
+        _compare(adapter.dump_python(value, warnings="none"), plain, what)
+
+
+def _has_null(plain: object) -> bool:
+    if isinstance(plain, dict):
+        return any(map(_has_null, plain.values()))
+    return any(map(_has_null, plain)) if isinstance(plain, list) else plain is None
+
+
+def _compare(value: object, plain: object, path: str) -> None:
+    if plain is None:
+        _check_number(value, path)
+    elif isinstance(plain, dict) and isinstance(value, Mapping):
+        for item, (key, kept) in zip(value.values(), plain.items(), strict=False):
+            _compare(item, kept, f"{path}.{key}")
+    elif isinstance(plain, list) and isinstance(value, Sequence):
+        for index, (item, kept) in enumerate(zip(value, plain, strict=False)):
+            _compare(item, kept, f"{path}[{index}]")
+    elif isinstance(plain, list) and isinstance(value, AbstractSet) and None in plain:
+        for item in value:
+            _check_number(item, path)
 
 
 def _encode(plain: object, what: str) -> bytes:

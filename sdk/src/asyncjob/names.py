@@ -40,6 +40,9 @@ OPERATOR_COMPONENT: Final = "operator"
 WORKER_ANNOTATION: Final = f"{GROUP}/worker"
 """On a worker's Lease: JSON of queue, slots and handler types."""
 
+WORKER_ACCOUNT: Final = "asyncjob-worker"
+"""ServiceAccount of workers, or how its name begins: a policy keeps these to their own Leases."""
+
 WORKER_LEASE_PREFIX: Final = "asyncjob-worker-"
 OPERATOR_LEASE: Final = "asyncjob-operator"
 

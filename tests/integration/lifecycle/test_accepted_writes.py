@@ -142,7 +142,12 @@ def test_every_ground_to_cancel_a_waiting_job(
 
 @pytest.mark.parametrize(
     "spec",
-    [{"notBefore": at()}, {"deduplicationId": "a"}, {"dependsOn": [{"name": "a"}]}],
+    [
+        {"notBefore": at()},
+        {"notAfter": at()},
+        {"deduplicationId": "a"},
+        {"dependsOn": [{"name": "a"}]},
+    ],
     ids=lambda spec: next(iter(spec)),
 )
 def test_a_gated_job_is_claimed_after_it_was_held_back_and_admitted(
@@ -244,8 +249,32 @@ def test_the_operator_stands_for_election(scene: Scene) -> None:
 
 def test_leases_of_others_are_none_of_our_business(scene: Scene) -> None:
     path = scene.space.path("leases", LEASES)
-    body = {"metadata": {"name": "another-controller"}, "spec": {"holderIdentity": "a"}}
-    scene.worker.client.create(path, body).object()
+    body: dict[str, Any] = {"spec": {"holderIdentity": "a"}}
+    may_elect = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]}
+    for account in ("controller", "another-asyncjob-worker", "asyncjob-workers"):
+        scene.space.grant(account, may_elect)
+        body["metadata"] = {"name": f"{account}-lease"}
+        scene.space.as_account(account).create(path, body).object()
+    scene.operator.create(path, {**body, "metadata": {"name": "a-third"}}).object()
+
+
+def test_a_job_is_created_with_the_wishes_that_need_no_past(scene: Scene) -> None:
+    path = collection(scene.space.name, JOBS)
+    wishes: dict[str, Any] = {
+        "cancel": True,
+        "suspend": True,
+        "priority": 3,
+        "redrive": 0,
+        "rerun": 0,
+    }
+    scene.space.admin.create(path, job(**wishes)).object()
+
+
+def test_the_operator_acknowledges_a_rerun_of_a_running_job(scene: Scene) -> None:
+    life = scene.life(Phase.RUNNING)
+    life.wish(rerun=1).object()
+    scene.operator.merge(life.status_path, {"status": {"reruns": 1}}).object()
+    by_worker(scene, life, lives.succeeded)
 
 
 def test_who_may_read_a_secret_may_have_a_job_read_it(scene: Scene) -> None:

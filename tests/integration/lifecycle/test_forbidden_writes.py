@@ -10,7 +10,7 @@ from support.forbidden import OTHERS, WORKERS, Case, Scene
 pytestmark = pytest.mark.integration
 
 WHO = {"owner.holder", "worker-lease.own", "worker-lease.election", "source.secrets"}
-WHO |= {"source.configmaps"}
+WHO |= {"source.configmaps", "owner.rerun", "worker-lease.no-other"}
 """Laws about who may write: 403. The others are about what: 422."""
 
 

@@ -46,7 +46,7 @@ def test_without_the_crds_it_says_what_to_do_waits_and_then_works(
     assert checked.returncode == 1
     assert "not installed: asyncjobs.asyncjob.dev" in checked.stderr
     assert "kubectl apply -f crds/" in checked.stderr
-    assert "ownership policy is not in force" in checked.stderr
+    assert "the policy ownership.asyncjob.dev is not in force" in checked.stderr
     with OperatorProcess(bare_plane.kubeconfig, tmp_path / "log") as operator:
         until(lambda: "cannot work yet" in operator.logs(), 10)
         install(bare_plane)
@@ -79,3 +79,22 @@ def test_with_the_operators_roles_nothing_is_missing(
 ) -> None:
     checked = check(operator_kubeconfig(control_plane, tmp_path / "kubeconfig"))
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_a_deleted_policy_fails_the_check_and_is_told_by_a_running_operator(
+    fragile_plane: ControlPlane, operator_access: Path, tmp_path: Path
+) -> None:
+    missing = "the policy ownership.asyncjob.dev is not in force: any worker could write any job"
+    with OperatorProcess(operator_access, tmp_path / "log", "--resync-interval=0.5") as operator:
+        operator.until_ready()
+        fragile_plane.kubectl("delete", "validatingadmissionpolicy", "ownership.asyncjob.dev")
+        try:
+            until(lambda: missing in operator.logs(), 10)
+            checked = check(operator_access)
+        finally:
+            install(fragile_plane)
+        wanted = f"error: {missing}; kubectl apply -f crds/\n"
+        assert (checked.returncode, checked.stderr) == (1, wanted)
+        until(lambda: "all policies are in force again" in operator.logs(), 10)
+        assert operator.logs().count(missing) == 1
+    assert check(operator_access).returncode == 0

@@ -46,6 +46,22 @@ def test_a_job_not_started_by_its_deadline_is_cancelled(jobs: Jobs) -> None:
     assert status["reason"] == "DeadlineExceeded"
 
 
+def test_a_job_with_a_deadline_ahead_is_let_through(jobs: Jobs) -> None:
+    jobs.create("early", notAfter=now(60))
+    until(lambda: jobs.status("early").get("admitted"), 5)
+    assert jobs.status("early")["phase"] == "Queued"
+
+
+def test_a_deadline_means_nothing_to_a_job_that_has_started(jobs: Jobs, worker: FakeWorker) -> None:
+    policy = {"initialDelaySeconds": 2, "jitter": 0}
+    jobs.create("begun", notAfter=now(1.5), retryPolicy=policy)
+    until(lambda: jobs.status("begun").get("admitted"), 1.5)
+    worker.claim("begun")
+    worker.fail("begun")
+    assert jobs.until_phase("begun", "Queued")["admitted"] is True
+    jobs.stays("begun", "Queued", 1)
+
+
 def test_a_job_nobody_claims_in_time_becomes_a_dead_letter_and_an_event_says_so(
     jobs: Jobs,
 ) -> None:

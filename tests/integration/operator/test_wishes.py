@@ -74,6 +74,7 @@ def test_a_rerun_is_a_new_linked_job_and_the_wish_is_acknowledged(
         request={"headers": {"x-a": ["1", "2"]}},
         retryPolicy={"maxRetries": 1},
     )
+    until(lambda: jobs.status("done").get("admitted"), 5)
     worker.claim("done")
     worker.succeed("done")
     jobs.wish("done", rerun=2)

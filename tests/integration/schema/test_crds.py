@@ -9,7 +9,9 @@ import pytest
 
 from asyncjob import columns
 from asyncjob.lifecycle.policy import PolicyLayer, layer_of
+from asyncjob.lifecycle.timestamps import from_text
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection
+from asyncjob.schema.policies.book import POLICIES
 from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
 from support.builders import at, cron_job, job, queue
@@ -19,6 +21,19 @@ from support.identities import Space
 pytestmark = pytest.mark.integration
 
 CRDS = Path(__file__).parents[3] / "crds"
+UNREADABLE = (
+    "2026-11-21t15:00:00z",
+    "2026-11-21T15:00:00z",
+    "2026-11-21 15:00:00Z",
+    "2026-11-21T15:00:00",
+    "2026-11-21T15:00:60Z",
+    "2026-11-21T24:00:00Z",
+    "2026-02-30T15:00:00Z",
+    "2026-11-21T15:00:00x5Z",
+    "2026-11-21T15:00:00+0530",
+    "2026-11-21T15:00:00+24:00",
+    "0000-11-21T15:00:00Z",
+)
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 
 
@@ -46,7 +61,7 @@ def test_everything_applies_again_without_a_change_or_a_warning(
     kubectl: Callable[..., str],
 ) -> None:
     printed = kubectl("apply", f"--filename={CRDS}").splitlines()
-    assert len(printed) == 13
+    assert len(printed) == 15
     assert [line for line in printed if not line.endswith("unchanged")] == []
 
 
@@ -72,8 +87,8 @@ def test_policies_are_typed_correctly(admin: Client) -> None:
         "type checking",
     )
     ours = [one for one in listed.body["items"] if one["metadata"]["name"].endswith(".dev")]
-    assert len(ours) == 5
-    assert [one["status"]["typeChecking"] for one in ours] == [{}] * 5
+    assert len(ours) == len(POLICIES)
+    assert [one["status"]["typeChecking"] for one in ours] == [{}] * len(POLICIES)
 
 
 def test_explain_tells_what_a_field_means(kubectl: Callable[..., str]) -> None:
@@ -186,6 +201,8 @@ def test_a_row_without_a_policy_of_its_own_is_empty_there(space: Space) -> None:
         ({"deduplicationId": "a"}, "a"),
         ({"dependsOn": [{"name": "a"}]}, '[{"name":"a","outcome":"Succeeded"}]'),
         ({"dependsOn": []}, "[]"),
+        ({"notAfter": at()}, at()),
+        ({"dependsOn": [], "notAfter": at()}, at()),
         ({"dependsOn": [{"name": "a"}], "notBefore": at()}, at()),
         ({}, None),
     ],
@@ -220,6 +237,7 @@ def test_queue_and_cron_columns_print(kubectl: Callable[..., str], space: Space)
         ({"priority": 1001}, "spec.priority"),
         ({"leaseDurationSeconds": 4}, "spec.leaseDurationSeconds"),
         ({"notBefore": "tomorrow"}, "spec.notBefore"),
+        *(({"notAfter": time}, "spec.notAfter") for time in UNREADABLE),
         ({"retryPolicy": {"maxRetries": -1}}, "spec.retryPolicy.maxRetries"),
         ({"retryPolicy": {"backoff": "Linear"}}, "spec.retryPolicy.backoff"),
         ({"retryPolicy": {"jitter": 1.5}}, "spec.retryPolicy.jitter"),
@@ -242,6 +260,15 @@ def test_a_bad_manifest_is_refused_by_the_name_of_the_field(
     answer = space.admin.create(collection(space.name, JOBS), job(**spec))
     assert answer.status == 422
     assert field in answer.message
+
+
+@pytest.mark.parametrize(
+    "time",
+    [at(), "2026-11-21T15:00:00Z", "2026-11-21T15:00:00.123456+05:30", "9999-12-31T23:59:59-14:00"],
+)
+def test_what_time_the_api_server_accepts_can_be_read(space: Space, time: str) -> None:
+    space.admin.create(collection(space.name, JOBS), job(notAfter=time)).object()
+    assert from_text(time).tzinfo is not None
 
 
 def test_a_manifest_without_a_type_is_refused_by_the_name_of_the_field(space: Space) -> None:

@@ -1,16 +1,22 @@
 """A worker process on a real API server: what becomes of jobs in the ordinary course."""
 
+import time
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from asyncjob.lifecycle.timestamps import to_text
 from asyncjob_dev.errors import ApiError
 from support.workers import Field
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
 MANY = 20
+QUIET_SECONDS = 2.0
+"""An operator that had something to write would have done so by then."""
+
 AT_ONCE = {"retryPolicy": {"initialDelaySeconds": 0, "jitter": 0}}
 NO_RETRY = {"retryPolicy": {"maxRetries": 0}}
 
@@ -24,8 +30,13 @@ def test_a_plain_job_costs_three_writes_and_none_by_the_operator(field: Field) -
         field.create(f"j{number}", "echo", {"n": number})
     for number in range(MANY):
         field.until_phase(f"j{number}", "Succeeded")
+    time.sleep(QUIET_SECONDS)
     made = field.writes() - before
     assert made == Counter({"POST  201": MANY, "PATCH status 200": 2 * MANY})
+
+
+def in_seconds(seconds: float) -> str:
+    return to_text(datetime.now(UTC) + timedelta(seconds=seconds))
 
 
 ROUND_TRIPS: list[Any] = [
@@ -40,6 +51,17 @@ ROUND_TRIPS: list[Any] = [
 ]
 
 CHECKPOINTS = ROUND_TRIPS[:4]
+
+
+def test_a_deadline_behind_it_cancels_a_job_though_a_worker_is_idle(field: Field) -> None:
+    field.worker("worker-0")
+    for number in range(MANY):
+        field.create(f"late-{number}", "echo", 1, notAfter=in_seconds(-5))
+    field.create("early", "echo", 1, notAfter=in_seconds(60))
+    for number in range(MANY):
+        status = field.until_phase(f"late-{number}", "Cancelled")
+        assert (status["reason"], status["attempt"]) == ("DeadlineExceeded", 0)
+    assert field.until_phase("early", "Succeeded")["attempt"] == 1
 
 
 def test_results_and_checkpoints_come_back_exactly(field: Field) -> None:

@@ -52,6 +52,7 @@ CLAIMS: Final[tuple[Case, ...]] = (
     claim("gate.suspend", "a claim of a suspended job", spec={"suspend": True}),
     claim("gate.cancel", "a claim of a cancelled job", spec={"cancel": True}),
     claim("gate.admitted", "a claim before its start time", spec={"notBefore": at()}),
+    claim("gate.admitted", "a claim after its deadline", spec={"notAfter": at()}),
     claim(
         "gate.admitted", "a claim before what it depends on", spec={"dependsOn": [{"name": "a"}]}
     ),

@@ -45,10 +45,27 @@ def _election(scene: Scene) -> Answer:
     return _create(scene, OPERATOR_LEASE, scene.worker.pod_uid)
 
 
+def _of_another_controller(scene: Scene) -> Answer:
+    return _create(scene, "another-controller", scene.worker.pod_uid)
+
+
+def _taken_from_another_controller(scene: Scene) -> Answer:
+    path = scene.space.path("leases", _GROUP)
+    scene.space.admin.create(path, _lease("another-leader", ""))
+    body = {"spec": {"holderIdentity": "worker-0/1"}}
+    return scene.acting(scene.worker.client).merge(f"{path}/another-leader", body)
+
+
 LEASES: Final[tuple[Case, ...]] = (
     Case("worker-lease.own", "a worker lease for another pod", _of_another),
     Case("worker-lease.own", "a worker lease with another pod's UID", _with_anothers_uid),
     Case("worker-lease.own", "a worker lease without a UID", _without_uid),
     Case("worker-lease.own", "a change of another's worker lease", _taken_over),
     Case("worker-lease.election", "a worker that stands for election", _election),
+    Case("worker-lease.no-other", "a worker that stands for another's", _of_another_controller),
+    Case(
+        "worker-lease.no-other",
+        "a worker that takes another controller's lease",
+        _taken_from_another_controller,
+    ),
 )

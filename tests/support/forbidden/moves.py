@@ -60,6 +60,11 @@ MOVES: Final[tuple[Case, ...]] = (
     operator_move("ground.cancel", "a cancellation no one asked for", Phase.QUEUED, dropped),
     operator_move("ground.cancel", "a dismissal no one asked for", Phase.DEAD_LETTER, dropped),
     operator_move("ground.redrive", "a redrive no one asked for", Phase.DEAD_LETTER, redriven),
+    operator_report("ground.rerun", "a rerun no one asked for", Phase.SUCCEEDED, reruns=1),
+    operator_report("ground.rerun", "a rerun of a job that runs", Phase.RUNNING, reruns=1),
+    operator_move(
+        "ground.rerun", "a move that makes up a rerun", Phase.PENDING, promoted, reruns=1
+    ),
     _redriven_to(1),
     _redriven_to(3),
     *(_redriven_spent(counter) for counter in ("retries", "crashes", "releases")),

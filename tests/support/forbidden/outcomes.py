@@ -121,5 +121,4 @@ OUTCOMES: Final[tuple[Case, ...]] = (
     Case("history.kept", "success that rewrites the past", _history_rewritten),
     outcome("history.omitted", "success that hides the past", succeeded, historyOmitted=5),
     outcome("ground.redrive", "success that acknowledges a redrive", succeeded, redrives=1),
-    outcome("ground.rerun", "success that acknowledges a rerun", succeeded, reruns=1),
 )

@@ -1,6 +1,7 @@
 """Jobs that are not the worker's own."""
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from asyncjob.lifecycle.phases import Phase
 from support.api import Answer, Client
@@ -80,6 +81,31 @@ def _admitted_by_a_worker(scene: Scene) -> Answer:
     return scene.acting(scene.worker.client).merge(life.status_path, body)
 
 
+def _rerun_swallowed(**changes: Any) -> Callable[[Scene], Answer]:
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(Phase.RUNNING)
+        life.wish(rerun=2).object()
+        return scene.acting(scene.worker.client).merge(
+            life.status_path, {"status": {"reruns": 2, **changes}}
+        )
+
+    return attempt
+
+
+def _rerun_swallowed_with_the_claim(scene: Scene) -> Answer:
+    life = scene.life()
+    life.wish(rerun=1).object()
+    body = claim_of(life.read(), scene.worker.pod, scene.worker.pod_uid)
+    body["status"]["reruns"] = 1
+    return scene.acting(scene.worker.client).merge(life.status_path, body)
+
+
+def _rerun_swallowed_with_the_outcome(scene: Scene) -> Answer:
+    life = scene.life(Phase.RUNNING)
+    life.wish(rerun=1).object()
+    return life.move(succeeded, scene.acting(scene.worker.client), reruns=1)
+
+
 OWNERS: Final[tuple[Case, ...]] = (
     _by_another(Phase.RUNNING, succeeded),
     _by_another(Phase.RUNNING, failed),
@@ -96,4 +122,12 @@ OWNERS: Final[tuple[Case, ...]] = (
     Case(LAW, "success by a new pod of the holder's name", _by_a_new_pod_of_that_name),
     Case(LAW, "a report on its own job after success", _own_success_again),
     Case(LAW, "an admission by a worker", _admitted_by_a_worker),
+    Case("owner.rerun", "a holder that acknowledges a rerun", _rerun_swallowed()),
+    Case(
+        "owner.rerun",
+        "a heartbeat that acknowledges a rerun",
+        _rerun_swallowed(lease={"renewals": 1}),
+    ),
+    Case("owner.rerun", "a claim that acknowledges a rerun", _rerun_swallowed_with_the_claim),
+    Case("owner.rerun", "a success that acknowledges a rerun", _rerun_swallowed_with_the_outcome),
 )

@@ -1,11 +1,13 @@
 """What of a spec cannot be changed, not even by the admin."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import CRON_JOBS, JOBS, collection
 from support.api import Answer
-from support.builders import at
-from support.forbidden.case import Case, Scene
+from support.builders import at, cron_job, job
+from support.forbidden.case import NUMBERS, Case, Scene
 
 BEFORE_AND_AFTER: Final[dict[str, tuple[Any, Any]]] = {
     "type": ("test", "other"),
@@ -57,6 +59,21 @@ def _wish(
     return Case(law, title, attempt)
 
 
+def _created(title: str, body: Callable[[str], dict[str, Any]], plural: str = JOBS) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        path = collection(scene.space.name, plural)
+        return scene.acting(scene.space.admin).create(path, body(f"case-{next(NUMBERS)}"))
+
+    return Case("wish.not-at-creation", title, attempt)
+
+
+def _rescheduled(scene: Scene) -> Answer:
+    path, name = collection(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
+    scene.space.admin.create(path, cron_job(name)).object()
+    body = {"spec": {"jobTemplate": {"spec": {"redrive": 1}}}}
+    return scene.acting(scene.space.admin).merge(f"{path}/{name}", body)
+
+
 SPECS: Final[tuple[Case, ...]] = (
     *(_changed(field) for field in BEFORE_AND_AFTER),
     _wish(
@@ -82,5 +99,9 @@ SPECS: Final[tuple[Case, ...]] = (
     ),
     _wish("wish.redrive-dead-letter", "a redrive of success", Phase.SUCCEEDED, {}, {"redrive": 1}),
     _wish("wish.rerun-grows", "a rerun lowered", Phase.SUCCEEDED, {"rerun": 2}, {"rerun": None}),
+    _created("a job created with a redrive", lambda name: job(name, redrive=1)),
+    _created("a job created with a rerun", lambda name: job(name, rerun=1)),
+    _created("a schedule of reruns", lambda name: cron_job(name, rerun=1), CRON_JOBS),
+    Case("wish.not-at-creation", "a schedule that comes to redrive", _rescheduled),
     _wish("wish.priority", "another priority while it runs", Phase.RUNNING, {}, {"priority": 9}),
 )

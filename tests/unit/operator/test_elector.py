@@ -1,10 +1,12 @@
 """The elector on a fake API server, with clocks in the test's hands."""
 
+import asyncio
 from typing import Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
-from asyncjob.errors import UnknownOutcomeError
+from asyncjob.errors import ForbiddenError, UnknownOutcomeError
 from asyncjob.kube import KubeSession
 from asyncjob_operator.kube.election import AlwaysElected, Elector
 from support.fake_session import FakeSession
@@ -155,3 +157,41 @@ async def test_without_an_election_one_always_leads() -> None:
     await always.elected()
     await always.release()
     assert always.leads()
+
+
+class Reviewing(FakeSession):
+    """Grants all but one verb on Leases."""
+
+    async def create(self, path: str, body: Any, _params: Any = None) -> Any:
+        if not path.endswith("selfsubjectaccessreviews"):
+            return await super().create(path, body)
+        verb = body["spec"]["resourceAttributes"]["verb"]
+        return {"status": {"allowed": verb != "patch"}}
+
+
+async def test_a_lost_permission_is_named_once_a_minute_with_what_to_grant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, server = Clock(), Reviewing()
+    server.fail("GET", LEASE, ForbiddenError("leases are forbidden", status=403))
+    ends_at = clock.at + 70
+
+    async def sleep(seconds: float) -> None:
+        clock.at += seconds
+        if clock.at >= ends_at:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    with capture_logs() as logs, pytest.raises(asyncio.CancelledError):
+        await elector(server, "a", clock).run()
+    said = [(entry["event"], entry.get("error")) for entry in logs]
+    permission = "no permission to patch leases.coordination.k8s.io in namespace home"
+    advice = "needed for leader election; grant it to the operator's service account"
+    assert (
+        said
+        == [
+            ("election turn failed", "leases are forbidden"),
+            (f"{permission}, {advice}", None),
+        ]
+        * 2
+    )

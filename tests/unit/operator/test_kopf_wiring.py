@@ -6,11 +6,17 @@ from typing import Any, cast
 
 import kopf
 import pytest
+from kopf._cogs.structs.references import Insights, Resource
 
-from asyncjob_operator.handlers import job_watch
+from asyncjob.names import GROUP, JOBS, VERSION
+from asyncjob_operator.handlers import job_watch, operator
 from asyncjob_operator.handlers.job_watch import registry, watch_jobs
 from asyncjob_operator.handlers.kopf_settings import Endless, settings
+from asyncjob_operator.handlers.operator import Operator
+from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.handlers.supervise import supervise
+from asyncjob_operator.kube.election import AlwaysElected
+from asyncjob_operator.telemetry.metrics import Metrics
 
 
 def test_kopf_never_runs_out_of_patience() -> None:
@@ -93,3 +99,36 @@ async def test_what_fails_is_started_anew_with_pauses() -> None:
         await asyncio.sleep(0)
     assert (len(runs), len(failures)) == (3, 2)
     supervised.cancel()
+
+
+@pytest.mark.parametrize("served", [True, False])
+async def test_kopf_is_stopped_where_it_has_found_no_type_to_watch(served: bool) -> None:
+    insights, stop = Insights(), asyncio.Event()
+    looking = asyncio.create_task(job_watch._stop_if_unserved(insights, stop))
+    await asyncio.sleep(0)
+    assert not stop.is_set()
+    if served:
+        insights.watched_resources.add(Resource(GROUP, VERSION, JOBS))
+    insights.ready_resources.set()
+    await looking
+    assert stop.is_set() is not served
+
+
+async def test_a_watch_begins_once_jobs_are_served_and_after_a_break_with_a_comparison(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps: list[str] = []
+    for name in ("wait_until_served", "compare_all", "watch_jobs"):
+
+        async def step(*_: Any, name: str = name) -> None:
+            steps.append(name)
+
+        monkeypatch.setattr(operator, name, step)
+    session: Any = type("Session", (), {"access": None})
+    watching = Operator(Settings(), session, AlwaysElected(), Metrics())
+    await watching._watch()
+    await watching._watch()
+    assert steps == [
+        *("wait_until_served", "watch_jobs"),
+        *("wait_until_served", "compare_all", "watch_jobs"),
+    ]

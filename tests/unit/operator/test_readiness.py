@@ -4,9 +4,18 @@ import asyncio
 from typing import Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
+from asyncjob.errors import NotFoundError
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES
 from asyncjob_operator.handlers import readiness
-from asyncjob_operator.handlers.readiness import FIRST_PAUSES, asked, wait_until_fit
+from asyncjob_operator.handlers.readiness import (
+    FIRST_PAUSES,
+    UNSERVED_PAUSES,
+    asked,
+    wait_until_fit,
+    wait_until_served,
+)
 from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.kube.preflight import Findings
 
@@ -14,6 +23,7 @@ from asyncjob_operator.kube.preflight import Findings
 class Session:
     class access:  # noqa: N801  # stands for an attribute
         namespace = "ns"
+        host = "host"
 
 
 async def test_the_same_findings_in_another_order_are_not_said_again(
@@ -48,3 +58,41 @@ def test_removing_leases_is_asked_for_only_if_they_are_to_be_removed(
 ) -> None:
     titles = [one.title for one, _ in asked(Settings(worker_timeout=timeout), "ns")]
     assert ("delete leases.coordination.k8s.io" in titles) is needed
+
+
+async def test_while_jobs_are_not_served_it_says_once_a_minute_what_to_apply_and_then_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at, served = [0.0], {"resources": [{"name": name} for name in (JOBS, QUEUES, CRON_JOBS)]}
+    pauses: list[float] = []
+
+    class Discovery(Session):
+        async def get(self, _path: str) -> Any:
+            if at[0] < 90:
+                raise NotFoundError(status=404)
+            return served
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        at[0] += seconds
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr(readiness, "monotonic", lambda: at[0])
+    with capture_logs() as logs:
+        await asyncio.wait_for(wait_until_served(cast("Any", Discovery())), 10)
+    first, second, last = [entry["event"] for entry in logs]
+    assert first == second
+    assert first.startswith("not installed: asyncjobs.asyncjob.dev")
+    assert first.endswith("apply the CRDs (kubectl apply -f crds/)")
+    assert last == "AsyncJobs are served again"
+    assert max(pauses) == UNSERVED_PAUSES[-1]
+
+
+async def test_where_jobs_are_served_nothing_is_waited_for_although_cron_jobs_are_not() -> None:
+    class Discovery(Session):
+        async def get(self, _path: str) -> Any:
+            return {"resources": [{"name": JOBS}]}
+
+    with capture_logs() as logs:
+        await wait_until_served(cast("Any", Discovery()))
+    assert logs == []

@@ -1,12 +1,14 @@
 """Which finished jobs go."""
 
 from dataclasses import replace
+from typing import Any
 
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.view import read_job
 from asyncjob_operator.core.options import DAY, RetentionOptions
 from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView
 from asyncjob_operator.core.retention import Finished, finished_of, overflow, removable
-from support.snapshots import EPOCH, job, stamp
+from support.snapshots import EPOCH, job, raw, stamp
 
 OPTIONS = RetentionOptions()
 
@@ -93,3 +95,47 @@ def test_a_record_takes_its_age_from_the_completion() -> None:
     record = finished_of(view)
     assert record.completed == EPOCH - 50
     assert record.long_memory
+
+
+def written(seconds: float) -> list[dict[str, object]]:
+    """Return managedFields of a job that the API server saw finished so many seconds in."""
+
+    def entry(time: str, *owned: str, subresource: str = "status") -> dict[str, object]:
+        fields: dict[str, object] = {"f:status": {f"f:{name}": {} for name in owned}}
+        return {"time": time, "subresource": subresource, "fieldsV1": fields}
+
+    return [
+        entry(stamp(9000), "completionTime", subresource=""),
+        entry(stamp(5), "claim"),
+        entry(stamp(seconds), "completionTime", "result"),
+        entry(stamp(5000), "reruns"),
+    ]
+
+
+def completed(said: float, seen: float | None, status: str = "completionTime") -> float:
+    times: dict[str, Any] = {status: stamp(said)}
+    obj: dict[str, Any] = dict(raw(phase="Succeeded", **times))
+    if seen is not None:
+        obj["metadata"] = {**obj["metadata"], "managedFields": written(seen)}
+    return finished_of(read_job(obj)).completed - EPOCH
+
+
+def test_a_job_is_as_old_as_the_api_server_says_and_no_older_or_younger() -> None:
+    assert completed(said=100.5, seen=100) == 100.5
+    assert completed(said=-90 * DAY, seen=100) == 100
+    assert completed(said=90 * DAY, seen=100) == 101
+
+
+def test_without_the_api_servers_word_a_job_is_no_older_than_its_creation() -> None:
+    assert completed(said=50, seen=None) == 50
+    assert completed(said=-900 * DAY, seen=None) == -365 * DAY
+    assert completed(said=7, seen=None, status="lastTransitionTime") == 7
+
+
+def test_a_forged_end_does_not_void_the_memory_of_a_key() -> None:
+    spec = {"idempotencyKey": "k", "ttlSecondsAfterFinished": 0}
+    obj: dict[str, Any] = dict(raw(spec=spec, phase="Succeeded", completionTime=stamp(-30 * DAY)))
+    obj["metadata"] = {**obj["metadata"], "managedFields": written(0)}
+    record = finished_of(read_job(obj))
+    assert removable([record], OPEN_QUEUE, OPTIONS, EPOCH + DAY - 1) == []
+    assert removable([record], OPEN_QUEUE, OPTIONS, EPOCH + DAY) == [record]

@@ -25,9 +25,27 @@ def test_a_waiting_job_is_cancelled_at_once(phase: Phase) -> None:
 
 
 def test_a_deadline_cancels_a_job_that_was_never_claimed() -> None:
-    snapshot = seen(job(spec={"notAfter": stamp(30)}))
+    snapshot = seen(job(spec={"notAfter": stamp(30)}, admitted=True))
     assert moved(snapshot, at(29)) is None
+    assert judged(snapshot, at(29)).look_again_at == 30
     assert moved(snapshot, at(30)) == ("Cancelled", "DeadlineExceeded")
+
+
+def test_a_job_with_a_deadline_ahead_is_let_through_and_one_behind_it_never() -> None:
+    snapshot = seen(job(spec={"notAfter": stamp(30)}))
+    assert isinstance(judged(snapshot, at(29)).effect, Admit)
+    assert moved(snapshot, at(30)) == ("Cancelled", "DeadlineExceeded")
+    unadmitted = seen(job(Phase.PENDING, reason="Suspended", spec={"notAfter": stamp(30)}))
+    assert moved(unadmitted, at(30)) == ("Cancelled", "DeadlineExceeded")
+
+
+def test_a_job_that_has_started_is_let_through_again_after_its_deadline() -> None:
+    released = seen(job(attempt=1, releases=1, spec={"notAfter": stamp(30)}))
+    assert isinstance(judged(released, at(31)).effect, Admit)
+    retrying = seen(job(Phase.RETRYING, spec={"notAfter": stamp(1)}))
+    effect = judged(retrying, at(31)).effect
+    assert isinstance(effect, Transition)
+    assert effect.move.fields["admitted"] is True
 
 
 def test_a_deadline_means_nothing_to_a_job_that_has_started() -> None:

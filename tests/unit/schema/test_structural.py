@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
-from asyncjob.models.base import FreeJson, Model, Timestamp
+from asyncjob.models.base import TIMESTAMP_PATTERN, FreeJson, Model, Timestamp
 from asyncjob.schema.errors import SchemaError
 from asyncjob.schema.structural import structural
 
@@ -81,7 +81,8 @@ def test_a_literal_is_an_enum_of_one() -> None:
 
 
 def test_a_time_is_a_bounded_string_with_a_format() -> None:
-    assert schema_of(Timestamp) == {"type": "string", "format": "date-time", "maxLength": 40}
+    plain = {"type": "string", "format": "date-time", "maxLength": 40}
+    assert schema_of(Timestamp) == {**plain, "pattern": TIMESTAMP_PATTERN}
 
 
 def test_free_json_preserves_everything_null_included() -> None:

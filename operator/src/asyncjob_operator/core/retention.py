@@ -2,16 +2,23 @@
 
 Dead letters are counted apart from the others: a busy queue would otherwise bury, within minutes,
 the very jobs that wait for a person.
+
+A job's age is the API server's to tell. A worker's clock may be wrong and a worker's token stolen,
+and with a completionTime long ago, keys would be forgotten that somebody still relies on.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView
 from asyncjob_operator.core.moment import epoch
 from asyncjob_operator.core.options import RetentionOptions
 from asyncjob_operator.core.queue_view import QueueView
+
+_WHOLE_SECOND: Final = 1.0
+"""The API server's times are cut to seconds; what a job itself says tells them apart within."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,6 @@ class Finished:
 
 def finished_of(job: JobView) -> Finished:
     """Return what is kept of a finished job."""
-    completed = job.completion_time or job.last_transition_time or job.created
     return Finished(
         uid=job.uid,
         namespace=job.namespace,
@@ -45,11 +51,22 @@ def finished_of(job: JobView) -> Finished:
         resource_version=job.resource_version,
         queue=job.queue,
         phase=job.phase,
-        completed=epoch(completed) if completed else 0.0,
+        completed=_completed(job),
         ttl_seconds=job.ttl_seconds,
         long_memory=job.long_memory,
         deleting=job.deleting,
     )
+
+
+def _completed(job: JobView) -> float:
+    """Return what the job says of its end, as far as the API server bears it out."""
+    claimed = job.completion_time or job.last_transition_time
+    created = epoch(job.created) if job.created else 0.0
+    said = epoch(claimed) if claimed else created
+    if job.completion_written is None:
+        return max(said, created)
+    written = epoch(job.completion_written)
+    return min(max(said, written), written + _WHOLE_SECOND)
 
 
 def removable(

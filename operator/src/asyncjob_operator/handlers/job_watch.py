@@ -5,12 +5,16 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 import kopf
+import structlog
+from kopf._cogs.structs.references import Insights
 
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import ClusterAccess
 from asyncjob.names import GROUP, JOBS, VERSION
 from asyncjob_operator.handlers.kopf_settings import settings
 from asyncjob_operator.handlers.sign_in import SignIn
+
+log = structlog.get_logger()
 
 Sink = Callable[[str | None, JsonObject], None]
 """Takes the type of an event (None: found in a list) and the object."""
@@ -23,18 +27,30 @@ async def watch_jobs(
 
     `started` is called once kopf has taken over the process's signals, to take them back.
     """
-    sign_in = SignIn(access)
+    sign_in, insights, stop = SignIn(access), Insights(), asyncio.Event()
+    looking = asyncio.create_task(_stop_if_unserved(insights, stop))
     try:
         tasks = await kopf.spawn_tasks(
             registry=registry(sign_in, sink),
             settings=settings(),
+            insights=insights,
             clusterwide=not namespaces,
             namespaces=namespaces,
+            stop_flag=stop,
         )
         started()
         await kopf.run_tasks(tasks, ignored=_Everyone())
     finally:
+        looking.cancel()
         await sign_in.close()
+
+
+async def _stop_if_unserved(insights: Insights, stop: asyncio.Event) -> None:
+    """Kopf looks for the type once; without it, it would wait for ever and see nothing."""
+    await insights.ready_resources.wait()
+    if not insights.watched_resources:
+        log.warning("kopf has found no AsyncJobs to watch")
+        stop.set()
 
 
 def registry(sign_in: SignIn, sink: Sink) -> kopf.OperatorRegistry:

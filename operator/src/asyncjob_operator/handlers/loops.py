@@ -1,4 +1,4 @@
-"""The loops that time drives: deadlines, comparison with the cluster, retention."""
+"""The loops that time drives: deadlines, comparison with the cluster, policies, retention."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from asyncjob_operator.apply.dispatch import Leadership
 from asyncjob_operator.apply.farewell import Farewell
 from asyncjob_operator.apply.sweep import Sweep
 from asyncjob_operator.kube.clock import monotonic
+from asyncjob_operator.kube.policies import not_in_force
 from asyncjob_operator.observe.listing import compare
 from asyncjob_operator.observe.observer import Observer
 from asyncjob_operator.telemetry.metrics import Metrics
@@ -68,19 +69,47 @@ async def keep_comparing(
     """
     while True:
         await asyncio.sleep(interval)
-        repaired = 0
-        for namespace in scopes:
-            try:
-                repairs = await compare(session, namespace, observer)
-            except ApiError as error:
-                log.warning("comparison failed", namespace=namespace, error=str(error))
-                continue
-            repaired += repairs.total
-            for kind, count in repairs.by_kind.items():
-                metrics.repairs.labels(kind).inc(count)
-            level = log.info if repairs.total else log.debug
-            level("compared with the cluster", namespace=namespace, repaired=repairs.total)
-        compared(repaired)
+        compared(await compare_all(session, scopes, observer, metrics))
+
+
+async def compare_all(
+    session: KubeSession, scopes: tuple[str | None, ...], observer: Observer, metrics: Metrics
+) -> int:
+    """Compare what is known with what there is, once, and return how much was repaired."""
+    repaired = 0
+    for namespace in scopes:
+        try:
+            repairs = await compare(session, namespace, observer)
+        except ApiError as error:
+            log.warning("comparison failed", namespace=namespace, error=str(error))
+            continue
+        repaired += repairs.total
+        for kind, count in repairs.by_kind.items():
+            metrics.repairs.labels(kind).inc(count)
+        level = log.info if repairs.total else log.debug
+        level("compared with the cluster", namespace=namespace, repaired=repairs.total)
+    return repaired
+
+
+async def keep_checking(session: KubeSession, said: list[str], interval: float) -> None:
+    """Look at the policies every `interval` seconds; say what has changed since it was `said`."""
+    while True:
+        await asyncio.sleep(interval)
+        try:
+            lines = await not_in_force(session)
+        except ApiError as error:
+            log.warning("policies not looked at", error=str(error))
+            continue
+        if lines != said:
+            _say_policies(lines)
+        said = lines
+
+
+def _say_policies(lines: list[str]) -> None:
+    for line in lines:
+        log.warning(line)
+    if not lines:
+        log.info("all policies are in force again")
 
 
 async def keep_reporting(tally: Tally) -> None:

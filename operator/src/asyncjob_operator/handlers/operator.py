@@ -16,6 +16,8 @@ from asyncjob_operator.handlers.following import Following
 from asyncjob_operator.handlers.job_watch import watch_jobs
 from asyncjob_operator.handlers.loops import (
     Heartbeat,
+    compare_all,
+    keep_checking,
     keep_comparing,
     keep_reporting,
     keep_retention,
@@ -23,10 +25,12 @@ from asyncjob_operator.handlers.loops import (
     keep_workers,
 )
 from asyncjob_operator.handlers.parts import Parts
+from asyncjob_operator.handlers.readiness import wait_until_served
 from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.handlers.tasks import Tasks
 from asyncjob_operator.handlers.watchdog import Watchdog
 from asyncjob_operator.kube.clock import monotonic
+from asyncjob_operator.kube.policies import UNSEEN
 from asyncjob_operator.kube.preflight import Findings
 from asyncjob_operator.observe.followers import Scope
 from asyncjob_operator.observe.listing import load
@@ -78,7 +82,9 @@ class Operator:
         self._heartbeat = Heartbeat()
         self._watchdog = Watchdog()
         self._synced = False
+        self._watched = False
         self._may_remove_workers = False
+        self._said: list[str] = []
 
     async def run(self, findings: Findings, stop: asyncio.Event) -> None:
         """Run until `stop` is set, then stop in good order."""
@@ -87,6 +93,7 @@ class Operator:
         recovery = self._settings.options.recovery
         may_remove = findings.may("list", "leases") and findings.may("delete", "leases")
         self._may_remove_workers = self._settings.worker_timeout > 0 and may_remove
+        self._said = findings.unguarded or [line for line in findings.warnings if line == UNSEEN]
         try:
             self._tasks.start(ELECTION, self._leadership.run)
             listed = following.start(self._parts.observer, findings, recovery=recovery)
@@ -133,6 +140,7 @@ class Operator:
             metrics.recovery_errors.inc,
         )
         start("comparison", self._compare)
+        start("policies", self._check_policies)
         if self._may_remove_workers:
             pause = max(settings.worker_timeout / LOOKS_PER_TIMEOUT, SHORTEST_LOOK)
             start("workers", lambda: keep_workers(parts.farewell, self._leadership, pause))
@@ -145,8 +153,16 @@ class Operator:
         self._tasks.start("kopf", self._watch, self._metrics.watch_restarts.inc)
 
     async def _watch(self) -> None:
-        access, namespaces = self._session.access, self._settings.namespaces
-        await watch_jobs(access, namespaces, self._saw, self._retake_signals)
+        """Watch; after a break compare first, as no watch tells of what was deleted meanwhile."""
+        session, settings = self._session, self._settings
+        await wait_until_served(session)
+        if self._watched:
+            await compare_all(session, settings.scopes, self._parts.observer, self._metrics)
+        self._watched = True
+        await watch_jobs(session.access, settings.namespaces, self._saw, self._retake_signals)
+
+    async def _check_policies(self) -> None:
+        await keep_checking(self._session, self._said, self._settings.resync_interval)
 
     def _saw(self, kind: str | None, obj: JsonObject) -> None:
         self._metrics.events.inc()

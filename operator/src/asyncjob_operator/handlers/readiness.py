@@ -1,6 +1,7 @@
 """Waits until the operator can work, saying once a minute what is in its way."""
 
 import asyncio
+from itertools import chain, repeat
 from typing import Final
 
 import structlog
@@ -15,12 +16,16 @@ from asyncjob_operator.core.permissions import (
     Permission,
 )
 from asyncjob_operator.handlers.settings import Settings
-from asyncjob_operator.kube.preflight import Findings, preflight
+from asyncjob_operator.kube.clock import monotonic
+from asyncjob_operator.kube.preflight import Findings, preflight, unserved
+from asyncjob_operator.telemetry.repeats import Repeats
 
 log = structlog.get_logger()
 
 PAUSE_SECONDS: Final = 60.0
 FIRST_PAUSES: Final = (1.0, 2.0, 5.0, 10.0)
+UNSERVED_PAUSES: Final = (1.0, 2.0, 5.0)
+"""Between looks for the type of jobs while running; the last is repeated."""
 
 
 def asked(settings: Settings, own_namespace: str) -> list[tuple[Permission, str | None]]:
@@ -40,7 +45,7 @@ async def wait_until_fit(session: KubeSession, settings: Settings) -> Findings:
     tries = 0
     while True:
         findings = await preflight(session, asked(settings, session.access.namespace))
-        say = (sorted(findings.errors), sorted(findings.warnings))
+        say = (sorted(findings.errors), sorted(findings.unguarded + findings.warnings))
         pause = FIRST_PAUSES[tries] if tries < len(FIRST_PAUSES) else PAUSE_SECONDS
         if say != said or pause == PAUSE_SECONDS:
             _say(findings)
@@ -50,8 +55,23 @@ async def wait_until_fit(session: KubeSession, settings: Settings) -> Findings:
         await asyncio.sleep(pause)
 
 
+async def wait_until_served(session: KubeSession) -> None:
+    """Wait until jobs can be watched, and say why not, once a minute."""
+    repeats, waited = Repeats(monotonic), False
+    for pause in chain(UNSERVED_PAUSES, repeat(UNSERVED_PAUSES[-1])):
+        wrong = await unserved(session)
+        if not wrong:
+            break
+        waited = True
+        if repeats.allow(wrong):
+            log.error(wrong)
+        await asyncio.sleep(pause)
+    if waited:
+        log.info("AsyncJobs are served again")
+
+
 def _say(findings: Findings) -> None:
-    for line in findings.warnings:
+    for line in (*findings.unguarded, *findings.warnings):
         log.warning(line)
     for line in findings.errors:
         log.error(line)

@@ -6,11 +6,14 @@ from typing import Final
 
 import structlog
 
-from asyncjob.errors import ApiError, ConflictError, NotFoundError
+from asyncjob.errors import ApiError, ConflictError, ForbiddenError, NotFoundError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob_operator.core.election import Candidacy, Record, Step, lease_body, read_record
+from asyncjob_operator.core.permissions import ELECTION, OPERATE
 from asyncjob_operator.kube.clock import micro_text, monotonic
+from asyncjob_operator.kube.preflight import denied
+from asyncjob_operator.telemetry.repeats import Repeats
 
 log = structlog.get_logger()
 
@@ -32,11 +35,13 @@ class Elector:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._session = session
+        self._namespace = namespace
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._name = name
         self._clock = clock
         self._candidacy = Candidacy(identity, DURATION)
         self._elected = asyncio.Event()
+        self._repeats = Repeats(clock)
 
     def leads(self) -> bool:
         """Return whether this replica may act now."""
@@ -56,11 +61,29 @@ class Elector:
                 async with asyncio.timeout(REQUEST_SECONDS):
                     await self.turn()
             except (ApiError, TimeoutError) as error:
-                log.warning("election turn failed", error=str(error) or type(error).__name__)
+                await self._complain(error)
             if self.leads() is not led:
                 led = not led
                 log.info("leading" if led else "not leading", identity=self._candidacy.identity)
             await asyncio.sleep(RENEW_INTERVAL if led else RETRY_INTERVAL)
+
+    async def _complain(self, error: Exception) -> None:
+        """Say what is wrong and, where it is a permission, which; at most once a minute."""
+        message = str(error) or type(error).__name__
+        if not self._repeats.allow(message):
+            return
+        log.warning("election turn failed", error=message)
+        if isinstance(error, ForbiddenError):
+            for line in await self._denied():
+                log.error(line)
+
+    async def _denied(self) -> list[str]:
+        asked = [(permission, self._namespace) for permission in (*ELECTION, OPERATE)]
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                return (await denied(self._session, asked)).errors
+        except (ApiError, TimeoutError):
+            return []  # the message of the refusal has to do
 
     async def turn(self) -> None:
         """Do one step: renew, take or look."""

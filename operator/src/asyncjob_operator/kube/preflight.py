@@ -5,24 +5,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from asyncjob.errors import ApiError, ForbiddenError, NotFoundError
-from asyncjob.json_types import JsonObject, as_object, child, flag, items, text
+from asyncjob.errors import ApiError, NotFoundError
+from asyncjob.json_types import as_object, child, flag, items, text
 from asyncjob.kube import KubeSession
 from asyncjob.names import API_VERSION, CRON_JOBS, GROUP, JOBS, QUEUES
 from asyncjob_operator.core.permissions import Permission
+from asyncjob_operator.kube.policies import UNSEEN, not_in_force
 
-_ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-_NO_POLICY: Final = (
-    "the ownership policy is not in force: any worker could write any job; kubectl apply -f crds/"
-)
 
 
 @dataclass(slots=True)
 class Findings:
-    """`errors` keep the operator from working, `warnings` do not."""
+    """`errors` keep the operator from working; `unguarded` and `warnings` do not.
+
+    `unguarded` says which policies are not in force, so that what it works on can be trusted less.
+    """
 
     errors: list[str] = field(default_factory=list)
+    unguarded: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     denied: set[Permission] = field(default_factory=set)
 
@@ -38,54 +39,57 @@ async def preflight(
     findings = Findings()
     try:
         await _check_types(session, findings)
-        await _check_policy(session, findings)
+        await _check_policies(session, findings)
         await asyncio.gather(*(_check(session, *asked, findings) for asked in permissions))
     except ApiError as error:
-        host = session.access.host
-        findings.errors.append(f"the API server at {host} cannot be asked: {error}")
+        findings.errors.append(_unreachable(session, error))
+    return findings
+
+
+async def unserved(session: KubeSession) -> str:
+    """Return why jobs cannot be watched, or an empty text."""
+    try:
+        missing = await _missing_types(session)
+    except ApiError as error:
+        return _unreachable(session, error)
+    return _not_installed(missing) if f"{JOBS}.{GROUP}" in missing else ""
+
+
+async def denied(
+    session: KubeSession, permissions: Sequence[tuple[Permission, str | None]]
+) -> Findings:
+    """Look for missing permissions only."""
+    findings = Findings()
+    await asyncio.gather(*(_check(session, *asked, findings) for asked in permissions))
     return findings
 
 
 async def _check_types(session: KubeSession, findings: Findings) -> None:
+    missing = await _missing_types(session)
+    if missing:
+        findings.errors.append(_not_installed(missing))
+
+
+async def _missing_types(session: KubeSession) -> list[str]:
     try:
         answer = await session.get(f"/apis/{API_VERSION}")
     except NotFoundError:
         answer = {}
     served = {text(as_object(item), "name") for item in items(answer, "resources")}
-    missing = [f"{name}.{GROUP}" for name in (JOBS, QUEUES, CRON_JOBS) if name not in served]
-    if missing:
-        names = ", ".join(missing)
-        findings.errors.append(f"not installed: {names}; kubectl apply -f crds/")
+    return [f"{name}.{GROUP}" for name in (JOBS, QUEUES, CRON_JOBS) if name not in served]
 
 
-async def _check_policy(session: KubeSession, findings: Findings) -> None:
-    try:
-        policies = await session.get(f"{_ADMISSION}/validatingadmissionpolicies")
-        bindings = await session.get(f"{_ADMISSION}/validatingadmissionpolicybindings")
-    except ForbiddenError:
-        findings.warnings.append(
-            "cannot see whether the ownership policy is in force: no permission to list "
-            "validatingadmissionpolicies and their bindings"
-        )
-        return
-    bound = {
-        text(child(as_object(item), "spec"), "policyName")
-        for item in items(bindings, "items")
-        if "Deny" in items(child(as_object(item), "spec"), "validationActions")
-    }
-    if not any(_guards_status(as_object(item), bound) for item in items(policies, "items")):
-        findings.warnings.append(_NO_POLICY)
+def _not_installed(types: Sequence[str]) -> str:
+    return f"not installed: {', '.join(types)}; apply the CRDs (kubectl apply -f crds/)"
 
 
-def _guards_status(policy: JsonObject, bound: set[str]) -> bool:
-    if text(child(policy, "metadata"), "name") not in bound:
-        return False
-    rules = items(child(child(policy, "spec"), "matchConstraints"), "resourceRules")
-    return any(
-        GROUP in items(as_object(rule), "apiGroups")
-        and f"{JOBS}/status" in items(as_object(rule), "resources")
-        for rule in rules
-    )
+def _unreachable(session: KubeSession, error: ApiError) -> str:
+    return f"the API server at {session.access.host} cannot be asked: {error}"
+
+
+async def _check_policies(session: KubeSession, findings: Findings) -> None:
+    lines = await not_in_force(session)
+    (findings.warnings if lines == [UNSEEN] else findings.unguarded).extend(lines)
 
 
 async def _check(

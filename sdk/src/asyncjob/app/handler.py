@@ -10,6 +10,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from asyncjob.app.signature import HandlerError, read_signature
+from asyncjob.free_json import dump
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.policy import PolicyLayer
 
@@ -52,10 +53,13 @@ class Handler:
         return self.payload.validate_json(orjson.dumps(payload))
 
     def dump_result(self, result: object) -> object:
-        """Return the result by the type that the handler declares; as it is if by none."""
+        """Return the result by the type that the handler declares; as it is if by none.
+
+        Raises FreeJsonError for NaN, and whatever a serializer of the handler's own raises.
+        """
         if self.result is None:
             return result
-        return self.result.dump_python(result, mode="json", warnings="none")
+        return dump(self.result, result, what="the result")
 
 
 def build(type_: str, function: Function, policy: PolicyLayer) -> Handler:

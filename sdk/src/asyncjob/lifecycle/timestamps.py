@@ -9,8 +9,8 @@ def to_text(moment: datetime) -> str:
 
 
 def from_text(value: str) -> datetime:
-    """Return the moment; raises ValueError if the text is not RFC 3339."""
-    return datetime.fromisoformat(value)
+    """Return the moment; raises ValueError if the text is not RFC 3339, in whichever case."""
+    return datetime.fromisoformat(value.upper())
 
 
 def later(value: str, seconds: float) -> str:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from asyncjob.json_types import (
     JsonObject,
+    as_object,
     child,
     flag,
     integer,
+    items,
     opt_integer,
     opt_number,
     opt_text,
@@ -54,7 +56,11 @@ class Gates:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job as decisions see it. Times are RFC 3339 text as stored, delays are seconds."""
+    """A job as decisions see it. Times are RFC 3339 text as stored, delays are seconds.
+
+    `completion_time` is by the clock of whoever finished the job, and whatever they say it is;
+    `completion_written` is by the API server's, in whole seconds, where it is known.
+    """
 
     namespace: str
     name: str
@@ -85,6 +91,7 @@ class JobView:
     start_time: str | None
     first_start_time: str | None
     completion_time: str | None
+    completion_written: str | None
     last_transition_time: str | None
     next_attempt_time: str | None
     retry_delay_seconds: float | None
@@ -105,6 +112,7 @@ class JobView:
         gates = self.gates
         return bool(
             gates.not_before
+            or gates.not_after
             or gates.has_dependencies
             or gates.deduplication_id
             or self.wishes.suspend
@@ -146,10 +154,27 @@ def read_job(obj: JsonObject) -> JobView:
         start_time=opt_text(status, "startTime"),
         first_start_time=opt_text(status, "firstStartTime"),
         completion_time=opt_text(status, "completionTime"),
+        completion_written=_read_written(meta) if "completionTime" in status else None,
         last_transition_time=opt_text(status, "lastTransitionTime"),
         next_attempt_time=opt_text(status, "nextAttemptTime"),
         retry_delay_seconds=opt_number(status, "retryDelaySeconds"),
     )
+
+
+def _read_written(meta: JsonObject) -> str | None:
+    """Return when the API server last took a write from who set completionTime.
+
+    Whatever managedFields a writer sends along: of the fields that its write changes, the API
+    server makes it the owner as of now.
+    """
+    entries = map(as_object, items(meta, "managedFields"))
+    times = [text(entry, "time") for entry in entries if _owns_completion(entry)]
+    return max(filter(None, times), default=None)
+
+
+def _owns_completion(entry: JsonObject) -> bool:
+    owned = child(child(entry, "fieldsV1"), "f:status")
+    return text(entry, "subresource") == "status" and "f:completionTime" in owned
 
 
 _NO_WISHES = Wishes()

@@ -24,8 +24,17 @@ class Model(BaseModel):
 FreeJson = Annotated[JsonValue, WithJsonSchema({"x-kubernetes-preserve-unknown-fields": True})]
 """Any JSON. Replaced whole, never merged."""
 
-Timestamp = Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"})]
-"""RFC 3339 text."""
+_DATE = "[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?"
+_ZONE = "(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+TIMESTAMP_PATTERN = f"^{_DATE}T{_TIME}{_ZONE}$"
+"""The format alone lets the API server accept a lower-case t and z, and more that few can read."""
+
+Timestamp = Annotated[
+    str,
+    Field(max_length=40, pattern=TIMESTAMP_PATTERN, json_schema_extra={"format": "date-time"}),
+]
+"""RFC 3339 text: upper-case T, and Z or a numeric offset."""
 
 NAME_PATTERN = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 QUEUE_PATTERN = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"

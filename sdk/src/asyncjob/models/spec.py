@@ -155,7 +155,7 @@ class AsyncJobSpec(Model):
     """While true the job is not claimed; an attempt already running goes on."""
 
     redrive: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
-    """Raise it to run a dead letter again with fresh budgets."""
+    """Raise it to run a dead letter again with fresh budgets. Not to be set at creation."""
 
     rerun: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
-    """Raise it to n to create a new job <name>-r<n> that does the same again."""
+    """Raise it to n to create a new job <name>-r<n> that does the same again. Not at creation."""

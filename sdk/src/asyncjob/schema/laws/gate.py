@@ -20,9 +20,10 @@ CANCELLED: Final = Law(
 )
 ADMITTED: Final = Law(
     "gate.admitted",
-    "A job with notBefore, dependsOn or deduplicationId is claimed only once it is admitted.",
+    "A job with notBefore, notAfter, dependsOn or deduplicationId is claimed only once it is "
+    "admitted.",
     {
-        Write.CLAIM: "was.?admitted.orValue(false) || !(has(spec.notBefore)"
+        Write.CLAIM: "was.?admitted.orValue(false) || !(has(spec.notBefore) || has(spec.notAfter)"
         " || has(spec.deduplicationId) || spec.?dependsOn.orValue([]).size() > 0)",
     },
 )

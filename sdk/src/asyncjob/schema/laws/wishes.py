@@ -47,6 +47,14 @@ REDRIVE_DEAD: Final = Law(
     "'spec.redrive is raised only on a dead letter; this job is ' + was.phase",
 )
 RERUN_GROWS: Final = _grows("rerun")
+UNWISHED: Final = Law(
+    "wish.not-at-creation",
+    "A job is created without redrive and rerun: both are about what it has done.",
+    "dyn(variables.template).?redrive.orValue(0) == 0"
+    " && dyn(variables.template).?rerun.orValue(0) == 0",
+    "(object.kind == 'AsyncJob' ? 'spec' : 'spec.jobTemplate.spec')"
+    " + ': redrive and rerun are raised on a job that exists; leave them out of one to be created'",
+)
 PRIORITY: Final = Law(
     "wish.priority",
     "spec.priority does not change while the job runs.",

@@ -1,17 +1,33 @@
 """Who may write the Leases by which workers announce themselves and operators elect a leader.
 
-RBAC cannot name them: it knows no prefixes, and nothing at all for `create`.
+RBAC cannot name them: it knows no prefixes, and nothing at all for `create`. So it lets a worker
+write any Lease of its namespace, and the leader Lease of some other controller with it. Workers are
+told from others by the name of their ServiceAccount: this is asked for every Lease of the cluster,
+kubelets' and other leaders' included, who must not come to depend on a call to the authorizer.
 """
 
 from typing import Final
 
-from asyncjob.names import GROUP, OPERATOR_LEASE, POD_UID_ANNOTATION, WORKER_LEASE_PREFIX
+from asyncjob.names import (
+    GROUP,
+    OPERATOR_LEASE,
+    POD_UID_ANNOTATION,
+    WORKER_ACCOUNT,
+    WORKER_LEASE_PREFIX,
+)
 from asyncjob.schema.laws.law import Law
 from asyncjob.schema.policies.identity import OPERATES, POD, POD_UID
 from asyncjob.schema.policies.policy import Policy, Target
 
 _LEASE: Final = "(request.operation == 'DELETE' ? oldObject : object)"
 _ANNOTATED: Final = f"variables.lease.metadata.?annotations[?'{POD_UID_ANNOTATION}'].orValue('')"
+_OURS: Final = (
+    f"{_LEASE}.metadata.name == '{OPERATOR_LEASE}'"
+    f" || {_LEASE}.metadata.name.startsWith('{WORKER_LEASE_PREFIX}')"
+)
+_WORKER: Final = (
+    f"request.userInfo.username.matches('^system:serviceaccount:[^:]+:{WORKER_ACCOUNT}(-[^:]*)?$')"
+)
 
 _MINE: Final = Law(
     "worker-lease.own",
@@ -32,6 +48,15 @@ _ELECTION: Final = Law(
     f"variables.name != '{OPERATOR_LEASE}' || {OPERATES}",
     forbids=True,
 )
+_NO_OTHER: Final = Law(
+    "worker-lease.no-other",
+    f"A ServiceAccount {WORKER_ACCOUNT} or {WORKER_ACCOUNT}-… writes no Lease but its worker's, "
+    "unless it may `operate` on asyncjobs.",
+    f"{_OURS} || !({_WORKER}) || {OPERATES}",
+    "'lease ' + variables.name + ' is not for workers, and ' + request.userInfo.username"
+    " + ' is one'",
+    forbids=True,
+)
 
 LEASES: Final = Policy(
     name=f"worker-lease.{GROUP}",
@@ -39,9 +64,8 @@ LEASES: Final = Policy(
     targets=(Target("coordination.k8s.io", "v1", ("leases",)),),
     operations=("CREATE", "UPDATE", "DELETE"),
     conditions={
-        "is-ours": f"{_LEASE}.metadata.name == '{OPERATOR_LEASE}'"
-        f" || {_LEASE}.metadata.name.startsWith('{WORKER_LEASE_PREFIX}')",
+        "is-ours-or-a-worker-writes": f"{_OURS} || {_WORKER}",
     },
     variables={"lease": _LEASE, "name": f"{_LEASE}.metadata.name", "pod": POD, "uid": POD_UID},
-    laws=(_MINE, _ELECTION),
+    laws=(_MINE, _ELECTION, _NO_OTHER),
 )

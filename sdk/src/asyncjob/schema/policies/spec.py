@@ -1,8 +1,8 @@
-"""The spec of a job never changes, but for its wishes."""
+"""The spec of a job never changes, but for its wishes; of those some come only later."""
 
 from typing import Final
 
-from asyncjob.names import GROUP, JOBS, VERSION
+from asyncjob.names import CRON_JOBS, GROUP, JOBS, VERSION
 from asyncjob.schema.laws import wishes
 from asyncjob.schema.policies.policy import Policy, Target
 
@@ -20,4 +20,18 @@ SPEC: Final = Policy(
         wishes.RERUN_GROWS,
         wishes.PRIORITY,
     ),
+)
+
+CREATION: Final = Policy(
+    name=f"creation.{GROUP}",
+    title="What a job is not created with, nor by a schedule.",
+    targets=(Target(GROUP, VERSION, (JOBS, CRON_JOBS)),),
+    operations=("CREATE", "UPDATE"),
+    conditions={
+        "creates": "request.operation == 'CREATE' || object.kind == 'AsyncCronJob'",
+    },
+    variables={
+        "template": "object.kind == 'AsyncJob' ? spec : spec.jobTemplate.spec",
+    },
+    laws=(wishes.UNWISHED,),
 )

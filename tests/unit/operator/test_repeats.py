@@ -1,0 +1,18 @@
+"""What keeps the log from being filled."""
+
+from asyncjob_operator.telemetry.repeats import Repeats
+
+
+def test_a_message_is_said_once_a_minute_and_another_at_once() -> None:
+    at = [0.0]
+    repeats = Repeats(lambda: at[0])
+    said = []
+    for second in range(121):
+        at[0] = float(second)
+        said += [(second, text) for text in ("one", "two") if repeats.allow(text)]
+    assert said == [(second, text) for second in (0, 60, 120) for text in ("one", "two")]
+
+
+def test_a_message_is_said_but_once_although_the_clock_stands_still() -> None:
+    repeats = Repeats(lambda: 7.0)
+    assert [repeats.allow("x"), repeats.allow("x")] == [True, False]
