@@ -52,12 +52,20 @@ def exec_bound(parent: int, command: list[str]) -> int:
 
 def run_and_watch(parent: int, command: list[str]) -> int:
     """Run the command beside this process and end it when the parent goes."""
-    child = subprocess.Popen(command)
+    children: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
-        child.send_signal(number)
+        if children:
+            children[0].send_signal(number)
+        else:
+            early.append(number)
 
+    # First the handler: a signal that comes while the command starts must reach it too.
     signal.signal(signal.SIGTERM, pass_on)
+    children.append(child := subprocess.Popen(command))
+    for number in early:
+        child.send_signal(number)
     while True:
         try:
             return _end_like(child.wait(LOOK_INTERVAL))
