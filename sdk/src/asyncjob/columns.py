@@ -16,6 +16,7 @@ PROGRESS: Final = "Progress"
 AGE: Final = "Age"
 REASON: Final = "Reason"
 CRASHES: Final = "Crashes"
+DURATION: Final = "Duration"
 PRIORITY: Final = "Priority"
 ADMITTED: Final = "Admitted"
 GATE: Final = "Gate"
@@ -45,6 +46,13 @@ JOB_COLUMNS: Final[tuple[Column, ...]] = (
     Column(PROGRESS, "integer", ".status.progress.percent", "Percent done."),
     Column(AGE, "date", ".metadata.creationTimestamp", "Time since it was created."),
     Column(REASON, "string", ".status.reason", "Why it is in its phase.", wide=True),
+    Column(
+        DURATION,
+        "number",
+        ".status.durationSeconds",
+        "Seconds from the first start to completion.",
+        wide=True,
+    ),
     Column(CRASHES, "integer", ".status.crashes", "Attempts whose worker died.", wide=True),
     Column(PRIORITY, "integer", ".spec.priority", "Higher starts first.", wide=True),
     Column(ADMITTED, "boolean", ".status.admitted", "The operator opened its gate.", wide=True),

@@ -29,10 +29,21 @@ def test_finishing_sets_time_and_condition(phase: Phase) -> None:
     assert (len(conditions), conditions[0]["message"]) == (1, "why")
 
 
+@pytest.mark.parametrize(("end", "seconds"), [(42.5, 42.5), (-9, 0.0)])
+def test_finishing_tells_how_long_it_took_since_the_first_start(end: float, seconds: float) -> None:
+    fields = move(running(firstStartTime=at()), Phase.SUCCEEDED, now=at(end)).fields
+    assert fields["durationSeconds"] == seconds
+
+
+def test_a_job_that_never_started_has_no_duration() -> None:
+    assert "durationSeconds" not in move(view(Phase.QUEUED), Phase.CANCELLED, now=at()).fields
+
+
 def test_a_redrive_takes_back_time_and_condition_and_gives_fresh_budgets() -> None:
     dead = read_job(stored(status={"phase": "DeadLetter", "retries": 3}, redrive=2))
     fields = gate.redrive(dead, now=at()).fields
-    assert (fields["completionTime"], fields["conditions"]) == (None, None)
+    taken = ("completionTime", "conditions", "durationSeconds")
+    assert [fields[name] for name in taken] == [None, None, None]
     assert [fields[name] for name in ("retries", "crashes", "releases")] == [0, 0, 0]
     assert fields["redrives"] == 2
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from asyncjob.json_types import Json, JsonObject, integer, items
 from asyncjob.lifecycle.phases import FINISHED, Phase, Reason
+from asyncjob.lifecycle.timestamps import seconds_between
 from asyncjob.lifecycle.view import JobView
 
 MAX_HISTORY = 20
@@ -62,9 +63,17 @@ def move(
         fields |= {"nextAttemptTime": None, "retryDelaySeconds": None}
     if target in FINISHED:
         fields |= {"completionTime": now, "conditions": [_condition(target, reason, message, now)]}
+        fields |= _duration(job, now)
     elif job.finished:
-        fields |= {"completionTime": None, "conditions": None}
+        fields |= {"completionTime": None, "durationSeconds": None, "conditions": None}
     return Move(target, reason, fields, _entry(job, target, reason, message, now))
+
+
+def _duration(job: JobView, now: str) -> Fields:
+    """Return the time from the first start; two machines' clocks may put the end before it."""
+    if job.first_start_time is None:
+        return {}
+    return {"durationSeconds": round(max(0.0, seconds_between(job.first_start_time, now)), 3)}
 
 
 def _condition(target: Phase, reason: Reason | None, message: str, now: str) -> Fields:

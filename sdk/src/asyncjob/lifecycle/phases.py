@@ -81,7 +81,7 @@ REASON_DOCS: dict[Reason, str] = {
     Reason.INVALID_PAYLOAD: "The payload does not fit the handler's schema.",
     Reason.UNKNOWN_TYPE: "No live worker of the queue knows the type, and the queue's policy is "
     "DeadLetter.",
-    Reason.RESULT_REFUSED: "The result cannot be stored: too large, or not JSON.",
+    Reason.RESULT_REFUSED: "The result or a checkpoint cannot be stored: too large, or not JSON.",
     Reason.EXECUTION_TIMEOUT: "The attempt ran longer than `executionTimeoutSeconds`.",
     Reason.QUEUE_TIMEOUT: "No worker claimed the job within `queueTimeoutSeconds`.",
     Reason.DEADLINE_EXCEEDED: "`notAfter` passed before the first start.",

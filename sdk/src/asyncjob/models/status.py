@@ -217,6 +217,9 @@ class AsyncJobStatus(Model):
     completion_time: Timestamp | None = None
     """When the job finished."""
 
+    duration_seconds: DelaySeconds | None = None
+    """From the first start to completion, waits between attempts included, in seconds."""
+
     last_transition_time: Timestamp | None = None
     """When the phase last changed."""
 

@@ -9,11 +9,12 @@ _CONDITION: Final = "{'Succeeded': 'Complete', 'DeadLetter': 'Failed', 'Cancelle
 
 COMPLETION: Final = Law(
     "finished.completion-time",
-    "A job has a completionTime if, and only if, it is finished.",
+    "A job has a completionTime if, and only if, it is finished; durationSeconds only then.",
     {
-        Write.CLAIM: "!has(now.completionTime)",
-        Write.MOVE: "has(now.completionTime) == finished",
-        Write.STAY: same("completionTime"),
+        Write.CLAIM: "!has(now.completionTime) && !has(now.durationSeconds)",
+        Write.MOVE: "has(now.completionTime) == finished"
+        " && (finished || !has(now.durationSeconds))",
+        Write.STAY: f"{same('completionTime')} && {same('durationSeconds')}",
     },
 )
 CONDITION: Final = Law(
