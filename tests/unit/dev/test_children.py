@@ -136,7 +136,7 @@ def test_wrong_arguments_of_the_launcher_get_its_usage(
 
 
 def test_the_watching_launcher_passes_sigterm_on_and_ends_alike(tmp_path: Path) -> None:
-    script = "trap 'exit 7' TERM; echo ready; while :; do read line; done"
+    script = "trap 'exit 7' TERM; echo ready; while read line; do :; done"
     command = [sys.executable, launch.__file__, "--watch", str(os.getpid()), "--"]
     with subprocess.Popen(
         [*command, "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
