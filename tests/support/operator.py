@@ -52,6 +52,7 @@ QUICK = (
 )
 """Options under which little patience is needed to see the operator act."""
 
+POD_ACCOUNT = "pods"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces"
 
 
@@ -135,6 +136,9 @@ class Jobs:
         if namespace is None:
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
             api.create("/api/v1/namespaces", body)
+            # Pods need an account, and "default" comes whenever the controller gets to it.
+            accounts = f"/api/v1/namespaces/{self.namespace}/serviceaccounts"
+            api.create(accounts, {"metadata": {"name": POD_ACCOUNT}})
 
     def create(self, name: str, **spec: Any) -> Object:
         """Create a job."""
@@ -327,11 +331,15 @@ class FakeWorker:
         return self.jobs.api.merge(job_status_path(self.jobs.namespace, name), dict(body))
 
     def _create_pod(self) -> None:
-        spec: Object = {"nodeName": "nowhere", "containers": [{"name": "worker", "image": "w"}]}
         if self.account:
             accounts = f"/api/v1/namespaces/{self.jobs.namespace}/serviceaccounts"
             self.jobs.api.create(accounts, {"metadata": {"name": self.account}})
-            spec |= {"serviceAccountName": self.account, "automountServiceAccountToken": False}
+        spec: Object = {
+            "nodeName": "nowhere",
+            "containers": [{"name": "worker", "image": "w"}],
+            "serviceAccountName": self.account or POD_ACCOUNT,
+            "automountServiceAccountToken": False,
+        }
         pod = self.jobs.api.create(
             self._pods,
             {
