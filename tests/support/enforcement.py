@@ -1,8 +1,9 @@
-"""Waits until the API server enforces what was applied: policies take it a second or two."""
+"""Waits until the API server enforces what was applied: it learns of policies and roles later."""
 
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from asyncjob.names import JOBS, collection, job_path, job_status_path
 from support.api import Answer, Client
@@ -29,6 +30,26 @@ def until_laws_hold(admin: Client) -> None:
     ):
         until(partial(_refused_by, policy), partial(admin.dry().merge, path, body), policy)
     admin.delete(job_path("default", "law-probe")).object()
+
+
+def until_granted(admin: Client, namespace: str, account: str, rule: dict[str, Any]) -> None:
+    """Wait until the authorizer has seen the binding that gives an account this rule of a role."""
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": f"system:serviceaccount:{namespace}:{account}",
+            "resourceAttributes": {
+                "namespace": namespace,
+                "group": rule["apiGroups"][0],
+                "resource": rule["resources"][0],
+                "verb": rule["verbs"][0],
+            },
+        },
+    }
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    ask = partial(admin.create, path, review)
+    until(lambda answer: bool(answer.object()["status"]["allowed"]), ask, f"rights of {account}")
 
 
 def _refused_by(policy: str, answer: Answer) -> bool:

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from support.api import Client
+from support.enforcement import until_granted
 
+RBAC = "apis/rbac.authorization.k8s.io/v1"
 WORKER_ACCOUNT = "asyncjob-worker"
 OPERATOR_ACCOUNT = "asyncjob-operator"
 
@@ -51,33 +53,26 @@ class Space:
         self.admin.create(self.path("serviceaccounts"), {"metadata": {"name": name}}).object()
 
     def bind(self, account: str, cluster_role: str) -> None:
-        """Give the account a ClusterRole in this namespace."""
-        rbac = "rbac.authorization.k8s.io"
-        self.admin.create(
-            self.path("rolebindings", f"apis/{rbac}/v1"),
-            {
-                "metadata": {"name": account},
-                "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": cluster_role},
-                "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": self.name}],
-            },
-        ).object()
+        """Give the account a ClusterRole in this namespace, and wait until it holds."""
+        role = self.admin.get(f"/{RBAC}/clusterroles/{cluster_role}").object()
+        self._bind(account, "ClusterRole", cluster_role)
+        until_granted(self.admin, self.name, account, role["rules"][0])
 
     def grant(self, account: str, *rules: dict[str, Any]) -> None:
-        """Create an account with a Role of these rules."""
-        rbac = "rbac.authorization.k8s.io"
+        """Create an account with a Role of these rules, and wait until it holds."""
         self.account(account)
-        self.admin.create(
-            self.path("roles", f"apis/{rbac}/v1"),
-            {"metadata": {"name": account}, "rules": list(rules)},
-        ).object()
-        self.admin.create(
-            self.path("rolebindings", f"apis/{rbac}/v1"),
-            {
-                "metadata": {"name": account},
-                "roleRef": {"apiGroup": rbac, "kind": "Role", "name": account},
-                "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": self.name}],
-            },
-        ).object()
+        role = {"metadata": {"name": account}, "rules": list(rules)}
+        self.admin.create(self.path("roles", RBAC), role).object()
+        self._bind(account, "Role", account)
+        until_granted(self.admin, self.name, account, rules[0])
+
+    def _bind(self, account: str, kind: str, role: str) -> None:
+        binding = {
+            "metadata": {"name": account},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": self.name}],
+        }
+        self.admin.create(self.path("rolebindings", RBAC), binding).object()
 
     def as_account(self, name: str) -> Client:
         """Return a client in a service account's name."""
