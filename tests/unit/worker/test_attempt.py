@@ -1,17 +1,17 @@
 """One attempt: from the payload to the outcome."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, field_validator
 
 from asyncjob.app import JobContext, WorkerApp
+from asyncjob.app.stop import Stop
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob_worker.attempt import Attempt
-from asyncjob_worker.held import HeldJob, Stop
+from asyncjob_worker.attempt import Attempt, Tools
+from asyncjob_worker.held import HeldJob
 from asyncjob_worker.settings import Settings
 from support.worker_parts import held
 
@@ -26,18 +26,17 @@ class Picky(BaseModel):
 
 
 @pytest.fixture
-def threads() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(1) as pool:
-        yield pool
+def tools() -> Iterator[Tools]:
+    tools = Tools.of(Settings(concurrency=1))
+    yield tools
+    tools.starts.close()
 
 
-async def run(
-    app: WorkerApp, of: HeldJob, threads: ThreadPoolExecutor, **settings: Any
-) -> Move | None:
-    return await Attempt(of, app.handlers["echo"], app, Settings(**settings), threads).run()
+async def run(app: WorkerApp, of: HeldJob, tools: Tools, **settings: Any) -> Move | None:
+    return await Attempt(of, app.handlers["echo"], app, Settings(**settings), tools).run()
 
 
-async def test_a_handler_sees_its_job(threads: ThreadPoolExecutor) -> None:
+async def test_a_handler_sees_its_job(tools: Tools) -> None:
     app = WorkerApp()
 
     @app.handler("echo")
@@ -45,25 +44,25 @@ async def test_a_handler_sees_its_job(threads: ThreadPoolExecutor) -> None:
         return [job.name, job.attempt, job.fencing_token, job.last_checkpoint, payload]
 
     of = held(name="n", uid="u", spec={"payload": {"a": 1}}, checkpoint={"row": 1})
-    move = await run(app, of, threads)
+    move = await run(app, of, tools)
     assert move
     assert move.fields["result"] == ["n", 1, "u/1", {"row": 1}, {"a": 1}]
 
 
-async def test_a_payload_against_the_schema_is_a_dead_letter(threads: ThreadPoolExecutor) -> None:
+async def test_a_payload_against_the_schema_is_a_dead_letter(tools: Tools) -> None:
     app = WorkerApp()
 
     @app.handler("echo")
     async def echo(job: JobContext, payload: Picky) -> None:
         raise AssertionError("started")
 
-    move = await run(app, held(spec={"payload": {"number": "x"}}), threads)
+    move = await run(app, held(spec={"payload": {"number": "x"}}), tools)
     assert move
     assert move.reason is Reason.INVALID_PAYLOAD
 
 
 async def test_what_a_validator_raises_is_a_failure_not_the_end_of_the_worker(
-    threads: ThreadPoolExecutor,
+    tools: Tools,
 ) -> None:
     app = WorkerApp()
 
@@ -71,13 +70,13 @@ async def test_what_a_validator_raises_is_a_failure_not_the_end_of_the_worker(
     async def echo(job: JobContext, payload: Picky) -> None:
         raise AssertionError("started")
 
-    move = await run(app, held(spec={"payload": {"number": 0}}), threads)
+    move = await run(app, held(spec={"payload": {"number": 0}}), tools)
     assert move
     assert move.reason is Reason.HANDLER_FAILED
 
 
 async def test_a_validation_error_of_the_handlers_own_is_an_ordinary_failure(
-    threads: ThreadPoolExecutor,
+    tools: Tools,
 ) -> None:
     app = WorkerApp()
 
@@ -85,43 +84,43 @@ async def test_a_validation_error_of_the_handlers_own_is_an_ordinary_failure(
     async def echo(job: JobContext) -> None:
         Picky.model_validate({"number": "x"})
 
-    move = await run(app, held(), threads)
+    move = await run(app, held(), tools)
     assert move
     assert (move.target, move.reason) == (Phase.RETRYING, Reason.HANDLER_FAILED)
 
 
-async def test_a_payload_from_elsewhere_is_refused(threads: ThreadPoolExecutor) -> None:
+async def test_a_payload_from_elsewhere_is_refused(tools: Tools) -> None:
     app = WorkerApp()
 
     @app.handler("echo")
     async def echo(job: JobContext) -> None:
         raise AssertionError("started")
 
-    move = await run(app, held(spec={"payloadFrom": {"uri": "s3://b/k"}}), threads)
+    move = await run(app, held(spec={"payloadFrom": {"uri": "s3://b/k"}}), tools)
     assert move
     assert move.reason is Reason.INVALID_PAYLOAD
 
 
-async def test_checkpoints_have_the_configured_limit(threads: ThreadPoolExecutor) -> None:
+async def test_checkpoints_have_the_configured_limit(tools: Tools) -> None:
     app = WorkerApp()
 
     @app.handler("echo")
     async def echo(job: JobContext) -> None:
         await job.checkpoint("x" * 50)
 
-    move = await run(app, held(), threads, max_free_json=40)
+    move = await run(app, held(), tools, max_free_json=40)
     assert move
     assert move.fields["message"] == "the checkpoint has 52 bytes, the limit is 40"
 
 
-async def test_a_refused_report_ends_with_its_message(threads: ThreadPoolExecutor) -> None:
+async def test_a_refused_report_ends_with_its_message(tools: Tools) -> None:
     app, of = WorkerApp(), held()
 
     @app.handler("echo")
     async def echo(job: JobContext) -> None:
         of.refuse("the checkpoint has 9 bytes too many")
 
-    move = await run(app, of, threads)
+    move = await run(app, of, tools)
     assert move
     assert (move.reason, move.fields["message"]) == (
         Reason.RESULT_REFUSED,
@@ -129,7 +128,7 @@ async def test_a_refused_report_ends_with_its_message(threads: ThreadPoolExecuto
     )
 
 
-async def test_a_fenced_attempt_reports_nothing(threads: ThreadPoolExecutor) -> None:
+async def test_a_fenced_attempt_reports_nothing(tools: Tools) -> None:
     app, of = WorkerApp(), held()
 
     @app.handler("echo")
@@ -137,4 +136,4 @@ async def test_a_fenced_attempt_reports_nothing(threads: ThreadPoolExecutor) -> 
         of.stop(Stop.FENCED)
         return "done all the same"
 
-    assert await run(app, of, threads) is None
+    assert await run(app, of, tools) is None

@@ -4,17 +4,18 @@ import asyncio
 import concurrent.futures
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from asyncjob.app import Handler, JobContext, WorkerApp
+from asyncjob.app.stop import Stop
 from asyncjob_worker.attempt import describe
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.execution import Execution, HandlerExitError, Stopped
-from asyncjob_worker.held import HeldJob, Stop
+from asyncjob_worker.execution import Execution, Stopped
+from asyncjob_worker.held import HeldJob
+from asyncjob_worker.starts import HandlerExitError, Starts
 from support.worker_parts import held
 
 PATIENCE = 30.0
@@ -27,29 +28,30 @@ def handler(function: Callable[..., Any]) -> Handler:
 
 
 @pytest.fixture
-def threads() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(2) as pool:
-        yield pool
+def starts() -> Iterator[Starts]:
+    starts = Starts(2)
+    yield starts
+    starts.close()
 
 
 class Run:
     """One execution, to be started and stopped."""
 
-    def __init__(self, threads: ThreadPoolExecutor, of: HeldJob | None = None) -> None:
+    def __init__(self, starts: Starts, of: HeldJob | None = None) -> None:
         self.held = of or held()
         self.context = JobContext(describe(self.held), self.held, remaining=lambda: 1.0)
-        self._threads = threads
+        self._starts = starts
 
     async def __call__(
         self, function: Callable[..., Any], *, wait: float = PATIENCE, payload: Any = None
     ) -> object:
-        execution = Execution(self.held, self.context, self._threads)
+        execution = Execution(self.held, self.context, self._starts)
         return await execution.run(handler(function), payload, wait)
 
 
 @pytest.fixture
-def run(threads: ThreadPoolExecutor) -> Run:
-    return Run(threads)
+def run(starts: Starts) -> Run:
+    return Run(starts)
 
 
 async def test_an_async_handler_returns_its_result(run: Run) -> None:
@@ -158,14 +160,14 @@ async def test_a_handler_that_is_stopped_beforehand_is_never_started(run: Run) -
     assert not started.is_set()
 
 
-async def test_the_execution_timeout_stops_an_async_handler(threads: ThreadPoolExecutor) -> None:
+async def test_the_execution_timeout_stops_an_async_handler(starts: Starts) -> None:
     expired = held(sent_at=lease_seconds() - 10_000)
 
     async def work(job: JobContext) -> None:
         await asyncio.Event().wait()
 
     with pytest.raises(Stopped) as ended:
-        await Run(threads, expired)(work)
+        await Run(starts, expired)(work)
     assert ended.value.why is Stop.TIMED_OUT
 
 
@@ -185,7 +187,7 @@ async def test_a_handler_that_ignores_its_stop_is_abandoned_and_still_runs(run: 
     await ended.value.work
 
 
-async def test_a_cancelled_handler_has_the_jobs_own_grace(threads: ThreadPoolExecutor) -> None:
+async def test_a_cancelled_handler_has_the_jobs_own_grace(starts: Starts) -> None:
     release = threading.Event()
     impatient = held(spec={"cancelGraceSeconds": 0})
 
@@ -194,7 +196,7 @@ async def test_a_cancelled_handler_has_the_jobs_own_grace(threads: ThreadPoolExe
         release.wait(PATIENCE)
 
     with pytest.raises(Stopped) as ended:
-        await Run(threads, impatient)(work, wait=PATIENCE)
+        await Run(starts, impatient)(work, wait=PATIENCE)
     release.set()
     assert ended.value.work is not None
     await ended.value.work

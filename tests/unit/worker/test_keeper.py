@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from asyncjob.app.stop import Stop
 from asyncjob_worker import keeper as keeper_module
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.held import HeldJob, Stop
+from asyncjob_worker.held import HeldJob
 from asyncjob_worker.keeper import Keeper
 from asyncjob_worker.pulse import Pulse, StallLog, Watchman, where_is
 from support.worker_parts import held

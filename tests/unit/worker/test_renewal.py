@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from asyncjob.app.stop import Stop
 from asyncjob.errors import (
     ConflictError,
     ForbiddenError,
@@ -17,7 +18,7 @@ from asyncjob.errors import (
     UnknownOutcomeError,
 )
 from asyncjob_worker import renewal
-from asyncjob_worker.held import HeldJob, Stop
+from asyncjob_worker.held import HeldJob
 from asyncjob_worker.renewal import Renewals
 from support.worker_parts import FakeSession, held, job
 

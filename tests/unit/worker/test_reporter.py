@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from asyncjob.app import outcomes
 from asyncjob.errors import (
     ApiError,
     ConflictError,
@@ -17,7 +18,6 @@ from asyncjob.errors import (
 )
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.outcome import Failure, fail, succeed
-from asyncjob_worker import outcomes
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.reporter import MAX_REFUSALS, Reporter
 from support.worker_parts import NOW, Call, FakeSession, Pauses, held, job

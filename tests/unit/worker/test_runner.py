@@ -9,10 +9,11 @@ from typing import Any, cast
 import pytest
 
 from asyncjob import JobContext, WorkerApp
+from asyncjob.app.stop import Stop
 from asyncjob.kube import WatchEvent
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_worker.held import HeldJob, Stop
+from asyncjob_worker.held import HeldJob
 from asyncjob_worker.keeper import Keeper
 from asyncjob_worker.reporter import Reporter
 from asyncjob_worker.runner import JobRunner

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from asyncjob.app.stop import Stop
 from asyncjob.kube import WatchEvent
 from asyncjob_worker.announcement import Announcement, claimant
 from asyncjob_worker.cancels import Cancels
-from asyncjob_worker.held import HeldJob, Stop
+from asyncjob_worker.held import HeldJob
 from asyncjob_worker.queue_view import QueueView
 from asyncjob_worker.roster import Roster
 from support.worker_parts import ME, held

@@ -3,18 +3,34 @@
 import asyncio
 import random
 from collections.abc import Callable
-from concurrent.futures import Executor
+from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from asyncjob.app import Handler, JobContext, JobInfo, WorkerApp
+from asyncjob.app import Handler, JobContext, JobInfo, WorkerApp, outcomes
 from asyncjob.json_types import child, opt_text
 from asyncjob.lifecycle.move import Move
-from asyncjob_worker import outcomes
 from asyncjob_worker.clock import lease_seconds, now_text
-from asyncjob_worker.execution import Execution, Stopped, Work
+from asyncjob_worker.execution import Execution, Stopped
 from asyncjob_worker.held import HeldJob
+from asyncjob_worker.payloads import PayloadError, Payloads
+from asyncjob_worker.results import Results
 from asyncjob_worker.settings import Settings
+from asyncjob_worker.starts import Starts, Work
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the attempts of one worker process share."""
+
+    starts: Starts
+    payloads: Payloads
+    results: Results
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Tools":
+        """Return the tools of a worker process with these settings."""
+        return cls(Starts(settings.slots()), Payloads(), Results(settings))
 
 
 class Attempt:
@@ -26,7 +42,7 @@ class Attempt:
         handler: Handler,
         app: WorkerApp,
         settings: Settings,
-        threads: Executor,
+        tools: Tools,
         *,
         on_start: Callable[[Work], None] = lambda _: None,
     ) -> None:
@@ -34,17 +50,18 @@ class Attempt:
         self._handler = handler
         self._categories = app.categories
         self._settings = settings
-        self._threads = threads
+        self._tools = tools
         self._on_start = on_start
         self.abandoned: Work | None = None
 
     async def run(self) -> Move | None:
         """Return the outcome to report; None if the job is no longer ours."""
-        job, spec = self._held.job, self._held.spec
-        if "payloadFrom" in spec:
-            return outcomes.payload_not_here(job, now=now_text())
+        job = self._held.job
         try:
-            payload = self._handler.read_payload(spec.get("payload"))
+            source = await self._tools.payloads.read(self._held)
+            payload = self._handler.read_payload(source)
+        except PayloadError as error:
+            return outcomes.unreadable_payload(job, error, now=now_text())
         except ValidationError as error:
             return outcomes.invalid_payload(job, error, now=now_text())
         except Exception as error:  # noqa: BLE001  # so may a validator of the handler's own
@@ -61,10 +78,7 @@ class Attempt:
             raise
         except BaseException as error:  # noqa: BLE001  # a handler may raise anything
             return self._failed(error)
-        limit = self._settings.max_free_json
-        return outcomes.succeeded(
-            self._held.job, self._handler, result, max_bytes=limit, now=now_text()
-        )
+        return await self._tools.results.keep(self._held, self._handler, result)
 
     def _stopped(self, stopped: Stopped) -> Move | None:
         held, draw = self._held, random.random()
@@ -77,7 +91,7 @@ class Attempt:
         return outcomes.failed(self._held.job, error, self._categories, now=now_text(), draw=draw)
 
     async def _execute(self, payload: object) -> object:
-        execution = Execution(self._held, self._context(), self._threads, self._on_start)
+        execution = Execution(self._held, self._context(), self._tools.starts, self._on_start)
         return await execution.run(self._handler, payload, self._settings.stop_wait)
 
     def _context(self) -> JobContext:

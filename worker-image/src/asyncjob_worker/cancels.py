@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from asyncjob.app.stop import Stop
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import WatchEvent
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_worker.held import HeldJob, Stop
+from asyncjob_worker.held import HeldJob
 
 
 class Cancels:

@@ -5,7 +5,7 @@ from typing import Any
 
 import structlog
 
-from asyncjob_worker.held import Stop
+from asyncjob.app.stop import Stop
 from asyncjob_worker.parts import Parts
 from asyncjob_worker.settings import Settings
 

@@ -1,21 +1,17 @@
 """Runs one handler until it ends, or has been told to stop and given up on."""
 
 import asyncio
-import concurrent.futures
-import contextvars
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import structlog
 
-from asyncjob.app import Handler, Isolation, JobContext
+from asyncjob.app import Handler, JobContext
+from asyncjob.app.stop import Stop
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.held import HeldJob, Stop
+from asyncjob_worker.held import HeldJob
+from asyncjob_worker.starts import HandlerExitError, Started, Starts, Work
 
 log = structlog.get_logger()
-
-Work = asyncio.Future[object]
-
-_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 
 class Stopped(Exception):  # noqa: N818  # an end, not an error
@@ -27,12 +23,8 @@ class Stopped(Exception):  # noqa: N818  # an end, not an error
         self.work = work
 
 
-class HandlerExitError(Exception):
-    """The handler tried to end the process or its own task."""
-
-
 class Execution:
-    """One attempt's handler at work. `threads` runs sync handlers; `on_start` is given the work.
+    """One attempt's handler at work. `starts` starts it; `on_start` is given the work.
 
     A handler may be stopped from any thread by `HeldJob.stop`; what it returns or raises after that
     no longer counts, because a handler that notices the stop is expected to return early.
@@ -42,12 +34,12 @@ class Execution:
         self,
         held: HeldJob,
         context: JobContext,
-        threads: concurrent.futures.Executor,
+        starts: Starts,
         on_start: Callable[[Work], None] = lambda _: None,
     ) -> None:
         self._held = held
         self._context = context
-        self._threads = threads
+        self._starts = starts
         self._on_start = on_start
         self._loop = asyncio.get_running_loop()
         self._over: asyncio.Future[None] = self._loop.create_future()
@@ -62,34 +54,28 @@ class Execution:
         try:
             if self._held.stopped is not None:
                 raise Stopped(self._held.stopped, None)
-            work = self._start(handler, payload)
+            started = self._starts.start(handler, self._context, payload)
+            work = started.work
             self._on_start(work)
-            await self._until_over(handler, work)
+            await self._until_over(started)
             if self._held.stopped is not None:
-                raise await self._stopped(handler, work, stop_wait)
+                raise await self._stopped(started, stop_wait)
         finally:
             self._held.on_stop = None
         if work.cancelled():
             raise HandlerExitError("the handler cancelled itself")
         return work.result()
 
-    async def _until_over(self, handler: Handler, work: Work) -> None:
-        work.add_done_callback(self._finish)
+    async def _until_over(self, started: Started) -> None:
+        started.work.add_done_callback(self._finish)
         timer = self._loop.call_later(self._seconds_left(), self._time_out)
         try:
             await self._over
         except asyncio.CancelledError:
-            self._interrupt(handler, work)
+            _interrupt(started)
             raise
         finally:
             timer.cancel()
-
-    def _start(self, handler: Handler, payload: object) -> Work:
-        arguments = (self._context, payload) if handler.takes_payload else (self._context,)
-        if handler.isolation is Isolation.LOOP:
-            return self._loop.create_task(_contained(handler.function(*arguments)))
-        call = _call(handler.function, arguments)
-        return self._loop.run_in_executor(self._threads, contextvars.copy_context().run, call)
 
     def _cancel_wait(self) -> float:
         """Return the job's grace but for the time to report, before the operator does."""
@@ -110,48 +96,24 @@ class Execution:
         if not self._over.done():
             self._over.set_result(None)
 
-    def _interrupt(self, handler: Handler, work: Work) -> None:
-        """Tell the handler to stop; a thread only sees it, and is not over before it is."""
-        self._context.stop()
-        work.add_done_callback(_retrieve)
-        if handler.isolation is Isolation.LOOP:
-            work.cancel()
-
-    async def _stopped(self, handler: Handler, work: Work, stop_wait: float) -> Stopped:
-        self._interrupt(handler, work)
+    async def _stopped(self, started: Started, stop_wait: float) -> Stopped:
+        _interrupt(started)
         cancelled = self._held.stopped is Stop.CANCELLED
-        await asyncio.wait({work}, timeout=self._cancel_wait() if cancelled else stop_wait)
+        patience = self._cancel_wait() if cancelled else stop_wait
+        done, _ = await asyncio.wait({started.work}, timeout=patience)
+        if not done and started.kill is not None:
+            started.kill()
+            await asyncio.wait({started.work})
         why = self._held.stopped or Stop.DRAINING
-        if work.done():
+        if started.work.done():
             return Stopped(why, None)
         log.error("handler ignores the stop and is abandoned", job=self._held.job.name, why=why)
-        return Stopped(why, work)
+        return Stopped(why, started.work)
 
 
-async def _contained(handler: Awaitable[object]) -> object:
-    """Keep `sys.exit()` in a handler from ending the worker."""
-    try:
-        return await handler
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise HandlerExitError(_exit(error)) from error
-
-
-def _call(function: Callable[..., object], arguments: tuple[object, ...]) -> Callable[[], object]:
-    """Return the call of a sync handler; what a future cannot carry is wrapped."""
-
-    def call() -> object:
-        try:
-            return function(*arguments)
-        except (SystemExit, KeyboardInterrupt, StopIteration, *_CANCELLED) as error:
-            raise HandlerExitError(_exit(error)) from error
-
-    return call
-
-
-def _exit(error: BaseException) -> str:
-    if isinstance(error, SystemExit):
-        return f"the handler called sys.exit({error.code!r})"
-    return f"the handler raised {type(error).__name__}"
+def _interrupt(started: Started) -> None:
+    started.work.add_done_callback(_retrieve)
+    started.interrupt()
 
 
 def _retrieve(work: Work) -> None:

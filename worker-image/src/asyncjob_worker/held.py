@@ -7,24 +7,13 @@ whole values are replaced, never changed in place, so that a reader sees the old
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
+from asyncjob.app.stop import Stop
 from asyncjob.json_types import Json, JsonObject, child, text
 from asyncjob.lifecycle.move import Fields, clip
 from asyncjob.lifecycle.policy import BUILT_IN, DEFAULT_CANCEL_GRACE_SECONDS, EffectivePolicy
 from asyncjob.lifecycle.view import JobView, read_job
 from asyncjob.names import job_status_path
-
-
-class Stop(StrEnum):
-    """Why a running handler is told to stop; a later one in this list outranks an earlier one."""
-
-    DRAINING = "draining"
-    TIMED_OUT = "timed out"
-    REFUSED = "refused"
-    CANCELLED = "cancelled"
-    FENCED = "fenced"
-
 
 _RANK = {why: rank for rank, why in enumerate(Stop)}
 

@@ -11,10 +11,11 @@ from collections.abc import Callable
 
 import structlog
 
+from asyncjob.app.stop import Stop
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.kube.backoff import Backoff
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.held import HeldJob, Stop
+from asyncjob_worker.held import HeldJob
 from asyncjob_worker.pulse import Pulse, StallLog, main_thread_id
 from asyncjob_worker.renewal import SAFETY_SECONDS, Renewals
 

@@ -4,12 +4,11 @@ from collections.abc import Callable
 
 import structlog
 
-from asyncjob.app import WorkerApp
+from asyncjob.app import WorkerApp, outcomes
 from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.claim import Holder
 from asyncjob.lifecycle.move import Move
-from asyncjob_worker import outcomes
 from asyncjob_worker.announcement import Announcement
 from asyncjob_worker.announcer import Announcer
 from asyncjob_worker.backlog import Backlog, deal

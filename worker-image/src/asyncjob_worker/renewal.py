@@ -6,13 +6,14 @@ from typing import Protocol, Self
 
 import structlog
 
+from asyncjob.app.stop import Stop
 from asyncjob.errors import ApiError, InvalidError, TooLargeError
 from asyncjob.free_json import size_of
 from asyncjob.json_types import child, integer
 from asyncjob.kube import KubeSession
 from asyncjob_worker.bodies import renewal_body
 from asyncjob_worker.clock import lease_seconds, now_text
-from asyncjob_worker.held import Draft, HeldJob, Stop
+from asyncjob_worker.held import Draft, HeldJob
 from asyncjob_worker.standing import Standing, look_at
 
 log = structlog.get_logger()

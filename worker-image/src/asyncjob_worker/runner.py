@@ -2,20 +2,20 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import structlog
 
 from asyncjob.app import WorkerApp
+from asyncjob.app.stop import Stop
 from asyncjob.lifecycle.move import Move
-from asyncjob_worker.attempt import Attempt
+from asyncjob_worker.attempt import Attempt, Tools
 from asyncjob_worker.cancels import Cancels
-from asyncjob_worker.execution import Work
-from asyncjob_worker.held import HeldJob, Stop
+from asyncjob_worker.held import HeldJob
 from asyncjob_worker.keeper import Keeper
 from asyncjob_worker.reporter import Reporter
 from asyncjob_worker.settings import Settings
+from asyncjob_worker.starts import Work
 
 log = structlog.get_logger()
 
@@ -40,7 +40,7 @@ class JobRunner:
         self._on_exhausted = on_exhausted
         self._on_abandoned = on_abandoned
         self._slots = settings.slots()
-        self._threads = ThreadPoolExecutor(self._slots, thread_name_prefix="handler")
+        self._tools = Tools.of(settings)
         self._works: set[Work] = set()
         self._abandoned: set[Work] = set()
         self._stopping: Stop | None = None
@@ -63,7 +63,7 @@ class JobRunner:
         """Run one job to its reported outcome; an abandoned handler keeps the caller waiting."""
         handler = self._app.handlers[held.job.type]
         attempt = Attempt(
-            held, handler, self._app, self._settings, self._threads, on_start=self._note_work
+            held, handler, self._app, self._settings, self._tools, on_start=self._note_work
         )
         self.running[held.job.uid] = held
         self._keeper.keep(held)
@@ -85,8 +85,8 @@ class JobRunner:
             held.stop(why)
 
     def close(self) -> None:
-        """Let go of the handler threads; one that never ends does not hold up the process."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Let go of what handlers run in; one that never ends does not hold up the process."""
+        self._tools.starts.close()
 
     def give_up_waiting(self) -> None:
         """Wait no longer for abandoned handlers: the worker drains."""

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
-from asyncjob.app import Category, Fail, Handler, Retry
-from asyncjob.app.categories import categorize, is_category
-from asyncjob.app.handler import explain
+from asyncjob.app.categories import Category, categorize, is_category
+from asyncjob.app.handler import Handler, explain
+from asyncjob.app.signals import Fail, Retry
+from asyncjob.app.stop import Stop
 from asyncjob.errors import ApiError, TooLargeError
 from asyncjob.free_json import FreeJsonError, clean, normalize, size_of
 from asyncjob.lifecycle import outcome
@@ -16,7 +17,6 @@ from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.policy import BUILT_IN
 from asyncjob.lifecycle.retry import delay
 from asyncjob.lifecycle.view import JobView
-from asyncjob_worker.held import Stop
 
 Categories = Mapping[type[BaseException], str]
 
@@ -56,12 +56,12 @@ def refused_by_store(job: JobView, decided: Move, error: ApiError, *, now: str) 
     return result_refused(job, f"the API server refuses the result: {error}", now=now)
 
 
-def payload_not_here(job: JobView, *, now: str) -> Move:
-    """Return the dead letter of a job whose payload lies where this worker cannot read it."""
+def unreadable_payload(job: JobView, error: Exception, *, now: str) -> Move:
+    """Return the dead letter of a job whose payload lies where it can never be read."""
     failure = Failure(
-        type="PayloadSource",
+        type=type(error).__name__,
         category=Category.VALIDATION,
-        message="this worker does not read spec.payloadFrom; put the payload into spec.payload",
+        message=describe(error),
         final=True,
         reason=Reason.INVALID_PAYLOAD,
     )

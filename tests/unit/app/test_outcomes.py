@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from asyncjob.app import Category, Fail, Handler, Retry, WorkerApp
+from asyncjob.app import Category, Fail, Handler, Retry, WorkerApp, outcomes
+from asyncjob.app.stop import Stop
 from asyncjob.free_json import FreeJsonError
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob_worker import outcomes
-from asyncjob_worker.held import HeldJob, Stop
+from asyncjob_worker.held import HeldJob
 from support.worker_parts import NOW, held, job
 
 EFFECTIVE = job()["status"]["effective"]
@@ -164,8 +164,9 @@ def test_an_invalid_payload_names_its_fields_and_is_final() -> None:
 
 
 def test_a_payload_that_lies_elsewhere_is_never_taken_for_an_empty_one() -> None:
-    move = outcomes.payload_not_here(held().job, now=NOW)
+    move = outcomes.unreadable_payload(held().job, LookupError("no such key"), now=NOW)
     assert (move.target, move.reason) == (Phase.DEAD_LETTER, Reason.INVALID_PAYLOAD)
+    assert move.fields["message"] == "no such key"
 
 
 @pytest.mark.parametrize(
