@@ -61,3 +61,13 @@ def job_path(namespace: str, name: str) -> str:
 def job_status_path(namespace: str, name: str) -> str:
     """Return the API path of the status subresource of one AsyncJob."""
     return f"{job_path(namespace, name)}/status"
+
+
+def queue_path(namespace: str, name: str) -> str:
+    """Return the API path of one AsyncQueue."""
+    return f"{collection(namespace, QUEUES)}/{name}"
+
+
+def queue_status_path(namespace: str, name: str) -> str:
+    """Return the API path of the status subresource of one AsyncQueue."""
+    return f"{queue_path(namespace, name)}/status"

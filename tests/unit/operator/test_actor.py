@@ -62,6 +62,8 @@ class Stage:
     def unwant(self, uid: str) -> None:
         self.wanted.discard(uid)
 
+    def make_room(self, _queue: tuple[str, str]) -> None: ...
+
     def died(self, *_: object) -> None:
         pass
 

@@ -18,12 +18,16 @@ class Ear:
 
     wanted: set[str] = field(default_factory=set)
     deaths: list[str] = field(default_factory=list)
+    rooms: list[tuple[str, str]] = field(default_factory=list)
 
     def want(self, uid: str) -> None:
         self.wanted.add(uid)
 
     def unwant(self, uid: str) -> None:
         self.wanted.discard(uid)
+
+    def make_room(self, queue: tuple[str, str]) -> None:
+        self.rooms.append(queue)
 
     def died(self, job: JobView, message: str) -> None:
         self.deaths.append(f"{job.name}: {message}")

@@ -156,7 +156,7 @@ def test_renewals_alone_bring_up_nothing() -> None:
 
 def test_a_worker_that_moves_to_another_queue_lists_nothing_in_the_old() -> None:
     changed: list[str] = []
-    calls = RollCalls(lambda: 0.0, lambda _, queue: changed.append(queue))
+    calls = RollCalls(lambda: 0.0, lambda _, queue: changed.append(queue), lambda _: None)
     calls.saw_lease(roll_lease("one", 0, types=["x"]))
     calls.saw_lease(roll_lease("two", 0))
     calls.saw_lease(roll_lease("two", 1))

@@ -86,8 +86,9 @@ class Actor:
         self._tally = tally
         self._leads = leads
 
-    async def act(self, uid: str) -> None:
-        """Do what is due for the job now, if still anything is."""
+    async def act(self, key: str) -> None:
+        """Do what is due for the job with this UID now, if still anything is."""
+        uid = key
         where = self._judge.address(uid)
         if where is None:
             return
@@ -110,9 +111,9 @@ class Actor:
         except ApiError as error:
             self._failed(uid, policy, error)
 
-    def broken(self, uid: str) -> None:
+    def broken(self, key: str) -> None:
         """Leave a job alone that makes the operator stumble."""
-        self._judge.postpone(uid, self._patience.cap)
+        self._judge.postpone(key, self._patience.cap)
 
     async def _carry_out(self, effect: Effect, job: JobView, obj: JsonObject) -> None:
         proof = effect.proof if isinstance(effect, Transition | Refuse) else None

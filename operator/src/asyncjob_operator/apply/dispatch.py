@@ -1,4 +1,4 @@
-"""Works through the list of jobs something is due for: many at once, and only while leading."""
+"""Works through a list of what something is due for: many at once, and only while leading."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,12 +6,21 @@ from typing import Final, Protocol
 
 import structlog
 
-from asyncjob_operator.apply.actor import Actor
 from asyncjob_operator.apply.todo import Todo
 
 log = structlog.get_logger()
 
 CONCURRENCY: Final = 32
+
+
+class Acts(Protocol):
+    """Who does what is due."""
+
+    async def act(self, key: str) -> None:
+        """Do what is due for the one on the list."""
+
+    def broken(self, key: str) -> None:
+        """Leave one alone for a while that makes the operator stumble."""
 
 
 class Leadership(Protocol):
@@ -25,10 +34,14 @@ class Leadership(Protocol):
 
 
 class Dispatch:
-    """Bounded concurrency; `look` is called with each job that was worked on."""
+    """Bounded concurrency; `look` is called with each one on the list that was worked on."""
 
     def __init__(
-        self, todo: Todo, actor: Actor, leadership: Leadership, look: Callable[[str], None]
+        self,
+        todo: Todo,
+        actor: Acts,
+        leadership: Leadership,
+        look: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._todo = todo
         self._actor = actor
@@ -69,8 +82,8 @@ class Dispatch:
     async def _work(self, uid: str) -> None:
         try:
             await self._actor.act(uid)
-        except Exception:  # supervises: one job must not stop the others
-            log.exception("acting on a job failed", uid=uid)
+        except Exception:  # supervises: one must not stop the others
+            log.exception("acting failed", on=uid)
             self._actor.broken(uid)
         finally:
             self._places.release()

@@ -3,7 +3,7 @@
 from typing import Final
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.decision import NOTHING, Decision, Wait
+from asyncjob_operator.core.decision import NOTHING, Decision, LineUp, Wait
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.policies.admission import admit
 from asyncjob_operator.core.policies.cancel import cancel_running, cancel_waiting
@@ -50,11 +50,16 @@ def decide(snapshot: Snapshot, now: Moment) -> Decision:
     if snapshot.job.deleting:
         return NOTHING
     again: float | None = None
+    lines_up = False
     for policy in CHAINS[snapshot.job.phase]:
         verdict = policy(snapshot, now)
-        if verdict is None:
-            continue
-        if not isinstance(verdict, Wait):
-            return Decision(verdict)
-        again = verdict.until if again is None else min(again, verdict.until)
-    return NOTHING if again is None else Decision(None, again)
+        match verdict:
+            case None:
+                continue
+            case LineUp():
+                lines_up = True
+            case Wait():
+                again = verdict.until if again is None else min(again, verdict.until)
+            case _:
+                return Decision(verdict, lines_up=lines_up)
+    return Decision(None, again, lines_up) if lines_up or again is not None else NOTHING

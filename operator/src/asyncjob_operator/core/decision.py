@@ -100,16 +100,27 @@ class Wait:
     until: float
 
 
-Verdict = Effect | Wait | None
-"""What one policy says. An effect ends the chain; a wait does not."""
+@dataclass(frozen=True, slots=True)
+class LineUp:
+    """Nothing to do until the job has a place in its queue."""
+
+
+LINE_UP = LineUp()
+
+Verdict = Effect | Wait | LineUp | None
+"""What one policy says. An effect ends the chain; what is only to be waited for does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The one effect due now, if any, and when time alone may bring the next."""
+    """The one effect due now, if any, and when time alone may bring the next.
+
+    `lines_up`: the job waits for a place in its queue.
+    """
 
     effect: Effect | None = None
     look_again_at: float | None = None
+    lines_up: bool = False
 
 
 NOTHING = Decision()

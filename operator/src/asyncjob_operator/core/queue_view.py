@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 from asyncjob.json_types import JsonObject, child, flag, opt_integer, text
 from asyncjob.models.queue import UnknownType
+from asyncjob_operator.core.admission.limits import UNLIMITED, Limits, read_limits
 
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """Pause, defaults and retention of a queue; None means that the queue says nothing."""
+    """Pause, limits, defaults and retention of a queue; None means that the queue says nothing."""
 
     paused: bool = False
     queue_timeout_seconds: int | None = None
@@ -17,6 +18,12 @@ class QueueView:
     max_finished: int | None = None
     min_age_seconds: int | None = None
     unknown_is_dead_letter: bool = False
+    limits: Limits = UNLIMITED
+
+    @property
+    def limited(self) -> bool:
+        """Return whether jobs need a place, and to be admitted, before they are claimed."""
+        return bool(self.limits)
 
 
 OPEN_QUEUE = QueueView()
@@ -34,4 +41,5 @@ def read_queue(obj: JsonObject) -> QueueView:
         max_finished=opt_integer(retention, "maxFinished"),
         min_age_seconds=opt_integer(retention, "minAgeSeconds"),
         unknown_is_dead_letter=text(spec, "unknownType") == UnknownType.DEAD_LETTER,
+        limits=read_limits(spec),
     )

@@ -30,6 +30,7 @@ class Entry:
     duration: int
     types: frozenset[str] | None
     draining: bool = False
+    slots: int = 0
 
     @property
     def claims(self) -> bool:
@@ -61,6 +62,7 @@ def read_entry(lease: JsonObject) -> Entry:
         duration=integer(spec, "leaseDurationSeconds"),
         types=frozenset(texts(about, "types")) if "types" in about else None,
         draining=flag(about, "draining"),
+        slots=integer(about, "slots"),
     )
 
 
@@ -106,6 +108,16 @@ class RollCall:
         """Take that a Lease is gone and return whether a type may have come to be missing."""
         self._live_until.pop(pod, None)
         return self._miss(self._entries.pop(pod, None), now)
+
+    @property
+    def slots(self) -> int:
+        """Return how many jobs the workers that take any run at once."""
+        return sum(entry.slots for entry in self._entries.values() if entry.claims)
+
+    @property
+    def workers(self) -> int:
+        """Return how many workers take jobs."""
+        return sum(entry.claims for entry in self._entries.values())
 
     def missing(self, job_type: str, now: float) -> Missing | None:
         """Return since when the type is missing, or None if it is not, or nobody can tell."""

@@ -56,7 +56,7 @@ def sight(
 
 def is_claimable(job: JobView, queue: QueueView) -> bool:
     """Return whether a worker might claim the job as it is."""
-    admitted = job.admitted or not job.gated
+    admitted = job.admitted or not (job.gated or queue.limited)
     return job.phase is Phase.QUEUED and admitted and not queue.paused
 
 

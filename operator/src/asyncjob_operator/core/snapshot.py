@@ -18,7 +18,8 @@ from asyncjob_operator.core.sighting import Sighting
 class Snapshot:
     """`others` are the other known jobs with the same deduplication id, finished ones included.
 
-    `missing` is set while no worker of the queue lists the job's type.
+    `missing` is set while no worker of the queue lists the job's type. `placed`: the job has a
+    place in its queue, if that has limits.
     """
 
     job: JobView
@@ -28,6 +29,7 @@ class Snapshot:
     holder: Holder = NOBODY
     others: tuple[JobView, ...] = ()
     missing: Missing | None = None
+    placed: bool = False
 
 
 Policy: TypeAlias = Callable[[Snapshot, Moment], Verdict]

@@ -11,8 +11,11 @@ from asyncjob_operator.core.job_event import notice
 class Desk:
     """The observer's listener."""
 
-    def __init__(self, todo: Todo, notices: Notices, leads: Callable[[], bool]) -> None:
+    def __init__(
+        self, todo: Todo, rounds: Todo, notices: Notices, leads: Callable[[], bool]
+    ) -> None:
         self._todo = todo
+        self._rounds = rounds
         self._notices = notices
         self._leads = leads
 
@@ -23,6 +26,10 @@ class Desk:
     def unwant(self, uid: str) -> None:
         """Take the job off the list."""
         self._todo.discard(uid)
+
+    def make_room(self, queue: tuple[str, str]) -> None:
+        """Put the queue on the list of those that need a round of admission."""
+        self._rounds.add("/".join(queue))
 
     def died(self, job: JobView, message: str) -> None:
         """Tell people of a new dead letter, if it is this replica's turn to."""

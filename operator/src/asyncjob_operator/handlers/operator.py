@@ -132,6 +132,7 @@ class Operator:
         )
         self._heartbeat.at = monotonic()
         start("dispatch", parts.dispatch.run)
+        start("admission", parts.admission.run)
         start("notices", parts.notices.run)
         start("report", lambda: keep_reporting(parts.tally))
         start(
@@ -193,6 +194,7 @@ class Operator:
         log.info("stopping")
         await self._tasks.end(but=ELECTION)
         await self._parts.dispatch.drain(DRAIN_SECONDS)
+        await self._parts.admission.drain(DRAIN_SECONDS)
         await self._tasks.end()
         await self._leadership.release()
         self._parts.tally.report()

@@ -3,6 +3,7 @@
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob_operator.apply.actor import Actor
+from asyncjob_operator.apply.allotment import Allotment
 from asyncjob_operator.apply.confirm import Confirmation, Correction
 from asyncjob_operator.apply.dispatch import Dispatch, Leadership
 from asyncjob_operator.apply.farewell import Farewell
@@ -13,6 +14,7 @@ from asyncjob_operator.apply.todo import Todo
 from asyncjob_operator.handlers.desk import Desk
 from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.kube.clock import moment, monotonic
+from asyncjob_operator.observe.admissions import Admissions
 from asyncjob_operator.observe.observer import Observer
 from asyncjob_operator.telemetry.metrics import Metrics
 from asyncjob_operator.telemetry.tally import Tally
@@ -24,9 +26,9 @@ class Parts:
     def __init__(
         self, settings: Settings, session: KubeSession, leadership: Leadership, metrics: Metrics
     ) -> None:
-        todo, self.tally = Todo(), Tally()
+        todo, rounds, self.tally = Todo(), Todo(remember=True), Tally()
         self.notices = Notices(session, settings.identity, moment, metrics)
-        desk = Desk(todo, self.notices, leadership.leads)
+        desk = Desk(todo, rounds, self.notices, leadership.leads)
         observer = self.observer = Observer(settings.options, moment, desk)
         actor = Actor(
             session,
@@ -39,6 +41,16 @@ class Parts:
             leads=leadership.leads,
         )
         self.dispatch = Dispatch(todo, actor, leadership, observer.look)
+        allotment = Allotment(
+            session,
+            Admissions(observer),
+            now=moment,
+            leads=leadership.leads,
+            again=rounds.add,
+            patience=Patience(settings.backoff_initial, settings.backoff_max),
+            metrics=metrics,
+        )
+        self.admission = Dispatch(rounds, allotment, leadership)
         self.sweep = Sweep(
             session,
             observer.store,

@@ -20,6 +20,7 @@ from asyncjob_operator.core.queue_view import QueueView
 from asyncjob_operator.core.sighting import Sighting, sight
 from asyncjob_operator.core.snapshot import Snapshot
 from asyncjob_operator.observe.agenda import Agenda
+from asyncjob_operator.observe.halls import Halls
 from asyncjob_operator.observe.queues import Queues
 from asyncjob_operator.observe.roll_calls import RollCalls
 from asyncjob_operator.observe.store import Address, JobStore
@@ -39,6 +40,9 @@ class Listener(Protocol):
     def unwant(self, uid: str) -> None:
         """Take that nothing is to be done about the job any more."""
 
+    def make_room(self, queue: tuple[str, str]) -> None:
+        """Take that somebody may get a place in a queue with limits."""
+
     def died(self, job: JobView, message: str) -> None:
         """Take that the job has just become a dead letter, whoever wrote that."""
 
@@ -50,8 +54,9 @@ class Observer:
         self.store = JobStore()
         self.agenda = Agenda()
         self.workers = Workers(lambda: now().monotonic, self._pod_changed)
-        self.queues = Queues(self._queue_changed)
-        self.roll_calls = RollCalls(lambda: now().monotonic, self._roll_changed)
+        self.halls = Halls(now, listener.make_room, self.look)
+        self.queues = Queues(self._queue_changed, self.halls)
+        self.roll_calls = RollCalls(lambda: now().monotonic, self._roll_changed, listener.make_room)
         self._options = options
         self._now = now
         self._listener = listener
@@ -89,6 +94,7 @@ class Observer:
         self.agenda.drop(uid)
         self._listener.unwant(uid)
         if job:
+            self.halls.lose(job)
             self._look_at_others(job)
 
     def look(self, uid: str) -> None:
@@ -131,6 +137,7 @@ class Observer:
             log.exception("job cannot be judged", job=job.key)
             self.agenda.block(job.uid, now.monotonic + UNREADABLE_PAUSE)
             return
+        self.halls.take(job, lines_up=decision.lines_up and decision.effect is None)
         if decision.effect is None:
             self._listener.unwant(job.uid)
             self.agenda.set(job.uid, decision.look_again_at)
@@ -147,7 +154,8 @@ class Observer:
             self._seen[job.uid] = seen
         holder, others = self.workers.holder(job), self.store.others(job)
         missing = self.roll_calls.missing(job) if queue.unknown_is_dead_letter else None
-        snapshot = Snapshot(job, seen, self._options, queue, holder, others, missing)
+        placed = queue.limited and self.halls.is_placed(job)
+        snapshot = Snapshot(job, seen, self._options, queue, holder, others, missing, placed)
         decision = decide(snapshot, now)
         effect = decision.effect
         told = isinstance(effect, Refuse) and self._refused.get(job.uid) == effect.number

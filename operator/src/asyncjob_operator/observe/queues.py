@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView, read_queue
+from asyncjob_operator.observe.halls import Halls
 
 Name = tuple[str, str]
 
@@ -11,8 +12,9 @@ Name = tuple[str, str]
 class Queues:
     """Views by namespace and name; `changed` is called with a queue that is not as it was."""
 
-    def __init__(self, changed: Callable[[str, str], None]) -> None:
+    def __init__(self, changed: Callable[[str, str], None], halls: Halls) -> None:
         self._changed = changed
+        self._halls = halls
         self._views: dict[Name, QueueView] = {}
 
     def view(self, namespace: str, queue: str) -> QueueView:
@@ -20,16 +22,21 @@ class Queues:
         return self._views.get((namespace, queue), OPEN_QUEUE)
 
     def saw(self, obj: JsonObject) -> None:
-        """Take a queue as it is now; a change of its status is no news."""
+        """Take a queue as it is now; of its status only the book is news."""
         meta, view = child(obj, "metadata"), read_queue(obj)
         name = (text(meta, "namespace"), text(meta, "name"))
-        if self._views.get(name) != view:
+        is_new = self._views.get(name) != view
+        if is_new:
             self._views[name] = view
+            self._halls.set_limits(name, view.limits)
+        self._halls.saw_book(name, obj)
+        if is_new:
             self._changed(*name)
 
     def lost(self, namespace: str, queue: str) -> None:
         """Take that there is no such AsyncQueue any more."""
         if self._views.pop((namespace, queue), None):
+            self._halls.lost_queue((namespace, queue))
             self._changed(namespace, queue)
 
     def names_in(self, namespace: str | None) -> list[Name]:

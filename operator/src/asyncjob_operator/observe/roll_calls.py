@@ -14,12 +14,20 @@ Queue = tuple[str, str]
 class RollCalls:
     """One roll call per queue; `changed` is called with a queue that may lack a type from now on.
 
+    `resized` is called with one whose workers run more or fewer jobs at once than before.
+
     A queue without any Lease is forgotten, and with it since when a type has been missing.
     """
 
-    def __init__(self, clock: Callable[[], float], changed: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        changed: Callable[[str, str], None],
+        resized: Callable[[Queue], None],
+    ) -> None:
         self._clock = clock
         self._changed = changed
+        self._resized = resized
         self._calls: dict[Queue, RollCall] = {}
         self._queue_of_pod: dict[tuple[str, str], str] = {}
 
@@ -27,6 +35,16 @@ class RollCalls:
         """Return since when the job's type is missing in its queue, or None if it is not."""
         call = self._calls.get((job.namespace, job.queue))
         return call.missing(job.type, self._clock()) if call else None
+
+    def slots(self, namespace: str, queue: str) -> int:
+        """Return how many jobs the queue's workers run at once."""
+        call = self._calls.get((namespace, queue))
+        return call.slots if call else 0
+
+    def workers(self, namespace: str, queue: str) -> int:
+        """Return how many workers take jobs of the queue."""
+        call = self._calls.get((namespace, queue))
+        return call.workers if call else 0
 
     def saw_lease(self, obj: JsonObject) -> None:
         """Take a worker's Lease as it is now."""
@@ -37,8 +55,11 @@ class RollCalls:
             self.lost_lease(namespace, lease)
         self._queue_of_pod[namespace, pod] = queue
         call = self._calls.setdefault((namespace, queue), RollCall())
+        before = call.slots
         if call.take(pod, read_entry(obj), self._clock()):
             self._changed(namespace, queue)
+        if call.slots != before:
+            self._resized((namespace, queue))
 
     def lost_lease(self, namespace: str, lease: str) -> None:
         """Take that there is no such Lease any more."""
@@ -48,6 +69,7 @@ class RollCalls:
         if call is None or queue is None:
             return
         lacks = call.lose(pod, self._clock())
+        self._resized((namespace, queue))
         if not call:
             del self._calls[namespace, queue]
         elif lacks:

@@ -95,6 +95,7 @@ class JobView:
     last_transition_time: str | None
     next_attempt_time: str | None
     retry_delay_seconds: float | None
+    priority: int
 
     @property
     def key(self) -> str:
@@ -158,6 +159,7 @@ def read_job(obj: JsonObject) -> JobView:
         last_transition_time=opt_text(status, "lastTransitionTime"),
         next_attempt_time=opt_text(status, "nextAttemptTime"),
         retry_delay_seconds=opt_number(status, "retryDelaySeconds"),
+        priority=integer(spec, "priority"),
     )
 
 

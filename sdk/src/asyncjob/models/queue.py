@@ -5,11 +5,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from asyncjob.models.base import Counter, Model, Seconds, Timestamp, Uid
+from asyncjob.models.base import Counter, Key, Model, Seconds, Timestamp, Uid
 from asyncjob.models.meta import ObjectMeta
 from asyncjob.models.retry_policy import RetryPolicy
+from asyncjob.models.status import Condition
 
 Limit = Annotated[int, Field(ge=1, le=1_000_000)]
+Places = Annotated[int, Field(ge=1, le=1000)]
+"""Each is written down in the queue's status, which has room for so many."""
 
 
 class UnknownType(StrEnum):
@@ -67,11 +70,11 @@ class AsyncQueueSpec(Model):
     paused: bool = False
     """While true no job of the queue starts; running ones go on."""
 
-    max_concurrency: Limit | None = None
-    """At most so many jobs of the queue run at once."""
+    max_concurrency: Places | None = None
+    """At most so many jobs of the queue run at once. Up to 1000."""
 
-    max_concurrency_per_key: Limit | None = None
-    """At most so many jobs with the same concurrencyKey run at once."""
+    max_concurrency_per_key: Places | None = None
+    """At most so many jobs with the same concurrencyKey run at once; of all keys together 1000."""
 
     max_queued: Limit | None = None
     """The gateway refuses new jobs beyond so many waiting ones."""
@@ -81,6 +84,9 @@ class AsyncQueueSpec(Model):
 
     rate_limit: RateLimit | None = None
     """At most so many starts in a period."""
+
+    priority_ageing_seconds: Annotated[int, Field(ge=1, le=86_400)] | None = None
+    """A waiting job counts one higher in priority for every so many seconds. Built in: never."""
 
     defaults: QueueDefaults | None = None
     """What jobs of the queue inherit."""
@@ -108,8 +114,24 @@ class Reservation(Model):
     uid: Uid
     """UID of the job."""
 
+    queued_time: Timestamp | None = None
+    """Since when the job is Queued; absent: since its creation."""
+
+    key: Key | None = None
+    """Its concurrencyKey."""
+
     time: Timestamp
     """When it was taken."""
+
+
+class RecentStarts(Model):
+    """Starts that a rate limit still counts."""
+
+    time: Timestamp
+    """When the last of them was let through."""
+
+    count: Counter
+    """How many."""
 
 
 class AsyncQueueStatus(Model):
@@ -124,11 +146,23 @@ class AsyncQueueStatus(Model):
     workers: Counter | None = None
     """Live workers that serve the queue."""
 
+    slots: Counter | None = None
+    """How many jobs these workers run at once."""
+
+    finished_per_minute: Counter | None = None
+    """Jobs that finished within the last minute, however."""
+
     reservations: Annotated[list[Reservation], Field(max_length=1000)] | None = None
-    """Places taken for jobs about to be admitted."""
+    """Places taken in a queue with limits."""
+
+    recent_starts: Annotated[list[RecentStarts], Field(max_length=100)] | None = None
+    """What a rate limit counts."""
+
+    conditions: Annotated[list[Condition], Field(max_length=8)] | None = None
+    """Drained: it is paused and none of its jobs runs."""
 
     last_update_time: Timestamp | None = None
-    """When these numbers were taken."""
+    """When the numbers were taken."""
 
 
 class AsyncQueue(Model):

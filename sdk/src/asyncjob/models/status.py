@@ -145,7 +145,7 @@ class Condition(Model):
     """A standard condition; `kubectl wait --for=condition=Complete` looks at these."""
 
     type: Annotated[str, Field(max_length=64)]
-    """Complete, Failed or Cancelled."""
+    """Complete, Failed or Cancelled for a job, Drained for a queue."""
 
     status: Annotated[str, Field(max_length=8)]
     """True or False."""

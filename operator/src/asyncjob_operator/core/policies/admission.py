@@ -1,12 +1,13 @@
-"""A queued job with gates, all of them open, is admitted where it stands.
+"""A queued job that needs it is admitted where it stands, once nothing holds it back.
 
+It needs it if it has gates of its own, or if its queue has limits: then it has to have a place.
 Not beside a live job with the same deduplication id, even if the id is this one's: the other is
 cancelled first, by a write that fails if it was admitted meanwhile. So never two are let through.
 """
 
 from typing import Final
 
-from asyncjob_operator.core.decision import Admit, Verdict
+from asyncjob_operator.core.decision import LINE_UP, Admit, Verdict
 from asyncjob_operator.core.duplicates import any_holder
 from asyncjob_operator.core.gates import first_closed
 from asyncjob_operator.core.moment import Moment
@@ -16,10 +17,10 @@ NAME: Final = "admit"
 
 
 def admit(snapshot: Snapshot, now: Moment) -> Verdict:
-    """Set `admitted`, without which the API server refuses the claim of a gated job."""
-    job = snapshot.job
-    if not job.gated or job.admitted or first_closed(snapshot, now):
+    """Set `admitted`, without which a gated job, or one in a limited queue, is not claimed."""
+    job, limited = snapshot.job, snapshot.queue.limited
+    if job.admitted or not (job.gated or limited):
         return None
-    if any_holder(snapshot.others):
+    if first_closed(snapshot, now) or any_holder(snapshot.others):
         return None
-    return Admit(NAME)
+    return LINE_UP if limited and not snapshot.placed else Admit(NAME)

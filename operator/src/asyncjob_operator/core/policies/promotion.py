@@ -1,8 +1,8 @@
 """Pending, Scheduled and Retrying jobs whose time has come are queued.
 
-A job with another gate still closed, or whose deduplication id another live job has as well, is
-queued without being admitted; what is next then follows from there, since Scheduled and Retrying
-lead nowhere else.
+A job with another gate still closed, whose deduplication id another live job has as well, or whose
+queue has limits, is queued without being admitted; what is next then follows from there, since
+Scheduled and Retrying lead nowhere else.
 """
 
 from dataclasses import replace
@@ -47,6 +47,6 @@ def promote_retrying(snapshot: Snapshot, now: Moment) -> Verdict:
 
 def _queue(snapshot: Snapshot, now: Moment) -> Transition:
     move = promote(snapshot.job, now=now.text)
-    if first_closed(snapshot, now) or any_holder(snapshot.others):
+    if first_closed(snapshot, now) or any_holder(snapshot.others) or snapshot.queue.limited:
         move = replace(move, fields={**move.fields, "admitted": None})
     return Transition(NAME, move)

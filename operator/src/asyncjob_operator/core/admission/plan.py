@@ -1,0 +1,108 @@
+"""One round of admission, planned: which places are over, and who gets a new one."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from asyncjob_operator.core.admission.book import Book, Place, Starts
+from asyncjob_operator.core.admission.limits import MAX_PLACES, Limits
+from asyncjob_operator.core.admission.line import Line, Waiting
+from asyncjob_operator.core.admission.pace import Pace, Room
+from asyncjob_operator.core.moment import Moment
+
+
+class Fate(Enum):
+    """What has become of a place."""
+
+    KEPT = auto()
+    OVER = auto()
+    UNKNOWN = auto()
+    """Its job is not known here: whether it is gone, a live read has to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """All that bears on who gets a place in one queue.
+
+    `occupants` are the jobs that run or may be claimed any moment, with their keys. `slots` is how
+    many jobs the queue's workers run at once, None if that is not known.
+    """
+
+    limits: Limits
+    paused: bool
+    book: Book
+    occupants: Mapping[str, str]
+    line: Line
+    pace: Pace
+    slots: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to write into the book of this version, and when to plan again by time alone."""
+
+    version: str
+    places: tuple[Place, ...]
+    starts: tuple[Starts, ...]
+    taken: tuple[Waiting, ...]
+    freed: int
+    next_at: float | None
+
+
+def make_plan(table: Table, fate: Callable[[Place], Fate], now: Moment) -> Plan:
+    """Plan a round. Who is taken leaves the line: if the plan fails, they have to be put back."""
+    kept = [place for place in table.book.places.values() if fate(place) is not Fate.OVER]
+    room = table.pace.room(table.limits.rate, now) if table.limits.rate else None
+    taken = _take(table, kept, room, now)
+    new = [Place(who.uid, who.name, who.stay, who.key, now.text) for who in taken]
+    freed = len(table.book.places) - len(kept)
+    waits = bool(len(table.line)) and room is not None
+    return Plan(
+        version=table.book.version,
+        places=(*kept, *new),
+        starts=table.pace.keep(table.limits.rate, len(new), now) if table.limits.rate else (),
+        taken=tuple(taken),
+        freed=freed,
+        next_at=room.next_at if room and waits else None,
+    )
+
+
+def _take(table: Table, kept: list[Place], room: Room | None, now: Moment) -> list[Waiting]:
+    free = _free(table, {place.uid for place in kept}, len(kept), room)
+    if free <= 0 or not len(table.line):
+        return []
+    used = Counter(_keys(table.occupants, kept))
+    per_key = table.limits.per_key
+    taken: list[Waiting] = []
+    turns = table.line.round(now.wall)
+
+    def may_have(key: str) -> bool:
+        return per_key is None or not key or used[key] < per_key
+
+    while len(taken) < free and (who := turns.take(may_have)) is not None:
+        taken.append(who)
+        used[who.key] += 1
+    return taken
+
+
+def _keys(occupants: Mapping[str, str], kept: list[Place]) -> list[str]:
+    return [*occupants.values(), *(place.key for place in kept if place.uid not in occupants)]
+
+
+def _free(table: Table, placed: AbstractSet[str], places: int, room: Room | None) -> int:
+    """Return how many places may be given at most, whatever the keys."""
+    if table.paused:
+        return 0
+    limits = table.limits
+    busy = len(placed | table.occupants.keys())
+    bounds = [MAX_PLACES - places]
+    if limits.concurrency is not None:
+        bounds.append(limits.concurrency - busy)
+    if table.slots is not None:
+        # Who is admitted waits among the workers' jobs, where no key has its turn any more.
+        bounds.append(table.slots + max(1, table.slots // 2) - busy)
+    if room is not None:
+        bounds.append(room.count)
+    return min(bounds)
