@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -174,6 +175,14 @@ async def linger(job: JobContext, seconds: float) -> None:
     """Take a while."""
     with traced(job):
         await asyncio.sleep(seconds)
+
+
+@app.handler("shaky")
+async def shaky(job: JobContext, seconds: float) -> None:
+    """Take a moment, and fail one time in four."""
+    await asyncio.sleep(seconds)
+    if secrets.randbelow(4) == 0:
+        raise Retry(after=0)
 
 
 @app.handler("exit")

@@ -37,7 +37,7 @@ class Waiting:
 class _Key:
     """The jobs of one key, and the number of its last turn."""
 
-    heap: list[tuple[tuple[float, float, str], Waiting]] = field(default_factory=list)
+    heap: list[tuple[tuple[float, float, str], int, Waiting]] = field(default_factory=list)
     turn: int = 0
 
 
@@ -49,6 +49,7 @@ class Line:
         self._waiting: dict[str, Waiting] = {}
         self._keys: dict[str, _Key] = {}
         self._turns = 0
+        self._entries = 0
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -65,7 +66,8 @@ class Line:
         if key is None:
             # A key that comes anew has its turn before those that have had theirs.
             key = self._keys[waiting.key] = _Key()
-        heapq.heappush(key.heap, (waiting.rank(self._ageing), waiting))
+        self._entries += 1
+        heapq.heappush(key.heap, (waiting.rank(self._ageing), self._entries, waiting))
         return True
 
     def discard(self, uid: str) -> bool:
@@ -95,7 +97,7 @@ class Line:
     def _head(self, name: str) -> Waiting | None:
         key = self._keys[name]
         while key.heap:
-            waiting = key.heap[0][1]
+            _, _, waiting = key.heap[0]
             if self._waiting.get(waiting.uid) == waiting:
                 return waiting
             heapq.heappop(key.heap)  # gone, or lined up anew since

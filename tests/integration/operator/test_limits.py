@@ -1,0 +1,81 @@
+"""Queues with limits, by the API server's own history of versions."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from asyncjob_dev.controlplane import ControlPlane
+from support.history import History, Version
+from support.operator import NUMBERS, QUICK, OperatorProcess, until
+from support.workers import Field, field_on
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+
+LIMIT = 5
+JOBS = 500
+
+
+class Scene:
+    """Workers and jobs in a namespace that only the test's own operators look after."""
+
+    def __init__(self, field: Field, access: Path, stack: ExitStack) -> None:
+        self.field = field
+        self._access = access
+        self._stack = stack
+
+    def operator(self, *options: str) -> OperatorProcess:
+        log = self.field.folder / f"operator-{next(NUMBERS)}.log"
+        space = self.field.namespace
+        home = (f"--namespace={space}", f"--lease-namespace={space}")
+        process = OperatorProcess(self._access, log, *QUICK, *home, *options)
+        return self._stack.enter_context(process).until_ready()
+
+    def history(self) -> History:
+        return self._stack.enter_context(History(self.field.plane, self.field.namespace))
+
+    def until_all(self, phase: str, within: float) -> None:
+        def left() -> int:
+            return sum(job["status"]["phase"] != phase for job in self.field.jobs())
+
+        until(lambda: not left(), within, f"{left()} jobs that are not {phase}", every=0.5)
+
+
+@pytest.fixture
+def scene(fragile_plane: ControlPlane, operator_access: Path, tmp_path: Path) -> Iterator[Scene]:
+    with ExitStack() as stack, field_on(fragile_plane, tmp_path) as field:
+        yield Scene(field, operator_access, stack)
+
+
+def is_running(version: Version) -> bool:
+    return version.phase == "Running"
+
+
+def test_never_more_run_than_the_queue_allows_though_jobs_fail_and_leaders_change(
+    scene: Scene,
+) -> None:
+    field, history = scene.field, scene.history()
+    field.queue("default", maxConcurrency=LIMIT)
+    leader = scene.operator().until_leading()
+    standby = scene.operator()
+    for number in range(4):
+        field.start_worker(f"worker-{number}", "--concurrency=8")
+    for number in range(JOBS):
+        field.create(f"job-{number}", "shaky", 0.02, retryPolicy={"maxRetries": 100})
+
+    def done() -> int:
+        return sum(version.phase == "Succeeded" for version in history.versions)
+
+    until(lambda: done() > JOBS / 5, 60, "the first fifth")
+    assert leader.process
+    leader.process.send_signal(signal.SIGSTOP)
+    standby.until_leading()
+    until(lambda: done() > JOBS / 2, 60, "the first half")
+    leader.process.send_signal(signal.SIGCONT)
+    until(lambda: done() > JOBS * 3 / 4, 60, "three quarters")
+    standby.kill()
+    scene.until_all("Succeeded", 60)
+    assert history.most(is_running) == LIMIT
+    assert history.most(lambda version: version.phase == "Running" or version.admitted) == LIMIT

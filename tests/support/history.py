@@ -1,0 +1,110 @@
+"""What the API server's own history of versions says of the jobs of a namespace."""
+
+import http.client
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlencode, urlsplit
+
+from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.names import JOBS, collection
+from asyncjob_dev.controlplane import ControlPlane
+
+
+@dataclass(frozen=True)
+class Version:
+    """One version of one job."""
+
+    name: str
+    kind: str
+    phase: str
+    admitted: bool
+    attempt: int
+    key: str
+    started: float
+    """When its current or last attempt was claimed, in epoch seconds; 0 before the first."""
+
+
+class History:
+    """Watches from its beginning; versions are in the order that the API server gave them."""
+
+    def __init__(self, plane: ControlPlane, namespace: str) -> None:
+        self.versions: list[Version] = []
+        self._plane = plane
+        self._path = collection(namespace, JOBS)
+        self._connection = http.client.HTTPSConnection(
+            urlsplit(plane.url).netloc,
+            context=ssl.create_default_context(cafile=plane.ca_file),
+            timeout=300,
+        )
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        since = self._plane.api.get(self._path)["metadata"]["resourceVersion"]
+        query = urlencode({"watch": "true", "resourceVersion": since})
+        headers = {"Authorization": f"Bearer {self._plane.admin_token}"}
+        self._connection.request("GET", f"{self._path}?{query}", headers=headers)
+        self._stream = self._connection.getresponse()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # Closing alone would wait for the reader, and the reader for the next version.
+        self._connection.sock.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._connection.close()
+
+    def most(self, counts: Callable[[Version], bool]) -> int:
+        """Return how many jobs at most were, at one time, as told."""
+        now: set[str] = set()
+        most = 0
+        for version in self.versions:
+            if version.kind != "DELETED" and counts(version):
+                now.add(version.name)
+            else:
+                now.discard(version.name)
+            most = max(most, len(now))
+        return most
+
+    def claims(self) -> list[Version]:
+        """Return each version that is a claim, in order."""
+        attempts: dict[str, int] = {}
+        return [version for version in self.versions if self._is_claim(version, attempts)]
+
+    def _is_claim(self, version: Version, attempts: dict[str, int]) -> bool:
+        grown = version.attempt > attempts.get(version.name, 0)
+        attempts[version.name] = version.attempt
+        return grown
+
+    def _watch(self) -> None:
+        for line in self._lines():
+            event = json.loads(line)
+            self.versions.append(_version(event["type"], event["object"]))
+
+    def _lines(self) -> Iterator[bytes]:
+        while line := self._stream.readline():
+            yield line
+
+
+def _version(kind: str, job: Any) -> Version:
+    status, spec = job["status"], job["spec"]
+    started = status.get("startTime")
+    return Version(
+        name=job["metadata"]["name"],
+        kind=kind,
+        phase=status["phase"],
+        admitted=status.get("admitted", False),
+        attempt=status.get("attempt", 0),
+        key=spec.get("concurrencyKey", ""),
+        started=from_text(started).timestamp() if started else 0.0,
+    )
