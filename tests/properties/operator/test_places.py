@@ -1,0 +1,225 @@
+"""Two operators that both believe to lead, with caches as old as can be, never break a limit."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, Final
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.view import JobView
+from asyncjob_operator.core.decision import Admit
+from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.options import Options
+from asyncjob_operator.observe.admissions import Admissions
+from asyncjob_operator.observe.observer import Observer
+from support.snapshots import at, raw
+
+QUEUE = ("ns", "default")
+NAMES = ("a", "b", "c", "d")
+
+
+class Server:
+    """Keeps objects with versions; a write is exact on the version it was decided on."""
+
+    def __init__(self, **limits: Any) -> None:
+        self.version = 100
+        self.clock = 0.0
+        meta = {"namespace": "ns", "name": "default", "resourceVersion": "100"}
+        self.queue: Any = {"metadata": meta, "spec": limits, "status": {}}
+        self.jobs: dict[str, Any] = {}
+        for name in NAMES:
+            self.put(name, {})
+
+    def put(self, name: str, status: dict[str, Any], **spec: Any) -> None:
+        """Create the job anew as it would be created, or as it has come to be."""
+        job: Any = raw(name, spec=spec, **status)
+        self.version += 1
+        job["metadata"]["resourceVersion"] = str(self.version)
+        self.jobs[name] = job
+
+    def move(self, name: str, phase: Phase, **status: Any) -> None:
+        """Move a job to a phase; every stay in one has a time of its own."""
+        self.clock += 1
+        attempt = self.jobs[name]["status"].get("attempt", 0)
+        spec = {k: v for k, v in self.jobs[name]["spec"].items() if k == "suspend"}
+        merged = {
+            "phase": phase.value,
+            "attempt": attempt,
+            "lastTransitionTime": at(self.clock).text,
+        }
+        self.put(name, {**merged, **status}, **spec)
+
+    def claim(self, name: str) -> None:
+        """Claim the job as a worker of a limited queue does: only if it is admitted."""
+        status = self.jobs[name]["status"]
+        if status["phase"] == "Queued" and status.get("admitted"):
+            attempt = status.get("attempt", 0) + 1
+            self.move(name, Phase.RUNNING, admitted=True, attempt=attempt, claim=f"c{attempt}")
+
+    def end(self, name: str, phase: Phase) -> None:
+        """End an attempt."""
+        if self.jobs[name]["status"]["phase"] == "Running":
+            more = {"completionTime": at(0).text} if phase is Phase.SUCCEEDED else {}
+            self.move(name, phase, **more)
+
+    def suspend(self, name: str) -> None:
+        """Let the user hold a queued job back, and the operator see to it."""
+        if self.jobs[name]["status"]["phase"] == "Queued":
+            self.move(name, Phase.PENDING, reason="Suspended")
+
+    def resume(self, name: str) -> None:
+        """Let a pending job be queued again."""
+        if self.jobs[name]["status"]["phase"] == "Pending":
+            self.move(name, Phase.QUEUED)
+
+    def occupied(self) -> list[str]:
+        """Return the jobs that run or may be claimed any moment."""
+        statuses = {name: job["status"] for name, job in self.jobs.items()}
+        return [
+            name
+            for name, status in statuses.items()
+            if status["phase"] == "Running"
+            or (status["phase"] == "Queued" and status.get("admitted"))
+        ]
+
+
+class Operator:
+    """The real observer, shown what the test wants it to see, and writing when the test wants."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.observer = Observer(Options(), self.moment, self)
+        self.admissions = Admissions(self.observer)
+        self.pending: list[Callable[[], None]] = []
+        self.sync_queue()
+
+    def moment(self) -> Moment:
+        return at(self.server.clock)
+
+    def want(self, uid: str) -> None: ...
+    def unwant(self, uid: str) -> None: ...
+    def make_room(self, queue: tuple[str, str]) -> None: ...
+    def died(self, job: JobView, message: str) -> None: ...
+
+    def sync_job(self, name: str) -> None:
+        self.observer.saw(deepcopy(self.server.jobs[name]), live=True)
+
+    def sync_queue(self) -> None:
+        self.observer.queues.saw(deepcopy(self.server.queue))
+
+    def allot(self) -> None:
+        """Plan with what is known here; the write comes later, if at all."""
+        for place in self.admissions.doubts(QUEUE):
+            self.admissions.settle(QUEUE, place, deepcopy(self.server.jobs[place.name]))
+        plan = self.admissions.plan(QUEUE, self.moment())
+        if plan and (plan.taken or plan.freed):
+            places = [place.to_json() for place in plan.places]
+            version = plan.version
+
+            def write() -> None:
+                if self.server.queue["metadata"]["resourceVersion"] == version:
+                    self.server.version += 1
+                    self.server.queue["metadata"]["resourceVersion"] = str(self.server.version)
+                    self.server.queue["status"] = {"reservations": places}
+                self.sync_queue()
+                self.admissions.put_back(plan)
+
+            self.pending.append(write)
+
+    def admit(self, name: str) -> None:
+        """Read the job afresh and decide; the write comes later, exact on what was read."""
+        read = deepcopy(self.server.jobs[name])
+        _, decision = self.observer.refresh(read, 0.5)
+        if isinstance(decision.effect, Admit):
+            version = read["metadata"]["resourceVersion"]
+            self.pending.append(lambda: self._admit(name, version))
+
+    def _admit(self, name: str, version: str) -> None:
+        job = self.server.jobs[name]
+        if job["metadata"]["resourceVersion"] == version:
+            status = {**job["status"], "admitted": True}
+            self.server.put(name, status)
+        self.sync_job(name)
+
+    def flush(self, index: int) -> None:
+        if self.pending:
+            self.pending.pop(index % len(self.pending))()
+
+    def catch_up(self, name: str) -> None:
+        """See everything, give places, and admit one."""
+        for other in NAMES:
+            self.sync_job(other)
+        self.sync_queue()
+        self.allot()
+        self.admit(name)
+
+    def drain(self) -> None:
+        while self.pending:
+            self.flush(0)
+
+
+STEPS: dict[str, Callable[[Server, Operator, str, int], None]] = {
+    "sync": lambda _, operator, name, __: operator.sync_job(name),
+    "queue": lambda _, operator, *__: operator.sync_queue(),
+    "allot": lambda _, operator, *__: operator.allot(),
+    "admit": lambda _, operator, name, __: operator.admit(name),
+    "flush": lambda _, operator, __, which: operator.flush(which),
+    "drain": lambda _, operator, *__: operator.drain(),
+    "catch up": lambda _, operator, name, __: operator.catch_up(name),
+    "claim": lambda server, _, name, __: server.claim(name),
+    "succeed": lambda server, _, name, __: server.end(name, Phase.SUCCEEDED),
+    "retry": lambda server, _, name, __: server.end(name, Phase.QUEUED),
+    "suspend": lambda server, _, name, __: server.suspend(name),
+    "resume": lambda server, _, name, __: server.resume(name),
+}
+Step = tuple[str, int, int]
+SOME: Final = st.lists(
+    st.tuples(st.sampled_from(list(STEPS)), st.integers(0, 1), st.integers(0, len(NAMES) - 1)),
+    min_size=20,
+    max_size=100,
+)
+
+
+def stage(limit: int) -> tuple[Server, tuple[Operator, Operator]]:
+    """Return a server and two operators that have seen all of it once."""
+    server = Server(maxConcurrency=limit)
+    operators = (Operator(server), Operator(server))
+    for operator in operators:
+        operator.observer.roll_calls.slots = lambda *_: 100  # type: ignore[method-assign]
+        for name in NAMES:
+            operator.sync_job(name)
+    return server, operators
+
+
+def play(server: Server, operators: tuple[Operator, Operator], step: Step) -> None:
+    what, who, which = step
+    STEPS[what](server, operators[who], NAMES[which], which)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.integers(1, 2), SOME)
+def test_a_limit_holds_whatever_the_operators_have_seen(limit: int, steps: list[Step]) -> None:
+    server, operators = stage(limit)
+    for step in steps:
+        play(server, operators, step)
+        assert len(server.occupied()) <= limit, (step, server.jobs, server.queue)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 2), SOME)
+def test_places_are_given_again_once_all_has_been_seen(limit: int, steps: list[Step]) -> None:
+    server, operators = stage(limit)
+    for step in steps:
+        play(server, operators, step)
+    one = operators[0]
+    for name in NAMES * len(NAMES):
+        server.resume(name)
+        one.catch_up(name)
+        one.drain()
+        one.catch_up(name)
+        one.drain()
+        server.claim(name)
+        server.end(name, Phase.SUCCEEDED)
+    assert {job["status"]["phase"] for job in server.jobs.values()} == {"Succeeded"}
