@@ -95,15 +95,30 @@ QUEUE_COLUMNS: Final[tuple[Column, ...]] = (
     Column(
         "Dead", "integer", '.status.counts[?(@.phase=="DeadLetter")].count', "Dead letters kept."
     ),
-    Column("Workers", "integer", ".status.workers", "Live workers that serve the queue."),
-    Column(AGE, "date", ".metadata.creationTimestamp", "Time since it was created."),
     Column(
         "Oldest",
         "integer",
         ".status.oldestQueuedSeconds",
         "How long the oldest claimable job has waited, in seconds.",
+    ),
+    Column("Workers", "integer", ".status.workers", "Live workers that serve the queue."),
+    Column("Slots", "integer", ".status.slots", "How many jobs these run at once.", wide=True),
+    Column(
+        "Per-Minute",
+        "integer",
+        ".status.finishedPerMinute",
+        "Jobs that finished within the last minute.",
         wide=True,
     ),
+    Column(AGE, "date", ".metadata.creationTimestamp", "Time since it was created."),
+    Column(
+        "Per-Key",
+        "integer",
+        ".spec.maxConcurrencyPerKey",
+        "So many jobs with one concurrencyKey may run at once.",
+        wide=True,
+    ),
+    Column("Rate", "string", ".spec.rateLimit", "So many starts in a period.", wide=True),
     Column(
         "Unknown-Type",
         "string",

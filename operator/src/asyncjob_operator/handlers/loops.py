@@ -11,6 +11,7 @@ from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
 from asyncjob_operator.apply.dispatch import Leadership
 from asyncjob_operator.apply.farewell import Farewell
+from asyncjob_operator.apply.queue_reports import INTERVAL, QueueReports
 from asyncjob_operator.apply.sweep import Sweep
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.policies import not_in_force
@@ -117,6 +118,14 @@ async def keep_reporting(tally: Tally) -> None:
     while True:
         await asyncio.sleep(1.0)
         tally.report()
+
+
+async def keep_queue_reports(reports: QueueReports, leadership: Leadership) -> None:
+    """Write the numbers of queues, every few seconds, while leading."""
+    while True:
+        await leadership.elected()
+        await reports.write()
+        await asyncio.sleep(INTERVAL)
 
 
 async def keep_workers(farewell: Farewell, leadership: Leadership, interval: float) -> None:

@@ -9,6 +9,7 @@ from asyncjob_operator.apply.dispatch import Dispatch, Leadership
 from asyncjob_operator.apply.farewell import Farewell
 from asyncjob_operator.apply.notices import Notices
 from asyncjob_operator.apply.patience import Patience
+from asyncjob_operator.apply.queue_reports import QueueReports
 from asyncjob_operator.apply.sweep import Sweep
 from asyncjob_operator.apply.todo import Todo
 from asyncjob_operator.handlers.desk import Desk
@@ -51,6 +52,7 @@ class Parts:
             metrics=metrics,
         )
         self.admission = Dispatch(rounds, allotment, leadership)
+        self.queue_reports = QueueReports(session, observer.survey.news, leadership.leads)
         self.sweep = Sweep(
             session,
             observer.store,

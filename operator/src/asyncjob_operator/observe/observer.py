@@ -21,6 +21,7 @@ from asyncjob_operator.core.sighting import Sighting, sight
 from asyncjob_operator.core.snapshot import Snapshot
 from asyncjob_operator.observe.agenda import Agenda
 from asyncjob_operator.observe.halls import Halls
+from asyncjob_operator.observe.queue_survey import QueueSurvey
 from asyncjob_operator.observe.queues import Queues
 from asyncjob_operator.observe.roll_calls import RollCalls
 from asyncjob_operator.observe.store import Address, JobStore
@@ -57,6 +58,7 @@ class Observer:
         self.halls = Halls(now, listener.make_room, self.look)
         self.queues = Queues(self._queue_changed, self.halls)
         self.roll_calls = RollCalls(lambda: now().monotonic, self._roll_changed, listener.make_room)
+        self.survey = QueueSurvey(self.store, self.queues, self.roll_calls, now)
         self._options = options
         self._now = now
         self._listener = listener
@@ -128,6 +130,7 @@ class Observer:
             if job.phase is Phase.DEAD_LETTER and live:
                 self._listener.died(job, text(child(obj, "status"), "message"))
             if job.finished:
+                self.survey.finished((job.namespace, job.queue))
                 self._look_at_others(job)
 
     def _judge(self, job: JobView, now: Moment, *, live: bool) -> None:

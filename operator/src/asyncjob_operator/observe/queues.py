@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from asyncjob.json_types import JsonObject, child, text
+from asyncjob_operator.core.queue_numbers import status_of
 from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView, read_queue
 from asyncjob_operator.observe.halls import Halls
 
@@ -16,15 +17,24 @@ class Queues:
         self._changed = changed
         self._halls = halls
         self._views: dict[Name, QueueView] = {}
+        self._statuses: dict[Name, JsonObject] = {}
+
+    def __contains__(self, queue: Name) -> bool:
+        return queue in self._views
 
     def view(self, namespace: str, queue: str) -> QueueView:
         """Return the view; a queue without an AsyncQueue is open."""
         return self._views.get((namespace, queue), OPEN_QUEUE)
 
+    def status(self, queue: Name) -> JsonObject:
+        """Return the numbers that the status of an AsyncQueue shows."""
+        return self._statuses.get(queue, {})
+
     def saw(self, obj: JsonObject) -> None:
         """Take a queue as it is now; of its status only the book is news."""
         meta, view = child(obj, "metadata"), read_queue(obj)
         name = (text(meta, "namespace"), text(meta, "name"))
+        self._statuses[name] = status_of(obj)
         is_new = self._views.get(name) != view
         if is_new:
             self._views[name] = view
@@ -35,6 +45,7 @@ class Queues:
 
     def lost(self, namespace: str, queue: str) -> None:
         """Take that there is no such AsyncQueue any more."""
+        self._statuses.pop((namespace, queue), None)
         if self._views.pop((namespace, queue), None):
             self._halls.lost_queue((namespace, queue))
             self._changed(namespace, queue)

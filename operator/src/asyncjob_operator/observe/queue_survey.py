@@ -1,0 +1,82 @@
+"""Counts what the status of each AsyncQueue shows."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Final
+
+from asyncjob.json_types import Json
+from asyncjob.lifecycle.phases import Phase
+from asyncjob_operator.core.moment import Moment, epoch
+from asyncjob_operator.core.queue_numbers import Numbers, Throughput, status_fields
+from asyncjob_operator.core.sighting import is_claimable
+from asyncjob_operator.observe.queues import Name, Queues
+from asyncjob_operator.observe.roll_calls import RollCalls
+from asyncjob_operator.observe.store import JobStore
+
+BATCH: Final = 2000
+"""So many jobs are looked at before others have their turn in the event loop."""
+
+
+class QueueSurvey:
+    """One look at all jobs for all queues."""
+
+    def __init__(
+        self,
+        store: JobStore,
+        queues: Queues,
+        roll_calls: RollCalls,
+        now: Callable[[], Moment],
+    ) -> None:
+        self._store = store
+        self._queues = queues
+        self._roll_calls = roll_calls
+        self._now = now
+        self._finished: defaultdict[Name, Throughput] = defaultdict(Throughput)
+
+    def finished(self, queue: Name) -> None:
+        """Take that a job of the queue has finished."""
+        if queue in self._queues:
+            self._finished[queue].note(self._now().monotonic)
+
+    async def news(self) -> list[tuple[Name, dict[str, Json]]]:
+        """Return the fields of each queue whose status does not say the same already."""
+        oldest = await self._oldest()
+        counts = self._counts()
+        now = self._now()
+        found = []
+        for queue in self._queues.names_in(None):
+            since = oldest.get(queue, now.wall)
+            numbers = Numbers(
+                counts=counts[queue],
+                oldest=max(0, int(now.wall - since)),
+                workers=self._roll_calls.workers(*queue),
+                slots=self._roll_calls.slots(*queue),
+                finished_per_minute=self._finished[queue].per_minute(now.monotonic),
+                paused=self._queues.view(*queue).paused,
+            )
+            fields = status_fields(numbers, self._queues.status(queue), now.text)
+            if fields is not None:
+                found.append((queue, fields))
+        return found
+
+    def _counts(self) -> defaultdict[Name, dict[Phase, int]]:
+        counts: defaultdict[Name, dict[Phase, int]] = defaultdict(dict)
+        for (namespace, queue, phase), count in self._store.counts.items():
+            counts[namespace, queue][phase] = count
+        return counts
+
+    async def _oldest(self) -> dict[Name, float]:
+        """Return since when, in epoch seconds, the oldest claimable job of each queue waits."""
+        oldest: dict[Name, float] = {}
+        for number, uid in enumerate(self._store.uids()):
+            if number % BATCH == 0:
+                await asyncio.sleep(0)
+            job = self._store.get(uid)
+            if job is None or job.phase is not Phase.QUEUED:
+                continue
+            queue = (job.namespace, job.queue)
+            if queue in self._queues and is_claimable(job, self._queues.view(*queue)):
+                since = epoch(job.last_transition_time or job.created)
+                oldest[queue] = min(since, oldest.get(queue, since))
+        return oldest

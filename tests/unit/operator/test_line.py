@@ -1,0 +1,85 @@
+"""Whose turn it is in a queue with limits."""
+
+from asyncjob_operator.core.admission.line import Line, Waiting
+
+
+def waiting(name: str, key: str = "", priority: int = 0, since: float = 0.0) -> Waiting:
+    return Waiting(f"uid-{name}", name, "", key, priority, since)
+
+
+def order(line: Line, now: float = 100.0, count: int = 100) -> list[str]:
+    turns = line.round(now)
+    found: list[str] = []
+    while len(found) < count and (who := turns.take(lambda _: True)) is not None:
+        found.append(who.name)
+    return found
+
+
+def line_of(*those: Waiting, ageing: int | None = None) -> Line:
+    line = Line(ageing)
+    for who in those:
+        line.put(who)
+    return line
+
+
+def test_who_came_first_is_first_and_a_higher_priority_before() -> None:
+    line = line_of(
+        waiting("later", since=2), waiting("urgent", priority=5, since=3), waiting("first", since=1)
+    )
+    assert order(line) == ["urgent", "first", "later"]
+    assert len(line) == 0
+
+
+def test_keys_take_turns() -> None:
+    many = [waiting(f"a{number}", "a", since=number) for number in range(4)]
+    line = line_of(*many, waiting("b0", "b", since=50), waiting("b1", "b", since=51))
+    assert order(line) == ["a0", "b0", "a1", "b1", "a2", "a3"]
+
+
+def test_a_key_that_comes_later_has_its_turn_next() -> None:
+    line = line_of(*(waiting(f"a{number}", "a", since=number) for number in range(3)))
+    assert order(line, count=2) == ["a0", "a1"]
+    line.put(waiting("b0", "b", since=60))
+    assert order(line) == ["b0", "a2"]
+
+
+def test_a_priority_outranks_turns() -> None:
+    line = line_of(
+        waiting("a0", "a", since=1), waiting("a1", "a", 3, since=2), waiting("b0", "b", since=3)
+    )
+    assert order(line) == ["a1", "b0", "a0"]
+
+
+def test_with_ageing_who_waits_long_enough_outranks_a_priority() -> None:
+    line = line_of(waiting("old", since=0), waiting("urgent", "k", priority=3, since=95), ageing=20)
+    assert order(line, now=100.0) == ["old", "urgent"]
+    line = line_of(
+        waiting("old", since=60), waiting("urgent", "k", priority=3, since=95), ageing=20
+    )
+    assert order(line, now=100.0) == ["urgent", "old"]
+
+
+def test_within_a_key_ageing_gives_a_priority_a_head_start_only() -> None:
+    line = line_of(waiting("old", since=0), waiting("urgent", priority=3, since=95), ageing=20)
+    assert order(line) == ["old", "urgent"]
+    line = line_of(waiting("old", since=50), waiting("urgent", priority=3, since=95), ageing=20)
+    assert order(line) == ["urgent", "old"]
+
+
+def test_a_key_at_its_limit_is_passed_over() -> None:
+    line = line_of(waiting("a0", "a", since=1), waiting("b0", "b", since=2))
+    turns = line.round(100.0)
+    taken = turns.take(lambda key: key != "a")
+    assert taken
+    assert taken.name == "b0"
+    assert turns.take(lambda key: key != "a") is None
+    assert order(line) == ["a0"]
+
+
+def test_who_left_the_line_or_changed_in_it_is_taken_as_it_is_now() -> None:
+    line = line_of(waiting("a", since=1), waiting("b", since=2), waiting("c", since=3))
+    assert line.discard("uid-a")
+    assert not line.discard("uid-a")
+    assert line.put(waiting("c", priority=1, since=3))
+    assert not line.put(waiting("c", priority=1, since=3))
+    assert order(line) == ["c", "b"]

@@ -1,0 +1,65 @@
+"""What the status of a queue shows."""
+
+from typing import Any
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob_operator.core.queue_numbers import Numbers, Throughput, status_fields
+from support.snapshots import stamp
+
+
+def numbers(**changes: Any) -> Numbers:
+    base: dict[str, Any] = {
+        "counts": {Phase.RUNNING: 2, Phase.QUEUED: 3},
+        "oldest": 7,
+        "workers": 1,
+        "slots": 4,
+        "finished_per_minute": 60,
+        "paused": False,
+    }
+    return Numbers(**{**base, **changes})
+
+
+def condition(fields: dict[str, Any] | None) -> tuple[str, str]:
+    assert fields
+    (found,) = fields["conditions"]
+    return found["status"], found["lastTransitionTime"]
+
+
+def test_counts_come_in_the_order_of_the_phases() -> None:
+    fields = status_fields(numbers(), {}, stamp(0))
+    assert fields
+    assert fields["counts"] == [
+        {"phase": "Queued", "count": 3},
+        {"phase": "Running", "count": 2},
+    ]
+    assert fields["lastUpdateTime"] == stamp(0)
+
+
+def test_what_the_status_says_already_is_no_news() -> None:
+    fields = status_fields(numbers(), {}, stamp(0))
+    assert fields
+    assert status_fields(numbers(), fields, stamp(5)) is None
+    assert status_fields(numbers(oldest=8), fields, stamp(5))
+
+
+def test_a_queue_is_drained_once_it_is_paused_and_nothing_runs() -> None:
+    open_fields = status_fields(numbers(), {}, stamp(0))
+    assert condition(open_fields) == ("False", stamp(0))
+    assert open_fields
+    running = status_fields(numbers(paused=True), open_fields, stamp(1))
+    assert running is None
+    idle = {"counts": {Phase.QUEUED: 3}, "paused": True}
+    drained = status_fields(numbers(**idle), open_fields, stamp(2))
+    assert condition(drained) == ("True", stamp(2))
+    assert drained
+    later = status_fields(numbers(**idle, oldest=9), drained, stamp(3))
+    assert condition(later) == ("True", stamp(2))
+
+
+def test_throughput_counts_the_last_minute() -> None:
+    throughput = Throughput()
+    for second in range(120):
+        throughput.note(second + 0.5)
+        throughput.note(second + 0.6)
+    assert throughput.per_minute(120.0) == 118
+    assert throughput.per_minute(300.0) == 0

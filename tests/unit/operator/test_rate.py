@@ -1,0 +1,72 @@
+"""The rate limit of a queue, by the clock of the replica that looks."""
+
+from asyncjob_operator.core.admission.book import Starts
+from asyncjob_operator.core.admission.limits import Rate
+from asyncjob_operator.core.admission.pace import Pace
+from support.snapshots import at, stamp
+
+TEN = Rate(10, 1)
+
+
+class Clerk:
+    """Takes what the pace allows and writes it down, as an operator does."""
+
+    def __init__(self, rate: Rate) -> None:
+        self.rate, self.pace = rate, Pace()
+        self.starts: tuple[Starts, ...] = ()
+
+    def take(self, now: float, wanted: int) -> int:
+        room = self.pace.room(self.rate, at(now))
+        taken = min(wanted, room.count)
+        if taken:
+            self.starts = self.pace.keep(self.rate, taken, at(now))
+            self.pace.saw(self.starts, at(now), live=True)
+        return taken
+
+
+def test_no_window_holds_more_than_the_rate_however_often_one_asks() -> None:
+    clerk, taken = Clerk(TEN), dict[float, int]()
+    for tick in range(500):
+        now = tick * 0.007
+        taken[now] = clerk.take(now, wanted=3)
+    for start in taken:
+        assert sum(count for at, count in taken.items() if start <= at < start + 1) <= 10
+    assert sum(taken.values()) >= 30
+
+
+def test_the_next_place_comes_when_the_oldest_start_leaves_the_window() -> None:
+    clerk = Clerk(TEN)
+    assert clerk.take(0.0, 10) == 10
+    room = clerk.pace.room(TEN, at(0.4))
+    assert (room.count, room.next_at) == (0, 1.0)
+    assert clerk.take(1.0, 20) == 10
+
+
+def test_what_is_written_down_stays_short_whatever_the_rate() -> None:
+    clerk = Clerk(Rate(1_000_000, 1000))
+    for tick in range(10_000):
+        clerk.take(tick * 0.1, 5)
+    assert len(clerk.starts) <= 51
+    assert sum(entry.count for entry in clerk.starts) == 50_000
+
+
+def test_another_replicas_wrong_clock_makes_no_room_early() -> None:
+    pace = Pace()
+    pace.saw([Starts(stamp(-600), 10)], at(0.0), live=True)
+    assert pace.room(TEN, at(0.9)).count == 0
+    assert pace.room(TEN, at(1.1)).count == 10
+
+
+def test_what_is_found_at_the_start_is_as_old_as_it_says_but_not_younger_than_nothing() -> None:
+    pace = Pace()
+    pace.saw([Starts(stamp(-0.5), 4), Starts(stamp(600), 3)], at(0.0), live=False)
+    assert pace.room(TEN, at(0.0)).count == 3
+    assert pace.room(TEN, at(0.6)).count == 7
+    assert pace.room(TEN, at(1.1)).count == 10
+
+
+def test_starts_seen_before_keep_their_age_when_the_book_is_read_again() -> None:
+    pace, starts = Pace(), [Starts(stamp(0), 10)]
+    pace.saw(starts, at(0.0), live=True)
+    pace.saw(starts, at(0.8), live=True)
+    assert pace.room(TEN, at(1.05)).count == 10
