@@ -26,8 +26,8 @@ class Version:
     admitted: bool
     attempt: int
     key: str
-    started: float
-    """When its current or last attempt was claimed, in epoch seconds; 0 before the first."""
+    updated: float
+    """When it was written, by the writer's clock, in epoch seconds; 0 for one just created."""
 
 
 class History:
@@ -81,6 +81,17 @@ class History:
         attempts: dict[str, int] = {}
         return [version for version in self.versions if self._is_claim(version, attempts)]
 
+    def admissions(self) -> list[Version]:
+        """Return each version that admits a job, in order."""
+        admitted: set[tuple[str, int]] = set()
+        found = []
+        for version in self.versions:
+            start = (version.name, version.attempt)
+            if version.phase == "Queued" and version.admitted and start not in admitted:
+                admitted.add(start)
+                found.append(version)
+        return found
+
     def _is_claim(self, version: Version, attempts: dict[str, int]) -> bool:
         grown = version.attempt > attempts.get(version.name, 0)
         attempts[version.name] = version.attempt
@@ -98,7 +109,7 @@ class History:
 
 def _version(kind: str, job: Any) -> Version:
     status, spec = job["status"], job["spec"]
-    started = status.get("startTime")
+    updated = status.get("lastUpdateTime")
     return Version(
         name=job["metadata"]["name"],
         kind=kind,
@@ -106,5 +117,5 @@ def _version(kind: str, job: Any) -> Version:
         admitted=status.get("admitted", False),
         attempt=status.get("attempt", 0),
         key=spec.get("concurrencyKey", ""),
-        started=from_text(started).timestamp() if started else 0.0,
+        updated=from_text(updated).timestamp() if updated else 0.0,
     )

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from asyncjob.names import queue_path
+from asyncjob_dev.api import Object
 from asyncjob_dev.controlplane import ControlPlane
 from support.history import History, Version
 from support.operator import NUMBERS, QUICK, OperatorProcess, until
@@ -79,3 +81,69 @@ def test_never_more_run_than_the_queue_allows_though_jobs_fail_and_leaders_chang
     scene.until_all("Succeeded", 60)
     assert history.most(is_running) == LIMIT
     assert history.most(lambda version: version.phase == "Running" or version.admitted) == LIMIT
+
+
+def test_a_rate_limit_holds_in_every_window_and_nobody_starves(scene: Scene) -> None:
+    field, history = scene.field, scene.history()
+    field.queue("default", rateLimit={"count": 10})
+    first = scene.operator().until_leading()
+    second = scene.operator()
+    field.worker("worker-0", "--concurrency=8")
+    for number in range(60):
+        field.create(f"job-{number}", "echo", number)
+    until(lambda: len(history.admissions()) >= 20, 30, "the first twenty")
+    first.kill()
+    second.until_leading()
+    scene.until_all("Succeeded", 60)
+    times = sorted(version.updated for version in history.admissions())
+    assert len(times) == 60
+    for index, begin in enumerate(times):
+        assert sum(time < begin + 1 for time in times[index:]) <= 10 + 1
+
+
+def test_a_key_with_a_thousand_jobs_holds_up_another_keys_first_by_one_job_at_most(
+    scene: Scene,
+) -> None:
+    field, history = scene.field, scene.history()
+    field.queue("default", maxConcurrency=2, maxConcurrencyPerKey=2)
+    for number in range(1000):
+        field.create(f"a-{number}", "linger", 0.3, concurrencyKey="a")
+    scene.operator().until_leading()
+    field.worker("worker-0", "--concurrency=4")
+    until(lambda: len(history.claims()) >= 6, 30, "a's first jobs")
+    field.create("b", "linger", 0.3, concurrencyKey="b")
+    until(lambda: any(version.name == "b" for version in history.claims()), 30, "b's start")
+    names = [version.name for version in history.versions]
+    since = names.index("b")
+    begun = [version.name for version in history.claims()]
+    before = {version.name for version in history.versions[:since] if is_running(version)}
+    ahead = set(begun[: begun.index("b")]) - before
+    assert len(ahead) <= 2
+    assert history.most(is_running) == 2
+
+
+def test_who_waits_in_a_paused_queue_is_not_written_and_drained_shows_when_nothing_runs(
+    scene: Scene,
+) -> None:
+    field, history = scene.field, scene.history()
+    field.queue("default", maxConcurrency=2, paused=True)
+    for number in range(100):
+        field.create(f"job-{number}", "echo", number)
+    scene.operator().until_leading()
+    field.worker("worker-0")
+    path = queue_path(field.namespace, "default")
+
+    def queue() -> Object:
+        status: Object = field.api.get(path)["status"]
+        return status
+
+    drained = [{"type": "Drained", "status": "True"}]
+    until(lambda: queue().get("conditions"), 20, "the numbers")
+    found = [{name: item[name] for name in ("type", "status")} for item in queue()["conditions"]]
+    assert found == drained
+    assert queue()["counts"] == [{"phase": "Queued", "count": 100}]
+    assert {version.kind for version in history.versions} == {"ADDED"}
+    field.api.merge(path, {"spec": {"paused": False}})
+    scene.until_all("Succeeded", 60)
+    assert history.most(is_running) <= 2
+    until(lambda: not queue().get("reservations"), 10, "an empty book")

@@ -135,6 +135,7 @@ class Operator:
         if isinstance(decision.effect, Admit):
             version = read["metadata"]["resourceVersion"]
             self.pending.append(lambda: self._admit(name, version))
+        self.observer.look(f"uid-{name}")
 
     def _admit(self, name: str, version: str) -> None:
         job = self.server.jobs[name]

@@ -1,6 +1,6 @@
 """The rate limit of a queue, by the clock of the replica that looks."""
 
-from asyncjob_operator.core.admission.book import Starts
+from asyncjob_operator.core.admission.book import Place, Starts
 from asyncjob_operator.core.admission.limits import Rate
 from asyncjob_operator.core.admission.pace import Pace
 from support.snapshots import at, stamp
@@ -70,3 +70,18 @@ def test_starts_seen_before_keep_their_age_when_the_book_is_read_again() -> None
     pace.saw(starts, at(0.0), live=True)
     pace.saw(starts, at(0.8), live=True)
     assert pace.room(TEN, at(1.05)).count == 10
+
+
+def place(name: str, seconds: float) -> Place:
+    return Place(f"uid-{name}", name, "", "", stamp(seconds))
+
+
+def test_a_place_counts_from_when_its_job_was_admitted() -> None:
+    pace, early, late = Pace(), place("a", 0), place("b", 0)
+    pace.saw([Starts(stamp(0), 2)], at(0.0), live=True)
+    pace.follow([(early, True), (late, False)], at(0.1))
+    pace.follow([(early, True), (late, False)], at(0.7))
+    pace.follow([(early, True), (late, True)], at(0.9))
+    pace.follow([(early, True), (late, True)], at(1.5))
+    assert pace.room(TEN, at(1.8)).count == 8
+    assert pace.room(TEN, at(1.95)).count == 10

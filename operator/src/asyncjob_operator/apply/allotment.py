@@ -74,7 +74,7 @@ class Allotment:
         self._again = again
         self._patience = patience
         self._metrics = metrics
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
         self._untidy_since: dict[str, float] = {}
 
     async def act(self, key: str) -> None:
@@ -158,12 +158,13 @@ class Allotment:
 
     def _look_again_in(self, key: str, seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        timer, at = self._timers.get(key), loop.time() + max(0.0, seconds)
-        if timer is not None and not timer.cancelled() and loop.time() < timer.when() <= at:
+        at = loop.time() + max(0.0, seconds)
+        due_at, timer = self._timers.get(key, (0.0, None))
+        if loop.time() < due_at <= at:
             return
         if timer is not None:
             timer.cancel()
-        self._timers[key] = loop.call_at(at, self._again, key)
+        self._timers[key] = (at, loop.call_at(at, self._again, key))
 
     def _count(self, outcome: str) -> None:
         self._metrics.writes.labels(NAME, outcome).inc()

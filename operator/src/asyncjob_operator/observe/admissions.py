@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from asyncjob.json_types import JsonObject, child, text
-from asyncjob_operator.core.admission.book import Place, is_over
+from asyncjob_operator.core.admission.book import Place, is_over, occupies
 from asyncjob_operator.core.admission.plan import Fate, Plan, Table, make_plan
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.observe.halls import Hall, Queue
@@ -64,7 +64,8 @@ class Admissions:
     def _fate(self, hall: Hall, place: Place) -> Fate:
         job = self._observer.store.get(place.uid)
         if job is not None:
-            over = is_over(place, job, counts_running=hall.limits.counts_running)
-            return Fate.OVER if over else Fate.KEPT
+            if is_over(place, job, counts_running=hall.limits.counts_running):
+                return Fate.OVER
+            return Fate.KEPT if occupies(job) else Fate.WAITING
         known = place.uid in self._observer.store or place.uid in hall.gone
         return Fate.OVER if known else Fate.UNKNOWN

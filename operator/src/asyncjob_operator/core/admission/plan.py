@@ -16,10 +16,20 @@ from asyncjob_operator.core.moment import Moment
 class Fate(Enum):
     """What has become of a place."""
 
+    WAITING = auto()
+    """Its job is to be admitted yet."""
+
     KEPT = auto()
+    """Its job has been admitted, and the limits still count it."""
+
     OVER = auto()
+    """It can be given to another."""
+
     UNKNOWN = auto()
     """Its job is not known here: whether it is gone, a live read has to say."""
+
+
+_ADMITTED = (Fate.KEPT, Fate.OVER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,9 @@ class Plan:
 
 def make_plan(table: Table, fate: Callable[[Place], Fate], now: Moment) -> Plan:
     """Plan a round. Who is taken leaves the line: if the plan fails, they have to be put back."""
-    kept = [place for place in table.book.places.values() if fate(place) is not Fate.OVER]
+    fates = {place: fate(place) for place in table.book.places.values()}
+    kept = [place for place, its in fates.items() if its is not Fate.OVER]
+    table.pace.follow([(place, its in _ADMITTED) for place, its in fates.items()], now)
     room = table.pace.room(table.limits.rate, now) if table.limits.rate else None
     taken = _take(table, kept, room, now)
     new = [Place(who.uid, who.name, who.stay, who.key, now.text) for who in taken]
