@@ -1,8 +1,8 @@
 """A worker process on a real API server: payloads from elsewhere, and results that go elsewhere."""
 
 import base64
+from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,6 +62,7 @@ def test_payloads_come_from_secrets_config_maps_and_files_and_large_results_go_t
     worker = field.worker(
         "worker-0", "--concurrency=4", f"--offload-url={url}", "--offload-limit=2000000"
     )
+    check_writes_of_a_plain_job(field)
     field.create("forbidden", "order", payloadFrom=secret_ref("shop", "order"), **NO_RETRY)
     status = field.until_phase("forbidden", "DeadLetter")
     assert status["error"]["category"] == "Permission"
@@ -92,6 +93,15 @@ def test_payloads_come_from_secrets_config_maps_and_files_and_large_results_go_t
     tell_mistakes(field, worker, url)
 
 
+def check_writes_of_a_plain_job(field: Field) -> None:
+    field.create("warm-up", "echo", 1)
+    field.until_phase("warm-up", "Succeeded")
+    before = field.writes()
+    field.create("plain", "echo", {"a": 1})
+    field.until_phase("plain", "Succeeded")
+    assert field.writes() - before == Counter({"POST  201": 1, "PATCH status 200": 2})
+
+
 def tell_mistakes(field: Field, worker: DevWorker, url: str) -> None:
     mistakes: dict[str, tuple[dict[str, Any], str, str]] = {
         "no-object": (secret_ref("none", "order"), "NotFound", "there is no Secret 'none'"),
@@ -120,14 +130,6 @@ def tell_mistakes(field: Field, worker: DevWorker, url: str) -> None:
     assert status["reason"] == "ResultRefused"
     assert "2000003 bytes, the limit is 2000000" in status["message"]
     assert "hunter2" not in field.log(worker)
-
-
-def test_without_a_store_a_large_result_is_refused_with_the_way_out(field: Field) -> None:
-    field.worker()
-    field.create("j", "big", 300_000)
-    status = field.until_phase("j", "DeadLetter")
-    assert status["reason"] == "ResultRefused"
-    assert "start the worker with --offload-url" in status["message"]
 
 
 def s3_worker(field: Field, endpoint: str, *options: str) -> DevWorker:
@@ -192,16 +194,3 @@ def test_an_outage_of_the_store_is_outlasted_under_heartbeats_and_a_refusal_is_t
         worker.wait_ended(20)
         assert worker.process.returncode == 0
         assert CREDENTIALS["AWS_SECRET_ACCESS_KEY"] not in field.log(worker)
-
-
-def test_a_plain_job_still_costs_three_writes_where_there_is_a_store(
-    field: Field, tmp_path: Path
-) -> None:
-    field.worker("worker-0", f"--offload-url=file://{tmp_path}")
-    field.create("warm-up", "echo", 1)
-    field.until_phase("warm-up", "Succeeded")
-    before = field.writes()
-    field.create("j", "echo", {"a": 1})
-    field.until_phase("j", "Succeeded")
-    made = field.writes() - before
-    assert (made["POST  201"], made["PATCH status 200"], made.total()) == (1, 2, 3)

@@ -1,5 +1,6 @@
 """Objects in a local folder and in memory, and submitters' and readers' side of them."""
 
+import errno
 import os
 import uuid
 from pathlib import Path
@@ -19,6 +20,7 @@ from asyncjob.offload import (
     ObjectTooLargeError,
     Store,
     StoreRefusedError,
+    StoreUnavailableError,
     default_prefixes,
     fetch,
     offload,
@@ -50,6 +52,22 @@ def test_what_was_written_is_read_back_and_no_draft_is_left(folder: Path) -> Non
     assert [file.name for file in (folder / "a").iterdir()] == ["b.json"]
 
 
+def test_a_write_that_fails_half_way_leaves_what_was_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store()
+    store.write(at(folder, "a"), b"old", at(folder))
+
+    def pipe_half(_: object, path: str, data: bytes) -> None:
+        Path(path).write_bytes(data[:1])
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr("fsspec.implementations.local.LocalFileSystem.pipe_file", pipe_half)
+    with pytest.raises(StoreUnavailableError, match="no space left"):
+        store.write(at(folder, "a"), b"new", at(folder))
+    assert [(file.name, file.read_bytes()) for file in folder.iterdir()] == [("a", b"old")]
+
+
 def test_a_missing_object_is_missing(folder: Path) -> None:
     with pytest.raises(ObjectMissingError) as error:
         read(folder, "none")
@@ -64,7 +82,13 @@ def test_a_folder_and_a_pipe_are_no_objects(folder: Path) -> None:
             read(folder, name)
 
 
-def test_an_object_over_the_limit_is_not_read(folder: Path) -> None:
+def test_an_object_over_the_limit_is_not_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_all_the_same(*_: object) -> bytes:
+        raise AssertionError
+
+    monkeypatch.setattr("fsspec.spec.AbstractFileSystem.cat_file", read_all_the_same)
     (folder / "big").write_bytes(b"x" * 11)
     with pytest.raises(ObjectTooLargeError, match="big has 11 bytes, the limit is 10"):
         read(folder, "big", store=Store(limit=10))

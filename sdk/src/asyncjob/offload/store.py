@@ -6,6 +6,7 @@ Sizes are in bytes, times in seconds. What fsspec's drivers raise leaves here as
 import secrets
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -83,8 +84,14 @@ def _write_file(driver: Driver, path: str, data: bytes) -> None:
     target = PurePosixPath(path)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     driver.call("makedirs", str(target.parent), exist_ok=True)
-    driver.call("pipe_file", str(draft), data)
-    driver.call("mv", str(draft), path)
+    try:
+        driver.call("pipe_file", str(draft), data)
+        driver.call("mv", str(draft), path)
+    except BaseException:
+        # On a full disk each try would leave another half of it.
+        with suppress(OSError):
+            driver.call("rm_file", str(draft))
+        raise
 
 
 def _check_size(address: Address, info: Mapping[str, object], limit: int) -> None:
