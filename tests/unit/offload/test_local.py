@@ -68,6 +68,20 @@ def test_a_write_that_fails_half_way_leaves_what_was_there(
     assert [(file.name, file.read_bytes()) for file in folder.iterdir()] == [("a", b"old")]
 
 
+def test_a_file_is_on_disk_before_it_has_its_name_and_its_folder_after(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[str, bool]] = []
+
+    def note(number: int) -> None:
+        what = Path(f"/proc/self/fd/{number}").readlink()
+        synced.append((what.name[:2], (folder / "a").exists()))
+
+    monkeypatch.setattr("os.fsync", note)
+    Store().write(at(folder, "a"), b"1", at(folder))
+    assert synced == [(".a", False), ("ow", True)]
+
+
 def test_a_missing_object_is_missing(folder: Path) -> None:
     with pytest.raises(ObjectMissingError) as error:
         read(folder, "none")

@@ -101,6 +101,15 @@ def test_a_store_that_is_not_there_is_an_outage() -> None:
         Store({"s3": options}, timeout=3).write(OBJECT, b"1", ROOT)
 
 
+def test_payloads_may_come_over_plain_http() -> None:
+    with FaultyS3(200) as there:
+        there.objects["/data/a"] = b"[1]"
+        root = Address.folder(f"{there.options['endpoint_url']}/data")
+        assert Store().read(root.join("a"), [root]) == b"[1]"
+        with pytest.raises(ObjectMissingError):
+            Store().read(root.join("b"), [root])
+
+
 def test_a_redirect_leads_nowhere() -> None:
     with FaultyS3(302) as there:
         url = f"{there.options['endpoint_url']}/data"

@@ -3,11 +3,8 @@
 Sizes are in bytes, times in seconds. What fsspec's drivers raise leaves here as OffloadError.
 """
 
-import secrets
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import PurePosixPath
 from typing import Any, Final
 
 from asyncjob.offload.addresses import Address
@@ -15,6 +12,7 @@ from asyncjob.offload.confinement import real_path
 from asyncjob.offload.drivers import Driver, open_driver
 from asyncjob.offload.errors import ObjectTooLargeError, StoreRefusedError
 from asyncjob.offload.failures import driver_errors
+from asyncjob.offload.whole_files import write_file
 
 MAX_OBJECT_BYTES: Final = 64 * 1024 * 1024
 """Larger objects are better read and written by the handler itself, in parts."""
@@ -67,7 +65,7 @@ class Store:
         with driver_errors("write", address):
             driver = self._driver(address.protocol)
             if address.is_local:
-                _write_file(driver, real_path(address, [root]), data)
+                write_file(driver, real_path(address, [root]), data)
             else:
                 driver.call("pipe_file", str(address), data)
 
@@ -78,20 +76,6 @@ class Store:
                 options = self._options.get(protocol, {})
                 self._drivers[protocol] = open_driver(protocol, options, self._timeout)
             return self._drivers[protocol]
-
-
-def _write_file(driver: Driver, path: str, data: bytes) -> None:
-    target = PurePosixPath(path)
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    driver.call("makedirs", str(target.parent), exist_ok=True)
-    try:
-        driver.call("pipe_file", str(draft), data)
-        driver.call("mv", str(draft), path)
-    except BaseException:
-        # On a full disk each try would leave another half of it.
-        with suppress(OSError):
-            driver.call("rm_file", str(draft))
-        raise
 
 
 def _check_size(address: Address, info: Mapping[str, object], limit: int) -> None:
