@@ -4,13 +4,14 @@ The API server would lose digits of integers beyond 64 bits, so that they are re
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 import orjson
 from pydantic import TypeAdapter
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import PydanticSerializationError, from_json, to_jsonable_python
 
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json
@@ -21,12 +22,17 @@ MAX_BYTES: Final = 256 * 1024
 MAX_DEPTH: Final = 64
 """Deepest nesting; the API server's own limit lies higher, its cost does not."""
 
+_PLACE: Final = re.compile(r" at line \d+ column \d+$")
 _INT64: Final = range(-(2**63), 2**63)
 _ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 
 
 class FreeJsonError(AsyncJobError):
     """The value cannot be stored as JSON."""
+
+
+class TooManyBytesError(FreeJsonError):
+    """The value is larger than it may be."""
 
 
 def normalize(value: object, *, what: str, max_bytes: int = MAX_BYTES) -> Json:
@@ -36,12 +42,33 @@ def normalize(value: object, *, what: str, max_bytes: int = MAX_BYTES) -> Json:
     says what cannot be stored and why: not JSON, NaN, an integer beyond 64 bits, too deep, or
     larger than `max_bytes`.
     """
+    data = encode(value, what=what, max_bytes=max_bytes)
+    return orjson.loads(data)  # type: ignore[no-any-return]  # parsed from our own encoding
+
+
+def encode(value: object, *, what: str, max_bytes: int = MAX_BYTES) -> bytes:
+    """Return the value as JSON text; raises FreeJsonError like `normalize`."""
     plain = _plain(value, what)
     _check(plain, what, 0)
     data = _encode(plain, what)
     if len(data) > max_bytes:
-        raise FreeJsonError(f"{what} has {len(data)} bytes, the limit is {max_bytes}")
-    return orjson.loads(data)  # type: ignore[no-any-return]  # parsed from our own encoding
+        raise TooManyBytesError(f"{what} has {len(data)} bytes, the limit is {max_bytes}")
+    return data
+
+
+def parse(data: bytes, *, what: str) -> Json:
+    """Return the value of a JSON text from elsewhere, exactly.
+
+    Raises FreeJsonError by the same rules as `normalize`. A text that is no JSON is not repeated in
+    the message, only the place is named.
+    """
+    try:
+        value: Json = from_json(data, allow_inf_nan=False)
+    except ValueError as error:
+        place = _PLACE.search(str(error))
+        raise FreeJsonError(f"{what} is not JSON{place[0] if place else ''}") from None
+    _check(value, what, 0)
+    return value
 
 
 def dump(adapter: TypeAdapter[Any], value: object, *, what: str) -> object:

@@ -97,7 +97,7 @@ def test_what_is_too_large_ends_as_refused_with_size_and_limit(field: Field) -> 
     field.create("checkpoint", "big-checkpoint", {"size": 1_500_000})
     field.create("stored", "big-checkpoint", {"size": 1_200_000, "ballast": "y" * 700_000})
     wanted = {
-        "over-limit": ("1500002 bytes", "the limit is 1400000"),
+        "over-limit": ("1500002 bytes", "the limit is 1400000", "--offload-url"),
         "checkpoint": ("1500002 bytes", "the limit is 1400000"),
         "stored": ("1200002 bytes", "1572864"),
     }

@@ -186,3 +186,11 @@ def test_each_reason_to_stop_has_its_outcome(why: Stop, target: Phase, reason: R
 
 def test_a_fenced_attempt_has_no_outcome() -> None:
     assert stopped(Stop.FENCED) is None
+
+
+def test_a_timeout_says_what_kept_the_attempt_if_it_was_not_the_handler() -> None:
+    move = outcomes.stopped(
+        held().job, Stop.TIMED_OUT, detail="the store is away", now=NOW, draw=0.5
+    )
+    assert move
+    assert str(move.fields["message"]).endswith("longer than 1800 s: the store is away")

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from asyncjob.app import Handler, JobContext, JobInfo, WorkerApp, outcomes
+from asyncjob.app.stop import Stop
 from asyncjob.json_types import child, opt_text
 from asyncjob.lifecycle.move import Move
 from asyncjob_worker.clock import lease_seconds, now_text
 from asyncjob_worker.execution import Execution, Stopped
 from asyncjob_worker.held import HeldJob
-from asyncjob_worker.payloads import PayloadError, Payloads
+from asyncjob_worker.offload.objects import ReadObject
+from asyncjob_worker.offload.transfers import Transfers
+from asyncjob_worker.offload.waiting import Interrupted
+from asyncjob_worker.payloads import PayloadError, Payloads, nowhere
 from asyncjob_worker.results import Results
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.starts import Starts, Work
@@ -28,9 +32,11 @@ class Tools:
     results: Results
 
     @classmethod
-    def of(cls, settings: Settings) -> "Tools":
-        """Return the tools of a worker process with these settings."""
-        return cls(Starts(settings.slots()), Payloads(), Results(settings))
+    def of(cls, settings: Settings, read_object: ReadObject = nowhere) -> "Tools":
+        """Return the tools of a worker process; `read_object` reads from the API server."""
+        transfers = Transfers.of(settings.offload, settings.slots())
+        payloads = Payloads(settings.offload, transfers, read_object)
+        return cls(Starts(settings.slots()), payloads, Results(settings, transfers))
 
 
 class Attempt:
@@ -58,8 +64,9 @@ class Attempt:
         """Return the outcome to report; None if the job is no longer ours."""
         job = self._held.job
         try:
-            source = await self._tools.payloads.read(self._held)
-            payload = self._handler.read_payload(source)
+            payload = await self._tools.payloads.read(self._held, self._handler)
+        except Interrupted as end:
+            return self._interrupted(end)
         except PayloadError as error:
             return outcomes.unreadable_payload(job, error, now=now_text())
         except ValidationError as error:
@@ -78,12 +85,24 @@ class Attempt:
             raise
         except BaseException as error:  # noqa: BLE001  # a handler may raise anything
             return self._failed(error)
-        return await self._tools.results.keep(self._held, self._handler, result)
+        return await self._keep(result)
+
+    async def _keep(self, result: object) -> Move | None:
+        try:
+            return await self._tools.results.keep(self._held, self._handler, result)
+        except Interrupted as end:
+            return self._interrupted(end)
 
     def _stopped(self, stopped: Stopped) -> Move | None:
-        held, draw = self._held, random.random()
+        return self._ended(stopped.why)
+
+    def _interrupted(self, end: Interrupted) -> Move | None:
+        return self._ended(end.why, end.detail)
+
+    def _ended(self, why: Stop, detail: str = "") -> Move | None:
+        held, now, draw = self._held, now_text(), random.random()
         return outcomes.stopped(
-            held.job, stopped.why, refusal=held.refusal, now=now_text(), draw=draw
+            held.job, why, refusal=held.refusal, detail=detail, now=now, draw=draw
         )
 
     def _failed(self, error: BaseException) -> Move:

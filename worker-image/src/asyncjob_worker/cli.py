@@ -16,6 +16,8 @@ from asyncjob.kube import KubeSession, load_access
 from asyncjob.lifecycle.claim import Holder
 from asyncjob.logs import configure
 from asyncjob_worker.loading import load_app
+from asyncjob_worker.offload.config import OffloadSettings
+from asyncjob_worker.offload.options import offload_options
 from asyncjob_worker.settings import Settings, identify
 from asyncjob_worker.worker import Worker
 
@@ -68,6 +70,7 @@ def main() -> None:
 @click.option("--pod-uid", envvar="POD_UID", help="UID of this pod.")
 @click.option("--allow-unenforced", is_flag=True, help="Run where ownership is not enforced.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text")
+@offload_options
 def run(
     app: str,
     queue: str,
@@ -81,6 +84,7 @@ def run(
     pod_uid: str | None,
     allow_unenforced: bool,
     log_format: str,
+    offload: OffloadSettings,
 ) -> None:
     """Run the handlers of APP, given as module:attribute.
 
@@ -93,6 +97,7 @@ def run(
         grace=grace,
         stop_wait=stop_wait,
         max_free_json=max_free_json,
+        offload=offload,
         require_policy=not allow_unenforced,
     )
     try:

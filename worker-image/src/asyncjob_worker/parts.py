@@ -60,6 +60,7 @@ class Parts:
             reporter=Reporter(session, _refused),
             on_exhausted=on_exhausted,
             on_abandoned=self._freed,
+            read_object=session.get,
         )
         self.feed = Feed(
             session,

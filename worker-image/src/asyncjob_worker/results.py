@@ -1,19 +1,85 @@
 """Turns what a handler returns into the outcome to report: where the result is kept, or why not."""
 
+import asyncio
+from typing import Final
+
+import orjson
+import structlog
+
 from asyncjob.app import Handler, outcomes
+from asyncjob.free_json import FreeJsonError, TooManyBytesError
+from asyncjob.lifecycle import outcome
 from asyncjob.lifecycle.move import Move
+from asyncjob.offload import OffloadError
+from asyncjob.offload.exchange import refer_to
+from asyncjob.offload.naming import result_address
 from asyncjob_worker.clock import now_text
 from asyncjob_worker.held import HeldJob
+from asyncjob_worker.offload.sizes import looks_large
+from asyncjob_worker.offload.transfers import Transfers
+from asyncjob_worker.offload.tries import Tries
 from asyncjob_worker.settings import Settings
+
+log = structlog.get_logger()
+
+MAX_REFUSALS: Final = 4
+"""A result that the store refuses so often is refused for good."""
+
+_HINT: Final = "; start the worker with --offload-url to keep larger results in a store"
 
 
 class Results:
     """Keeps results for one worker process."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, transfers: Transfers) -> None:
         self._max_bytes = settings.max_free_json
+        self._offload = settings.offload
+        self._drain_patience = settings.stop_wait
+        self._transfers = transfers
 
     async def keep(self, held: HeldJob, handler: Handler, result: object) -> Move:
-        """Return success, or the refusal of a result that cannot be kept."""
-        limit = self._max_bytes
-        return outcomes.succeeded(held.job, handler, result, max_bytes=limit, now=now_text())
+        """Return success, or the refusal of a result that cannot be kept.
+
+        Raises Interrupted if the attempt has to stop before a large result is stored.
+        """
+        try:
+            data = await self._encode(handler, result)
+        except TooManyBytesError as error:
+            return self._refused(held, str(error) + ("" if self._offload.url else _HINT))
+        except FreeJsonError as error:
+            return self._refused(held, str(error))
+        if len(data) <= self._max_bytes:
+            return outcome.succeed(held.job, now=now_text(), result=orjson.loads(data))
+        return await self._upload(held, data)
+
+    async def _encode(self, handler: Handler, result: object) -> bytes:
+        if self._offload.url is None:
+            return outcomes.encode_result(handler, result, max_bytes=self._max_bytes)
+        limit = max(self._max_bytes, self._offload.limit)
+        if looks_large(result):
+            return await asyncio.to_thread(outcomes.encode_result, handler, result, max_bytes=limit)
+        return outcomes.encode_result(handler, result, max_bytes=limit)
+
+    async def _upload(self, held: HeldJob, data: bytes) -> Move:
+        root, job = self._offload.url, held.job
+        assert root is not None
+        address = result_address(
+            root, namespace=job.namespace, uid=job.uid, attempt=job.attempt, claim=held.claim
+        )
+        reference = await asyncio.to_thread(refer_to, address, data)
+        tries = Tries(
+            held,
+            "the result could not be stored",
+            lambda: self._transfers.write(address, data, root),
+            refusals=MAX_REFUSALS,
+        )
+        try:
+            await tries.run(patience=self._drain_patience)
+        except OffloadError as error:
+            return self._refused(held, f"the result has {len(data)} bytes, but {error}")
+        log.info("result offloaded", job=job.name, uri=reference.uri, size=len(data))
+        plain = reference.model_dump(mode="json", by_alias=True)
+        return outcome.succeed(job, now=now_text(), result_ref=plain)
+
+    def _refused(self, held: HeldJob, message: str) -> Move:
+        return outcomes.result_refused(held.job, message, now=now_text())

@@ -13,6 +13,8 @@ from asyncjob_worker.attempt import Attempt, Tools
 from asyncjob_worker.cancels import Cancels
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.keeper import Keeper
+from asyncjob_worker.offload.objects import ReadObject
+from asyncjob_worker.payloads import nowhere
 from asyncjob_worker.reporter import Reporter
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.starts import Work
@@ -32,6 +34,7 @@ class JobRunner:
         reporter: Reporter,
         on_exhausted: Callable[[], None],
         on_abandoned: Callable[[str], None] = lambda _: None,
+        read_object: ReadObject = nowhere,
     ) -> None:
         self._app = app
         self._settings = settings
@@ -40,7 +43,7 @@ class JobRunner:
         self._on_exhausted = on_exhausted
         self._on_abandoned = on_abandoned
         self._slots = settings.slots()
-        self._tools = Tools.of(settings)
+        self._tools = Tools.of(settings, read_object)
         self._works: set[Work] = set()
         self._abandoned: set[Work] = set()
         self._stopping: Stop | None = None

@@ -1,11 +1,12 @@
 """Settings of a worker process, and who it is."""
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from asyncjob.lifecycle.claim import Holder
 from asyncjob.names import DEFAULT_QUEUE
 from asyncjob_worker.cpus import usable_cpus
+from asyncjob_worker.offload.config import OffloadSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,9 @@ class Settings:
 
     max_free_json: int = 256 * 1024
     """Largest checkpoint or result kept in the job itself."""
+
+    offload: OffloadSettings = field(default_factory=OffloadSettings)
+    """Where larger results go, and payloads may come from."""
 
     require_policy: bool = True
     """Refuse to run where the API server does not enforce ownership."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import orjson
 from pydantic import ValidationError
 
 from asyncjob.app.categories import Category, categorize, is_category
@@ -9,7 +10,7 @@ from asyncjob.app.handler import Handler, explain
 from asyncjob.app.signals import Fail, Retry
 from asyncjob.app.stop import Stop
 from asyncjob.errors import ApiError, TooLargeError
-from asyncjob.free_json import FreeJsonError, clean, normalize, size_of
+from asyncjob.free_json import FreeJsonError, clean, encode, size_of
 from asyncjob.lifecycle import outcome
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.outcome import Failure
@@ -24,12 +25,20 @@ Categories = Mapping[type[BaseException], str]
 def succeeded(job: JobView, handler: Handler, result: object, *, max_bytes: int, now: str) -> Move:
     """Return success, or the refusal of a result that cannot be stored."""
     try:
-        plain = normalize(handler.dump_result(result), what="the result", max_bytes=max_bytes)
+        data = encode_result(handler, result, max_bytes=max_bytes)
     except FreeJsonError as error:
         return result_refused(job, str(error), now=now)
-    except Exception as error:  # noqa: BLE001  # a serializer of the handler's own may raise anything
-        return result_refused(job, f"the result is not JSON: {describe(error)}", now=now)
-    return outcome.succeed(job, now=now, result=plain)
+    return outcome.succeed(job, now=now, result=orjson.loads(data))
+
+
+def encode_result(handler: Handler, result: object, *, max_bytes: int) -> bytes:
+    """Return a handler's result as JSON text; raises FreeJsonError, and nothing else."""
+    try:
+        return encode(handler.dump_result(result), what="the result", max_bytes=max_bytes)
+    except FreeJsonError:
+        raise
+    except Exception as error:  # a serializer of the handler's own may raise anything
+        raise FreeJsonError(f"the result is not JSON: {describe(error)}") from error
 
 
 def result_refused(job: JobView, message: str, *, now: str) -> Move:
@@ -91,15 +100,20 @@ def failed(
     return outcome.fail(job, _failure(error, categories), now=now, draw=draw)
 
 
-def stopped(job: JobView, why: Stop, *, refusal: str = "", now: str, draw: float) -> Move | None:
-    """Return what becomes of a job whose handler was stopped; None: it is no longer ours."""
+def stopped(
+    job: JobView, why: Stop, *, refusal: str = "", detail: str = "", now: str, draw: float
+) -> Move | None:
+    """Return what becomes of a job whose attempt was stopped; None: it is no longer ours.
+
+    `detail` is what the attempt was waiting for when its time ran out, if not for its handler.
+    """
     match why:
         case Stop.REFUSED:
             return result_refused(job, refusal, now=now)
         case Stop.CANCELLED:
             return outcome.cancelled(job, "cancelled while running", now=now)
         case Stop.TIMED_OUT:
-            return outcome.fail(job, _timeout(job), now=now, draw=draw)
+            return outcome.fail(job, _timeout(job, detail), now=now, draw=draw)
         case Stop.DRAINING:
             message = "the worker is shutting down"
             return outcome.release(job, Reason.RELEASED, message, now=now, draw=draw)
@@ -107,12 +121,12 @@ def stopped(job: JobView, why: Stop, *, refusal: str = "", now: str, draw: float
             return None
 
 
-def _timeout(job: JobView) -> Failure:
+def _timeout(job: JobView, detail: str) -> Failure:
     limit = job.effective.execution_timeout_seconds if job.effective else 0
     return Failure(
         type="ExecutionTimeout",
         category=Category.TIMEOUT,
-        message=f"the attempt ran longer than {limit} s",
+        message=f"the attempt ran longer than {limit} s" + (f": {detail}" if detail else ""),
         reason=Reason.EXECUTION_TIMEOUT,
     )
 

@@ -78,10 +78,12 @@ REASON_DOCS: dict[Reason, str] = {
     Reason.RETRIES_EXHAUSTED: "The handler failed and `maxRetries` is used up.",
     Reason.CRASH_BUDGET_EXHAUSTED: "The job's worker died under it more than `maxCrashes` times.",
     Reason.NOT_RETRYABLE: "The handler raised `Fail`, or an error of a category not retried.",
-    Reason.INVALID_PAYLOAD: "The payload does not fit the handler's schema.",
+    Reason.INVALID_PAYLOAD: "The payload does not fit the handler's schema, or cannot be "
+    "read from where the job says it is.",
     Reason.UNKNOWN_TYPE: "No live worker of the queue knows the type, and the queue's policy is "
     "DeadLetter.",
-    Reason.RESULT_REFUSED: "The result or a checkpoint cannot be stored: too large, or not JSON.",
+    Reason.RESULT_REFUSED: "The result or a checkpoint cannot be stored: too large, not "
+    "JSON, or refused by the store for large results.",
     Reason.EXECUTION_TIMEOUT: "The attempt ran longer than `executionTimeoutSeconds`.",
     Reason.QUEUE_TIMEOUT: "No worker claimed the job within `queueTimeoutSeconds`.",
     Reason.DEADLINE_EXCEEDED: "`notAfter` passed before the first start.",

@@ -36,13 +36,13 @@ class PayloadSource(Model):
     """Where the payload comes from when it is not in the job itself. Exactly one is set."""
 
     secret_key_ref: KeyRef | None = None
-    """A key of a Secret; the job's author must be allowed to read it."""
+    """A key of a Secret that holds JSON; the job's author must be allowed to read it."""
 
     config_map_key_ref: KeyRef | None = None
-    """A key of a ConfigMap."""
+    """A key of a ConfigMap that holds JSON; the job's author must be allowed to read it."""
 
     uri: Annotated[str, Field(min_length=1, max_length=2048)] | None = None
-    """An address in a store that the worker is configured for."""
+    """A JSON object in a store that the worker may read, e.g. s3://bucket/a.json#sha256=…"""
 
 
 class RequestData(Model):

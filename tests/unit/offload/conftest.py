@@ -1,0 +1,11 @@
+"""Credentials that are none, in the environment where drivers look for them."""
+
+import pytest
+
+from support.stores import CREDENTIALS
+
+
+@pytest.fixture
+def s3_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
