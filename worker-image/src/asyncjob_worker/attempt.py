@@ -30,7 +30,7 @@ class Tools:
     @classmethod
     def of(cls, settings: Settings) -> "Tools":
         """Return the tools of a worker process with these settings."""
-        return cls(Starts(settings.slots()), Payloads(), Results(settings))
+        return cls(Starts.of(settings), Payloads(), Results(settings))
 
 
 class Attempt:

@@ -62,6 +62,13 @@ def main() -> None:
     show_default=True,
     help="Largest checkpoint or result, in bytes.",
 )
+@click.option(
+    "--jobs-per-process",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Jobs after which a handler's own process is replaced; 0: any number.",
+)
 @click.option("--kubeconfig", type=click.Path(), help="Cluster to use.  [default: as kubectl]")
 @click.option("--namespace", help="Namespace to serve.  [default: the pod's]")
 @click.option("--pod-name", envvar="POD_NAME", help="Name of this pod.")
@@ -75,6 +82,7 @@ def run(
     grace: float,
     stop_wait: float,
     max_free_json: int,
+    jobs_per_process: int,
     kubeconfig: str | None,
     namespace: str | None,
     pod_name: str | None,
@@ -88,6 +96,9 @@ def run(
     """
     configure("json" if log_format == "json" else "text")
     settings = Settings(
+        app=app,
+        log_format="json" if log_format == "json" else "text",
+        jobs_per_process=jobs_per_process,
         queue=queue,
         concurrency=concurrency,
         grace=grace,
