@@ -6,8 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ def order(job: JobContext, payload: Order) -> Receipt:
 @app.handler("look", isolation="process")
 async def look(job: JobContext) -> Any:
     """Return what the handler sees of its job, and of the process it is in."""
-    links = {fd: _link(fd) for fd in os.listdir("/proc/self/fd")}
+    links = _links()
     return {
         "name": job.name,
         "token": job.fencing_token,
@@ -78,18 +78,20 @@ async def look(job: JobContext) -> Any:
         "pid": os.getpid(),
         "group": os.getpgrp(),
         "stdin": links.get("0"),
-        "fds": {fd: link for fd, link in links.items() if int(fd) > 2 and link},
-        "threads": threading.active_count(),
+        "fds": {fd: link for fd, link in links.items() if int(fd) > 2},
+        "handed-on": [fd for fd in links if int(fd) > 2 and os.get_inheritable(int(fd))],
         "modules": sorted({name.partition(".")[0] for name in sys.modules}),
         "kube": "asyncjob.kube" in sys.modules,
     }
 
 
-def _link(fd: str) -> str | None:
-    try:
-        return os.readlink(f"/proc/self/fd/{fd}")
-    except OSError:
-        return None
+def _links() -> dict[str, str]:
+    """Return what each open file descriptor is."""
+    links = {}
+    for fd in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # the folder itself was one
+            links[fd.name] = str(fd.readlink())
+    return links
 
 
 @app.handler("segfault", isolation="process")
@@ -199,6 +201,15 @@ def obey_sync(job: JobContext, folder: str) -> None:
     (Path(folder) / "obeyed").write_text("True")
 
 
+@app.handler("obey-blocking", isolation="process")
+async def obey_blocking(job: JobContext, folder: str) -> None:
+    """Look whether to stop without ever yielding to the event loop, and leave a note."""
+    _note_start(folder)
+    while not job.cancelled:
+        time.sleep(0.01)  # noqa: ASYNC251  # the fault under test
+    (Path(folder) / "obeyed").write_text("True")
+
+
 @app.handler("family", isolation="process")
 async def family(job: JobContext, folder: str) -> None:
     """Start a program that outlives its parent, then block."""
@@ -216,8 +227,9 @@ def _note_start(folder: str) -> None:
 
 @app.handler("flood", isolation="process")
 def flood(job: JobContext, count: int) -> int:
-    """Report without a pause, then return."""
+    """Report without a pause, but for what lets other threads run; then return."""
     for number in range(count):
+        time.sleep(0)
         job.progress(number % 100, f"row {number}")
         job.checkpoint({"row": number})
     return count
@@ -262,12 +274,10 @@ async def close_all(job: JobContext) -> None:
 @app.handler("garbage", isolation="process")
 async def garbage(job: JobContext) -> None:
     """Write nonsense into every socket of the process."""
-    for fd in os.listdir("/proc/self/fd"):
-        if (_link(fd) or "").startswith("socket:"):
-            try:
+    for fd, link in _links().items():
+        if link.startswith("socket:"):
+            with suppress(OSError):
                 os.write(int(fd), b"\x00\x00\x00\x02{]")
-            except OSError:
-                continue
     await asyncio.sleep(AGES)
 
 

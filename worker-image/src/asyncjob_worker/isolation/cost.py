@@ -46,7 +46,7 @@ def main(app: str, starts: int, type_: str | None, payload: str) -> None:
 
 
 async def _measure_starts(begin: Begin, count: int) -> None:
-    seconds, resident = [], 0
+    seconds, resident = [], 0.0
     for _ in range(count):
         begun = time.perf_counter()
         child = await Child.start(begin)

@@ -37,7 +37,7 @@ class Errand:
         """Return the handler's result as JSON.
 
         Raises ReportedError for what the handler raises, HandlerCrashedError if its process dies,
-        CannotStartError if there is none.
+        ProcessStartError if there is none.
         """
         job = self._encode()
         child = await self._pool.take(self._handler.memory_mib)

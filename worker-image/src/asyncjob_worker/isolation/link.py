@@ -83,5 +83,5 @@ class Reports:
         if not self._news:
             return
         news, self._news = self._news, {}
-        self._under_way = True
         self._link.send({"is": Word.REPORT, **news})
+        self._under_way = True

@@ -31,7 +31,7 @@ class Pool:
         self._closed = False
 
     async def take(self, memory_mib: int | None) -> Child:
-        """Return a child for one job with this memory limit; raises CannotStartError."""
+        """Return a child for one job with this memory limit; raises ProcessStartError."""
         for child in reversed(self._idle):
             if child.fits(memory_mib):
                 self._wake(child)

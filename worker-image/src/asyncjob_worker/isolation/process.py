@@ -22,7 +22,7 @@ _LAST_WORDS_SECONDS = 1.0
 """How long the socket of a dead process is read, and a process without a socket left alive."""
 
 
-class CannotStartError(WorkerError):
+class ProcessStartError(WorkerError):
     """The handler's process cannot start."""
 
 
@@ -44,12 +44,16 @@ class Child:
 
     @classmethod
     async def start(cls, begin: Begin) -> "Child":
-        """Start a process and wait until it is ready; raises CannotStartError."""
+        """Start a process and wait until it is ready; raises ProcessStartError."""
         try:
             process, connection = spawn()
         except OSError as error:
-            raise CannotStartError(f"the handler's process cannot start: {error}") from error
-        child = cls(process, *await asyncio.open_unix_connection(sock=connection))
+            raise ProcessStartError(f"the handler's process cannot start: {error}") from error
+        try:
+            child = cls(process, *await asyncio.open_unix_connection(sock=connection))
+        except BaseException:
+            process.kill()
+            raise
         try:
             await child._greet(begin)
         except BaseException:
@@ -117,9 +121,9 @@ class Child:
         try:
             answer = await self.receive()
         except HandlerCrashedError as error:
-            raise CannotStartError(f"{error}, before it was ready for the handler") from error
+            raise ProcessStartError(f"{error}, before it was ready for the handler") from error
         if messages.word(answer) != Word.READY:
-            raise CannotStartError(f"the handler's process cannot start: {text(answer, 'why')}")
+            raise ProcessStartError(f"the handler's process cannot start: {text(answer, 'why')}")
         self.footprint = messages.read_footprint(answer)
         self._at_first = self.footprint.memory
 

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from asyncjob.app import Handler, JobContext, WorkerApp
 from asyncjob.app.error_report import ErrorReport, describe, report_of, report_of_payload
+from asyncjob.errors import ConfigError
 from asyncjob.free_json import FreeJsonError, normalize
 from asyncjob.json_types import Json, JsonObject
 from asyncjob_worker.calls import HandlerExitError
@@ -74,10 +75,15 @@ class Service:
         return report
 
     async def _result(self, order: Order) -> Json:
-        handler = self._app.handlers[order.run.info.type].inside()
+        handler = self._handler(order.run.info.type)
         with limited(order.run.memory_mib):
             result = await self._work(handler, order)
         return _plain(handler, result)
+
+    def _handler(self, type_: str) -> Handler:
+        if type_ not in self._app.handlers:
+            raise ConfigError(f"the app has no handler for {type_!r} where its process imports it")
+        return self._app.handlers[type_].inside()
 
     async def _work(self, handler: Handler, order: Order) -> object:
         payload = _read(handler, order.run.payload)
