@@ -53,7 +53,7 @@ def main() -> None:
     type=click.FloatRange(min=0),
     default=5.0,
     show_default=True,
-    help="Seconds that a handler gets to stop before it is abandoned.",
+    help="Seconds that a handler gets to stop before it is abandoned, or its process killed.",
 )
 @click.option(
     "--max-free-json",
