@@ -79,7 +79,7 @@ async def test_a_cancelled_one_that_is_fenced_meanwhile_is_killed_soon(tmp_path:
 async def test_the_execution_timeout_ends_it_without_anybodys_help(tmp_path: Path) -> None:
     shop = Shop(stop_wait=0.05)
     await shop.result("look")
-    effective = {**BUILT_IN.to_json(), "executionTimeoutSeconds": 1}
+    effective = {**BUILT_IN.to_json(), "executionTimeoutSeconds": 2}
     of = job("spin", str(tmp_path), effective=effective)
     task, pid = await shop.begin(of, tmp_path)
     move = await task
