@@ -1,6 +1,7 @@
 """Handlers that tests drive from outside: by files that they wait for and a file that they fill."""
 
 import asyncio
+import ctypes
 import os
 import secrets
 import time
@@ -189,6 +190,30 @@ async def shaky(job: JobContext, seconds: float) -> None:
 async def leave(job: JobContext) -> None:
     """Try to end the worker."""
     raise SystemExit(7)
+
+
+@app.handler("die", isolation="process")
+def die(job: JobContext) -> None:
+    """Die in native code."""
+    trace("die", job)
+    ctypes.string_at(0)
+
+
+@app.handler("resume", isolation="process")
+async def resume(job: JobContext) -> Any:
+    """Save where to resume, and leave without a word; then tell what was saved."""
+    if job.attempt == 1:
+        await job.checkpoint({"row": 1})
+        os._exit(3)
+    return job.last_checkpoint
+
+
+@app.handler("hang", isolation="process")
+def hang(job: JobContext) -> None:
+    """Never end, whatever it is told."""
+    trace(f"pid-{os.getpid()}", job)
+    while True:
+        time.sleep(LOOK_SECONDS)
 
 
 @app.handler("power")

@@ -49,6 +49,47 @@ def test_async_and_sync_handlers_run_where_they_belong() -> None:
     assert built(sync).isolation is Isolation.THREAD
 
 
+def test_a_handler_with_a_process_of_its_own_runs_in_there_as_it_would_here() -> None:
+    def sync(job: JobContext) -> None: ...
+
+    for function, place in ((takes_both, Isolation.LOOP), (sync, Isolation.THREAD)):
+        handler = build("t", function, PolicyLayer(), isolation="process", memory_mib=64)
+        assert handler.isolation is Isolation.PROCESS
+        assert handler.memory_mib == 64
+        assert handler.inside().isolation is place
+
+
+def test_payload_and_result_of_such_a_handler_are_checked_in_its_process() -> None:
+    async def work(job: JobContext, payload: Strict) -> Strict:
+        return payload
+
+    outside = build("t", work, PolicyLayer(), isolation="process")
+    day = {"day": "2026-01-01"}
+    assert outside.read_payload({"day": "never"}) == {"day": "never"}
+    assert outside.dump_result(day) == day
+    assert outside.inside().read_payload(day) == Strict(day=date(2026, 1, 1))
+    assert outside.inside().dump_result(Strict(day=date(2026, 1, 1))) == day
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"isolation": "thread"}, "isolation='thread' is unknown; give 'process'"),
+        ({"isolation": ["process"]}, "is unknown"),
+        ({"memory_mib": 64}, "memory_mib needs isolation='process'"),
+        ({"isolation": "process", "memory_mib": 0}, "memory_mib=0 is no number of MiB"),
+        ({"isolation": "process", "memory_mib": "1G"}, "memory_mib='1G' is no number of MiB"),
+        ({"isolation": "process", "memory_mib": True}, "memory_mib=True is no number of MiB"),
+    ],
+)
+def test_a_wrong_isolation_is_one_line_that_names_the_type(
+    options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(HandlerError, match=words) as error:
+        WorkerApp().handler("some-type", **options)(takes_both)
+    assert "'some-type'" in str(error.value)
+
+
 @pytest.mark.parametrize(
     "function", [functools.partial(takes_both), Callable_()], ids=["partial", "object"]
 )

@@ -7,6 +7,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from asyncjob.app import Category, Fail, Handler, Retry, WorkerApp, outcomes
+from asyncjob.app.error_report import HandlerCrashedError, ReportedError, report_of
 from asyncjob.app.stop import Stop
 from asyncjob.free_json import FreeJsonError
 from asyncjob.lifecycle.move import Move
@@ -50,6 +51,39 @@ def category(move: Move) -> Any:
 
 def stopped(why: Stop) -> Move | None:
     return outcomes.stopped(held().job, why, refusal="too large", now=NOW, draw=0.5)
+
+
+def test_the_death_of_a_handlers_process_is_a_crash_and_spends_no_retry() -> None:
+    move = failed(HandlerCrashedError("it died by SIGSEGV"))
+    assert (move.target, move.reason) == (Phase.RETRYING, Reason.HANDLER_CRASHED)
+    assert move.fields["message"] == "crash 1 of 3 allowed: it died by SIGSEGV"
+    assert "retries" not in move.fields
+
+
+def test_the_last_death_allowed_is_followed_by_a_dead_letter() -> None:
+    move = failed(HandlerCrashedError(), held(crashes=3))
+    assert (move.target, move.reason) == (Phase.DEAD_LETTER, Reason.CRASH_BUDGET_EXHAUSTED)
+    assert move.fields["crashes"] == 4
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("bad \ud800"),
+        ZeroDivisionError(),
+        Retry("later", after=3),
+        Retry("some time"),
+        Fail("no", category="Mine"),
+        Fail("no", category="x" * 1000),
+        FreeJsonError("too large"),
+    ],
+    ids=repr,
+)
+def test_an_error_means_the_same_from_another_process(error: Exception) -> None:
+    own: dict[type[BaseException], str] = {ZeroDivisionError: "Arithmetic"}
+    reported = ReportedError(report_of(error, own))
+    nothing_known_here = outcomes.failed(held().job, reported, {}, now=NOW, draw=0.5)
+    assert nothing_known_here == failed(error)
 
 
 def test_a_result_is_stored_as_plain_json() -> None:

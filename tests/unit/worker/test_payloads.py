@@ -3,6 +3,7 @@
 import base64
 import enum
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ from pydantic import BaseModel, Field, field_validator
 from structlog.testing import capture_logs
 
 from asyncjob import WorkerApp
+from asyncjob.app import Isolation
 from asyncjob.app.stop import Stop
 from asyncjob.errors import ForbiddenError, NotFoundError, UnknownOutcomeError
 from asyncjob.lifecycle.move import Move
@@ -191,6 +193,17 @@ async def test_the_content_of_a_secret_is_nowhere(
     assert move.target in {Phase.DEAD_LETTER, Phase.RETRYING}
     told = [str(move.fields), str(move.entry), str(logs), caplog.text, *capsys.readouterr()]
     assert not [words for words in told if "hunter2" in words]
+
+
+async def test_the_content_of_a_secret_is_checked_before_a_process_of_its_own_sees_it() -> None:
+    app = an_app(Strict)
+    handler = replace(app.handlers["echo"], isolation=Isolation.PROCESS)
+    settings = Settings(concurrency=1)
+    tools = Tools.of(settings, FakeSession(get=[secret('{"number": "hunter2"}')]).session.get)
+    move = await Attempt(held(spec={"payloadFrom": SECRET}), handler, app, settings, tools).run()
+    assert move
+    assert move.reason is Reason.INVALID_PAYLOAD
+    assert "hunter2" not in str(move.fields)
 
 
 async def test_a_secret_that_does_not_fit_is_told_by_field_and_kind_of_error() -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from asyncjob.app import WorkerApp
 from asyncjob.errors import ConfigError
+from asyncjob_worker import cli
 from asyncjob_worker.cli import main
 from asyncjob_worker.cpus import usable_cpus
 from asyncjob_worker.loading import load_app
@@ -124,6 +126,24 @@ def test_the_usable_cpus_are_those_of_the_containers_quota(
 def test_concurrency_is_as_told_or_the_usable_cpus() -> None:
     assert Settings(concurrency=7).slots() == 7
     assert Settings().slots() == usable_cpus()
+
+
+def test_what_handlers_own_processes_need_is_handed_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module(folder, "isolating_app", APP)
+    seen: list[Settings] = []
+
+    async def serve(app: WorkerApp, settings: Settings, *_: object) -> int:
+        seen.append(settings)
+        return 0
+
+    monkeypatch.setattr(cli, "_serve", serve)
+    monkeypatch.setattr(cli, "configure", lambda _: None)
+    options = ("--jobs-per-process=3", "--log-format=json")
+    assert run("isolating_app:app", *options).exit_code == 0
+    told = (seen[0].app, seen[0].jobs_per_process, seen[0].log_format)
+    assert told == ("isolating_app:app", 3, "json")
 
 
 def test_no_two_starts_of_a_process_share_an_identity() -> None:

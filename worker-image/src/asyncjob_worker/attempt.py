@@ -36,7 +36,7 @@ class Tools:
         """Return the tools of a worker process; `read_object` reads from the API server."""
         transfers = Transfers.of(settings.offload, settings.slots())
         payloads = Payloads(settings.offload, transfers, read_object)
-        return cls(Starts(settings.slots()), payloads, Results(settings, transfers))
+        return cls(Starts.of(settings), payloads, Results(settings, transfers))
 
 
 class Attempt:

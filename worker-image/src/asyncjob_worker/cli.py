@@ -55,7 +55,7 @@ def main() -> None:
     type=click.FloatRange(min=0),
     default=5.0,
     show_default=True,
-    help="Seconds that a handler gets to stop before it is abandoned.",
+    help="Seconds that a handler gets to stop before it is abandoned, or its process killed.",
 )
 @click.option(
     "--max-free-json",
@@ -63,6 +63,13 @@ def main() -> None:
     default=256 * 1024,
     show_default=True,
     help="Largest checkpoint or result, in bytes.",
+)
+@click.option(
+    "--jobs-per-process",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Jobs after which a handler's own process is replaced; 0: any number.",
 )
 @click.option("--kubeconfig", type=click.Path(), help="Cluster to use.  [default: as kubectl]")
 @click.option("--namespace", help="Namespace to serve.  [default: the pod's]")
@@ -78,6 +85,7 @@ def run(
     grace: float,
     stop_wait: float,
     max_free_json: int,
+    jobs_per_process: int,
     kubeconfig: str | None,
     namespace: str | None,
     pod_name: str | None,
@@ -92,6 +100,9 @@ def run(
     """
     configure("json" if log_format == "json" else "text")
     settings = Settings(
+        app=app,
+        log_format="json" if log_format == "json" else "text",
+        jobs_per_process=jobs_per_process,
         queue=queue,
         concurrency=concurrency,
         grace=grace,

@@ -13,6 +13,13 @@ from asyncjob_worker.starts import HandlerExitError, Started, Starts, Work
 
 log = structlog.get_logger()
 
+FENCED_SECONDS = 0.5
+"""What is left to a handler that can be killed once another worker may run its job: less than the
+time between losing the lease here (`SAFETY_SECONDS`) and its end."""
+
+KILL_SECONDS = 5.0
+"""How long a killed process may take to be gone."""
+
 
 class Stopped(Exception):  # noqa: N818  # an end, not an error
     """The handler was told to stop, and did, or was abandoned (`work` then still runs)."""
@@ -42,13 +49,14 @@ class Execution:
         self._starts = starts
         self._on_start = on_start
         self._loop = asyncio.get_running_loop()
-        self._over: asyncio.Future[None] = self._loop.create_future()
+        self._news = asyncio.Event()
 
     async def run(self, handler: Handler, payload: object, stop_wait: float) -> object:
         """Return the handler's result; raises what it raises, or Stopped.
 
-        A handler that was told to stop gets `stop_wait` seconds before it is abandoned, or the
-        job's own grace if it was cancelled. One that is stopped beforehand is never started.
+        A handler that was told to stop gets `stop_wait` seconds before it is killed, if it can be,
+        or abandoned; the job's own grace if it was cancelled; and next to none before it is killed
+        if another may run the job. One that is stopped beforehand is never started.
         """
         self._held.on_stop = self._tell
         try:
@@ -70,12 +78,18 @@ class Execution:
         started.work.add_done_callback(self._finish)
         timer = self._loop.call_later(self._seconds_left(), self._time_out)
         try:
-            await self._over
+            await self._news.wait()
         except asyncio.CancelledError:
             _interrupt(started)
             raise
         finally:
             timer.cancel()
+
+    def _patience(self, started: Started, stop_wait: float) -> float:
+        """Return how long a handler may take to stop, in seconds."""
+        if self._held.stopped is Stop.FENCED and started.kill is not None:
+            return min(stop_wait, FENCED_SECONDS)
+        return self._cancel_wait() if self._held.stopped is Stop.CANCELLED else stop_wait
 
     def _cancel_wait(self) -> float:
         """Return the job's grace but for the time to report, before the operator does."""
@@ -89,21 +103,31 @@ class Execution:
         self._held.stop(Stop.TIMED_OUT)
 
     def _tell(self) -> None:
-        """End the wait; called from any thread."""
+        """End the wait, or look at the new reason; called from any thread."""
         self._loop.call_soon_threadsafe(self._finish)
 
     def _finish(self, _: Work | None = None) -> None:
-        if not self._over.done():
-            self._over.set_result(None)
+        self._news.set()
+
+    async def _wait_for(self, started: Started, stop_wait: float) -> None:
+        """Wait for a handler that was told to stop; a higher reason may shorten its time."""
+        told_at = lease_seconds()
+        while not started.work.done():
+            until = told_at + self._patience(started, stop_wait)
+            self._news.clear()
+            try:
+                async with asyncio.timeout(until - lease_seconds()):
+                    await self._news.wait()
+            except TimeoutError:
+                return
 
     async def _stopped(self, started: Started, stop_wait: float) -> Stopped:
         _interrupt(started)
-        cancelled = self._held.stopped is Stop.CANCELLED
-        patience = self._cancel_wait() if cancelled else stop_wait
-        done, _ = await asyncio.wait({started.work}, timeout=patience)
-        if not done and started.kill is not None:
+        await self._wait_for(started, stop_wait)
+        if not started.work.done() and started.kill is not None:
+            log.warning("handler ignores the stop and is killed", job=self._held.job.name)
             started.kill()
-            await asyncio.wait({started.work})
+            await asyncio.wait({started.work}, timeout=KILL_SECONDS)
         why = self._held.stopped or Stop.DRAINING
         if started.work.done():
             return Stopped(why, None)

@@ -87,6 +87,10 @@ class JobRunner:
         for held in list(self.running.values()):
             held.stop(why)
 
+    async def end_processes(self) -> None:
+        """End the processes that handlers run in."""
+        await self._tools.starts.end_processes()
+
     def close(self) -> None:
         """Let go of what handlers run in; one that never ends does not hold up the process."""
         self._tools.starts.close()

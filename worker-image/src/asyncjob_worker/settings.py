@@ -4,6 +4,7 @@ import secrets
 from dataclasses import dataclass, field
 
 from asyncjob.lifecycle.claim import Holder
+from asyncjob.logs import Format
 from asyncjob.names import DEFAULT_QUEUE
 from asyncjob_worker.cpus import usable_cpus
 from asyncjob_worker.offload.config import OffloadSettings
@@ -12,6 +13,15 @@ from asyncjob_worker.offload.config import OffloadSettings
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What a worker is told at its start. Times are in seconds, sizes in bytes."""
+
+    app: str = ""
+    """Where handlers' own processes find the app: module:attribute."""
+
+    log_format: Format = "text"
+    """In which form they log."""
+
+    jobs_per_process: int = 0
+    """A handler's process is replaced after so many jobs; 0 means never."""
 
     queue: str = DEFAULT_QUEUE
     concurrency: int = 0

@@ -1,20 +1,26 @@
-"""Starts handlers: in the event loop, or in a thread. How an attempt goes on is not its concern."""
+"""Starts handlers: in the event loop, in a thread, or in a process of their own.
+
+How an attempt goes on is not its concern.
+"""
 
 import asyncio
 import concurrent.futures
 import contextvars
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from asyncjob.app import Handler, Isolation, JobContext
+from asyncjob.errors import ConfigError
+from asyncjob_worker.calls import HandlerExitError, contained, contained_call
+from asyncjob_worker.isolation.errand import Errand
+from asyncjob_worker.isolation.messages import Begin
+from asyncjob_worker.isolation.pool import Pool
+from asyncjob_worker.settings import Settings
+
+__all__ = ["HandlerExitError", "Started", "Starts", "Work"]
 
 Work = asyncio.Future[object]
-
-_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
-
-
-class HandlerExitError(Exception):
-    """The handler tried to end the process or its own task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,26 +33,61 @@ class Started:
 
 
 class Starts:
-    """Starts the handlers of one worker process; `threads` is the most that run in threads."""
+    """Starts the handlers of one worker process.
 
-    def __init__(self, threads: int) -> None:
+    `threads` is the most that run in threads; `pool` has the processes of those that need one.
+    """
+
+    def __init__(self, threads: int, pool: Pool | None = None) -> None:
         self._threads = concurrent.futures.ThreadPoolExecutor(threads, "handler")
+        self._pool = pool
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Starts":
+        """Return the starts of a worker process with these settings."""
+        begin = Begin(settings.app, list(sys.path), settings.log_format, settings.max_free_json)
+        pool = Pool(begin, settings.slots(), jobs_each=settings.jobs_per_process)
+        return cls(settings.slots(), pool)
 
     def start(self, handler: Handler, context: JobContext, payload: object) -> Started:
         """Start a handler in the running event loop's care."""
+        if handler.isolation is Isolation.PROCESS:
+            return self._start_process(handler, context, payload)
         arguments = (context, payload) if handler.takes_payload else (context,)
         if handler.isolation is Isolation.LOOP:
             return _start_task(handler, context, arguments)
         return self._start_thread(handler, context, arguments)
 
+    async def end_processes(self) -> None:
+        """End the processes: those that are idle are asked first."""
+        if self._pool is not None:
+            await self._pool.close()
+
     def close(self) -> None:
         """Let go of the threads; one that never ends does not hold up the process."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
+    def _start_process(self, handler: Handler, context: JobContext, payload: object) -> Started:
+        if self._pool is None:
+            raise ConfigError(f"handler {handler.type!r} needs a process, and there are none here")
+        errand = Errand(self._pool, handler, context, payload)
+        work = asyncio.get_running_loop().create_task(errand.run())
+
+        def interrupt() -> None:
+            context.stop()
+            if not errand.stop():
+                work.cancel()
+
+        def kill() -> None:
+            if not errand.kill():
+                work.cancel()
+
+        return Started(work, interrupt, kill)
+
     def _start_thread(
         self, handler: Handler, context: JobContext, arguments: tuple[object, ...]
     ) -> Started:
-        call = _call(handler.function, arguments)
+        call = contained_call(handler.function, arguments)
         run = contextvars.copy_context().run
         work = asyncio.get_running_loop().run_in_executor(self._threads, run, call)
         # A thread only sees that it is to stop, and is not over before it is.
@@ -54,36 +95,10 @@ class Starts:
 
 
 def _start_task(handler: Handler, context: JobContext, arguments: tuple[object, ...]) -> Started:
-    work = asyncio.get_running_loop().create_task(_contained(handler.function(*arguments)))
+    work = asyncio.get_running_loop().create_task(contained(handler.function(*arguments)))
 
     def interrupt() -> None:
         context.stop()
         work.cancel()
 
     return Started(work, interrupt)
-
-
-async def _contained(handler: Awaitable[object]) -> object:
-    """Keep `sys.exit()` in a handler from ending the worker."""
-    try:
-        return await handler
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise HandlerExitError(_exit(error)) from error
-
-
-def _call(function: Callable[..., object], arguments: tuple[object, ...]) -> Callable[[], object]:
-    """Return the call of a sync handler; what a future cannot carry is wrapped."""
-
-    def call() -> object:
-        try:
-            return function(*arguments)
-        except (SystemExit, KeyboardInterrupt, StopIteration, *_CANCELLED) as error:
-            raise HandlerExitError(_exit(error)) from error
-
-    return call
-
-
-def _exit(error: BaseException) -> str:
-    if isinstance(error, SystemExit):
-        return f"the handler called sys.exit({error.code!r})"
-    return f"the handler raised {type(error).__name__}"

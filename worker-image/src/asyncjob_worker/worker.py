@@ -2,7 +2,7 @@
 
 Start: announce → heartbeats → watches of queue, workers, cancels and jobs → slots.
 Stop: claim no more → say so → let handlers end within the grace period → tell the rest to stop and
-release them → end the watches → withdraw → end heartbeats.
+release them → end the watches → withdraw → end heartbeats → end the handlers' processes.
 """
 
 import asyncio
@@ -74,6 +74,7 @@ class Worker:
             errors = await _end([begun, slots, *watches])
             await parts.announcer.end()
             parts.keeper.stop()
+            await parts.runner.end_processes()
             parts.runner.close()
             self._leftovers = await parts.runner.leftovers(LAST_WAIT_SECONDS)
         log.info("worker stopped", worker=self._holder.worker)

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -27,11 +27,15 @@ class Isolation(StrEnum):
 
     LOOP = "loop"
     THREAD = "thread"
+    PROCESS = "process"
 
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """A registered handler. `default` is its payload where a job has none."""
+    """A registered handler. `default` is its payload where a job has none.
+
+    `memory_mib` limits the process of one that has its own.
+    """
 
     type: str
     function: Function
@@ -41,12 +45,21 @@ class Handler:
     result: TypeAdapter[Any] | None
     policy: PolicyLayer
     default: object = _ABSENT
+    is_async: bool = True
+    memory_mib: int | None = None
+
+    def inside(self) -> "Handler":
+        """Return the handler as it runs inside its own process."""
+        return replace(self, isolation=_place(is_async=self.is_async))
 
     def read_payload(self, payload: Json) -> object:
         """Return the payload as the handler wants it; its own default where there is none.
 
+        One for a process of its own is returned as it is, and checked in there.
         Raises pydantic's ValidationError, and whatever a validator of the handler's own raises.
         """
+        if self.isolation is Isolation.PROCESS:
+            return payload
         if payload is None and self.default is not _ABSENT:
             return self.default
         # As JSON, so that strict models take dates and the like from text.
@@ -55,27 +68,56 @@ class Handler:
     def dump_result(self, result: object) -> object:
         """Return the result by the type that the handler declares; as it is if by none.
 
+        One from a process of its own comes out as JSON already.
         Raises FreeJsonError for NaN, and whatever a serializer of the handler's own raises.
         """
-        if self.result is None:
+        if self.result is None or self.isolation is Isolation.PROCESS:
             return result
         return dump(self.result, result, what="the result")
 
 
-def build(type_: str, function: Function, policy: PolicyLayer) -> Handler:
-    """Inspect a function; raises HandlerError that says what is wrong with its signature."""
+def build(
+    type_: str,
+    function: Function,
+    policy: PolicyLayer,
+    *,
+    isolation: str | None = None,
+    memory_mib: int | None = None,
+) -> Handler:
+    """Inspect a function; raises HandlerError that says what is wrong with it or its options."""
     signature = read_signature(type_, function)
+    _check_isolation(type_, isolation, memory_mib)
     default = signature.default
     return Handler(
         type=type_,
         function=function,
-        isolation=Isolation.LOOP if signature.is_async else Isolation.THREAD,
+        isolation=Isolation.PROCESS if isolation else _place(is_async=signature.is_async),
         takes_payload=signature.takes_payload,
         payload=signature.payload,
         result=signature.result,
         policy=policy,
         default=_ABSENT if default is inspect.Parameter.empty else default,
+        is_async=signature.is_async,
+        memory_mib=memory_mib,
     )
+
+
+def _place(*, is_async: bool) -> Isolation:
+    return Isolation.LOOP if is_async else Isolation.THREAD
+
+
+def _check_isolation(type_: str, isolation: str | None, memory_mib: int | None) -> None:
+    if isolation not in (None, Isolation.PROCESS):
+        raise HandlerError(
+            f"handler {type_!r}: isolation={isolation!r} is unknown; give 'process', or leave it "
+            f"out: async handlers run in the event loop, sync ones in a thread"
+        )
+    if memory_mib is None:
+        return
+    if isolation is None:
+        raise HandlerError(f"handler {type_!r}: memory_mib needs isolation='process'")
+    if type(memory_mib) is not int or memory_mib < 1:
+        raise HandlerError(f"handler {type_!r}: memory_mib={memory_mib!r} is no number of MiB")
 
 
 def explain(error: ValidationError) -> str:

@@ -1,16 +1,22 @@
 """How an attempt ended, as the one change of status to report. Decides; does not act."""
 
-from collections.abc import Mapping
-
 import orjson
 from pydantic import ValidationError
 
-from asyncjob.app.categories import Category, categorize, is_category
+from asyncjob.app.categories import Category
+from asyncjob.app.error_report import (
+    Categories,
+    ErrorKind,
+    ErrorReport,
+    HandlerCrashedError,
+    ReportedError,
+    describe,
+    report_of,
+)
 from asyncjob.app.handler import Handler, explain
-from asyncjob.app.signals import Fail, Retry
 from asyncjob.app.stop import Stop
 from asyncjob.errors import ApiError, TooLargeError
-from asyncjob.free_json import FreeJsonError, clean, encode, size_of
+from asyncjob.free_json import FreeJsonError, encode, size_of
 from asyncjob.lifecycle import outcome
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.outcome import Failure
@@ -18,8 +24,6 @@ from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.policy import BUILT_IN
 from asyncjob.lifecycle.retry import delay
 from asyncjob.lifecycle.view import JobView
-
-Categories = Mapping[type[BaseException], str]
 
 
 def succeeded(job: JobView, handler: Handler, result: object, *, max_bytes: int, now: str) -> Move:
@@ -92,12 +96,18 @@ def invalid_payload(job: JobView, error: ValidationError, *, now: str) -> Move:
 def failed(
     job: JobView, error: BaseException, categories: Categories, *, now: str, draw: float
 ) -> Move:
-    """Return what becomes of a job whose handler raised."""
-    if isinstance(error, FreeJsonError):
-        return result_refused(job, str(error), now=now)
-    if isinstance(error, Retry):
-        return outcome.fail(job, _retry(job, error, categories, draw), now=now, draw=draw)
-    return outcome.fail(job, _failure(error, categories), now=now, draw=draw)
+    """Return what becomes of a job whose handler raised, here or in a process of its own."""
+    if isinstance(error, HandlerCrashedError):
+        return crashed(job, describe(error), now=now, draw=draw)
+    report = error.report if isinstance(error, ReportedError) else report_of(error, categories)
+    if report.kind is ErrorKind.REFUSED:
+        return result_refused(job, report.message, now=now)
+    return outcome.fail(job, _failure(job, report, draw), now=now, draw=draw)
+
+
+def crashed(job: JobView, message: str, *, now: str, draw: float) -> Move:
+    """Return what becomes of a job whose handler's own process died."""
+    return outcome.crash(job, Reason.HANDLER_CRASHED, message, now=now, draw=draw)
 
 
 def stopped(
@@ -131,29 +141,14 @@ def _timeout(job: JobView, detail: str) -> Failure:
     )
 
 
-def _retry(job: JobView, error: Retry, categories: Categories, draw: float) -> Failure:
-    """Return the failure that is retried whatever the policy says about its category."""
-    backoff = delay(job.effective or BUILT_IN, job.retries, draw)
-    return Failure(
-        type=type(error).__name__,
-        category=categorize(error.__cause__ or error, categories),
-        message=describe(error),
-        after=backoff if error.after is None else error.after,
-        reason=Reason.RETRY_REQUESTED,
-    )
-
-
-def _failure(error: BaseException, categories: Categories) -> Failure:
-    kind = type(error).__name__
-    if isinstance(error, Fail):
-        category = error.category if is_category(error.category) else Category.INTERNAL
-        return Failure(kind, category, describe(error), final=True)
-    return Failure(kind, categorize(error, categories), describe(error))
-
-
-def describe(error: BaseException) -> str:
-    """Return an error's message as text that can be stored, whatever its class makes of it."""
-    try:
-        return clean(str(error)) or type(error).__name__
-    except Exception:  # noqa: BLE001  # `__str__` of a handler's own error may raise anything
-        return type(error).__name__
+def _failure(job: JobView, report: ErrorReport, draw: float) -> Failure:
+    after, reason = None, None
+    if report.kind is ErrorKind.RETRY:
+        # Retried whatever the policy says about its category: so the delay is always given.
+        backoff = delay(job.effective or BUILT_IN, job.retries, draw)
+        after = backoff if report.after is None else report.after
+        reason = Reason.RETRY_REQUESTED
+    elif report.kind is ErrorKind.PAYLOAD:
+        reason = Reason.INVALID_PAYLOAD
+    final = report.kind in {ErrorKind.FAIL, ErrorKind.PAYLOAD}
+    return Failure(report.type, report.category, report.message, after, final, reason)

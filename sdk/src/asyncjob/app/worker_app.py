@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 from asyncjob.app.categories import MAX_LENGTH, is_category
 from asyncjob.app.handler import Function, Handler, HandlerError, build
@@ -40,17 +40,31 @@ class WorkerApp:
         return MappingProxyType(self._categories)
 
     def handler(
-        self, type_: str, *, timeout: int | None = None, retry: RetryPolicy | None = None
+        self,
+        type_: str,
+        *,
+        timeout: int | None = None,
+        retry: RetryPolicy | None = None,
+        isolation: Literal["process"] | None = None,
+        memory_mib: int | None = None,
     ) -> Callable[[F], F]:
         """Register a function for a job type.
 
         `timeout` in seconds and `retry` apply where neither the job nor its queue says otherwise.
-        Raises HandlerError on a bad or repeated type and on a signature that does not fit.
+        `isolation="process"` runs it in a process of its own, which can be killed and whose death
+        is a crash of that attempt only; `memory_mib` limits what that process may allocate.
+        Raises HandlerError on a bad or repeated type, a signature or an option that does not fit.
         """
 
         def register(function: F) -> F:
             self._check_type(type_)
-            self._handlers[type_] = build(type_, function, _layer(timeout, retry))
+            self._handlers[type_] = build(
+                type_,
+                function,
+                _layer(timeout, retry),
+                isolation=isolation,
+                memory_mib=memory_mib,
+            )
             return function
 
         return register

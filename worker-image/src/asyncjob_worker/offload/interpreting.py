@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from asyncjob.app import Handler
+from asyncjob.app import Handler, Isolation
 from asyncjob.errors import AsyncJobError
 from asyncjob.free_json import FreeJsonError, parse
 from asyncjob.json_types import Json
@@ -42,7 +42,8 @@ def interpret(found: Text, handler: Handler) -> object:
     if not found.is_secret:
         return handler.read_payload(value)
     try:
-        return handler.read_payload(value)
+        # Here even for a handler with a process of its own: what that said would not be sifted.
+        checked = handler.inside().read_payload(value)
     except ValidationError as error:
         raise PayloadError(
             f"{found.origin} does not fit: {_without_content(error, handler)}"
@@ -50,6 +51,7 @@ def interpret(found: Text, handler: Handler) -> object:
     except Exception as error:  # noqa: BLE001  # a validator of the handler's own may raise anything
         kind = type(error).__name__
         raise SecretPayloadError(f"{found.origin} fails the handler's own check: {kind}") from None
+    return value if handler.isolation is Isolation.PROCESS else checked
 
 
 def _json(found: Text) -> Json:

@@ -1,0 +1,80 @@
+"""What a handler's error means, as plain values: it can cross from one process to another.
+
+Made where the error's class lives; decided upon where the job is held. Must not know the job.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pydantic import ValidationError
+
+from asyncjob.app.categories import Category, categorize, is_category
+from asyncjob.app.handler import explain
+from asyncjob.app.signals import Fail, Retry
+from asyncjob.errors import AsyncJobError
+from asyncjob.free_json import FreeJsonError, clean
+
+Categories = Mapping[type[BaseException], str]
+
+
+class ErrorKind(StrEnum):
+    """What an error asks for."""
+
+    FAILURE = "failure"
+    RETRY = "retry"
+    FAIL = "fail"
+    REFUSED = "refused"
+    PAYLOAD = "payload"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorReport:
+    """One error of a handler. `after` is the delay in seconds that a retry asks for."""
+
+    kind: ErrorKind
+    type: str
+    category: str
+    message: str
+    after: float | None = None
+
+
+class ReportedError(Exception):
+    """An error of a handler that ran in another process."""
+
+    def __init__(self, report: ErrorReport) -> None:
+        super().__init__(report.message)
+        self.report = report
+
+
+class HandlerCrashedError(AsyncJobError):
+    """The handler's own process died."""
+
+
+def report_of(error: BaseException, categories: Categories) -> ErrorReport:
+    """Return what an error of a handler means."""
+    kind, message = clean(type(error).__name__), describe(error)
+    if isinstance(error, FreeJsonError):
+        return ErrorReport(ErrorKind.REFUSED, kind, Category.VALIDATION, message)
+    if isinstance(error, Retry):
+        category = categorize(error.__cause__ or error, categories)
+        return ErrorReport(ErrorKind.RETRY, kind, category, message, error.after)
+    if isinstance(error, Fail):
+        category = error.category if is_category(error.category) else Category.INTERNAL
+        return ErrorReport(ErrorKind.FAIL, kind, category, message)
+    return ErrorReport(ErrorKind.FAILURE, kind, categorize(error, categories), message)
+
+
+def report_of_payload(error: ValidationError) -> ErrorReport:
+    """Return what the refusal of a payload by its handler's schema means."""
+    return ErrorReport(
+        ErrorKind.PAYLOAD, "ValidationError", Category.VALIDATION, clean(explain(error))
+    )
+
+
+def describe(error: BaseException) -> str:
+    """Return an error's message as text that can be stored, whatever its class makes of it."""
+    try:
+        return clean(str(error)) or type(error).__name__
+    except Exception:  # noqa: BLE001  # `__str__` of a handler's own error may raise anything
+        return type(error).__name__

@@ -1,0 +1,83 @@
+"""Handlers with processes of their own: their deaths, and their ends with the worker's."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.isolation import is_alive
+from support.workers import Field, until
+
+pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(120)]
+
+SOON: dict[str, Any] = {
+    "retryPolicy": {"initialDelaySeconds": 0.2, "jitter": 0, "maxCrashes": 1, "maxRetries": 0}
+}
+
+
+def reasons(status: dict[str, Any]) -> list[str]:
+    return [entry["reason"] for entry in status["history"] if entry.get("reason")]
+
+
+def test_the_death_of_a_handler_is_a_crash_of_its_own_attempt_only(field: Field) -> None:
+    worker = field.worker("worker-0", "--concurrency=4", "--stop-wait=0.2")
+    neighbours = {"loop": "wait", "thread": "wait-sync"}
+    for name, type_ in neighbours.items():
+        field.create(name, type_, "go")
+        field.until_trace(f"begin {name} 1")
+    # Long enough for a process to start, and over before the operator would look (7 s later).
+    field.create("hung", "hang", executionTimeoutSeconds=5, **SOON)
+    field.create("poison", "die", **SOON)
+    field.create("resumed", "resume", **SOON)
+
+    poison = field.until_phase("poison", "DeadLetter", within=30)
+    assert (poison["reason"], poison["crashes"], poison["retries"]) == (
+        "CrashBudgetExhausted",
+        2,
+        0,
+    )
+    assert "HandlerCrashed" in reasons(poison)
+    assert "the handler's process died by SIGSEGV" in poison["message"]
+    assert poison["error"]["category"] == "Crash"
+    assert field.trace("die") == ["die poison 1", "die poison 2"]
+
+    resumed = field.until_phase("resumed", "Succeeded", within=30)
+    assert (resumed["result"], resumed["crashes"], resumed["attempt"]) == ({"row": 1}, 1, 2)
+
+    hung = field.until_phase("hung", "DeadLetter", within=30)
+    assert (hung["error"]["category"], hung["crashes"]) == ("Timeout", 0)
+    assert not is_alive(process_of(field, "hung"))
+
+    field.open("go")
+    for name in neighbours:
+        status = field.until_phase(name, "Succeeded")
+        assert (status["attempt"], status["crashes"]) == (1, 0)
+    worker.terminate()
+    worker.wait_ended(20.0)
+    assert worker.process.returncode == 0
+
+
+def process_of(field: Field, name: str) -> int:
+    """Return the process that the job's handler has noted last."""
+    lines = [line.split() for line in field.trace("pid-")]
+    return int([line[0] for line in lines if line[1] == name][-1].removeprefix("pid-"))
+
+
+def test_a_worker_leaves_no_process_however_it_ends(field: Field, tmp_path: Path) -> None:
+    drained = field.worker("worker-0", "--grace=0.2", "--stop-wait=0.5")
+    field.create("j", "hang")
+    until(lambda: field.trace("pid-"), 15.0, lambda: field.log(drained))
+    first = process_of(field, "j")
+    drained.terminate()
+    drained.wait_ended(20.0)
+    assert drained.process.returncode == 0
+    assert not is_alive(first)
+    status = field.status("j")
+    assert (status["phase"], status["reason"], status["crashes"]) == ("Queued", "Released", 0)
+
+    killed = field.worker("worker-1")
+    until(lambda: len(field.trace("pid-")) > 1, 15.0, lambda: field.log(killed))
+    second = process_of(field, "j")
+    assert is_alive(second)
+    killed.kill()
+    until(lambda: not is_alive(second), 10.0, lambda: "the handler's process lives on")

@@ -1,0 +1,98 @@
+"""Attempts of handlers with processes of their own: started, watched, stopped."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from asyncjob.lifecycle.move import Move
+from asyncjob_worker.attempt import Attempt, Tools
+from asyncjob_worker.held import HeldJob
+from asyncjob_worker.isolation.messages import Begin
+from asyncjob_worker.isolation.pool import Pool
+from asyncjob_worker.settings import Settings
+from asyncjob_worker.starts import Starts
+from support.isolated_app import app
+from support.worker_parts import held
+
+T = TypeVar("T")
+
+TARGET = "support.isolated_app:app"
+PATIENCE = 20.0
+
+
+def begin_with(target: str = TARGET, **changes: Any) -> Begin:
+    """Return what a child under test is told first."""
+    return Begin(target, list(sys.path), **changes)
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether a process runs; a zombie does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def is_left(pid: int) -> bool:
+    """Return whether there is anything of a process, be it a zombie."""
+    return Path(f"/proc/{pid}").exists()
+
+
+async def until(probe: Callable[[], T | None], what: str) -> T:
+    """Return the first true answer of the probe."""
+    give_up_at = time.monotonic() + PATIENCE
+    while not (answer := probe()):
+        assert time.monotonic() < give_up_at, f"not in time: {what}"
+        await asyncio.sleep(0.01)
+    return answer
+
+
+def job(type_: str, payload: Any = None, **changes: Any) -> HeldJob:
+    """Return a job that we hold, of a type of the app under test."""
+    spec = {"type": type_, **({} if payload is None else {"payload": payload})}
+    return held(spec={**spec, **changes.pop("spec", {})}, **changes)
+
+
+class Shop:
+    """What runs attempts in processes; `pool` has these."""
+
+    def __init__(
+        self,
+        *,
+        most: int = 2,
+        jobs_each: int = 0,
+        begin: Begin | None = None,
+        **settings: Any,
+    ) -> None:
+        self.settings = Settings(**{"app": TARGET, "stop_wait": PATIENCE, **settings})
+        self.pool = Pool(begin or begin_with(), most, jobs_each=jobs_each)
+        self.tools = replace(Tools.of(self.settings), starts=Starts(1, self.pool))
+
+    async def run(self, of: HeldJob) -> Move | None:
+        """Run a job to its outcome."""
+        handler = app.handlers[of.job.type]
+        return await Attempt(of, handler, app, self.settings, self.tools).run()
+
+    async def result(self, type_: str, payload: Any = None) -> Any:
+        """Run a job that succeeds; return its result."""
+        move = await self.run(job(type_, payload))
+        assert move
+        assert move.target == "Succeeded", move
+        return move.fields["result"]
+
+    async def begin(self, of: HeldJob, folder: Path) -> tuple["asyncio.Task[Move | None]", int]:
+        """Start a job that leaves a file when it has begun; return it and its process."""
+        task = asyncio.ensure_future(self.run(of))
+        started = folder / "started"
+        await until(started.exists, "the handler has begun")
+        return task, int(started.read_text())
+
+    async def close(self) -> None:
+        """End all processes."""
+        await self.tools.starts.end_processes()
+        self.tools.starts.close()

@@ -1,0 +1,254 @@
+"""How attempts in processes of their own end: returned, raised, refused, died."""
+
+import os
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asyncjob.app.stop import Stop
+from asyncjob.free_json import FreeJsonError
+from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob_worker.isolation import service
+from asyncjob_worker.isolation.errand import REPORT_SECONDS
+from support.isolated_app import app
+from support.isolation import Shop, begin_with, is_left, job, until
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def ended(shop: Shop, type_: str, payload: Any = None) -> Move:
+    move = await shop.run(job(type_, payload))
+    assert move
+    return move
+
+
+async def test_async_and_sync_handlers_return_json_by_their_types(shop: Shop) -> None:
+    assert await shop.result("echo", {"a": [1, None]}) == {"a": [1, None]}
+    assert await shop.result("echo") == "nothing"
+    assert await shop.result("order", {"number": 3}) == {"due": "2026-01-03"}
+    due = {"number": 1, "due": "2026-02-01"}
+    assert await shop.result("order", due) == {"due": "2026-02-01"}
+
+
+async def test_a_handler_sees_its_job_and_nothing_of_the_workers(shop: Shop) -> None:
+    request = {"headers": {"accept": ["*/*"]}}
+    of = job("look", name="n", uid="u", checkpoint={"row": 1}, spec={"request": request})
+    move = await shop.run(of)
+    assert move
+    seen: Any = move.fields["result"]
+    assert (seen["name"], seen["token"], seen["checkpoint"]) == ("n", "u/1", {"row": 1})
+    assert seen["request"] == request
+    assert 0 < seen["seconds"] <= of.policy.execution_timeout_seconds
+    assert seen["cancelled"] is False
+    assert seen["pid"] == seen["group"] != os.getpid()
+
+
+async def test_a_process_has_no_file_of_the_workers_and_no_client_of_the_api(shop: Shop) -> None:
+    inherited, input_ = os.open("/dev/zero", os.O_RDONLY), os.dup(0)
+    os.set_inheritable(inherited, True)
+    os.dup2(inherited, 0)
+    fresh = Shop()
+    try:
+        seen = await fresh.result("look")
+    finally:
+        os.dup2(input_, 0)
+        os.close(input_)
+        os.close(inherited)
+        await fresh.close()
+    assert seen["stdin"] == "/dev/null"
+    kinds = sorted(link.partition(":")[0] for link in seen["fds"].values())
+    assert kinds == ["anon_inode", "socket", "socket", "socket"]
+    assert seen["handed-on"] == []
+    assert not {"aiohttp", "kubernetes"} & set(seen["modules"])
+    assert not seen["kube"]
+
+
+async def test_the_payload_is_checked_in_the_process(shop: Shop) -> None:
+    move = await ended(shop, "order", {"number": "x"})
+    assert (move.target, move.reason) == (Phase.DEAD_LETTER, Reason.INVALID_PAYLOAD)
+    assert str(move.fields["message"]).startswith("number: Input should be a valid integer")
+
+
+async def test_a_validator_that_ends_the_process_is_a_crash(shop: Shop) -> None:
+    assert (await ended(shop, "order", {"number": -1})).reason is Reason.HANDLER_CRASHED
+
+
+@pytest.mark.parametrize(
+    ("what", "target", "reason", "error"),
+    [
+        ("own", "Retrying", "HandlerFailed", ("Own", "Mine", "mine")),
+        ("retry", "Retrying", "RetryRequested", ("Retry", "Internal", "not yet")),
+        ("fail", "DeadLetter", "NotRetryable", ("Fail", "NotFound", "never")),
+        ("other", "Retrying", "HandlerFailed", ("KeyError", "NotFound", "'other'")),
+        (
+            "cancelled",
+            "Retrying",
+            "HandlerFailed",
+            ("HandlerExitError", "Internal", "the handler cancelled itself"),
+        ),
+        (
+            "nan",
+            "DeadLetter",
+            "ResultRefused",
+            ("ResultRefused", "Validation", "the checkpoint is nan, which JSON does not have"),
+        ),
+    ],
+)
+async def test_what_a_handler_raises_counts_as_it_would_in_the_worker(
+    shop: Shop, what: str, target: str, reason: str, error: tuple[str, str, str]
+) -> None:
+    move = await ended(shop, "raise", what)
+    assert (move.target, move.reason) == (target, reason)
+    found: Any = move.fields["error"]
+    assert (found["type"], found["category"], found["message"]) == error
+
+
+async def test_the_delay_that_a_retry_asks_for_is_kept(shop: Shop) -> None:
+    assert (await ended(shop, "raise", "retry")).fields["retryDelaySeconds"] == 7
+
+
+async def test_an_error_of_any_length_fits(shop: Shop) -> None:
+    error: Any = (await ended(shop, "raise", "long")).fields["error"]
+    assert len(error["message"]) == 4096
+
+
+async def test_sys_exit_is_a_failure_as_elsewhere(shop: Shop) -> None:
+    move = await ended(shop, "sys-exit")
+    assert (move.target, move.reason) == (Phase.RETRYING, Reason.HANDLER_FAILED)
+    assert "sys.exit(7)" in str(move.fields["message"])
+
+
+@pytest.mark.parametrize(
+    ("type_", "payload", "words"),
+    [
+        ("not-json", None, "the result is not JSON: Unable to serialize unknown type"),
+        ("big", 300_000, "the result has 300002 bytes, the limit is 262144"),
+    ],
+)
+async def test_a_result_that_cannot_be_stored_is_refused(
+    shop: Shop, type_: str, payload: Any, words: str
+) -> None:
+    move = await ended(shop, type_, payload)
+    assert (move.target, move.reason) == (Phase.DEAD_LETTER, Reason.RESULT_REFUSED)
+    assert words in str(move.fields["message"])
+
+
+async def test_a_payload_that_no_frame_takes_is_refused_with_its_size(shop: Shop) -> None:
+    move = await ended(shop, "echo", "x" * 64 * 1024 * 1024)
+    assert move.reason is Reason.INVALID_PAYLOAD
+    assert "the payload: it has 67109" in str(move.fields["message"])
+
+
+async def test_a_result_that_no_frame_takes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MAX_BYTES", service._ENVELOPE + 10)
+    handler = app.handlers["big"].inside()
+    assert service._plain(handler, "x" * 8) == "x" * 8
+    with pytest.raises(FreeJsonError, match="the result has 11 bytes, the limit is 10"):
+        service._plain(handler, "x" * 9)
+
+
+@pytest.mark.parametrize(
+    ("type_", "payload", "words"),
+    [
+        ("segfault", None, "died by SIGSEGV"),
+        ("exit-now", 0, "ended with exit code 0"),
+        ("kill-itself", signal.SIGKILL, "was killed by SIGKILL, perhaps out of memory"),
+        ("garbage", None, "spoke garbage: a frame of 2 bytes is not JSON"),
+        ("close-all", None, "ended with exit code"),
+    ],
+)
+async def test_a_death_is_a_crash_of_that_attempt_only(
+    shop: Shop, type_: str, payload: Any, words: str
+) -> None:
+    move = await ended(shop, type_, payload)
+    assert (move.target, move.reason) == (Phase.RETRYING, Reason.HANDLER_CRASHED)
+    assert f"crash 1 of 3 allowed: the handler's process {words}" in str(move.fields["message"])
+    assert move.fields["crashes"] == 1
+    assert "retries" not in move.fields
+    error: Any = move.fields["error"]
+    assert (error["type"], error["category"]) == ("HandlerCrashed", "Crash")
+
+
+async def test_the_neighbours_of_a_death_go_on_and_the_next_job_has_a_new_process(
+    shop: Shop, tmp_path: Path
+) -> None:
+    neighbour = job("obey-sync", str(tmp_path))
+    beside, pid = await shop.begin(neighbour, tmp_path)
+    assert (await ended(shop, "segfault")).reason is Reason.HANDLER_CRASHED
+    assert (await shop.result("look"))["pid"] != pid
+    assert not beside.done()
+    neighbour.stop(Stop.DRAINING)
+    await beside
+    assert (tmp_path / "obeyed").exists()
+
+
+async def test_what_was_saved_before_the_death_is_there_to_resume_from(shop: Shop) -> None:
+    of = job("exit-now", 3)
+    await shop.run(of)
+    assert of.draft.checkpoint == {"before": 3}
+
+
+async def test_progress_and_checkpoints_come_through_however_many(shop: Shop) -> None:
+    of = job("flood", 20_000)
+    begun = time.monotonic()
+    move = await shop.run(of)
+    passed = time.monotonic() - begun
+    assert move
+    assert move.fields["result"] == 20_000
+    assert of.draft.checkpoint == {"row": 19_999}
+    assert of.draft.progress == {"percent": 99, "message": "row 19999"}
+    # Each hand-over has a progress and a checkpoint; the first and the last do not wait.
+    assert of.draft.version <= 2 * (passed / REPORT_SECONDS + 3)
+
+
+async def test_signals_for_the_worker_do_not_end_a_process_but_end_its_programs(
+    shop: Shop,
+) -> None:
+    assert await shop.result("signal-itself") == "alive"
+    assert await shop.result("terminate-child") == -signal.SIGTERM
+
+
+async def test_a_process_that_dies_while_idle_costs_no_job_anything(shop: Shop) -> None:
+    pid = (await shop.result("look"))["pid"]
+    os.kill(pid, signal.SIGKILL)
+    await until(lambda: not is_left(pid), "the idle process is reaped")
+    assert (await shop.result("look"))["pid"] != pid
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("", "the handler's process cannot start: '' names no module"),
+        ("exits_at_import:app", "ended with exit code 5, before it was ready for the handler"),
+        ("knows_others:app", "no handler for 'echo' where its process imports it"),
+    ],
+)
+async def test_a_process_that_cannot_serve_is_a_failure_with_the_reason(
+    tmp_path: Path, target: str, words: str
+) -> None:
+    (tmp_path / "exits_at_import.py").write_text("import os; os._exit(5)")
+    other = "from asyncjob import WorkerApp; app = WorkerApp(); app.handler('x')(lambda job: 1)"
+    (tmp_path / "knows_others.py").write_text(other)
+    shop = Shop(begin=replace(begin_with(target), path=[*sys.path, str(tmp_path)]))
+    move = await ended(shop, "echo")
+    await shop.close()
+    assert (move.target, move.reason) == (Phase.RETRYING, Reason.HANDLER_FAILED)
+    assert words in str(move.fields["message"])
+
+
+async def test_what_a_handler_prints_and_logs_goes_where_the_workers_does(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    fresh = Shop()
+    await fresh.result("speak")
+    await fresh.close()
+    out, err = capfd.readouterr()
+    assert "printed by the handler" in out.splitlines()
+    assert "logged by the handler" in err
+    assert "job=j" in err

@@ -1,0 +1,82 @@
+"""What processes for handlers cost: `python -m asyncjob_worker.isolation.cost MODULE:APP`.
+
+With `--type` and `--payload` it also runs that handler, again and again in the same process.
+"""
+
+import asyncio
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import click
+import orjson
+
+from asyncjob.app import Handler, JobContext, JobInfo
+from asyncjob.json_types import Json
+from asyncjob_worker.isolation.errand import Errand
+from asyncjob_worker.isolation.messages import Begin
+from asyncjob_worker.isolation.pool import Pool
+from asyncjob_worker.isolation.process import Child
+from asyncjob_worker.loading import load_app
+
+_JOBS = 200
+
+
+class _Nowhere:
+    def progress(self, percent: int, message: str | None) -> None:
+        """Forget it."""
+
+    def checkpoint(self, value: Json) -> None:
+        """Forget it."""
+
+
+@click.command()
+@click.argument("app")
+@click.option("--starts", default=5, show_default=True, help="Processes to start, one by one.")
+@click.option("--type", "type_", help="Handler to run.")
+@click.option("--payload", default="null", help="Its payload, as JSON.")
+def main(app: str, starts: int, type_: str | None, payload: str) -> None:
+    """Measure what a process for handlers of APP costs."""
+    handlers = load_app(app).handlers
+    begin = Begin(app, list(sys.path))
+    asyncio.run(_measure_starts(begin, starts))
+    if type_:
+        asyncio.run(_measure_jobs(begin, handlers[type_], orjson.loads(payload)))
+
+
+async def _measure_starts(begin: Begin, count: int) -> None:
+    seconds, resident = [], 0.0
+    for _ in range(count):
+        begun = time.perf_counter()
+        child = await Child.start(begin)
+        seconds.append(time.perf_counter() - begun)
+        resident = _resident(child.pid)
+        await child.end(patience=5.0)
+    click.echo(f"start   {statistics.median(seconds):.2f} s, median of {count}")
+    click.echo(f"memory  {resident / 1024:.0f} MiB resident")
+
+
+async def _measure_jobs(begin: Begin, handler: Handler, payload: Json) -> None:
+    pool, seconds = Pool(begin, most=1), []
+    info = JobInfo("ns", "measured", "uid", handler.type, "default", attempt=1)
+    for _ in range(_JOBS):
+        context = JobContext(info, _Nowhere(), remaining=lambda: 60.0)
+        begun = time.perf_counter()
+        await Errand(pool, handler, context, payload).run()
+        seconds.append(time.perf_counter() - begun)
+    await pool.close()
+    click.echo(f"job     {statistics.median(seconds) * 1000:.2f} ms, median of {_JOBS}")
+
+
+def _resident(pid: int) -> float:
+    """Return the resident memory of a process in KiB; 0 where the system does not say."""
+    status = Path(f"/proc/{pid}/status")
+    if not status.exists():
+        return 0.0
+    lines = dict(line.split(":", 1) for line in status.read_text(encoding="ascii").splitlines())
+    return float(lines["VmRSS"].split()[0])
+
+
+if __name__ == "__main__":
+    main()

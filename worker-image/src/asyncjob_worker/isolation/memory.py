@@ -1,0 +1,52 @@
+"""Limits what this process may allocate, and says what it has allocated.
+
+RLIMIT_DATA counts private writable memory: heap, anonymous maps, stacks of threads. RLIMIT_AS would
+also count what is only mapped (libraries, shared memory, reserved address space), which has little
+to do with memory used.
+"""
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+MIB = 1024 * 1024
+
+_STATM = Path("/proc/self/statm")
+_DATA = 5
+
+
+@contextmanager
+def limited(mib: int | None) -> Iterator[None]:
+    """Allow so many MiB meanwhile; raises MemoryError where the process has more already."""
+    if mib is None:
+        yield
+        return
+    _check(mib)
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (_within(mib * MIB, soft), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def allocated() -> int:
+    """Return the bytes that count towards the limit; 0 where the system does not say."""
+    try:
+        pages = int(_STATM.read_text(encoding="ascii").split()[_DATA])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * resource.getpagesize()
+
+
+def _check(mib: int) -> None:
+    has = allocated() // MIB
+    if has >= mib:
+        raise MemoryError(
+            f"memory_mib={mib} is too little: the app alone takes {has} MiB in its process"
+        )
+
+
+def _within(wanted: int, limit: int) -> int:
+    return wanted if limit == resource.RLIM_INFINITY else min(wanted, limit)

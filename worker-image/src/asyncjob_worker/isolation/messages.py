@@ -1,0 +1,137 @@
+"""What the worker and a child tell each other, and its form as JSON.
+
+Worker to child: begin (once), run, stop, taken (a report was), end.
+Child to worker: ready or unable (once), report, done or failed.
+"""
+
+from dataclasses import Field, asdict, dataclass, fields, replace
+from enum import StrEnum
+from typing import Any, ClassVar, Final, Protocol, TypeVar
+
+from asyncjob.app import JobInfo
+from asyncjob.app.error_report import ErrorKind, ErrorReport
+from asyncjob.json_types import Json, JsonObject, child, text
+from asyncjob.lifecycle.move import clip
+from asyncjob.lifecycle.outcome import MAX_ERROR_MESSAGE
+
+
+class _Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+T = TypeVar("T", bound=_Dataclass)
+
+
+class Word(StrEnum):
+    """What a message is."""
+
+    BEGIN = "begin"
+    RUN = "run"
+    STOP = "stop"
+    TAKEN = "taken"
+    END = "end"
+    READY = "ready"
+    UNABLE = "unable"
+    REPORT = "report"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """What a child has to know of its worker. `path` is where modules are looked for."""
+
+    app: str
+    path: list[str]
+    log_format: str = "text"
+    max_free_json: int = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One job. `ends_at` is its time limit in seconds of the lease clock."""
+
+    info: JobInfo
+    payload: Json
+    ends_at: float
+    memory_mib: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What a child holds in memory, in bytes. `spent` ones are not to be used again."""
+
+    memory: int = 0
+    spent: bool = False
+
+
+STOP: Final[JsonObject] = {"is": Word.STOP}
+TAKEN: Final[JsonObject] = {"is": Word.TAKEN}
+END: Final[JsonObject] = {"is": Word.END}
+
+
+def word(message: JsonObject) -> str:
+    """Return what a message is."""
+    return text(message, "is")
+
+
+def begin(what: Begin) -> JsonObject:
+    """Return the first message to a child."""
+    return {"is": Word.BEGIN, **asdict(what)}
+
+
+def read_begin(message: JsonObject) -> Begin:
+    """Read the first message to a child."""
+    return _read(Begin, message)
+
+
+def run(what: Run) -> JsonObject:
+    """Return the message that starts a job."""
+    return {"is": Word.RUN, **_shallow(what), "info": _shallow(what.info)}
+
+
+def read_run(message: JsonObject) -> Run:
+    """Read the message that starts a job."""
+    return replace(_read(Run, message), info=_read(JobInfo, child(message, "info")))
+
+
+def ready(footprint: Footprint) -> JsonObject:
+    """Return the message of a child that has loaded its app."""
+    return {"is": Word.READY, **asdict(footprint)}
+
+
+def unable(why: str) -> JsonObject:
+    """Return the message of a child that cannot load its app."""
+    return {"is": Word.UNABLE, "why": why}
+
+
+def done(result: Json, footprint: Footprint) -> JsonObject:
+    """Return the message of a handler that has returned."""
+    return {"is": Word.DONE, "result": result, **asdict(footprint)}
+
+
+def failed(report: ErrorReport, footprint: Footprint) -> JsonObject:
+    """Return the message of a handler that has raised."""
+    error = {**asdict(report), "message": clip(report.message, MAX_ERROR_MESSAGE)}
+    return {"is": Word.FAILED, "error": error, **asdict(footprint)}
+
+
+def read_error(message: JsonObject) -> ErrorReport:
+    """Read what a handler has raised."""
+    error: dict[str, Any] = dict(child(message, "error"))
+    return ErrorReport(**{**error, "kind": ErrorKind(error["kind"])})
+
+
+def read_footprint(message: JsonObject) -> Footprint:
+    """Read what a child holds."""
+    return _read(Footprint, message)
+
+
+def _shallow(value: Any) -> dict[str, Any]:
+    """Return the fields without a deep copy of the free JSON in them."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def _read(kind: type[T], message: JsonObject) -> T:
+    known: dict[str, Any] = {name: message[name] for name in kind.__dataclass_fields__}
+    return kind(**known)

@@ -1,0 +1,127 @@
+"""Runs orders in a child, one at a time, and tells how each ended."""
+
+import asyncio
+from dataclasses import replace
+
+import structlog
+from pydantic import ValidationError
+
+from asyncjob.app import Handler, JobContext, WorkerApp
+from asyncjob.app.error_report import ErrorReport, describe, report_of, report_of_payload
+from asyncjob.errors import ConfigError
+from asyncjob.free_json import FreeJsonError, normalize
+from asyncjob.json_types import Json, JsonObject
+from asyncjob_worker.calls import HandlerExitError
+from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.isolation import messages
+from asyncjob_worker.isolation.frames import MAX_BYTES
+from asyncjob_worker.isolation.inbox import Order
+from asyncjob_worker.isolation.link import Link
+from asyncjob_worker.isolation.memory import allocated, limited
+from asyncjob_worker.isolation.messages import Footprint
+from asyncjob_worker.starts import Starts
+
+_ENVELOPE = 1024
+"""What a message needs beside the result in it."""
+
+
+class _PayloadRefusedError(Exception):
+    """The payload does not fit the handler's schema."""
+
+    def __init__(self, error: ValidationError) -> None:
+        super().__init__("payload")
+        self.error = error
+
+
+class Service:
+    """The handlers of one child process. `max_free_json` is in bytes."""
+
+    def __init__(self, app: WorkerApp, link: Link, *, max_free_json: int) -> None:
+        self._app = app
+        self._link = link
+        self._max_free_json = max_free_json
+        self._starts = Starts(threads=1)
+
+    async def run(self, orders: asyncio.Queue[Order | None]) -> None:
+        """Run orders until the end is ordered.
+
+        What an app opens once per process is to be open around this.
+        """
+        self._link.send(messages.ready(Footprint(allocated())))
+        while (order := await orders.get()) is not None:
+            info = order.run.info
+            with structlog.contextvars.bound_contextvars(job=info.name, attempt=info.attempt):
+                ending = await self._ending(order)
+            order.reports.close()
+            self._link.send(ending)
+
+    async def _ending(self, order: Order) -> JsonObject:
+        try:
+            result = await self._result(order)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001  # a handler may raise anything
+            spent = isinstance(error, MemoryError)
+            report = self._report(error, order.run.memory_mib)
+            return messages.failed(report, Footprint(allocated(), spent))
+        return messages.done(result, Footprint(allocated()))
+
+    def _report(self, error: BaseException, memory_mib: int | None) -> ErrorReport:
+        if isinstance(error, _PayloadRefusedError):
+            return report_of_payload(error.error)
+        report = report_of(error, self._app.categories)
+        if isinstance(error, MemoryError) and memory_mib is not None and not error.args:
+            return replace(report, message=f"out of memory: memory_mib={memory_mib}")
+        return report
+
+    async def _result(self, order: Order) -> Json:
+        handler = self._handler(order.run.info.type)
+        with limited(order.run.memory_mib):
+            result = await self._work(handler, order)
+        return _plain(handler, result)
+
+    def _handler(self, type_: str) -> Handler:
+        if type_ not in self._app.handlers:
+            raise ConfigError(f"the app has no handler for {type_!r} where its process imports it")
+        return self._app.handlers[type_].inside()
+
+    async def _work(self, handler: Handler, order: Order) -> object:
+        payload = _read(handler, order.run.payload)
+        started = self._starts.start(handler, self._context(order), payload)
+        order.interrupt = started.interrupt
+        try:
+            if order.stopping.is_set():
+                started.interrupt()
+            await asyncio.wait({started.work})
+        finally:
+            order.interrupt = None
+        if started.work.cancelled():
+            raise HandlerExitError("the handler cancelled itself")
+        return started.work.result()
+
+    def _context(self, order: Order) -> JobContext:
+        return JobContext(
+            order.run.info,
+            order.reports,
+            remaining=lambda: order.run.ends_at - lease_seconds(),
+            stopping=order.stopping,
+            max_bytes=self._max_free_json,
+        )
+
+
+def _read(handler: Handler, payload: Json) -> object:
+    try:
+        return handler.read_payload(payload)
+    except ValidationError as error:
+        raise _PayloadRefusedError(error) from error
+
+
+def _plain(handler: Handler, result: object) -> Json:
+    """Return the result as JSON; raises FreeJsonError."""
+    try:
+        plain = handler.dump_result(result)
+        return normalize(plain, what="the result", max_bytes=MAX_BYTES - _ENVELOPE)
+    except FreeJsonError:
+        raise
+    except Exception as error:  # a serializer of the handler's own may raise anything
+        raise FreeJsonError(f"the result is not JSON: {describe(error)}") from error
