@@ -1,0 +1,48 @@
+"""Runs once, as root, in the last stage of an image build: what needs its Python but no shell.
+
+Takes out pip, which a running worker never needs, and compiles what a worker imports, because a
+read-only file system cannot keep what is compiled later. The official Kubernetes client has a
+thousand model classes that nobody here imports: of it, only what is imported is compiled.
+"""
+
+import compileall
+import importlib
+import re
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+from py_compile import PycInvalidationMode
+
+PIP = (
+    "bin/pip*",
+    "lib/python3*/ensurepip",
+    "lib/python3*/site-packages/pip*",
+    "share/python-wheels",
+)
+LARGE = re.compile("/kubernetes/")
+IMPORTED = ("asyncjob_worker.cli", "asyncjob_worker.builtin")
+
+
+def remove_pip(base: Path) -> None:
+    """Remove pip and the wheels to install it from, where the base image has them."""
+    for pattern in PIP:
+        for path in base.glob(pattern):
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+
+def compile_all(packages: str) -> None:
+    """Compile the installed packages, and by importing them those of Python itself."""
+    mode = PycInvalidationMode.UNCHECKED_HASH
+    if not compileall.compile_dir(packages, quiet=1, rx=LARGE, invalidation_mode=mode):
+        sys.exit(f"not everything in {packages} can be compiled")
+    for module in IMPORTED:
+        importlib.import_module(module)
+
+
+if __name__ == "__main__":
+    remove_pip(Path(sys.base_prefix))
+    compile_all(sysconfig.get_path("purelib"))
