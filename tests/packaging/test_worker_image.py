@@ -157,6 +157,21 @@ def test_the_built_in_handlers_run_jobs_in_a_container(
     assert "worker stopped" in ended.stdout
 
 
+def test_a_drain_ends_the_program_and_gives_its_job_back(image: Image, field: Field) -> None:
+    pod = pod_files(field, "worker-0")
+    env = {**pod.env, "ASYNCJOB_EXEC_ALLOW": PYTHON, "ASYNCJOB_WORKER_GRACE": "0"}
+    with image.started(env=env, mounts=pod.mounts) as container:
+        until_log(container, "worker started")
+        field.create("long", "exec", {"argv": [PYTHON, "-c", "import time; time.sleep(300)"]})
+        until(lambda: len(container.processes()) == 2, 20.0, container.log)
+        container.signal(image.config["StopSignal"])
+        ended = container.wait()
+    assert ended.returncode == 0, ended.stdout
+    assert "abandoned" not in ended.stdout
+    status = field.until_phase("long", "Queued")
+    assert (status["reason"], status["releases"]) == ("Released", 1)
+
+
 def test_two_lines_make_an_image_of_ones_own(
     engine: Engine, tag: str, field: Field, tmp_path: Path
 ) -> None:

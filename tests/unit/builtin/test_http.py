@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from asyncjob import Fail, Retry, WorkerApp
 from asyncjob.app.categories import categorize
+from asyncjob.free_json import normalize
 from asyncjob_dev.ports import free_ports
 from asyncjob_worker.builtin import build_app
 from asyncjob_worker.builtin.errors import (
@@ -207,6 +208,48 @@ async def test_what_is_no_text_comes_as_base64_and_nothing_as_none(server: WebSe
     assert (answer.body_format, answer.body) == ("base64", "//4A")
     server.answer("/", 204)
     assert (await call(server)).body_format == "none"
+
+
+@pytest.mark.parametrize(
+    ("claimed", "sent", "text"),
+    [
+        ("text/plain; charset=latin-1", b"\xfc", "ü"),
+        ('text/plain; charset="UTF-16"; x=y', "ü".encode("utf-16"), "ü"),
+        ("text/plain; charset=utf-7", b"+2AA-", "?"),
+        ("text/plain; charset=zlib", b"plain", "plain"),
+        ("text/plain; charset=nonsense", "ü".encode(), "ü"),
+        ("text/plain; charset=", b"x", "x"),
+    ],
+)
+async def test_a_body_is_read_in_the_charset_it_claims_if_that_is_one(
+    server: WebServer, claimed: str, sent: bytes, text: str
+) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(body=sent, headers={"Content-Type": claimed})
+
+    server.answers["/"] = answer
+    assert (await call(server)).body == text
+
+
+async def test_a_character_that_was_cut_in_two_is_left_out(server: WebServer) -> None:
+    server.answer("/", text="ü" * 1000)
+    answer = await call(server, maxBodyBytes=701)
+    assert (answer.body, answer.body_format, answer.truncated) == ("ü" * 350, "text", True)
+
+
+async def test_a_header_that_is_no_utf_8_does_no_harm() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nETag: a\xffb\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as raw:
+        host = f"127.0.0.1:{raw.sockets[0].getsockname()[1]}"
+        app = build_app({"ASYNCJOB_HTTP_ALLOW": host})
+        answered = await run_handler(app, "http", {"url": f"http://{host}/"})
+    assert normalize(answered, what="the result") is not None
+    assert answered.headers["etag"] == "a?b"
 
 
 async def test_json_that_cannot_be_stored_as_such_comes_as_text(server: WebServer) -> None:

@@ -1,6 +1,7 @@
 """Building images: which program, which base, and what of this machine goes into a build."""
 
 import configparser
+import runpy
 import stat
 import tarfile
 from pathlib import Path
@@ -134,3 +135,19 @@ def test_ballast_is_left_out_of_a_base_but_not_its_folders(name: str, *, kept: b
     if name.endswith(("doc", "documents")):
         member.type = tarfile.DIRTYPE
     assert (_without_ballast(member) is member) is kept
+
+
+def test_installers_are_taken_out_of_a_base_and_nothing_else(tmp_path: Path) -> None:
+    packages = tmp_path / "lib" / "python3.11" / "site-packages"
+    for name in ("pip", "pip-24.0.dist-info", "setuptools", "wheel-0.45.dist-info", "pydantic"):
+        (packages / name / "inside").mkdir(parents=True)
+    (packages / "distutils-precedence.pth").touch()
+    (tmp_path / "lib" / "python3.11" / "ensurepip" / "_bundled").mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    for name in ("pip", "pip3.11", "python3", "wheel"):
+        (tmp_path / "bin" / name).touch()
+    (tmp_path / "bin" / "pip3").symlink_to("pip3.11")
+    finish = runpy.run_path(str(ROOT / "worker-image" / "finish.py"))
+    finish["remove_installers"](tmp_path)
+    left = sorted(path.name for path in tmp_path.rglob("*"))
+    assert left == ["bin", "inside", "lib", "pydantic", "python3", "python3.11", "site-packages"]

@@ -5,7 +5,7 @@ import codecs
 import json
 from collections.abc import Mapping
 
-from asyncjob.free_json import FreeJsonError, normalize
+from asyncjob.free_json import FreeJsonError, clean, normalize
 from asyncjob.json_types import Json
 from asyncjob_worker.builtin.bounded import Head, fit
 from asyncjob_worker.builtin.web.payload import BodyFormat, HttpAnswer
@@ -37,7 +37,7 @@ def answer_of(
     return HttpAnswer(
         status=status,
         url=url[:MAX_URL],
-        headers={key: headers[key][:MAX_HEADER] for key in KEPT_HEADERS if key in headers},
+        headers={key: clean(headers[key][:MAX_HEADER]) for key in KEPT_HEADERS if key in headers},
         body_format=format_,
         body=value,
         truncated=is_cut,
@@ -73,10 +73,19 @@ def _as_base64(body: Head, limit: int) -> tuple[BodyFormat, Json, bool]:
 
 def _decode(body: Head, content_type: str) -> str | None:
     """Return the bytes as text, in the charset they claim; None if they are not."""
-    _, _, after = content_type.lower().partition("charset=")
-    charset = after.partition(";")[0].strip(" \"'") or "utf-8"
+    decoder = codecs.getincrementaldecoder(_charset(content_type))()
     try:
-        decoder = codecs.getincrementaldecoder(charset)()
-        return decoder.decode(body.data, final=not body.is_cut)
-    except (LookupError, ValueError):
+        return clean(decoder.decode(body.data, final=not body.is_cut))
+    except ValueError:
         return None
+
+
+def _charset(content_type: str) -> str:
+    """Return the claimed charset if it is one; Python's codecs include others, such as zlib."""
+    _, _, after = content_type.lower().partition("charset=")
+    charset = after.partition(";")[0].strip(" \"'")
+    try:
+        b" ".decode(charset, "ignore")
+    except (LookupError, ValueError):
+        return "utf-8"
+    return charset
