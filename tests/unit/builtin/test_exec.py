@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from asyncjob import Fail, JobContext, WorkerApp
 from asyncjob.errors import ConfigError
 from asyncjob_worker.builtin import build_app
-from asyncjob_worker.builtin.errors import ProgramFailedError, TimedOutError
+from asyncjob_worker.builtin.errors import ProgramFailedError, StoppedError, TimedOutError
 from asyncjob_worker.builtin.programs import group
 from asyncjob_worker.builtin.settings import read_settings
 from support.handler_runs import context, run_handler
@@ -161,6 +161,11 @@ async def test_a_program_over_its_time_is_ended_with_all_it_started(tmp_path: Pa
     assert_gone(pids)
 
 
+async def test_a_program_that_ends_well_only_because_it_was_stopped_has_timed_out() -> None:
+    with pytest.raises(TimedOutError):
+        await shell('trap "exit 0" TERM; while :; do sleep 0.05; done', timeoutSeconds=0.3)
+
+
 async def test_what_a_program_leaves_running_is_ended(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     result = await shell('sleep 300 & echo $! >"$1"; echo done', str(pids))
@@ -176,7 +181,7 @@ async def test_a_stop_asks_first_and_then_forces(
     pids, asked = tmp_path / "pids", tmp_path / "asked"
     script = 'trap "touch $2" TERM; sleep 300 & echo $$ $! >"$1"; while :; do sleep 0.05; done'
     payload = {"argv": [SH, "-c", script, "sh", str(pids), str(asked)]}
-    with pytest.raises(ProgramFailedError, match="SIGKILL"):
+    with pytest.raises(StoppedError):
         await run_handler(app_with(), "exec", payload, stopped_once_there_is(pids))
     assert asked.is_file()
     assert_gone(pids)
@@ -186,8 +191,8 @@ async def test_a_polite_program_may_clean_up_after_a_stop(tmp_path: Path) -> Non
     ready, cleaned = tmp_path / "ready", tmp_path / "cleaned"
     script = 'trap "touch $2; exit 0" TERM; echo >"$1"; while :; do sleep 0.05; done'
     payload = {"argv": [SH, "-c", script, "sh", str(ready), str(cleaned)]}
-    result = await run_handler(app_with(), "exec", payload, stopped_once_there_is(ready))
-    assert result.exit_code == 0
+    with pytest.raises(StoppedError):
+        await run_handler(app_with(), "exec", payload, stopped_once_there_is(ready))
     assert cleaned.is_file()
 
 

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import ssl
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -199,6 +200,20 @@ async def test_a_compressed_flood_is_not_unpacked_beyond_the_limit(server: WebSe
     assert (answer.truncated, answer.size, len(answer.body)) == (True, None, 100)
 
 
+async def test_a_body_without_end_is_not_read_to_its_end(server: WebServer) -> None:
+    async def endless(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        with suppress(ConnectionError):
+            while True:
+                await response.write(b"x" * 10_000)
+        return response
+
+    server.answers["/"] = endless
+    answer = await call(server, maxBodyBytes=1000, timeoutSeconds=PATIENCE)
+    assert (answer.body, answer.truncated, answer.size) == ("x" * 1000, True, None)
+
+
 async def test_what_is_no_text_comes_as_base64_and_nothing_as_none(server: WebServer) -> None:
     async def binary(_: web.Request) -> web.Response:
         return web.Response(body=b"\xff\xfe\x00")
@@ -264,7 +279,9 @@ async def test_a_redirect_is_not_followed_unasked(server: WebServer) -> None:
     with pytest.raises(Fail, match="followRedirects is false"):
         await call(server)
     assert len(server.asked) == 1
-    assert (await call(server, expectedStatus=[302])).headers["location"] == "/there"
+    for follows in (False, True):
+        answer = await call(server, expectedStatus=[302], followRedirects=follows)
+        assert answer.headers["location"] == "/there"
 
 
 async def test_redirects_are_followed_when_asked(server: WebServer) -> None:

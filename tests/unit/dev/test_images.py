@@ -1,9 +1,11 @@
 """Building images: which program, which base, and what of this machine goes into a build."""
 
 import configparser
+import re
 import runpy
 import stat
 import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -151,3 +153,26 @@ def test_installers_are_taken_out_of_a_base_and_nothing_else(tmp_path: Path) -> 
     finish["remove_installers"](tmp_path)
     left = sorted(path.name for path in tmp_path.rglob("*"))
     assert left == ["bin", "inside", "lib", "pydantic", "python3", "python3.11", "site-packages"]
+
+
+def test_the_image_has_what_the_distributions_in_it_depend_on() -> None:
+    needed = {name for part in ("sdk", "worker-image") for name in dependencies(part)}
+    lines = (ROOT / "requirements" / "worker.in").read_text().splitlines()
+    listed = {line for line in lines if line and not line.startswith(("#", "-c"))}
+    assert listed == needed - {"asyncjob-sdk"}, "correct requirements/worker.in, then `make lock`"
+
+
+def test_what_is_listed_is_pinned_in_the_versions_that_are_tested() -> None:
+    tested = pins("dev")
+    for part in ("build", "worker"):
+        assert pins(part).items() <= tested.items(), "run `make lock`"
+
+
+def dependencies(part: str) -> set[str]:
+    project = tomllib.loads((ROOT / part / "pyproject.toml").read_text())["project"]
+    return {re.split(r"[<>=;\[ ]", line)[0] for line in project["dependencies"]}
+
+
+def pins(part: str) -> dict[str, str]:
+    text = (ROOT / "requirements" / f"{part}.txt").read_text()
+    return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", text, re.MULTILINE))

@@ -41,3 +41,7 @@ class ProgramFailedError(BuiltInError):
     """The program ended with another code than 0."""
 
     category = Category.INTERNAL
+
+
+class StoppedError(BuiltInError):
+    """The worker stopped the program; how that is reported is the worker's own matter."""

@@ -4,6 +4,7 @@ A sync handler: the pipes and the process are waited for in a thread, the same w
 loop, and the stop is seen by looking.
 """
 
+import math
 import signal
 import tempfile
 import time
@@ -11,7 +12,7 @@ from collections.abc import Callable
 
 from asyncjob import Fail, JobContext
 from asyncjob.app import Category
-from asyncjob_worker.builtin.errors import ProgramFailedError, TimedOutError
+from asyncjob_worker.builtin.errors import ProgramFailedError, StoppedError, TimedOutError
 from asyncjob_worker.builtin.programs.allowed import ProgramRefusedError, Programs
 from asyncjob_worker.builtin.programs.payload import ExecCall, ExecResult, output_of
 from asyncjob_worker.builtin.programs.running import Ended, Order, run
@@ -26,11 +27,11 @@ def exec_handler(programs: Programs) -> Callable[[JobContext, ExecCall], ExecRes
         """Run a program and return its output if it ends with 0."""
         with tempfile.TemporaryDirectory(prefix="exec-", ignore_cleanup_errors=True) as folder:
             order = _order(programs, call, folder)
-            limit = (
-                None if call.timeout_seconds is None else time.monotonic() + call.timeout_seconds
-            )
-            ended = _run(order, lambda: job.cancelled or _is_over(limit))
-        if _is_over(limit) and ended.exit_code:
+            is_over = _timer(call.timeout_seconds)
+            ended = _run(order, lambda: job.cancelled or is_over())
+        if job.cancelled:
+            raise StoppedError
+        if ended.was_stopped:
             raise TimedOutError(f"{call.argv[0]} took longer than {call.timeout_seconds:g} s")
         return _result(call, ended)
 
@@ -47,8 +48,10 @@ def _order(programs: Programs, call: ExecCall, folder: str) -> Order:
     return Order(call.argv, env, folder, stdin, keep=call.max_output_bytes, tail=LAST_WORDS)
 
 
-def _is_over(limit: float | None) -> bool:
-    return limit is not None and time.monotonic() >= limit
+def _timer(seconds: float | None) -> Callable[[], bool]:
+    """Return what says whether so many seconds have passed since now."""
+    end = math.inf if seconds is None else time.monotonic() + seconds
+    return lambda: time.monotonic() >= end
 
 
 def _run(order: Order, should_stop: Callable[[], bool]) -> Ended:

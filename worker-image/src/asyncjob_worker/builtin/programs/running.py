@@ -33,6 +33,7 @@ class Ended:
     """How it went; the exit code is negative for a signal."""
 
     exit_code: int
+    was_stopped: bool
     stdout: Head
     stderr: Head
     last_words: str
@@ -54,12 +55,12 @@ def run(order: Order, should_stop: Callable[[], bool]) -> Ended:
     process = _start(order)
     pipes = Pipes(process, order.stdin, stdout.add, on_stderr)
     try:
-        _serve(process, pipes, should_stop)
+        was_stopped = _serve(process, pipes, should_stop)
     finally:
         code = end(process)
         _drain(pipes)
         pipes.close()
-    return Ended(code, stdout, stderr, tail.text, round(time.monotonic() - begin, 3))
+    return Ended(code, was_stopped, stdout, stderr, tail.text, round(time.monotonic() - begin, 3))
 
 
 def _start(order: Order) -> subprocess.Popen[bytes]:
@@ -74,12 +75,16 @@ def _start(order: Order) -> subprocess.Popen[bytes]:
     )
 
 
-def _serve(process: subprocess.Popen[bytes], pipes: Pipes, should_stop: Callable[[], bool]) -> None:
-    while not has_ended(process) and not should_stop():
+def _serve(process: subprocess.Popen[bytes], pipes: Pipes, should_stop: Callable[[], bool]) -> bool:
+    """Move data until the program ends; return whether it has to be stopped instead."""
+    while not has_ended(process):
+        if should_stop():
+            return True
         if pipes.are_open:
             pipes.serve(LOOK_SECONDS)
         else:
             time.sleep(LOOK_SECONDS)
+    return False
 
 
 def _drain(pipes: Pipes) -> None:

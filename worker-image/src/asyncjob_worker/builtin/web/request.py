@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 
 import orjson
 from multidict import CIMultiDict
@@ -12,7 +13,6 @@ from asyncjob_worker.builtin.web.hosts import parse_url
 from asyncjob_worker.builtin.web.payload import HttpCall
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-KEEP_METHOD = frozenset({307, 308})
 TO_OTHER_ORIGINS = frozenset(
     {"accept", "accept-language", "content-type", "idempotency-key", "traceparent", "user-agent"}
 )
@@ -54,10 +54,17 @@ def redirected(request: Request, status: int, location: str) -> Request:
     headers: CIMultiDict[str] = CIMultiDict(request.headers)
     if url.origin() != request.url.origin():
         headers = CIMultiDict({k: v for k, v in headers.items() if k.lower() in TO_OTHER_ORIGINS})
-    if status in KEEP_METHOD or request.method in {"GET", "HEAD"}:
+    if not _becomes_get(request.method, status):
         return Request(request.method, url, headers, request.body)
     headers.popall("Content-Type", None)
     return Request("GET", url, headers, None)
+
+
+def _becomes_get(method: str, status: int) -> bool:
+    """As browsers do and the standard allows; a DELETE moved elsewhere stays one."""
+    return (status == HTTPStatus.SEE_OTHER and method != "HEAD") or (
+        status in {HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.FOUND} and method == "POST"
+    )
 
 
 def _encode(call: HttpCall, headers: CIMultiDict[str]) -> bytes:
