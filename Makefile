@@ -11,7 +11,7 @@ given = $(if $(filter command,$(origin $(1))),$(2) '$($(1))')
 
 GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.reference
 
-.PHONY: help venv lock generate format lint types test unit verify clean tools demo up down status
+.PHONY: help venv lock generate format lint types test unit verify clean tools demo up down status image image-test
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -25,8 +25,10 @@ $(STAMP): requirements/dev.txt pyproject.toml sdk/pyproject.toml operator/pyproj
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e sdk -e operator -e worker-image -e .
 	@touch $@
 
-lock: ## pin requirements again, with hashes
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/dev.in -o requirements/dev.txt
+lock: ## pin requirements again, with hashes; dev comes first, the others take its versions
+	@for part in dev build worker; do \
+	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/$$part.in -o requirements/$$part.txt || exit 1; \
+	done
 
 tools: $(STAMP) ## find, download or build the control plane's programs, and say where they are
 	@$(BIN)/python -m asyncjob_dev.binaries
@@ -60,8 +62,14 @@ types: $(STAMP) ## strict type checks
 unit: $(STAMP) ## tests that need no API server: seconds
 	$(BIN)/pytest tests/unit tests/properties
 
-test: $(STAMP) ## all tests but those that need pods, on real API servers: about ten minutes
-	$(BIN)/pytest tests --ignore=tests/e2e --numprocesses=2 --dist=loadfile
+test: $(STAMP) ## all tests but those that need pods or images, on real API servers: about ten minutes
+	$(BIN)/pytest tests --ignore=tests/e2e --ignore=tests/packaging --numprocesses=2 --dist=loadfile
+
+image: $(STAMP) ## build the worker's image with docker, podman or buildah (IMAGE=name BASE=image)
+	@$(BIN)/python -m asyncjob_dev.images $(call given,IMAGE,--tag) $(call given,BASE,--base)
+
+image-test: $(STAMP) ## build the worker's image and run jobs in it (root; buildah, debootstrap, runc)
+	$(BIN)/pytest tests/packaging
 
 verify: generate lint types ## regenerate, lint, check types, and demand a clean tree
 	@changed=$$(git status --porcelain); [ -z "$$changed" ] || { echo "the tree is not clean (regenerated files have to be committed):"; echo "$$changed"; exit 1; }

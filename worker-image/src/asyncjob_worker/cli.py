@@ -24,6 +24,8 @@ from asyncjob_worker.worker import Worker
 EXIT_RESTART = 3
 """Exit code of a worker that wants to be started anew."""
 
+BUILT_IN = "asyncjob_worker.builtin:app"
+
 SPARE_CONNECTIONS = 8
 """Besides one per slot: watches, announcements."""
 
@@ -35,7 +37,7 @@ def main() -> None:
 
 
 @main.command(context_settings={"auto_envvar_prefix": "ASYNCJOB_WORKER"})
-@click.argument("app")
+@click.argument("app", envvar="ASYNCJOB_WORKER_APP", default=BUILT_IN)
 @click.option("--queue", default="default", show_default=True, help="Queue to serve.")
 @click.option(
     "--concurrency",
@@ -94,9 +96,9 @@ def run(
     log_format: str,
     offload: OffloadSettings,
 ) -> None:
-    """Run the handlers of APP, given as module:attribute.
+    """Run the handlers of APP, given as module:attribute; by default the built-in ones.
 
-    Each option can also be set by ASYNCJOB_WORKER_<OPTION>.
+    APP can also be set by ASYNCJOB_WORKER_APP, each option by ASYNCJOB_WORKER_<OPTION>.
     """
     configure("json" if log_format == "json" else "text")
     settings = Settings(

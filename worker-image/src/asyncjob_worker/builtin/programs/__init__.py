@@ -1,0 +1,1 @@
+"""`exec`: run a program, where the allow-list has it."""

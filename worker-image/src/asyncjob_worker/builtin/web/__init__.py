@@ -1,0 +1,1 @@
+"""`http`: call a URL, where the allow-list lets it."""

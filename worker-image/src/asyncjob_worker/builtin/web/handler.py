@@ -1,0 +1,130 @@
+"""The handler `http`: opens the connection, follows redirects, reads the answer. Acts."""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import aiohttp
+
+from asyncjob import Fail, JobContext
+from asyncjob import __version__ as version
+from asyncjob.app import Category
+from asyncjob_worker.builtin.bounded import Head
+from asyncjob_worker.builtin.errors import TimedOutError, UnreachableError
+from asyncjob_worker.builtin.web.answer import answer_of, excerpt
+from asyncjob_worker.builtin.web.hosts import HostRefusedError, Hosts
+from asyncjob_worker.builtin.web.payload import HttpAnswer, HttpCall
+from asyncjob_worker.builtin.web.request import REDIRECTS, Request, first_request, redirected
+from asyncjob_worker.builtin.web.statuses import contains
+from asyncjob_worker.builtin.web.verdict import judge
+
+AGENT = f"asyncjob-worker/{version}"
+MAX_REDIRECTS = 5
+CHUNK = 16 * 1024
+EXCERPT = 500
+
+
+def http_handler(hosts: Hosts) -> Callable[[JobContext, HttpCall], Awaitable[HttpAnswer]]:
+    """Return the handler for the hosts that may be called."""
+
+    async def http(job: JobContext, call: HttpCall) -> HttpAnswer:
+        """Call a URL and return its answer if the status is expected."""
+        request = first_request(call, job.info, AGENT)
+        with _errors_in_words(request.shown, call.timeout_seconds):
+            async with asyncio.timeout(call.timeout_seconds), _session() as session:
+                return await Call(call, hosts, session).run(request)
+
+    return http
+
+
+class Call:
+    """One call with its redirects."""
+
+    def __init__(self, call: HttpCall, hosts: Hosts, session: aiohttp.ClientSession) -> None:
+        self._call = call
+        self._hosts = hosts
+        self._session = session
+
+    async def run(self, request: Request) -> HttpAnswer:
+        """Return the expected answer; raises what ends the attempt."""
+        for _ in range(1 + MAX_REDIRECTS):
+            async with self._send(request) as response:
+                location = self._location(response)
+                if location is None:
+                    return await self._read(request, response)
+                request = _next(request, response.status, location)
+        raise Fail(f"{request.shown}: more than {MAX_REDIRECTS} redirects")
+
+    def _send(self, request: Request) -> "aiohttp.client._RequestContextManager":
+        """Every request goes through here, so that none misses the allow-list."""
+        try:
+            self._hosts.check(request.url)
+        except HostRefusedError as refused:
+            raise Fail(str(refused), category=Category.PERMISSION) from refused
+        return self._session.request(
+            request.method,
+            request.url,
+            headers=request.headers,
+            data=request.body,
+            allow_redirects=False,
+        )
+
+    def _location(self, response: aiohttp.ClientResponse) -> str | None:
+        """Return where to go on; None if this is the answer."""
+        if not self._call.follow_redirects or response.status not in REDIRECTS:
+            return None
+        expected = contains(self._call.expected_status, response.status)
+        return None if expected else response.headers.get("Location")
+
+    async def _read(self, request: Request, response: aiohttp.ClientResponse) -> HttpAnswer:
+        limit = self._call.max_body_bytes
+        body = Head(max(limit, EXCERPT))
+        async for chunk in response.content.iter_chunked(CHUNK):
+            body.add(chunk)
+            if body.is_cut:
+                break
+        answer = answer_of(
+            response.status,
+            str(response.url),
+            response.headers,
+            body,
+            limit=limit,
+            size=_size(response, body),
+        )
+        said = excerpt(body, response.headers.get("Content-Type", ""), EXCERPT)
+        judge(self._call, answer, request.shown, said, datetime.now(UTC))
+        return answer
+
+
+def _next(request: Request, status: int, location: str) -> Request:
+    try:
+        return redirected(request, status, location)
+    except ValueError as error:
+        raise Fail(f"{request.shown}: its redirect is not followed: {error}") from error
+
+
+def _size(response: aiohttp.ClientResponse, body: Head) -> int | None:
+    if not body.is_cut:
+        return body.size
+    return None if "Content-Encoding" in response.headers else response.content_length
+
+
+def _session() -> aiohttp.ClientSession:
+    """Return a session that keeps no cookies and heeds no proxy or netrc of the environment."""
+    return aiohttp.ClientSession(
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None),
+        trust_env=False,
+    )
+
+
+@contextmanager
+def _errors_in_words(shown: str, seconds: float) -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError as error:
+        raise TimedOutError(f"{shown} took longer than {seconds:g} s") from error
+    except (aiohttp.ClientError, ssl.SSLError, OSError) as error:
+        raise UnreachableError(f"{shown}: {str(error) or type(error).__name__}") from error
