@@ -4,6 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
+
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.phases import FINISHED, Phase
 from asyncjob.lifecycle.policy import EffectivePolicy
@@ -23,6 +25,7 @@ EPOCH = 1_800_000_000.0
 """Wall time at monotonic 0 in all tests, unless a clock is off."""
 
 POD, POD_UID, WORKER = "worker-0", "pod-uid", "worker-0/a"
+LEASE_SECONDS = 45
 
 
 def at(seconds: float, *, skew: float = 0.0, draw: float = 0.5) -> Moment:
@@ -103,6 +106,27 @@ def seen(
     sighting = sight(None, view, queue, at(first), live=True)
     known = holder or Holder(pods_known=True, pod=pod(), newest=WORKER)
     return Snapshot(view, sighting, options or Options(), queue, known, others)
+
+
+def roll_lease(
+    pod: str = "w", renewed: int = 0, *, queue: str = "default", **said: Any
+) -> JsonObject:
+    """Return a worker's Lease; `types=None` leaves them out."""
+    worker = said.pop("worker", pod)
+    about = {key: value for key, value in {"types": ["a"], **said}.items() if value is not None}
+    return {
+        "metadata": {
+            "namespace": "ns",
+            "name": f"asyncjob-worker-{pod}",
+            "labels": {"asyncjob.dev/queue": queue},
+            "annotations": {"asyncjob.dev/worker": orjson.dumps(about).decode()},
+        },
+        "spec": {
+            "holderIdentity": worker,
+            "leaseDurationSeconds": LEASE_SECONDS,
+            "renewTime": str(renewed),
+        },
+    }
 
 
 def judged(snapshot: Snapshot, moment: Moment) -> Decision:

@@ -25,7 +25,7 @@ SECONDS: Final = click.FloatRange(min=0)
 POSITIVE: Final = click.FloatRange(min=0, min_open=True)
 PORT: Final = click.IntRange(0, 65535)
 KEPT: Final = "retention_"
-DECIDING: Final = ("recovery", "lease_margin", "timeout_margin")
+DECIDING: Final = ("recovery", "lease_margin", "timeout_margin", "unknown_type_delay")
 LEVELS: Final = click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False)
 
 
@@ -65,6 +65,13 @@ RUNNING: Final = (
         type=SECONDS,
         default=DEFAULTS.options.timeout_margin,
         help="Seconds a worker has to end an attempt that timed out before the operator does.",
+    ),
+    _option(
+        "--unknown-type-delay",
+        type=SECONDS,
+        default=DEFAULTS.options.unknown_type_delay,
+        help="Seconds for which a queue's live workers have to lack a type before its jobs become "
+        "dead letters, where the queue says so.",
     ),
     _option(
         "--resync-interval",

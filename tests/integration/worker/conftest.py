@@ -12,6 +12,7 @@ from support.workers import Field, field_on, install
 OPERATOR = (
     "--lease-margin=0.3",
     "--timeout-margin=7",
+    "--unknown-type-delay=2",
     "--backoff-initial=0.2",
     "--backoff-max=2",
     "--no-retention",

@@ -1,5 +1,6 @@
 """How one decision is carried to the API server, and what becomes of it if that fails."""
 
+import json
 from typing import Any, cast
 
 import pytest
@@ -35,11 +36,11 @@ class Stage:
         self.metrics = Metrics()
         session = cast("KubeSession", self.session)
         self.notices = Notices(session, "me", moment, self.metrics)
-        self.observer = Observer(Options(), moment, self)
+        self.observer = Observer(Options(unknown_type_delay=0), moment, self)
         workers, observer = self.observer.workers, self.observer
         correction = Correction(
             pod=workers.saw_pod,
-            lease=workers.saw_lease,
+            lease=self.take_lease,
             lease_gone=workers.lost_lease,
             job=lambda obj: observer.saw(obj, live=False),
             job_gone=observer.lost,
@@ -68,6 +69,11 @@ class Stage:
         """Put a job onto the server and show it to the observer."""
         obj = self.session.put(job_path("ns", name), cast("Any", raw(name, **changes)))
         self.observer.saw(obj, live=True)
+
+    def take_lease(self, obj: Any) -> None:
+        """Show a worker's Lease to the observer."""
+        self.observer.workers.saw_lease(obj)
+        self.observer.roll_calls.saw_lease(obj)
 
     async def act(self, uid: str = UID) -> None:
         """Act and look again, as the dispatcher does."""
@@ -216,6 +222,38 @@ async def test_a_duplicate_is_cancelled_only_if_the_other_is_there_and_live(stag
     await stage.act()
     assert stage.session.writes == []
     assert "uid-first" not in stage.observer.store
+
+
+def listing(types: list[str], renewed: str) -> dict[str, Any]:
+    """Return the Lease of a live worker that lists types."""
+    lease = announcement("newest")
+    lease["metadata"]["labels"] = {"asyncjob.dev/queue": "default"}
+    lease["metadata"]["annotations"]["asyncjob.dev/worker"] = json.dumps({"types": types})
+    lease["spec"] |= {"leaseDurationSeconds": 60, "renewTime": renewed}
+    return lease
+
+
+@pytest.mark.parametrize(
+    ("there", "given_up"), [(["other"], True), (["other", "test"], False), (None, False)]
+)
+async def test_a_type_counts_as_unknown_only_if_the_leases_there_are_say_so_too(
+    stage: Stage, there: list[str] | None, given_up: bool
+) -> None:
+    stage.observer.queues.saw(
+        {
+            "metadata": {"namespace": "ns", "name": "default"},
+            "spec": {"unknownType": "DeadLetter"},
+        }
+    )
+    for renewed in ("1", "2"):
+        stage.take_lease(listing(["other"], renewed))
+    if there is not None:
+        stage.session.put(f"{leases('ns')}/asyncjob-worker-{POD}", listing(there, "3"))
+    stage.job()
+    assert stage.wanted == {UID}
+    await stage.act()
+    assert (stage.status.get("reason") == "UnknownType") is given_up
+    assert stage.outcome("disproved") == (0 if given_up else 1)
 
 
 async def test_a_refusal_is_told_in_an_event_and_not_written(stage: Stage) -> None:

@@ -9,7 +9,7 @@ from asyncjob_operator.core.decision import Transition
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.options import Options
 from asyncjob_operator.observe.observer import Observer
-from support.snapshots import POD, POD_UID, WORKER, at, raw, running, stamp
+from support.snapshots import POD, POD_UID, WORKER, at, raw, roll_lease, running, stamp
 
 
 @dataclass
@@ -126,6 +126,31 @@ def test_the_end_of_a_pod_brings_up_the_jobs_it_held_and_no_others() -> None:
     scene.see("other", phase="Running", **other)
     scene.pod(phase="Failed")
     assert scene.ear.wanted == {held}
+
+
+def test_a_type_that_nobody_lists_any_more_brings_up_the_jobs_of_its_queue() -> None:
+    scene = Scene()
+    queue: JsonObject = {
+        "metadata": {"namespace": "ns", "name": "default"},
+        "spec": {"unknownType": "DeadLetter"},
+    }
+    scene.observer.queues.saw(queue)
+    uid = scene.see()
+    calls = scene.observer.roll_calls
+    for renewed in (0, 15):
+        scene.now = renewed
+        calls.saw_lease(roll_lease("other", renewed, types=["other"]))
+        calls.saw_lease(roll_lease("knowing", renewed, types=["test"]))
+    scene.pass_time(40)
+    assert not scene.ear.wanted
+    calls.saw_lease(roll_lease("other", 55, types=["other"]))
+    calls.lost_lease("ns", "asyncjob-worker-knowing")
+    for renewed in (85, 114):
+        scene.pass_time(renewed - scene.now)
+        calls.saw_lease(roll_lease("other", renewed, types=["other"]))
+    assert not scene.ear.wanted
+    scene.pass_time(1)
+    assert scene.ear.wanted == {uid}
 
 
 def test_a_newer_announcement_brings_up_the_jobs_of_the_older() -> None:

@@ -8,8 +8,15 @@ from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.view import read_job
 from asyncjob.names import WORKER_LEASE_PREFIX, job_path
-from asyncjob_operator.core.decision import PodGone, Proof, RivalLives, WorkerReplaced
-from asyncjob_operator.kube.paths import leases, pods
+from asyncjob_operator.core.decision import (
+    PodGone,
+    Proof,
+    RivalLives,
+    TypeMissing,
+    WorkerReplaced,
+)
+from asyncjob_operator.core.roll_call import queue_of, read_entry
+from asyncjob_operator.kube.paths import WORKERS_ONLY, leases, pods
 
 MAX_REMEMBERED = 10_000
 
@@ -46,6 +53,8 @@ class Confirmation:
                 return proof in self._proven or await self._prove(proof)
             case RivalLives():
                 return await self._rival_lives(proof)
+            case TypeMissing():
+                return await self._type_missing(proof)
 
     async def _prove(self, proof: PodGone | WorkerReplaced) -> bool:
         look = self._pod_gone(proof) if isinstance(proof, PodGone) else self._replaced(proof)
@@ -81,6 +90,15 @@ class Confirmation:
             return False
         self._correction.job(obj)
         return not rival.finished and not rival.deleting
+
+    async def _type_missing(self, proof: TypeMissing) -> bool:
+        """Look at the Leases there are; what they correct in the cache keeps the job waiting."""
+        found = [lease async for lease in self._session.list(leases(proof.namespace), WORKERS_ONLY)]
+        entries = [read_entry(lease) for lease in found if queue_of(lease) == proof.queue]
+        for lease in found:
+            self._correction.lease(lease)
+        known = any(entry.may_know(proof.type) for entry in entries)
+        return not known and any(entry.claims for entry in entries)
 
     async def _read(self, path: str) -> JsonObject | None:
         try:

@@ -21,10 +21,20 @@ from asyncjob_operator.core.policies.queue_timeout import queue_timeout
 from asyncjob_operator.core.policies.recovery import recovery
 from asyncjob_operator.core.policies.redrive import redrive
 from asyncjob_operator.core.policies.rerun import rerun
+from asyncjob_operator.core.policies.unknown_type import unknown_type
 from asyncjob_operator.core.snapshot import Policy, Snapshot
 
 CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {
-    Phase.QUEUED: (cancel_waiting, deadline, duplicate, hold, admit, queue_timeout, rerun),
+    Phase.QUEUED: (
+        cancel_waiting,
+        deadline,
+        duplicate,
+        hold,
+        admit,
+        queue_timeout,
+        unknown_type,
+        rerun,
+    ),
     Phase.PENDING: (cancel_waiting, deadline, duplicate, promote_pending, rerun),
     Phase.SCHEDULED: (cancel_waiting, deadline, duplicate, promote_scheduled, rerun),
     Phase.RETRYING: (cancel_waiting, duplicate, promote_retrying, rerun),

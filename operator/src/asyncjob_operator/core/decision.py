@@ -33,7 +33,16 @@ class RivalLives:
     uid: str
 
 
-Proof = PodGone | WorkerReplaced | RivalLives
+@dataclass(frozen=True, slots=True)
+class TypeMissing:
+    """To confirm by a live read: workers serve the queue, and none of them lists the type."""
+
+    namespace: str
+    queue: str
+    type: str
+
+
+Proof = PodGone | WorkerReplaced | RivalLives | TypeMissing
 """What a cache says and a live read must confirm before anyone acts on it."""
 
 

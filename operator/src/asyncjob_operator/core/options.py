@@ -10,12 +10,14 @@ class Options:
     """How patient the operator is, and whether it recovers at all.
 
     `lease_margin` is added to a lease's duration and `timeout_margin` to an execution timeout:
-    the worker itself is to act first.
+    the worker itself is to act first. A type has to be missing among a queue's workers for
+    `unknown_type_delay` before that counts.
     """
 
     recovery: bool = True
     lease_margin: float = 2.0
     timeout_margin: float = 10.0
+    unknown_type_delay: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)

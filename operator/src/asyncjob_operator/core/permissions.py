@@ -49,6 +49,11 @@ RECOVERY: Final[tuple[Permission, ...]] = tuple(
     for verb in ("get", "list", "watch")
 )
 
+WORKERS: Final[tuple[Permission, ...]] = tuple(
+    Permission(verb, "coordination.k8s.io", "leases", "knowing unknown types", essential=False)
+    for verb in ("list", "watch")
+)
+
 FAREWELL: Final[tuple[Permission, ...]] = tuple(
     Permission(
         verb, "coordination.k8s.io", "leases", "removing silent workers' Leases", essential=False

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from asyncjob.json_types import JsonObject, child, flag, opt_integer
+from asyncjob.json_types import JsonObject, child, flag, opt_integer, text
+from asyncjob.models.queue import UnknownType
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,7 @@ class QueueView:
     max_age_seconds: int | None = None
     max_finished: int | None = None
     min_age_seconds: int | None = None
+    unknown_is_dead_letter: bool = False
 
 
 OPEN_QUEUE = QueueView()
@@ -31,4 +33,5 @@ def read_queue(obj: JsonObject) -> QueueView:
         max_age_seconds=opt_integer(retention, "maxAgeSeconds"),
         max_finished=opt_integer(retention, "maxFinished"),
         min_age_seconds=opt_integer(retention, "minAgeSeconds"),
+        unknown_is_dead_letter=text(spec, "unknownType") == UnknownType.DEAD_LETTER,
     )

@@ -10,12 +10,16 @@ from asyncjob_operator.core.decision import Verdict
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.options import Options
 from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView
+from asyncjob_operator.core.roll_call import Missing
 from asyncjob_operator.core.sighting import Sighting
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`others` are the other known jobs with the same deduplication id, finished ones included."""
+    """`others` are the other known jobs with the same deduplication id, finished ones included.
+
+    `missing` is set while no worker of the queue lists the job's type.
+    """
 
     job: JobView
     seen: Sighting
@@ -23,6 +27,7 @@ class Snapshot:
     queue: QueueView = OPEN_QUEUE
     holder: Holder = NOBODY
     others: tuple[JobView, ...] = ()
+    missing: Missing | None = None
 
 
 Policy: TypeAlias = Callable[[Snapshot, Moment], Verdict]

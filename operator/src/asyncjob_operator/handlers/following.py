@@ -34,8 +34,9 @@ class Following:
         if recovery and findings.may("list", "pods") and findings.may("watch", "pods"):
             observer.workers.pods_known = True
             scopes += self._follow("pods", pods, PodKeeper(observer.workers), WORKERS_ONLY)
-        if recovery and findings.may("list", "leases") and findings.may("watch", "leases"):
-            scopes += self._follow("leases", leases, LeaseKeeper(observer.workers), WORKERS_ONLY)
+        if findings.may("list", "leases") and findings.may("watch", "leases"):
+            keeper = LeaseKeeper(observer.workers, observer.roll_calls)
+            scopes += self._follow("leases", leases, keeper, WORKERS_ONLY)
         return scopes
 
     def _follow(

@@ -67,9 +67,13 @@ def _correction(observer: Observer) -> Correction:
     def take_job(obj: JsonObject) -> None:
         observer.saw(obj, live=False)
 
+    def take_lease(obj: JsonObject) -> None:
+        observer.workers.saw_lease(obj)
+        observer.roll_calls.saw_lease(obj)
+
     return Correction(
         pod=observer.workers.saw_pod,
-        lease=observer.workers.saw_lease,
+        lease=take_lease,
         lease_gone=observer.workers.lost_lease,
         job=take_job,
         job_gone=observer.lost,

@@ -12,6 +12,7 @@ from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import WatchEvent
 from asyncjob.names import WORKER_LEASE_PREFIX
 from asyncjob_operator.observe.queues import Queues
+from asyncjob_operator.observe.roll_calls import RollCalls
 from asyncjob_operator.observe.workers import Workers
 
 Name = tuple[str, str]
@@ -78,16 +79,19 @@ class PodKeeper:
 class LeaseKeeper:
     """Workers' announcements."""
 
-    def __init__(self, workers: Workers) -> None:
+    def __init__(self, workers: Workers, roll_calls: RollCalls) -> None:
         self._workers = workers
+        self._roll_calls = roll_calls
 
     def saw(self, obj: JsonObject) -> None:
         """Take an announcement."""
         self._workers.saw_lease(obj)
+        self._roll_calls.saw_lease(obj)
 
     def lost(self, name: Name) -> None:
         """Take that an announcement is gone."""
         self._workers.lost_lease(*name)
+        self._roll_calls.lost_lease(*name)
 
     def known(self, namespace: str | None) -> Sequence[Name]:
         """Return the known announcements."""

@@ -21,6 +21,7 @@ from asyncjob_operator.core.sighting import Sighting, sight
 from asyncjob_operator.core.snapshot import Snapshot
 from asyncjob_operator.observe.agenda import Agenda
 from asyncjob_operator.observe.queues import Queues
+from asyncjob_operator.observe.roll_calls import RollCalls
 from asyncjob_operator.observe.store import Address, JobStore
 from asyncjob_operator.observe.workers import Workers
 
@@ -50,6 +51,7 @@ class Observer:
         self.agenda = Agenda()
         self.workers = Workers(lambda: now().monotonic, self._pod_changed)
         self.queues = Queues(self._queue_changed)
+        self.roll_calls = RollCalls(lambda: now().monotonic, self._roll_changed)
         self._options = options
         self._now = now
         self._listener = listener
@@ -144,7 +146,9 @@ class Observer:
         if job.uid in self.store:
             self._seen[job.uid] = seen
         holder, others = self.workers.holder(job), self.store.others(job)
-        decision = decide(Snapshot(job, seen, self._options, queue, holder, others), now)
+        missing = self.roll_calls.missing(job) if queue.unknown_is_dead_letter else None
+        snapshot = Snapshot(job, seen, self._options, queue, holder, others, missing)
+        decision = decide(snapshot, now)
         effect = decision.effect
         told = isinstance(effect, Refuse) and self._refused.get(job.uid) == effect.number
         return NOTHING if told else decision
@@ -162,6 +166,10 @@ class Observer:
     def _pod_changed(self, pod_uid: str) -> None:
         for uid in self.store.held_by(pod_uid):
             self.look(uid)
+
+    def _roll_changed(self, namespace: str, queue: str) -> None:
+        if self.queues.view(namespace, queue).unknown_is_dead_letter:
+            self._queue_changed(namespace, queue)
 
     def _queue_changed(self, namespace: str, queue: str) -> None:
         for uid in self.store.uids():

@@ -1,0 +1,54 @@
+"""Which types the workers of each queue list, as their Leases come and go."""
+
+from collections.abc import Callable
+
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob.lifecycle.view import JobView
+from asyncjob.names import WORKER_LEASE_PREFIX
+from asyncjob_operator.core.roll_call import Missing, RollCall, queue_of, read_entry
+
+Queue = tuple[str, str]
+"""Namespace and name."""
+
+
+class RollCalls:
+    """One roll call per queue; `changed` is called with a queue that may lack a type from now on.
+
+    A queue without any Lease is forgotten, and with it since when a type has been missing.
+    """
+
+    def __init__(self, clock: Callable[[], float], changed: Callable[[str, str], None]) -> None:
+        self._clock = clock
+        self._changed = changed
+        self._calls: dict[Queue, RollCall] = {}
+        self._queue_of_pod: dict[tuple[str, str], str] = {}
+
+    def missing(self, job: JobView) -> Missing | None:
+        """Return since when the job's type is missing in its queue, or None if it is not."""
+        call = self._calls.get((job.namespace, job.queue))
+        return call.missing(job.type, self._clock()) if call else None
+
+    def saw_lease(self, obj: JsonObject) -> None:
+        """Take a worker's Lease as it is now."""
+        meta, queue = child(obj, "metadata"), queue_of(obj)
+        namespace, lease = text(meta, "namespace"), text(meta, "name")
+        pod = lease.removeprefix(WORKER_LEASE_PREFIX)
+        if self._queue_of_pod.get((namespace, pod), queue) != queue:
+            self.lost_lease(namespace, lease)
+        self._queue_of_pod[namespace, pod] = queue
+        call = self._calls.setdefault((namespace, queue), RollCall())
+        if call.take(pod, read_entry(obj), self._clock()):
+            self._changed(namespace, queue)
+
+    def lost_lease(self, namespace: str, lease: str) -> None:
+        """Take that there is no such Lease any more."""
+        pod = lease.removeprefix(WORKER_LEASE_PREFIX)
+        queue = self._queue_of_pod.pop((namespace, pod), None)
+        call = self._calls.get((namespace, queue)) if queue is not None else None
+        if call is None or queue is None:
+            return
+        lacks = call.lose(pod, self._clock())
+        if not call:
+            del self._calls[namespace, queue]
+        elif lacks:
+            self._changed(namespace, queue)

@@ -1,0 +1,80 @@
+"""Types that not every worker of a queue knows, or none: with real workers of two apps."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from asyncjob_dev.api import Object
+from asyncjob_worker.announcement import lease_path
+from support.workers import Field, until
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+
+QUEUE = "mixed"
+STRICT = {"unknownType": "DeadLetter"}
+
+
+def renew(field: Field, *workers: str) -> None:
+    """Renew announcements, as the workers themselves do every quarter of a minute."""
+    time = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    for worker in workers:
+        field.api.merge(lease_path(field.namespace, worker), {"spec": {"renewTime": time}})
+
+
+def until_given_up(field: Field, name: str, *workers: str) -> Object:
+    """Return the status of the dead letter; the workers go on living meanwhile."""
+
+    def look() -> Object | None:
+        renew(field, *workers)
+        status = field.status(name)
+        return status if status["phase"] == "DeadLetter" else None
+
+    return until(look, 15, lambda: str(field.status(name)))
+
+
+def test_a_type_goes_to_who_knows_it_and_is_given_up_once_no_live_worker_does(
+    field: Field,
+) -> None:
+    field.queue(QUEUE, **STRICT)
+    field.queue("empty", **STRICT)
+    field.queue("patient", defaults={"queueTimeoutSeconds": 5})
+    field.create("nobody-there", "echo", queue="empty")
+    usual = ("usual", f"--queue={QUEUE}")
+    other = field.worker("other", f"--queue={QUEUE}", app="support.other_worker_app:app")
+    field.worker(*usual)
+    field.worker("patient", "--queue=patient")
+
+    for name, job_type in (("one", "echo"), ("two", "elsewhere")):
+        field.create(name, job_type, 1, queue=QUEUE)
+        status = field.until_phase(name, "Succeeded")
+        assert status["attempt"] == 1
+        assert status["history"][-1]["worker"].startswith(
+            "usual/" if job_type == "echo" else "other/"
+        )
+
+    field.create("typo", "ehco", queue=QUEUE)
+    field.create("patient", "ehco", queue="patient")
+    status = until_given_up(field, "typo", "usual", "other", "patient")
+    assert (status["reason"], status["attempt"]) == ("UnknownType", 0)
+    assert (
+        f"no live worker of queue {QUEUE} lists type ehco; 2 live workers list"
+        in (status["message"])
+    )
+    assert field.status("patient")["phase"] == "Queued"
+    assert field.until_phase("patient", "DeadLetter")["reason"] == "QueueTimeout"
+
+    field.create("held", "wait", "go", queue=QUEUE)
+    field.until_trace("begin held 1")
+    other.terminate()
+    other.wait_ended(20)
+    field.create("orphaned", "elsewhere", queue=QUEUE)
+    status = until_given_up(field, "orphaned", "usual")
+    assert "1 live worker lists" in status["message"]
+    assert field.status("held")["phase"] == "Running"
+    assert field.status("nobody-there")["phase"] == "Queued"
+    field.open("go")
+
+    field.patch("orphaned", {"spec": {"redrive": 1}})
+    field.until_phase("orphaned", "Queued")
+    field.worker("third", f"--queue={QUEUE}", app="support.other_worker_app:app")
+    assert field.until_phase("orphaned", "Succeeded")["redrives"] == 1

@@ -1,0 +1,176 @@
+"""When a type counts as unknown: a doubt makes nobody a dead letter."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.view import JobView
+from asyncjob_operator.core.decision import Transition, TypeMissing
+from asyncjob_operator.core.options import Options
+from asyncjob_operator.core.queue_view import QueueView, read_queue
+from asyncjob_operator.core.roll_call import Missing, RollCall, read_entry
+from asyncjob_operator.core.snapshot import Snapshot
+from asyncjob_operator.observe.roll_calls import RollCalls
+from support.snapshots import LEASE_SECONDS as DURATION
+from support.snapshots import at, job, judged, moved, roll_lease, seen
+
+STRICT = QueueView(unknown_is_dead_letter=True)
+MISSING = Missing(since=0.0, workers=2, listed=("a", "b"))
+
+
+def waiting(view: JobView | None = None, missing: Missing | None = MISSING, **how: Any) -> Snapshot:
+    """Return a claimable job of a queue that gives up unknown types."""
+    snapshot = seen(view or job(), queue=how.pop("queue", STRICT), **how)
+    return replace(snapshot, missing=missing, options=Options(unknown_type_delay=60))
+
+
+class Roll:
+    """The roll call of one queue, with Leases taken at times."""
+
+    def __init__(self) -> None:
+        self.call = RollCall()
+
+    def take(self, now: float, pod: str = "w", **said: Any) -> bool:
+        return self.call.take(pod, read_entry(roll_lease(pod, int(now), **said)), now)
+
+    def attend(self, pod: str, start: int, end: int, **said: Any) -> None:
+        """Let a worker renew its Lease every 15 s."""
+        for now in range(start, end + 1, 15):
+            self.take(now, pod, **said)
+
+    def since(self, job_type: str, now: float) -> float | None:
+        missing = self.call.missing(job_type, now)
+        return missing.since if missing else None
+
+
+def test_a_missing_type_makes_a_dead_letter_after_the_delay_and_no_sooner() -> None:
+    assert judged(waiting(), at(59)).look_again_at == 60
+    assert moved(waiting(), at(59)) is None
+    effect = judged(waiting(), at(60)).effect
+    assert isinstance(effect, Transition)
+    assert (effect.move.target, effect.move.reason) == ("DeadLetter", "UnknownType")
+    assert effect.proof == TypeMissing("ns", "default", "test")
+    assert effect.move.fields["message"] == (
+        "no live worker of queue default lists type test; 2 live workers list a, b"
+    )
+
+
+def test_the_delay_counts_from_when_the_job_could_be_claimed() -> None:
+    assert moved(waiting(first=100), at(159)) is None
+    assert moved(waiting(first=100), at(160)) == ("DeadLetter", "UnknownType")
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        waiting(queue=QueueView()),
+        waiting(queue=replace(STRICT, paused=True)),
+        waiting(missing=None),
+        waiting(job(Phase.PENDING, reason="Suspended", spec={"suspend": True})),
+        waiting(job(Phase.RETRYING, retryDelaySeconds=1e6)),
+    ],
+    ids=["a queue that lets it wait", "paused", "the type is listed", "gated", "backing off"],
+)
+def test_a_job_that_nobody_may_claim_or_that_may_wait_does(snapshot: Snapshot) -> None:
+    assert moved(snapshot, at(1000)) is None
+
+
+def test_a_job_that_has_run_before_is_given_up_as_well() -> None:
+    snapshot = waiting(job(attempt=2, retries=1))
+    assert moved(snapshot, at(60)) == ("DeadLetter", "UnknownType")
+
+
+def test_the_message_names_few_of_many_types() -> None:
+    many = Missing(0.0, 1, tuple("abcdefgh"))
+    effect = judged(waiting(missing=many), at(60)).effect
+    assert isinstance(effect, Transition)
+    assert "1 live worker lists a, b, c, d, e and 3 more" in str(effect.move.fields["message"])
+
+
+def test_a_worker_counts_once_it_has_renewed_before_our_eyes_and_for_as_long_as_it_says() -> None:
+    roll = Roll()
+    roll.take(0)
+    assert roll.since("x", 1) is None
+    assert roll.take(15)
+    assert roll.since("x", 20) == 15
+    assert roll.since("a", 20) is None
+    assert roll.since("x", 15 + DURATION) == 15
+    assert roll.since("x", 16 + DURATION) is None
+
+
+def test_without_any_live_worker_nothing_is_missing_and_all_counting_begins_anew() -> None:
+    roll = Roll()
+    roll.attend("w", 0, 30)
+    assert roll.take(200)
+    assert roll.since("x", 201) == 200
+
+
+@pytest.mark.parametrize("said", [{"draining": True}, {"worker": ""}])
+def test_workers_that_claim_nothing_more_are_nobody_to_ask(said: dict[str, Any]) -> None:
+    roll = Roll()
+    roll.attend("w", 0, 30)
+    roll.take(31, **said)
+    assert roll.since("x", 32) is None
+
+
+@pytest.mark.parametrize("said", [{"draining": True}, {}])
+def test_a_draining_or_silent_worker_still_vouches_for_its_types(said: dict[str, Any]) -> None:
+    roll = Roll()
+    roll.take(0, "old", types=["x"], **said)
+    roll.attend("new", 0, 300)
+    assert roll.since("x", 300) is None
+
+
+@pytest.mark.parametrize("goes", ["withdrawn", "removed", "changed"])
+def test_a_type_is_missing_from_when_the_last_who_listed_it_is_gone(goes: str) -> None:
+    roll = Roll()
+    roll.take(0, "old", types=["x"])
+    roll.attend("new", 0, 90)
+    how = {
+        "withdrawn": lambda: roll.take(95, "old", types=["x"], worker=""),
+        "removed": lambda: roll.call.lose("old", 95),
+        "changed": lambda: roll.take(95, "old", types=["y"]),
+    }
+    assert how[goes]()
+    assert roll.since("x", 96) == 95
+    assert roll.since("never", 96) == 15
+
+
+def test_a_worker_that_does_not_say_what_it_knows_may_know_anything() -> None:
+    roll = Roll()
+    roll.take(0, "mute", types=None)
+    roll.attend("new", 0, 90)
+    assert roll.since("x", 90) is None
+    assert roll.call.lose("mute", 91)
+    assert roll.since("x", 92) == 91
+
+
+def test_renewals_alone_bring_up_nothing() -> None:
+    roll = Roll()
+    roll.attend("w", 0, 15)
+    assert not roll.take(30)
+    assert roll.call.lose("w", 31)
+
+
+def test_a_worker_that_moves_to_another_queue_lists_nothing_in_the_old() -> None:
+    changed: list[str] = []
+    calls = RollCalls(lambda: 0.0, lambda _, queue: changed.append(queue))
+    calls.saw_lease(roll_lease("one", 0, types=["x"]))
+    calls.saw_lease(roll_lease("two", 0))
+    calls.saw_lease(roll_lease("two", 1))
+    assert calls.missing(job(spec={"type": "x"})) is None
+    calls.saw_lease(roll_lease("one", 1, types=["x"], queue="other"))
+    assert calls.missing(job(spec={"type": "x"}))
+    assert changed == ["default", "default"]
+    for pod in ("one", "two"):
+        calls.lost_lease("ns", f"asyncjob-worker-{pod}")
+    assert calls.missing(job(spec={"type": "x"})) is None
+
+
+@pytest.mark.parametrize(("spec", "strict"), [({}, False), ({"unknownType": "DeadLetter"}, True)])
+def test_a_queue_lets_unknown_types_wait_unless_it_says_otherwise(
+    spec: dict[str, Any], strict: bool
+) -> None:
+    assert read_queue({"spec": spec}).unknown_is_dead_letter is strict
