@@ -37,6 +37,7 @@ CORE: Final[tuple[Permission, ...]] = (
     _jobs("patch", "every decision", "status"),
     OPERATE,
     _jobs("create", "reruns", essential=False),
+    _jobs("patch", "a cancel that cascades", essential=False),
     _jobs("delete", "retention", essential=False),
     Permission("list", GROUP, QUEUES, "queues' pauses, defaults and retention"),
     Permission("watch", GROUP, QUEUES, "queues' pauses, defaults and retention"),

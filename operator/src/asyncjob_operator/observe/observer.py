@@ -4,22 +4,24 @@ Level-triggered: what is due follows from all that is known, never from which ev
 here waits or writes; whoever acts is told by `want` and `unwant`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import structlog
 
 from asyncjob.json_types import JsonObject, child, text
-from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.phases import FROZEN, Phase
 from asyncjob.lifecycle.view import JobView, read_job
 from asyncjob_operator.core.decide import decide
 from asyncjob_operator.core.decision import NOTHING, Decision, Refuse
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.options import Options
 from asyncjob_operator.core.queue_view import QueueView
+from asyncjob_operator.core.retention import Finished
 from asyncjob_operator.core.sighting import Sighting, sight
 from asyncjob_operator.core.snapshot import Snapshot
 from asyncjob_operator.observe.agenda import Agenda
+from asyncjob_operator.observe.kinship import Kinship
 from asyncjob_operator.observe.queues import Queues
 from asyncjob_operator.observe.roll_calls import RollCalls
 from asyncjob_operator.observe.store import Address, JobStore
@@ -28,6 +30,8 @@ from asyncjob_operator.observe.workers import Workers
 log = structlog.get_logger()
 
 UNREADABLE_PAUSE = 60.0
+AT_ONCE = 200
+"""So many jobs are looked at without letting others take their turn."""
 
 
 class Listener(Protocol):
@@ -48,6 +52,7 @@ class Observer:
 
     def __init__(self, options: Options, now: Callable[[], Moment], listener: Listener) -> None:
         self.store = JobStore()
+        self.kinship = Kinship(self.store)
         self.agenda = Agenda()
         self.workers = Workers(lambda: now().monotonic, self._pod_changed)
         self.queues = Queues(self._queue_changed)
@@ -82,7 +87,7 @@ class Observer:
 
     def lost(self, uid: str) -> None:
         """Take that the job is gone."""
-        job = self.store.get(uid)
+        job, known = self.store.get(uid), self.store.known(uid)
         self.store.remove(uid)
         self._seen.pop(uid, None)
         self._refused.pop(uid, None)
@@ -90,6 +95,9 @@ class Observer:
         self._listener.unwant(uid)
         if job:
             self._look_at_others(job)
+        if known:
+            self.kinship.gone(uid)
+            self._look_at_kin(self.kinship.dependents(known))
 
     def look(self, uid: str) -> None:
         """Judge a known job anew."""
@@ -116,8 +124,10 @@ class Observer:
         return self.queues.view(job.namespace, job.queue)
 
     def _keep(self, job: JobView, obj: JsonObject, *, live: bool) -> None:
-        before = self.store.get(job.uid)
+        before, known = self.store.get(job.uid), self.store.known(job.uid)
         self.store.put(job)
+        if known is None or (known.phase, known.cascades) != (job.phase, job.cascades):
+            self._tell_kin(job, known)
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and live:
                 self._listener.died(job, text(child(obj, "status"), "message"))
@@ -141,13 +151,14 @@ class Observer:
             self._listener.want(job.uid)
 
     def _decide(self, job: JobView, now: Moment, *, live: bool) -> Decision:
-        queue = self.queue_of(job)
-        seen = sight(self._seen.get(job.uid), job, queue, now, live=live)
+        queue, ties = self.queue_of(job), self.kinship.ties(job)
+        lacks = bool(ties.absent) and not job.wishes.suspend
+        seen = sight(self._seen.get(job.uid), job, queue, now, live=live, lacks=lacks)
         if job.uid in self.store:
             self._seen[job.uid] = seen
         holder, others = self.workers.holder(job), self.store.others(job)
         missing = self.roll_calls.missing(job) if queue.unknown_is_dead_letter else None
-        snapshot = Snapshot(job, seen, self._options, queue, holder, others, missing)
+        snapshot = Snapshot(job, seen, self._options, queue, holder, others, missing, ties)
         decision = decide(snapshot, now)
         effect = decision.effect
         told = isinstance(effect, Refuse) and self._refused.get(job.uid) == effect.number
@@ -159,13 +170,35 @@ class Observer:
             self.store.retire(job)
         self._seen.pop(job.uid, None)
 
+    def _tell_kin(self, job: JobView, before: JobView | Finished | None) -> None:
+        """Look at those to whom it matters that the job is there, has finished or cascades."""
+        if before is None or (job.finished, job.cascades) != (before.finished, before.cascades):
+            self._look_at_kin(self.kinship.dependents(job))
+        if before is None or (before.finished and not job.finished):
+            self._look_at(self.kinship.arrived(job))
+        if job.phase in FROZEN:
+            self.kinship.gone(job.uid)
+        if job.cascades:
+            self._look_at_kin(self.store.relations.children(job.uid))
+
+    def _look_at_kin(self, uids: Sequence[str]) -> None:
+        """Look at these jobs; at very many bit by bit, as if their time had come."""
+        if len(uids) <= AT_ONCE:
+            self._look_at(uids)
+            return
+        now = self._now().monotonic
+        for uid in uids:
+            self.agenda.set(uid, now)
+
+    def _look_at(self, uids: Iterable[str]) -> None:
+        for uid in uids:
+            self.look(uid)
+
     def _look_at_others(self, job: JobView) -> None:
-        for other in self.store.others(job):
-            self.look(other.uid)
+        self._look_at([other.uid for other in self.store.others(job)])
 
     def _pod_changed(self, pod_uid: str) -> None:
-        for uid in self.store.held_by(pod_uid):
-            self.look(uid)
+        self._look_at(self.store.held_by(pod_uid))
 
     def _roll_changed(self, namespace: str, queue: str) -> None:
         if self.queues.view(namespace, queue).unknown_is_dead_letter:

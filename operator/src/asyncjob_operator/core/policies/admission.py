@@ -9,6 +9,7 @@ from typing import Final
 from asyncjob_operator.core.decision import Admit, Verdict
 from asyncjob_operator.core.duplicates import any_holder
 from asyncjob_operator.core.gates import first_closed
+from asyncjob_operator.core.gates.dependencies import childless
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.snapshot import Snapshot
 
@@ -22,4 +23,4 @@ def admit(snapshot: Snapshot, now: Moment) -> Verdict:
         return None
     if any_holder(snapshot.others):
         return None
-    return Admit(NAME)
+    return Admit(NAME, childless(snapshot))
