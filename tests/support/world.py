@@ -80,12 +80,18 @@ class World:
         obj: Any = raw(name, spec={**({"dependsOn": entries} if entries else {}), **spec})
         if parent:
             obj["metadata"]["labels"] = {PARENT_LABEL: f"uid-{parent}"}
-        self._store(name, obj)
+        self.store(name, obj)
 
     def wish(self, name: str, **wishes: Any) -> None:
         """Change what a user may change."""
         obj = self.get(name)
-        self._store(name, {**obj, "spec": {**obj["spec"], **wishes}})
+        self.store(name, {**obj, "spec": {**obj["spec"], **wishes}})
+
+    def store(self, name: str, obj: Object) -> None:
+        """Store a job as it is to be, past all rules."""
+        stored: JsonObject = self.session.put(job_path("ns", name), obj)
+        if not self.blind:
+            self.observer.saw(stored, live=True)
 
     def delete(self, name: str) -> None:
         """Delete a job."""
@@ -105,7 +111,7 @@ class World:
         status["attempt"] = self.status(name).get("attempt", 0) + 1
         for field in ("reason", "message"):
             status.pop(field, None)
-        self._store(name, {**self.get(name), "status": status})
+        self.store(name, {**self.get(name), "status": status})
 
     def end(self, name: str, phase: str = "Succeeded", reason: str = "") -> None:
         """End a job, which is claimed first if it is not running."""
@@ -115,7 +121,7 @@ class World:
         status = {key: value for key, value in self.status(name).items() if key not in dropped}
         why = {"reason": reason} if reason else {}
         ended = {**status, "phase": phase, "completionTime": stamp(self.now), **why}
-        self._store(name, {**self.get(name), "status": ended})
+        self.store(name, {**self.get(name), "status": ended})
 
     # ---- what becomes of it
 
@@ -160,8 +166,3 @@ class World:
         spec, status = obj["spec"], obj["status"]
         free = not spec.get("dependsOn") and not spec.get("suspend") and not spec.get("cancel")
         return status["phase"] == "Queued" and (free or status.get("admitted") is True)
-
-    def _store(self, name: str, obj: Object) -> None:
-        stored: JsonObject = self.session.put(job_path("ns", name), obj)
-        if not self.blind:
-            self.observer.saw(stored, live=True)

@@ -73,7 +73,7 @@ def test_what_can_never_start_is_a_dead_letter_that_says_why(
         "a": "cannot start: jobs wait for one another: a → b → c → a",
         "b": "b → c → a → b",
         "c": "c → a → b → c",
-        "lost": "nowhere has not existed for 5 s",
+        "lost": "nowhere does not exist; waited 5 s",
     }
     for name, words in says.items():
         status = jobs.until_phase(name, "DeadLetter", within=15)

@@ -117,7 +117,7 @@ async def test_a_failure_is_confirmed_by_a_live_read(world: World) -> None:
     world.end("a", "DeadLetter", "NotRetryable")
     world.blind = True
     world.wish("a", redrive=1)
-    world._store("a", {**world.get("a"), "status": {"phase": "Queued"}})
+    world.store("a", {**world.get("a"), "status": {"phase": "Queued"}})
     world.blind = False
     world.create("b", "a")
     await world.settle()
@@ -132,7 +132,9 @@ async def test_a_job_that_does_not_exist_is_waited_for_and_then_no_longer() -> N
     await world.pass_time(99)
     assert world.status("b")["phase"] == "Pending"
     await world.pass_time(1)
-    assert world.state("b") == f"{GIVEN_UP}a has not existed for 100 s"
+    assert (
+        world.state("b") == f"{GIVEN_UP}a does not exist; waited 100 s for jobs that do not exist"
+    )
 
 
 async def test_waiting_for_a_missing_job_begins_anew_when_it_was_there_meanwhile() -> None:
@@ -240,7 +242,7 @@ async def test_a_cycle_is_confirmed_by_live_reads_and_its_end_sets_the_others_fr
 async def test_who_gets_out_of_a_cycle_sets_the_others_free(world: World) -> None:
     world.create("a", {"name": "b", **ANY})
     world.create("b", "a")
-    world._store("b", {**world.get("b"), "status": {"phase": "Cancelled"}})
+    world.store("b", {**world.get("b"), "status": {"phase": "Cancelled"}})
     await world.settle()
     assert world.claimable() == ["a"]
 
@@ -461,7 +463,7 @@ async def test_a_retry_does_not_wait_for_dependencies_again(world: World) -> Non
     await world.settle()
     status = {**world.status("b"), "phase": "Retrying", "retries": 1, "retryDelaySeconds": 1.0}
     del status["lease"], status["admitted"]
-    world._store("b", {**world.get("b"), "status": status})
+    world.store("b", {**world.get("b"), "status": status})
     await world.settle()
     await world.pass_time(2)
     assert world.claimable() == ["b"]

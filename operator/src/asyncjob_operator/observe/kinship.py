@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from asyncjob.lifecycle.phases import FROZEN
 from asyncjob.lifecycle.view import Dependency, JobView
 from asyncjob_operator.core.cycle import find_cycle
 from asyncjob_operator.core.retention import Finished
@@ -26,20 +27,23 @@ class Kinship:
         needs = tuple(self._need(job, one) for one in job.gates.depends_on) if waiting else ()
         return Ties(needs, self._parent(job), self._cycle(job))
 
-    def arrived(self, job: JobView) -> list[str]:
-        """Take that a job is new, or open again, and return whom that makes wait for ever."""
-        found: list[str] = []
-        for start in self._suspects(job):
-            cycle = find_cycle(start, self._waits_for)
-            for place, uid in enumerate(cycle):
-                self._cycles[uid] = cycle[place:] + cycle[:place]
-            found += cycle
+    def changed(self, job: JobView, before: JobView | Finished | None) -> list[str]:
+        """Take a job as it is now, and return those to whom what is new of it matters."""
+        if before and (before.phase, before.cascades) == (job.phase, job.cascades):
+            return []
+        found = self._arrived(job) if before is None or before.finished else []
+        if before is None or (before.finished, before.cascades) != (job.finished, job.cascades):
+            found += self.dependents(job)
+        if job.cascades:
+            found += self._related.children(job.uid)
+        if job.phase in FROZEN:
+            self._untie(job.uid)
         return found
 
-    def gone(self, uid: str) -> None:
-        """Take that nobody waits for a job for ever: it is no more, or it has got out."""
-        for member in self._cycles.get(uid, ()):
-            self._cycles.pop(member, None)
+    def gone(self, job: JobView | Finished) -> list[str]:
+        """Take that there is no such job any more, and return those to whom that matters."""
+        self._untie(job.uid)
+        return self.dependents(job)
 
     def dependents(self, job: JobView | Finished) -> list[str]:
         """Return the jobs that wait for this one, or for the children of its parent."""
@@ -52,6 +56,21 @@ class Kinship:
     def is_needed(self, job: Finished) -> bool:
         """Return whether a job that has not started yet depends on this finished one."""
         return bool(self.dependents(job))
+
+    def _arrived(self, job: JobView) -> list[str]:
+        """Return whom a job that is new, or open again, makes wait for ever."""
+        found: list[str] = []
+        for start in self._suspects(job):
+            cycle = find_cycle(start, self._waits_for)
+            for place, uid in enumerate(cycle):
+                self._cycles[uid] = cycle[place:] + cycle[:place]
+            found += cycle
+        return found
+
+    def _untie(self, uid: str) -> None:
+        """Take that nobody waits for a job for ever: it is no more, or it has got out."""
+        for member in self._cycles.get(uid, ()):
+            self._cycles.pop(member, None)
 
     def _suspects(self, job: JobView) -> list[str]:
         """Return where to look for cycles: one through the job, or through its children."""

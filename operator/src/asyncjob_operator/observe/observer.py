@@ -10,14 +10,13 @@ from typing import Protocol
 import structlog
 
 from asyncjob.json_types import JsonObject, child, text
-from asyncjob.lifecycle.phases import FROZEN, Phase
+from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView, read_job
 from asyncjob_operator.core.decide import decide
 from asyncjob_operator.core.decision import NOTHING, Decision, Refuse
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.options import Options
 from asyncjob_operator.core.queue_view import QueueView
-from asyncjob_operator.core.retention import Finished
 from asyncjob_operator.core.sighting import Sighting, sight
 from asyncjob_operator.core.snapshot import Snapshot
 from asyncjob_operator.observe.agenda import Agenda
@@ -96,8 +95,7 @@ class Observer:
         if job:
             self._look_at_others(job)
         if known:
-            self.kinship.gone(uid)
-            self._look_at_kin(self.kinship.dependents(known))
+            self._look_at_kin(self.kinship.gone(known))
 
     def look(self, uid: str) -> None:
         """Judge a known job anew."""
@@ -126,8 +124,7 @@ class Observer:
     def _keep(self, job: JobView, obj: JsonObject, *, live: bool) -> None:
         before, known = self.store.get(job.uid), self.store.known(job.uid)
         self.store.put(job)
-        if known is None or (known.phase, known.cascades) != (job.phase, job.cascades):
-            self._tell_kin(job, known)
+        self._look_at_kin(self.kinship.changed(job, known))
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and live:
                 self._listener.died(job, text(child(obj, "status"), "message"))
@@ -169,17 +166,6 @@ class Observer:
         if not wished:
             self.store.retire(job)
         self._seen.pop(job.uid, None)
-
-    def _tell_kin(self, job: JobView, before: JobView | Finished | None) -> None:
-        """Look at those to whom it matters that the job is there, has finished or cascades."""
-        if before is None or (job.finished, job.cascades) != (before.finished, before.cascades):
-            self._look_at_kin(self.kinship.dependents(job))
-        if before is None or (before.finished and not job.finished):
-            self._look_at(self.kinship.arrived(job))
-        if job.phase in FROZEN:
-            self.kinship.gone(job.uid)
-        if job.cascades:
-            self._look_at_kin(self.store.relations.children(job.uid))
 
     def _look_at_kin(self, uids: Sequence[str]) -> None:
         """Look at these jobs; at very many bit by bit, as if their time had come."""

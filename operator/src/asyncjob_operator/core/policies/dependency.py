@@ -39,7 +39,7 @@ def _missing(snapshot: Snapshot, now: Moment) -> Verdict:
     if now.monotonic < since + timeout:
         return Wait(since + timeout)
     name = snapshot.ties.absent[0]
-    message = f"{name} has not existed for {timeout:g} s"
+    message = f"{name} does not exist; waited {timeout:g} s for jobs that do not exist"
     return _lost(snapshot, message, Absent(job.namespace, name), now)
 
 
