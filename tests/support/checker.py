@@ -21,7 +21,7 @@ LEGAL = {
 }
 FINISHED = {"Succeeded", "DeadLetter", "Cancelled"}
 GATES = ("notBefore", "notAfter", "dependsOn", "deduplicationId")
-WISHES = {"cancel", "suspend", "redrive", "rerun", "priority"}
+WISHES = {"cancel", "cancelCascade", "suspend", "redrive", "rerun", "priority"}
 BUDGETS = ("retries", "crashes", "releases")
 
 

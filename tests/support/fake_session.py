@@ -60,10 +60,11 @@ class FakeSession:
         self._current(path, (body or {}).get("preconditions", {}).get("resourceVersion"))
         return self.objects.pop(path)
 
-    async def list(self, path: str, _params: Any = None) -> AsyncIterator[Object]:
+    async def list(self, path: str, params: Any = None) -> AsyncIterator[Object]:
         self._note("GET", path, None)
+        selector = (params or {}).get("labelSelector", "")
         for key, obj in list(self.objects.items()):
-            if key.startswith(path + "/"):
+            if key.startswith(path + "/") and _selected(obj, selector):
                 yield obj
 
     def _note(self, method: str, path: str, body: Any) -> None:
@@ -84,6 +85,13 @@ class FakeSession:
     @staticmethod
     def _target(path: str) -> str:
         return path.removesuffix("/status")
+
+
+def _selected(obj: Object, selector: str) -> bool:
+    """Return whether `key in (a,b)` selects the object; of other selectors all are selected."""
+    key, found, values = selector.partition(" in ")
+    labels = obj["metadata"].get("labels", {})
+    return not found or labels.get(key) in values.strip("()").split(",")
 
 
 def _merged(obj: Any, patch: Any) -> Any:

@@ -45,6 +45,7 @@ NUMBERS = itertools.count(1)
 QUICK = (
     "--lease-margin=0.3",
     "--timeout-margin=0.5",
+    "--missing-dependency-timeout=5",
     "--backoff-initial=0.2",
     "--backoff-max=5",
     "--retention-interval=1",

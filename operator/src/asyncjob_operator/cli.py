@@ -25,7 +25,13 @@ SECONDS: Final = click.FloatRange(min=0)
 POSITIVE: Final = click.FloatRange(min=0, min_open=True)
 PORT: Final = click.IntRange(0, 65535)
 KEPT: Final = "retention_"
-DECIDING: Final = ("recovery", "lease_margin", "timeout_margin", "unknown_type_delay")
+DECIDING: Final = (
+    "recovery",
+    "lease_margin",
+    "timeout_margin",
+    "unknown_type_delay",
+    "missing_dependency_timeout",
+)
 LEVELS: Final = click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False)
 
 
@@ -72,6 +78,12 @@ RUNNING: Final = (
         default=DEFAULTS.options.unknown_type_delay,
         help="Seconds for which a queue's live workers have to lack a type before its jobs become "
         "dead letters, where the queue says so.",
+    ),
+    _option(
+        "--missing-dependency-timeout",
+        type=SECONDS,
+        default=DEFAULTS.options.missing_dependency_timeout,
+        help="Seconds for which a job waits for one in dependsOn that does not exist; 0: for ever.",
     ),
     _option(
         "--resync-interval",

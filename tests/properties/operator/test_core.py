@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.transitions import Actor, find_edge
-from asyncjob.lifecycle.view import JobView, read_job
+from asyncjob.lifecycle.view import Dependency, JobView, read_job
 from asyncjob_operator.core.death import Holder
 from asyncjob_operator.core.decide import decide
-from asyncjob_operator.core.decision import Admit, Rename, Rerun, Transition
+from asyncjob_operator.core.decision import Admit, Cascade, Rename, Rerun, Transition
 from asyncjob_operator.core.heap import DeadlineHeap
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.options import Options
@@ -20,6 +20,7 @@ from asyncjob_operator.core.pods import Ending
 from asyncjob_operator.core.queue_view import QueueView
 from asyncjob_operator.core.sighting import Sighting, sight
 from asyncjob_operator.core.snapshot import Snapshot
+from asyncjob_operator.core.ties import FREE, Need, Relative, Ties
 from support.snapshots import EPOCH, WORKER, at, job, pod, raw, running, stamp
 
 times = st.integers(-200, 200).map(stamp)
@@ -68,13 +69,29 @@ def holders(draw: st.DrawFn) -> Holder:
 
 
 @st.composite
+def ties(draw: st.DrawFn) -> Ties:
+    """Return what may tie a job that depends on one other to it, and to a parent."""
+    anyone = st.builds(
+        Relative,
+        *(st.just(text) for text in ("ns", "other", "uid-other")),
+        phase=st.sampled_from(Phase),
+        cascades=st.booleans(),
+    )
+    one = Dependency("other", any_end=draw(st.booleans()), children=draw(st.booleans()))
+    need = Need(one, draw(st.none() | anyone), draw(st.booleans()), draw(st.none() | anyone))
+    cycle = (draw(anyone),) if draw(st.integers(0, 5)) == 0 else ()
+    return Ties((need,), draw(st.none() | anyone), cycle)
+
+
+@st.composite
 def snapshots(draw: st.DrawFn) -> Snapshot:
     view = draw(jobs())
     queue = QueueView(paused=draw(st.booleans()))
     others = tuple(draw(st.lists(jobs("other"), max_size=1))) if view.gates.deduplication_id else ()
     first = draw(st.floats(0, 100))
     seen = sight(None, view, queue, at(first), live=draw(st.booleans()))
-    return Snapshot(view, seen, Options(), queue, draw(holders()), others)
+    tied = draw(ties()) if view.gates.depends_on and not view.attempt else FREE
+    return Snapshot(view, seen, Options(), queue, draw(holders()), others, ties=tied)
 
 
 @given(snapshots(), st.floats(100, 10_000), st.floats(0, 0.999))
@@ -116,8 +133,10 @@ def _after(snapshot: Snapshot, effect: object, now: Moment) -> Snapshot:
             view = _moved(view, move.fields)
         case Admit():
             view = replace(view, admitted=True)
-        case Rename(reason=reason):
-            view = replace(view, reason=reason.value)
+        case Rename(reason=reason, message=message):
+            view = replace(view, reason=reason.value, waits_for=message)
+        case Cascade():
+            view = replace(view, wishes=replace(view.wishes, cancel=True, cancel_cascade=True))
         case Rerun(number=number):
             view = replace(view, reruns=number)
         case _:

@@ -67,6 +67,14 @@ def _created(title: str, body: Callable[[str], dict[str, Any]], plural: str = JO
     return Case("wish.not-at-creation", title, attempt)
 
 
+def _selfish(title: str, needs: Callable[[str], list[Any]]) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        path, name = collection(scene.space.name, JOBS), f"case-{next(NUMBERS)}"
+        return scene.acting(scene.space.admin).create(path, job(name, dependsOn=needs(name)))
+
+    return Case("spec.depends-on-others", title, attempt)
+
+
 def _rescheduled(scene: Scene) -> Answer:
     path, name = collection(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
     scene.space.admin.create(path, cron_job(name)).object()
@@ -103,5 +111,10 @@ SPECS: Final[tuple[Case, ...]] = (
     _created("a job created with a rerun", lambda name: job(name, rerun=1)),
     _created("a schedule of reruns", lambda name: cron_job(name, rerun=1), CRON_JOBS),
     Case("wish.not-at-creation", "a schedule that comes to redrive", _rescheduled),
+    _selfish("a job that depends on itself", lambda name: [{"name": name}]),
+    _selfish(
+        "a job that depends on itself among others",
+        lambda name: [{"name": "a"}, {"name": name, "outcome": "Any"}],
+    ),
     _wish("wish.priority", "another priority while it runs", Phase.RUNNING, {}, {"priority": 9}),
 )

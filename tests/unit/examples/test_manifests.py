@@ -13,6 +13,7 @@ from unit.examples.notes import ROOT
 
 EXAMPLES = ROOT / "examples"
 JOBS = sorted(set(EXAMPLES.glob("*.yaml")) - {EXAMPLES / "queue.yaml", EXAMPLES / "mistake.yaml"})
+CHAIN = sorted((EXAMPLES / "chain").glob("*.yaml"))
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -21,7 +22,9 @@ def load(path: Path) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [*sorted(EXAMPLES.glob("*.yaml")), *CHAIN], ids=lambda path: path.stem
+)
 def test_a_manifest_begins_with_one_line_that_explains_it(path: Path) -> None:
     first, second, *_ = path.read_text(encoding="utf-8").splitlines()
     assert first.startswith("# ")
@@ -45,6 +48,18 @@ def test_the_mistake_is_the_one_its_comment_names() -> None:
     with pytest.raises(ValidationError, match="maxRetries") as refusal:
         AsyncJob.model_validate(load(EXAMPLES / "mistake.yaml"))
     assert refusal.value.error_count() == 1
+
+
+def test_the_jobs_of_the_chain_fit_their_handlers_and_depend_on_one_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    chain = {path.stem: AsyncJob.model_validate(load(path)) for path in CHAIN}
+    assert {job.metadata.name for job in chain.values()} == set(chain)
+    for job in chain.values():
+        app.handlers[job.spec.type].read_payload(job.spec.payload)
+        assert {one.name for one in job.spec.depends_on or ()} <= set(chain)
+    assert [name for name, job in chain.items() if not job.spec.depends_on] == ["digest"]
 
 
 def test_every_handler_has_an_example() -> None:

@@ -10,6 +10,7 @@ LEFT_BEHIND = {
     "notBefore",
     "notAfter",
     "dependsOn",
+    "cancelCascade",
     "idempotencyKey",
     "deduplicationId",
     "rerunOf",

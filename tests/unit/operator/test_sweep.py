@@ -21,6 +21,7 @@ class Scene:
     def __init__(self, **options: float) -> None:
         self.session, self.store, self.leads = FakeSession(), JobStore(), True
         self.told: list[Notice] = []
+        self.needed: set[str] = set()
         self.sweep = Sweep(
             cast("KubeSession", self.session),
             self.store,
@@ -30,6 +31,7 @@ class Scene:
             now=lambda: at(0),
             leads=lambda: self.leads,
             tell=self.told.append,
+            needed=lambda record: record.name in self.needed,
             metrics=Metrics(),
         )
 
@@ -46,6 +48,15 @@ class Scene:
 
     def names(self) -> set[str]:
         return {record.name for record in self.store.finished()}
+
+
+async def test_what_somebody_waits_for_stays_however_old_and_however_many_there_are() -> None:
+    scene = Scene(namespace_limit=1)
+    for name, age in (("needed", 9), ("old", 8), ("new", 1)):
+        scene.finished(name, age * DAY)
+    scene.needed.add("needed")
+    assert await scene.sweep.sweep() == 1
+    assert scene.names() == {"needed", "new"}
 
 
 async def test_what_is_to_go_is_deleted_exactly_as_it_was_judged() -> None:

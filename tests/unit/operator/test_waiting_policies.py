@@ -1,12 +1,15 @@
 """Policies about jobs that no worker holds."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.view import Dependency
 from asyncjob_operator.core.decision import Admit, Rename, Transition
 from asyncjob_operator.core.queue_view import QueueView
+from asyncjob_operator.core.ties import Need, Ties
 from support.snapshots import at, job, judged, moved, seen, stamp
 
 WAITING = (Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING)
@@ -98,7 +101,8 @@ def test_a_resumed_job_is_queued() -> None:
 
 def test_a_resumed_job_that_still_waits_for_another_says_so_in_place() -> None:
     waiting = job(Phase.PENDING, reason="Suspended", spec={"dependsOn": [{"name": "other"}]})
-    effect = judged(seen(waiting), at(0)).effect
+    ties = Ties(needs=(Need(Dependency("other")),))
+    effect = judged(replace(seen(waiting), ties=ties), at(0)).effect
     assert isinstance(effect, Rename)
     assert effect.reason == "WaitingForDependency"
 

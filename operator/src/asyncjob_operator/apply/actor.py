@@ -14,7 +14,7 @@ from asyncjob_operator.apply.confirm import Confirmation
 from asyncjob_operator.apply.notices import Notices
 from asyncjob_operator.apply.patience import Patience
 from asyncjob_operator.apply.write import Written, write
-from asyncjob_operator.core.decision import Decision, Effect, Refuse, Rerun, Transition
+from asyncjob_operator.core.decision import Decision, Effect, Refuse, Rename, Rerun, Transition
 from asyncjob_operator.core.job_event import notice
 from asyncjob_operator.core.policies import recovery
 from asyncjob_operator.kube.chance import draw
@@ -116,7 +116,7 @@ class Actor:
         self._judge.postpone(key, self._patience.cap)
 
     async def _carry_out(self, effect: Effect, job: JobView, obj: JsonObject) -> None:
-        proof = effect.proof if isinstance(effect, Transition | Refuse) else None
+        proof = None if isinstance(effect, Rename | Rerun) else effect.proof
         if not await self._confirmation.holds(proof):
             self._count(effect.policy, "disproved")
             self._judge.postpone(job.uid, self._patience.failed(job.uid))

@@ -8,10 +8,16 @@ from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.view import read_job
 from asyncjob.names import WORKER_LEASE_PREFIX, job_path
+from asyncjob_operator.apply.kin import Kin
 from asyncjob_operator.core.decision import (
+    Absent,
+    Cascading,
+    Childless,
+    Ended,
     PodGone,
     Proof,
     RivalLives,
+    Stuck,
     TypeMissing,
     WorkerReplaced,
 )
@@ -42,6 +48,7 @@ class Confirmation:
     def __init__(self, session: KubeSession, correction: Correction) -> None:
         self._session = session
         self._correction = correction
+        self._kin = Kin(session, correction.job, correction.job_gone)
         self._proven: set[PodGone | WorkerReplaced] = set()
 
     async def holds(self, proof: Proof | None) -> bool:
@@ -55,6 +62,8 @@ class Confirmation:
                 return await self._rival_lives(proof)
             case TypeMissing():
                 return await self._type_missing(proof)
+            case Ended() | Absent() | Stuck() | Cascading() | Childless():
+                return await self._kin.holds(proof)
 
     async def _prove(self, proof: PodGone | WorkerReplaced) -> bool:
         look = self._pod_gone(proof) if isinstance(proof, PodGone) else self._replaced(proof)

@@ -33,6 +33,10 @@ class Shelf(Protocol):
         """Forget a job."""
 
 
+Needed = Callable[[Finished], bool]
+"""Whether a job that has not started yet depends on a finished one."""
+
+
 class Sweep:
     """One pass over all finished jobs at a time; `rate` is removals per second."""
 
@@ -47,6 +51,7 @@ class Sweep:
         now: Callable[[], Moment],
         leads: Callable[[], bool],
         tell: Callable[[Notice], None],
+        needed: Needed,
         metrics: Metrics,
     ) -> None:
         self._session = session
@@ -57,6 +62,7 @@ class Sweep:
         self._now = now
         self._leads = leads
         self._tell = tell
+        self._needed = needed
         self._metrics = metrics
 
     async def sweep(self) -> int:
@@ -95,6 +101,8 @@ class Sweep:
         tasks: list[asyncio.Task[bool]] = []
         async with asyncio.TaskGroup() as group:
             for job in jobs:
+                if self._needed(job):
+                    continue
                 await places.acquire()
                 if not self._leads():
                     break

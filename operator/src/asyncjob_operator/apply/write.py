@@ -8,7 +8,7 @@ from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.move import Fields, merge_body, render
 from asyncjob.lifecycle.view import JobView
 from asyncjob.names import JOBS, collection, job_path, job_status_path
-from asyncjob_operator.core.decision import Admit, Rename, Rerun, Transition
+from asyncjob_operator.core.decision import Admit, Cascade, Rename, Rerun, Transition
 from asyncjob_operator.core.rerun_child import is_rerun_of, rerun_body
 
 
@@ -22,7 +22,7 @@ class Written:
 
 async def write(
     session: KubeSession,
-    effect: Transition | Admit | Rename | Rerun,
+    effect: Transition | Admit | Rename | Rerun | Cascade,
     job: JobView,
     obj: JsonObject,
     now: str,
@@ -30,6 +30,8 @@ async def write(
     """Carry out the effect; raises ConflictError if the job has changed since it was read."""
     if isinstance(effect, Rerun):
         return await _rerun(session, effect, job, obj)
+    if isinstance(effect, Cascade):
+        return Written(await _cascade(session, job))
     return Written(await _patch(session, job, _fields(effect, obj, now)))
 
 
@@ -42,6 +44,14 @@ def _fields(effect: Transition | Admit | Rename, obj: JsonObject, now: str) -> F
         case Rename():
             reason = effect.reason.value
             return {"reason": reason, "message": effect.message, "lastUpdateTime": now}
+
+
+async def _cascade(session: KubeSession, job: JobView) -> JsonObject:
+    body: JsonObject = {
+        "metadata": {"resourceVersion": job.resource_version},
+        "spec": {"cancel": True, "cancelCascade": True},
+    }
+    return await session.merge_patch(job_path(job.namespace, job.name), body)
 
 
 async def _rerun(session: KubeSession, effect: Rerun, job: JobView, obj: JsonObject) -> Written:

@@ -7,7 +7,9 @@ from asyncjob_operator.core.decision import NOTHING, Decision, LineUp, Wait
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.policies.admission import admit
 from asyncjob_operator.core.policies.cancel import cancel_running, cancel_waiting
+from asyncjob_operator.core.policies.cascade import cascade
 from asyncjob_operator.core.policies.deadline import deadline
+from asyncjob_operator.core.policies.dependency import dependency
 from asyncjob_operator.core.policies.dismissal import dismiss
 from asyncjob_operator.core.policies.duplicate import duplicate
 from asyncjob_operator.core.policies.execution_timeout import execution_timeout
@@ -27,18 +29,28 @@ from asyncjob_operator.core.snapshot import Policy, Snapshot
 CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {
     Phase.QUEUED: (
         cancel_waiting,
+        cascade,
         deadline,
         duplicate,
+        dependency,
         hold,
         admit,
         queue_timeout,
         unknown_type,
         rerun,
     ),
-    Phase.PENDING: (cancel_waiting, deadline, duplicate, promote_pending, rerun),
-    Phase.SCHEDULED: (cancel_waiting, deadline, duplicate, promote_scheduled, rerun),
-    Phase.RETRYING: (cancel_waiting, duplicate, promote_retrying, rerun),
-    Phase.RUNNING: (recovery, cancel_running, execution_timeout, rerun),
+    Phase.PENDING: (
+        cancel_waiting,
+        cascade,
+        deadline,
+        duplicate,
+        dependency,
+        promote_pending,
+        rerun,
+    ),
+    Phase.SCHEDULED: (cancel_waiting, cascade, deadline, duplicate, promote_scheduled, rerun),
+    Phase.RETRYING: (cancel_waiting, cascade, duplicate, promote_retrying, rerun),
+    Phase.RUNNING: (recovery, cascade, cancel_running, execution_timeout, rerun),
     Phase.DEAD_LETTER: (dismiss, rerun, redrive),
     Phase.SUCCEEDED: (rerun,),
     Phase.CANCELLED: (rerun,),

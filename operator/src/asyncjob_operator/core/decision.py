@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.phases import Reason
+from asyncjob_operator.core.ties import Relative
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,51 @@ class TypeMissing:
     type: str
 
 
-Proof = PodGone | WorkerReplaced | RivalLives | TypeMissing
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """To confirm by a live read: the job is there and has finished without success."""
+
+    job: Relative
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """To confirm by a live read: there is no job of the name."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """To confirm by live reads: all jobs of the cycle are there, and none has got out of it."""
+
+    cycle: tuple[Relative, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cascading:
+    """To confirm by a live read: the job is there, and what hangs on it is cancelled with it."""
+
+    job: Relative
+
+
+@dataclass(frozen=True, slots=True)
+class Childless:
+    """To confirm by a live list: all children of these jobs, by UID, have finished.
+
+    Those of some have to have succeeded.
+    """
+
+    namespace: str
+    parents: tuple[str, ...]
+    to_succeed: tuple[str, ...]
+
+
+KinProof = Ended | Absent | Stuck | Cascading | Childless
+"""What concerns other jobs."""
+
+Proof = PodGone | WorkerReplaced | RivalLives | TypeMissing | KinProof
 """What a cache says and a live read must confirm before anyone acts on it."""
 
 
@@ -60,6 +105,7 @@ class Admit:
     """Open the gate of a queued job, in place."""
 
     policy: str
+    proof: Proof | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +136,15 @@ class Refuse:
     proof: Proof | None = None
 
 
-Effect = Transition | Admit | Rename | Rerun | Refuse
+@dataclass(frozen=True, slots=True)
+class Cascade:
+    """Set `cancel` on the job itself, and hand on that it cascades."""
+
+    policy: str
+    proof: Proof
+
+
+Effect = Transition | Admit | Rename | Rerun | Refuse | Cascade
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,15 @@ class Options:
 
     `lease_margin` is added to a lease's duration and `timeout_margin` to an execution timeout:
     the worker itself is to act first. A type has to be missing among a queue's workers for
-    `unknown_type_delay` before that counts.
+    `unknown_type_delay` before that counts. A job waits for one that does not exist for
+    `missing_dependency_timeout`; 0 is for ever.
     """
 
     recovery: bool = True
     lease_margin: float = 2.0
     timeout_margin: float = 10.0
     unknown_type_delay: float = 60.0
+    missing_dependency_timeout: float = 3600.0
 
 
 @dataclass(frozen=True, slots=True)

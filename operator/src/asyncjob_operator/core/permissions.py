@@ -37,6 +37,7 @@ CORE: Final[tuple[Permission, ...]] = (
     _jobs("patch", "every decision", "status"),
     OPERATE,
     _jobs("create", "reruns", essential=False),
+    _jobs("patch", "a cancel that cascades", essential=False),
     _jobs("delete", "retention", essential=False),
     Permission("get", GROUP, QUEUES, "admission to queues with limits", essential=False),
     Permission(

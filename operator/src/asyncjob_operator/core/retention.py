@@ -35,6 +35,14 @@ class Finished:
     ttl_seconds: int | None
     long_memory: bool
     deleting: bool
+    reason: str = ""
+    parent: str = ""
+    cascades: bool = False
+
+    @property
+    def finished(self) -> bool:
+        """Return True, as a view of the job would."""
+        return True
 
     @property
     def dead(self) -> bool:
@@ -55,6 +63,9 @@ def finished_of(job: JobView) -> Finished:
         ttl_seconds=job.ttl_seconds,
         long_memory=job.long_memory,
         deleting=job.deleting,
+        reason=job.reason,
+        parent=job.parent,
+        cascades=job.cascades,
     )
 
 

@@ -22,7 +22,8 @@ class Sighting:
 
     `since`: this stay in this phase. `renewed_at`: the newest renewal, or the claim. `retry_at`:
     when a backoff is over. `cancel_at`: the wish to cancel. `claimable_since`: claimable without
-    a break since then, None while it is not.
+    a break since then, None while it is not. `lacking_since`: waiting, without a break, for a job
+    that does not exist.
     """
 
     stay: Stay
@@ -32,14 +33,22 @@ class Sighting:
     retry_at: float | None = None
     cancel_at: float | None = None
     claimable_since: float | None = None
+    lacking_since: float | None = None
 
 
 def sight(
-    before: Sighting | None, job: JobView, queue: QueueView, now: Moment, *, live: bool
+    before: Sighting | None,
+    job: JobView,
+    queue: QueueView,
+    now: Moment,
+    *,
+    live: bool,
+    lacks: bool = False,
 ) -> Sighting:
     """Return what is known after seeing the job now.
 
-    `live` says that the job was seen as it changed, not found in a list as it may long have been.
+    `lacks` says that it waits for a job that does not exist, `live` that the job was seen as it
+    changed, not found in a list as it may long have been.
     """
     stay = _stay(job)
     if before is None or before.stay != stay:
@@ -49,9 +58,11 @@ def sight(
         seen, cancelled_before = _heartbeat(before, job, now), before.cancel_at
     cancel_at = _since(cancelled_before, now, holds=job.wishes.cancel)
     claimable = _since(seen.claimable_since, now, holds=is_claimable(job, queue))
-    if cancel_at == seen.cancel_at and claimable == seen.claimable_since:
+    lacking = _since(seen.lacking_since, now, holds=lacks)
+    known = (seen.cancel_at, seen.claimable_since, seen.lacking_since)
+    if known == (cancel_at, claimable, lacking):
         return seen
-    return replace(seen, cancel_at=cancel_at, claimable_since=claimable)
+    return replace(seen, cancel_at=cancel_at, claimable_since=claimable, lacking_since=lacking)
 
 
 def is_claimable(job: JobView, queue: QueueView) -> bool:

@@ -12,6 +12,7 @@ from asyncjob_operator.core.options import Options
 from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView
 from asyncjob_operator.core.roll_call import Missing
 from asyncjob_operator.core.sighting import Sighting
+from asyncjob_operator.core.ties import FREE, Ties
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Snapshot:
     others: tuple[JobView, ...] = ()
     missing: Missing | None = None
     placed: bool = False
+    ties: Ties = FREE
 
 
 Policy: TypeAlias = Callable[[Snapshot, Moment], Verdict]

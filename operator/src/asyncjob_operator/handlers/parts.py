@@ -62,6 +62,7 @@ class Parts:
             now=moment,
             leads=leadership.leads,
             tell=self.notices.tell,
+            needed=observer.kinship.is_needed,
             metrics=metrics,
         )
         self.farewell = Farewell(

@@ -4,7 +4,7 @@ Level-triggered: what is due follows from all that is known, never from which ev
 here waits or writes; whoever acts is told by `want` and `unwant`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import structlog
@@ -21,6 +21,7 @@ from asyncjob_operator.core.sighting import Sighting, sight
 from asyncjob_operator.core.snapshot import Snapshot
 from asyncjob_operator.observe.agenda import Agenda
 from asyncjob_operator.observe.halls import Halls
+from asyncjob_operator.observe.kinship import Kinship
 from asyncjob_operator.observe.queue_survey import QueueSurvey
 from asyncjob_operator.observe.queues import Queues
 from asyncjob_operator.observe.roll_calls import RollCalls
@@ -30,6 +31,8 @@ from asyncjob_operator.observe.workers import Workers
 log = structlog.get_logger()
 
 UNREADABLE_PAUSE = 60.0
+AT_ONCE = 200
+"""So many jobs are looked at without letting others take their turn."""
 
 
 class Listener(Protocol):
@@ -53,6 +56,7 @@ class Observer:
 
     def __init__(self, options: Options, now: Callable[[], Moment], listener: Listener) -> None:
         self.store = JobStore()
+        self.kinship = Kinship(self.store)
         self.agenda = Agenda()
         self.workers = Workers(lambda: now().monotonic, self._pod_changed)
         self.halls = Halls(now, listener.make_room, self.look)
@@ -89,7 +93,7 @@ class Observer:
 
     def lost(self, uid: str) -> None:
         """Take that the job is gone."""
-        job = self.store.get(uid)
+        job, known = self.store.get(uid), self.store.known(uid)
         self.store.remove(uid)
         self._seen.pop(uid, None)
         self._refused.pop(uid, None)
@@ -98,6 +102,8 @@ class Observer:
         if job:
             self.halls.lose(job)
             self._look_at_others(job)
+        if known:
+            self._look_at_kin(self.kinship.gone(known))
 
     def look(self, uid: str) -> None:
         """Judge a known job anew."""
@@ -124,8 +130,9 @@ class Observer:
         return self.queues.view(job.namespace, job.queue)
 
     def _keep(self, job: JobView, obj: JsonObject, *, live: bool) -> None:
-        before = self.store.get(job.uid)
+        before, known = self.store.get(job.uid), self.store.known(job.uid)
         self.store.put(job)
+        self._look_at_kin(self.kinship.changed(job, known))
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and live:
                 self._listener.died(job, text(child(obj, "status"), "message"))
@@ -151,14 +158,15 @@ class Observer:
             self._listener.want(job.uid)
 
     def _decide(self, job: JobView, now: Moment, *, live: bool) -> Decision:
-        queue = self.queue_of(job)
-        seen = sight(self._seen.get(job.uid), job, queue, now, live=live)
+        queue, ties = self.queue_of(job), self.kinship.ties(job)
+        lacks = bool(ties.absent) and not job.wishes.suspend
+        seen = sight(self._seen.get(job.uid), job, queue, now, live=live, lacks=lacks)
         if job.uid in self.store:
             self._seen[job.uid] = seen
         holder, others = self.workers.holder(job), self.store.others(job)
         missing = self.roll_calls.missing(job) if queue.unknown_is_dead_letter else None
         placed = queue.limited and self.halls.is_placed(job)
-        snapshot = Snapshot(job, seen, self._options, queue, holder, others, missing, placed)
+        snapshot = Snapshot(job, seen, self._options, queue, holder, others, missing, placed, ties)
         decision = decide(snapshot, now)
         effect = decision.effect
         told = isinstance(effect, Refuse) and self._refused.get(job.uid) == effect.number
@@ -170,13 +178,24 @@ class Observer:
             self.store.retire(job)
         self._seen.pop(job.uid, None)
 
+    def _look_at_kin(self, uids: Sequence[str]) -> None:
+        """Look at these jobs; at very many bit by bit, as if their time had come."""
+        if len(uids) <= AT_ONCE:
+            self._look_at(uids)
+            return
+        now = self._now().monotonic
+        for uid in uids:
+            self.agenda.set(uid, now)
+
+    def _look_at(self, uids: Iterable[str]) -> None:
+        for uid in uids:
+            self.look(uid)
+
     def _look_at_others(self, job: JobView) -> None:
-        for other in self.store.others(job):
-            self.look(other.uid)
+        self._look_at([other.uid for other in self.store.others(job)])
 
     def _pod_changed(self, pod_uid: str) -> None:
-        for uid in self.store.held_by(pod_uid):
-            self.look(uid)
+        self._look_at(self.store.held_by(pod_uid))
 
     def _roll_changed(self, namespace: str, queue: str) -> None:
         if self.queues.view(namespace, queue).unknown_is_dead_letter:

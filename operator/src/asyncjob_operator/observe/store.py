@@ -12,6 +12,7 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView
 from asyncjob_operator.core.retention import Finished, finished_of
 from asyncjob_operator.observe.index import Index
+from asyncjob_operator.observe.relations import Relations
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class JobStore:
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str, Phase]] = Counter()
+        self.relations = Relations()
         self._jobs: dict[str, JobView] = {}
         self._finished: dict[str, Finished] = {}
         self._by_key: Index[tuple[str, str]] = Index()
@@ -53,25 +55,26 @@ class JobStore:
 
     def address(self, uid: str) -> Address | None:
         """Return where a job is and which version of it is known."""
-        known = self._known(uid)
+        known = self.known(uid)
         return _address(known) if known else None
 
     def addresses(self) -> Iterator[tuple[str, Address]]:
         """Yield UID and address of all jobs, as they are now."""
         for uid in [*self._jobs, *self._finished]:
-            known = self._known(uid)
+            known = self.known(uid)
             if known:
                 yield uid, _address(known)
 
     def is_news(self, uid: str, version: str) -> bool:
         """Return whether the version is newer than what is known of the job."""
-        known = self._known(uid)
+        known = self.known(uid)
         return known is None or is_newer(version, known.resource_version)
 
     def put(self, job: JobView) -> None:
         """Keep the whole view."""
         self.remove(job.uid)
         self._jobs[job.uid] = job
+        self.relations.add(job)
         self.counts[job.namespace, job.queue, job.phase] += 1
         if job.gates.deduplication_id:
             self._by_key.add(_key(job), job.uid)
@@ -81,7 +84,8 @@ class JobStore:
     def retire(self, job: JobView) -> None:
         """Keep only what retention needs of a finished job."""
         self.remove(job.uid)
-        self._finished[job.uid] = finished_of(job)
+        record = self._finished[job.uid] = finished_of(job)
+        self.relations.add(record)
         self.counts[job.namespace, job.queue, job.phase] += 1
 
     def remove(self, uid: str) -> None:
@@ -94,6 +98,7 @@ class JobStore:
                 self._by_pod.discard(job.lease.holder_uid, uid)
         gone = job or self._finished.pop(uid, None)
         if gone:
+            self.relations.discard(gone)
             self._uncount((gone.namespace, gone.queue, gone.phase))
 
     def others(self, job: JobView) -> tuple[JobView, ...]:
@@ -112,7 +117,8 @@ class JobStore:
         """Return the UIDs of the jobs whose lease a pod holds."""
         return self._by_pod.members(pod_uid)
 
-    def _known(self, uid: str) -> JobView | Finished | None:
+    def known(self, uid: str) -> JobView | Finished | None:
+        """Return all that is known of a job, open or finished."""
         return self._jobs.get(uid) or self._finished.get(uid)
 
     def _uncount(self, label: tuple[str, str, Phase]) -> None:

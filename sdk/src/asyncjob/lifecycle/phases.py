@@ -99,8 +99,9 @@ REASON_DOCS: dict[Reason, str] = {
     Reason.QUEUE_PAUSED: "The queue is paused.",
     Reason.CONCURRENCY_LIMIT: "The queue, or the job's concurrency key, is at its limit.",
     Reason.RATE_LIMIT: "The queue's rate limit is used up for now.",
-    Reason.WAITING_FOR_DEPENDENCY: "A job in `dependsOn` has not finished.",
-    Reason.DEPENDENCY_FAILED: "A job in `dependsOn` did not succeed, or does not exist.",
+    Reason.WAITING_FOR_DEPENDENCY: "A job in `dependsOn` has not finished, or does not exist yet.",
+    Reason.DEPENDENCY_FAILED: "A job in `dependsOn` did not succeed, does not exist, or waits for "
+    "this one in turn.",
     Reason.SUSPENDED: "`spec.suspend` is true.",
     Reason.START_TIME_REACHED: "`spec.notBefore` has passed.",
     Reason.BACKOFF_ELAPSED: "The wait before the next attempt is over.",

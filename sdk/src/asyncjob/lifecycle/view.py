@@ -19,7 +19,7 @@ from asyncjob.json_types import (
 )
 from asyncjob.lifecycle.phases import FINISHED, Phase
 from asyncjob.lifecycle.policy import EffectivePolicy, read_effective
-from asyncjob.names import DEFAULT_QUEUE
+from asyncjob.names import DEFAULT_QUEUE, PARENT_LABEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,16 @@ class Wishes:
     suspend: bool = False
     redrive: int = 0
     rerun: int = 0
+    cancel_cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """A job that has to finish first: with success unless `any_end`, its children included."""
+
+    name: str
+    any_end: bool = False
+    children: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,7 @@ class Gates:
 
     not_before: str | None = None
     not_after: str | None = None
-    has_dependencies: bool = False
+    depends_on: tuple[Dependency, ...] = ()
     deduplication_id: str | None = None
     concurrency_key: str | None = None
 
@@ -58,6 +68,8 @@ class Gates:
 class JobView:
     """A job as decisions see it. Times are RFC 3339 text as stored, delays are seconds.
 
+    `parent` is the UID of the job it is a child of. `waits_for` is what a Pending job's message
+    says.
     `completion_time` is by the clock of whoever finished the job, and whatever they say it is;
     `completion_written` is by the API server's, in whole seconds, where it is known.
     """
@@ -68,10 +80,12 @@ class JobView:
     resource_version: str
     created: str
     deleting: bool
+    parent: str
     type: str
     queue: str
     phase: Phase
     reason: str
+    waits_for: str
     attempt: int
     claim: str
     retries: int
@@ -108,13 +122,19 @@ class JobView:
         return self.phase in FINISHED
 
     @property
+    def cascades(self) -> bool:
+        """Return whether what hangs on the job is cancelled with it."""
+        wishes = self.wishes
+        return wishes.cancel and wishes.cancel_cascade and self.phase is not Phase.SUCCEEDED
+
+    @property
     def gated(self) -> bool:
         """Return whether the API server demands `status.admitted` before a claim."""
         gates = self.gates
         return bool(
             gates.not_before
             or gates.not_after
-            or gates.has_dependencies
+            or gates.depends_on
             or gates.deduplication_id
             or self.wishes.suspend
             or self.wishes.cancel
@@ -132,10 +152,12 @@ def read_job(obj: JsonObject) -> JobView:
         resource_version=text(meta, "resourceVersion"),
         created=text(meta, "creationTimestamp"),
         deleting="deletionTimestamp" in meta,
+        parent=text(child(meta, "labels"), PARENT_LABEL),
         type=text(spec, "type"),
         queue=text(spec, "queue", DEFAULT_QUEUE),
         phase=phase,
         reason=text(status, "reason"),
+        waits_for=text(status, "message") if phase is Phase.PENDING else "",
         attempt=integer(status, "attempt"),
         claim=text(status, "claim"),
         retries=integer(status, "retries"),
@@ -190,6 +212,7 @@ def _read_wishes(spec: JsonObject) -> Wishes:
         suspend=flag(spec, "suspend"),
         redrive=integer(spec, "redrive"),
         rerun=integer(spec, "rerun"),
+        cancel_cascade=flag(spec, "cancelCascade"),
     )
     return _NO_WISHES if wishes == _NO_WISHES else wishes
 
@@ -200,9 +223,17 @@ def _read_gates(spec: JsonObject) -> Gates:
     return Gates(
         not_before=opt_text(spec, "notBefore"),
         not_after=opt_text(spec, "notAfter"),
-        has_dependencies=bool(spec.get("dependsOn")),
+        depends_on=tuple(map(_read_dependency, map(as_object, items(spec, "dependsOn")))),
         deduplication_id=opt_text(spec, "deduplicationId"),
         concurrency_key=opt_text(spec, "concurrencyKey"),
+    )
+
+
+def _read_dependency(entry: JsonObject) -> Dependency:
+    return Dependency(
+        name=text(entry, "name"),
+        any_end=text(entry, "outcome") == "Any",
+        children=flag(entry, "children"),
     )
 
 

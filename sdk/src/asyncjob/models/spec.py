@@ -74,6 +74,9 @@ class Dependency(Model):
     outcome: DependencyOutcome = DependencyOutcome.SUCCEEDED
     """Succeeded: it has to succeed. Any: it has to finish, however."""
 
+    children: bool | None = None
+    """Its children have to finish so, too: the jobs whose label asyncjob.dev/parent has its UID."""
+
 
 class JobReference(Model):
     """One particular job."""
@@ -86,7 +89,7 @@ class JobReference(Model):
 
 
 class AsyncJobSpec(Model):
-    """What is to be done. Immutable but for cancel, suspend, redrive, rerun and priority."""
+    """What is to be done. Immutable but for its wishes: cancel to rerun below, and priority."""
 
     type: JobType
     """Which handler runs the job, e.g. SEND_EMAIL or report.daily."""
@@ -113,7 +116,7 @@ class AsyncJobSpec(Model):
     """A job that has not started by this time is cancelled."""
 
     depends_on: Annotated[list[Dependency], Field(max_length=20)] | None = None
-    """Jobs that have to finish first."""
+    """Jobs that have to finish first. They may be created later than this one."""
 
     queue_timeout_seconds: Seconds | None = None
     """A job that waits claimable for longer becomes a dead letter. Built in: 7200."""
@@ -150,6 +153,9 @@ class AsyncJobSpec(Model):
 
     cancel: bool | None = None
     """Cancel the job; cannot be taken back. On a dead letter: dismiss it."""
+
+    cancel_cascade: bool | None = None
+    """A cancel of this job also cancels its unfinished children and the jobs that wait for it."""
 
     suspend: bool | None = None
     """While true the job is not claimed; an attempt already running goes on."""

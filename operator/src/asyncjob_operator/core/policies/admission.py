@@ -10,6 +10,7 @@ from typing import Final
 from asyncjob_operator.core.decision import LINE_UP, Admit, Verdict
 from asyncjob_operator.core.duplicates import any_holder
 from asyncjob_operator.core.gates import first_closed
+from asyncjob_operator.core.gates.dependencies import childless
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.snapshot import Snapshot
 
@@ -23,4 +24,6 @@ def admit(snapshot: Snapshot, now: Moment) -> Verdict:
         return None
     if first_closed(snapshot, now) or any_holder(snapshot.others):
         return None
-    return LINE_UP if limited and not snapshot.placed else Admit(NAME)
+    if limited and not snapshot.placed:
+        return LINE_UP
+    return Admit(NAME, childless(snapshot))

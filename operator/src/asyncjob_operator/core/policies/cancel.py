@@ -8,6 +8,7 @@ from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.policy import DEFAULT_CANCEL_GRACE_SECONDS
 from asyncjob_operator.core.decision import Transition, Verdict, Wait
 from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.policies.cascade import cascading
 from asyncjob_operator.core.snapshot import Snapshot
 
 NAME: Final = "cancel"
@@ -18,7 +19,8 @@ def cancel_waiting(snapshot: Snapshot, now: Moment) -> Verdict:
     job = snapshot.job
     if not job.wishes.cancel:
         return None
-    message = "cancelled by spec.cancel"
+    source = cascading(snapshot)
+    message = "cancelled by spec.cancel" + (f", with {source.name}" if source else "")
     return Transition(NAME, drop(job, Reason.CANCEL_REQUESTED, message, now=now.text))
 
 

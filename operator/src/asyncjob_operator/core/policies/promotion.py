@@ -10,9 +10,11 @@ from typing import Final
 
 from asyncjob.lifecycle.gate import promote
 from asyncjob.lifecycle.phases import Reason
+from asyncjob.lifecycle.view import JobView
 from asyncjob_operator.core.decision import Rename, Transition, Verdict, Wait
 from asyncjob_operator.core.duplicates import any_holder
-from asyncjob_operator.core.gates import first_closed
+from asyncjob_operator.core.gates import Closed, first_closed
+from asyncjob_operator.core.gates.dependencies import childless
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.snapshot import Snapshot
 
@@ -24,7 +26,7 @@ def promote_pending(snapshot: Snapshot, now: Moment) -> Verdict:
     closed = first_closed(snapshot, now)
     if closed is None or closed.reason is Reason.NOT_BEFORE:
         return _queue(snapshot, now)
-    if closed.reason != snapshot.job.reason:
+    if closed.reason != snapshot.job.reason or _says_otherwise(closed, snapshot.job):
         return Rename(NAME, closed.reason, closed.message)
     return Wait(closed.until) if closed.until is not None else None
 
@@ -45,8 +47,13 @@ def promote_retrying(snapshot: Snapshot, now: Moment) -> Verdict:
     return _queue(snapshot, now)
 
 
+def _says_otherwise(closed: Closed, job: JobView) -> bool:
+    """Return whether the job tells of dependencies other than those it waits for now."""
+    return closed.reason is Reason.WAITING_FOR_DEPENDENCY and closed.message != job.waits_for
+
+
 def _queue(snapshot: Snapshot, now: Moment) -> Transition:
     move = promote(snapshot.job, now=now.text)
     if first_closed(snapshot, now) or any_holder(snapshot.others) or snapshot.queue.limited:
-        move = replace(move, fields={**move.fields, "admitted": None})
-    return Transition(NAME, move)
+        return Transition(NAME, replace(move, fields={**move.fields, "admitted": None}))
+    return Transition(NAME, move, childless(snapshot))

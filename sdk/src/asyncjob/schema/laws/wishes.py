@@ -6,7 +6,7 @@ from asyncjob.models import AsyncJobSpec
 from asyncjob.schema.laws.expressions import same_json
 from asyncjob.schema.laws.law import Law
 
-WISHES: Final = ("cancel", "suspend", "redrive", "rerun", "priority")
+WISHES: Final = ("cancel", "cancelCascade", "suspend", "redrive", "rerun", "priority")
 
 FIXED: Final = tuple(
     name
@@ -54,6 +54,13 @@ UNWISHED: Final = Law(
     " && dyn(variables.template).?rerun.orValue(0) == 0",
     "(object.kind == 'AsyncJob' ? 'spec' : 'spec.jobTemplate.spec')"
     " + ': redrive and rerun are raised on a job that exists; leave them out of one to be created'",
+)
+ANOTHER: Final = Law(
+    "spec.depends-on-others",
+    "A job does not depend on itself.",
+    "object.kind != 'AsyncJob'"
+    " || spec.?dependsOn.orValue([]).all(one, one.name != object.metadata.name)",
+    "'spec.dependsOn: ' + object.metadata.name + ' cannot wait for itself; leave it out'",
 )
 PRIORITY: Final = Law(
     "wish.priority",

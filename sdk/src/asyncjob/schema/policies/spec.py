@@ -33,5 +33,5 @@ CREATION: Final = Policy(
     variables={
         "template": "object.kind == 'AsyncJob' ? spec : spec.jobTemplate.spec",
     },
-    laws=(wishes.UNWISHED,),
+    laws=(wishes.UNWISHED, wishes.ANOTHER),
 )

@@ -1,0 +1,110 @@
+"""What ties a job to others: the jobs it depends on, and its parent, as far as they are known."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from asyncjob.lifecycle.phases import FINISHED, Phase
+from asyncjob.lifecycle.view import Dependency, JobView
+from asyncjob_operator.core.retention import Finished
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """Another job. `cascades`: what hangs on it is to be cancelled with it."""
+
+    namespace: str
+    name: str
+    uid: str
+    phase: Phase
+    reason: str = ""
+    cascades: bool = False
+
+    @property
+    def finished(self) -> bool:
+        """Return whether nothing happens to it without a person."""
+        return self.phase in FINISHED
+
+    @property
+    def failed(self) -> bool:
+        """Return whether it has finished without success."""
+        return self.finished and self.phase is not Phase.SUCCEEDED
+
+    @property
+    def fate(self) -> str:
+        """Return in words how it failed."""
+        how = "is a dead letter" if self.phase is Phase.DEAD_LETTER else "was cancelled"
+        return f"{self.name} {how} ({self.reason})" if self.reason else f"{self.name} {how}"
+
+
+def relative(job: JobView | Finished) -> Relative:
+    """Return a job as another is tied to it."""
+    return Relative(job.namespace, job.name, job.uid, job.phase, job.reason, job.cascades)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One entry of `dependsOn`; `job` is None where there is none of that name.
+
+    `open_children` and `failed_child` are about the job's children, if these are waited for.
+    """
+
+    dependency: Dependency
+    job: Relative | None = None
+    open_children: bool = False
+    failed_child: Relative | None = None
+
+    @property
+    def failed(self) -> Relative | None:
+        """Return the job that ended as it must not, or None."""
+        if self.dependency.any_end or self.job is None:
+            return None
+        return self.job if self.job.failed else self.failed_child
+
+    @property
+    def cascading(self) -> Relative | None:
+        """Return a job that has been, or is to be, cancelled together with who waits for it."""
+        if self.dependency.any_end:
+            return None
+        return next((one for one in (self.job, self.failed_child) if one and one.cascades), None)
+
+    @property
+    def met(self) -> bool:
+        """Return whether what is waited for has come about."""
+        done = self.job is not None and self.job.finished and not self.open_children
+        return done and self.failed is None
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """All of a job's. `needs` are empty once it has started or has finished.
+
+    `cycle` are the jobs that wait for one another, this one first.
+    """
+
+    needs: tuple[Need, ...] = ()
+    parent: Relative | None = None
+    cycle: tuple[Relative, ...] = ()
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Return the names of the jobs that do not exist."""
+        return tuple(need.dependency.name for need in self.needs if need.job is None)
+
+    @property
+    def unmet(self) -> tuple[Need, ...]:
+        """Return what is still waited for, what does not exist first."""
+        unmet = (need for need in self.needs if not need.met)
+        return tuple(sorted(unmet, key=lambda need: need.job is not None))
+
+    @property
+    def failed(self) -> Relative | None:
+        """Return a job that ended as it must not, or None."""
+        return next((need.failed for need in self.needs if need.failed), None)
+
+    @property
+    def families(self) -> tuple[Need, ...]:
+        """Return the needs that children have to meet, too."""
+        return tuple(need for need in self.needs if need.dependency.children)
+
+
+FREE: Final = Ties()

@@ -1,0 +1,171 @@
+"""A whole operator on a fake API server, with a clock and workers in the test's hands."""
+
+from typing import Any, cast
+
+from asyncjob.json_types import JsonObject
+from asyncjob.kube import KubeSession
+from asyncjob.lifecycle.view import JobView
+from asyncjob.names import PARENT_LABEL, job_path
+from asyncjob_operator.apply.actor import Actor
+from asyncjob_operator.apply.confirm import Confirmation, Correction
+from asyncjob_operator.apply.notices import Notices
+from asyncjob_operator.apply.patience import Patience
+from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.options import Options
+from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.telemetry.tally import Tally
+from support.fake_session import FakeSession, Object
+from support.snapshots import at, raw, running, stamp
+
+STEPS = 5000
+FINISHED = frozenset({"Succeeded", "DeadLetter", "Cancelled"})
+
+
+class World:
+    """Jobs by name. What the server stores the operator sees, unless it is `blind`."""
+
+    def __init__(self, options: Options | None = None) -> None:
+        self.session, self.now, self.blind = FakeSession(), 0.0, False
+        self.metrics = Metrics()
+        self._wanted: dict[str, None] = {}
+        self._options = options or Options()
+        self.restart()
+
+    def restart(self) -> None:
+        """Let a new operator begin, that has seen nothing yet."""
+        self._wanted.clear()
+        session = cast("KubeSession", self.session)
+        self.observer = observer = Observer(self._options, self.moment, self)
+        correction = Correction(
+            pod=observer.workers.saw_pod,
+            lease=observer.workers.saw_lease,
+            lease_gone=observer.workers.lost_lease,
+            job=lambda obj: observer.saw(obj, live=False),
+            job_gone=observer.lost,
+        )
+        self._actor = Actor(
+            session,
+            observer,
+            confirmation=Confirmation(session, correction),
+            patience=Patience(1.0, 60.0),
+            notices=Notices(session, "me", self.moment, self.metrics),
+            metrics=self.metrics,
+            tally=Tally(),
+            leads=lambda: True,
+        )
+        for obj in self.session.objects.values():
+            observer.saw(obj, live=False)
+
+    def moment(self) -> Moment:
+        """Return now."""
+        return at(self.now)
+
+    def want(self, uid: str) -> None:
+        """Put a job on the list."""
+        self._wanted[uid] = None
+
+    def unwant(self, uid: str) -> None:
+        """Take a job off the list."""
+        self._wanted.pop(uid, None)
+
+    def make_room(self, queue: tuple[str, str]) -> None:
+        """Hear of a queue in which somebody may get a place."""
+
+    def died(self, job: JobView, message: str) -> None:
+        """Hear of a dead letter."""
+
+    # ---- what people and workers do
+
+    def create(self, name: str, *needs: Any, parent: str = "", **spec: Any) -> None:
+        """Create a job; `needs` are names or entries of dependsOn, `parent` is a name."""
+        entries = [{"name": need} if isinstance(need, str) else need for need in needs]
+        obj: Any = raw(name, spec={**({"dependsOn": entries} if entries else {}), **spec})
+        if parent:
+            obj["metadata"]["labels"] = {PARENT_LABEL: f"uid-{parent}"}
+        self.store(name, obj)
+
+    def wish(self, name: str, **wishes: Any) -> None:
+        """Change what a user may change."""
+        obj = self.get(name)
+        self.store(name, {**obj, "spec": {**obj["spec"], **wishes}})
+
+    def store(self, name: str, obj: Object) -> None:
+        """Store a job as it is to be, past all rules."""
+        stored: JsonObject = self.session.put(job_path("ns", name), obj)
+        if not self.blind:
+            self.observer.saw(stored, live=True)
+
+    def delete(self, name: str) -> None:
+        """Delete a job."""
+        del self.session.objects[job_path("ns", name)]
+        if not self.blind:
+            self.observer.lost(f"uid-{name}")
+
+    def claimable(self) -> list[str]:
+        """Return the jobs that the API server would let a worker claim, in order of their names."""
+        names = sorted(obj["metadata"]["name"] for obj in self.session.objects.values())
+        return [name for name in names if self._is_claimable(self.get(name))]
+
+    def start(self, name: str) -> None:
+        """Claim a job."""
+        assert name in self.claimable(), self.status(name)
+        status = {**self.status(name), **running(), "phase": "Running"}
+        status["attempt"] = self.status(name).get("attempt", 0) + 1
+        for field in ("reason", "message"):
+            status.pop(field, None)
+        self.store(name, {**self.get(name), "status": status})
+
+    def end(self, name: str, phase: str = "Succeeded", reason: str = "") -> None:
+        """End a job, which is claimed first if it is not running."""
+        if self.status(name)["phase"] != "Running":
+            self.start(name)
+        dropped = {"lease", "admitted"}
+        status = {key: value for key, value in self.status(name).items() if key not in dropped}
+        why = {"reason": reason} if reason else {}
+        ended = {**status, "phase": phase, "completionTime": stamp(self.now), **why}
+        self.store(name, {**self.get(name), "status": ended})
+
+    # ---- what becomes of it
+
+    async def settle(self) -> None:
+        """Let the operator act until it has nothing more to do for now."""
+        for _ in range(STEPS):
+            if not self._wanted:
+                return
+            uid = next(iter(self._wanted))
+            del self._wanted[uid]
+            await self._actor.act(uid)
+            self.observer.look(uid)
+        raise AssertionError(f"never settles: {self._wanted}")
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let time pass, and the operator act on what that brings."""
+        self.now += seconds
+        for uid in self.observer.agenda.pop_due(self.now, STEPS):
+            self.observer.look(uid)
+        await self.settle()
+
+    def get(self, name: str) -> Object:
+        """Return a job as the server has it."""
+        return self.session.objects[job_path("ns", name)]
+
+    def status(self, name: str) -> Object:
+        """Return the status of a job."""
+        status: Object = self.get(name)["status"]
+        return status
+
+    def is_finished(self, name: str) -> bool:
+        """Return whether a job has ended."""
+        return self.status(name)["phase"] in FINISHED
+
+    def state(self, name: str) -> str:
+        """Return phase, reason and message of a job in a line."""
+        status = self.status(name)
+        words = (status.get(field, "") for field in ("phase", "reason", "message"))
+        return " ".join(filter(None, words))
+
+    def _is_claimable(self, obj: Object) -> bool:
+        spec, status = obj["spec"], obj["status"]
+        free = not spec.get("dependsOn") and not spec.get("suspend") and not spec.get("cancel")
+        return status["phase"] == "Queued" and (free or status.get("admitted") is True)
