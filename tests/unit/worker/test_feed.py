@@ -1,7 +1,7 @@
 """How the backlog is kept in step with the API server."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -49,10 +49,17 @@ class Watches:
         self.all_seen = asyncio.Event()
 
     async def __call__(
-        self, _: object, __: str, params: JsonObject, *, table: bool
+        self,
+        _: object,
+        __: str,
+        params: JsonObject,
+        *,
+        table: bool,
+        on_open: Callable[[], None],
     ) -> AsyncGenerator[WatchEvent]:
         assert table
         self.versions.append(str(params["resourceVersion"]))
+        on_open()
         for step in self.scripts.pop(0):
             if isinstance(step, Exception):
                 raise step

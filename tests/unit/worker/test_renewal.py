@@ -32,12 +32,16 @@ class Register:
     def __init__(self) -> None:
         self.keeping = True
         self.renewals = 0
+        self.failures = 0
 
     def keeps(self, _: HeldJob) -> bool:
         return self.keeping
 
     def note_renewal(self) -> None:
         self.renewals += 1
+
+    def note_failure(self) -> None:
+        self.failures += 1
 
 
 @pytest.fixture(autouse=True)
