@@ -143,5 +143,66 @@ def test_a_stall_is_logged_once_with_the_jobs_and_the_line_and_again_when_it_end
     assert "pulse.py" in logs[0]["at"]
 
 
+class Blame:
+    """A stall log whose culprit the test chooses."""
+
+    def __init__(self) -> None:
+        self.pulse = Pulse()
+        self.metrics = Metrics()
+        self.culprit: HeldJob | None = None
+        self.stalls = StallLog(
+            self.pulse,
+            self.metrics,
+            allowed=2,
+            tick=0.5,
+            loop_thread=threading.get_ident,
+            in_the_way=lambda: self.culprit,
+        )
+
+    def look(self, times: int) -> None:
+        for _ in range(times):
+            self.stalls.look(list)
+
+    def count(self, name: str, type_: str) -> float | None:
+        return self.metrics.registry.get_sample_value(f"asyncjob_worker_{name}", {"type": type_})
+
+
+def test_the_handler_that_blocks_is_named_in_log_and_metrics() -> None:
+    bench = Blame()
+    bench.culprit = held(name="j7")
+    with capture_logs() as logs:
+        bench.look(6)
+    assert (logs[0]["job"], logs[0]["type"]) == ("j7", "echo")
+    assert bench.count("event_loop_stalls_total", "echo") == 1
+    assert bench.count("event_loop_stalled_seconds_total", "echo") == 2.5
+
+
+def test_a_stall_that_passes_on_to_another_handler_names_both() -> None:
+    bench = Blame()
+    with capture_logs() as logs:
+        for name in ("a", "b"):
+            bench.culprit = held(name=name)
+            bench.look(4)
+    assert [entry["job"] for entry in logs] == ["a", "b"]
+    assert bench.count("event_loop_stalls_total", "echo") == 2
+
+
+def test_a_stall_that_is_nobodys_is_counted_all_the_same() -> None:
+    bench = Blame()
+    with capture_logs() as logs:
+        bench.look(4)
+    assert [(entry["job"], entry["type"]) for entry in logs] == [("unknown", "unknown")]
+    assert bench.count("event_loop_stalls_total", "") == 1
+
+
+def test_a_loop_that_was_busy_for_a_moment_is_not_counted() -> None:
+    bench = Blame()
+    bench.culprit = held()
+    for _ in range(5):
+        bench.look(3)
+        bench.pulse.beat()
+    assert bench.count("event_loop_stalls_total", "echo") is None
+
+
 def test_a_thread_that_is_gone_is_nowhere() -> None:
     assert where_is(None) == "unknown"

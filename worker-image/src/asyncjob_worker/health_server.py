@@ -1,7 +1,7 @@
 """Health and metrics over HTTP, from a thread of its own.
 
-So it answers while the event loop is blocked. A handler that keeps the interpreter's lock for long (native code) still silences it; the kubelet
-then counts a probe without an answer as failed.
+So it answers while the event loop is blocked. A handler that keeps the interpreter's lock for long
+(native code) still silences it; the kubelet counts a probe without an answer as failed.
 """
 
 import asyncio

@@ -163,6 +163,12 @@ def documented(command: click.Command) -> Iterator[Documented]:
     for option in command.params:
         if isinstance(option, click.Option):
             variable = option.envvar or f"{PREFIX}_{(option.name or '').upper()}"
-            words = isinstance(option.show_default, str)
-            default = option.show_default if words else f"`{option.default}`"
-            yield Documented(option.opts[0], str(variable), str(default), option.help or "")
+            default = _default(option)
+            yield Documented(option.opts[0], str(variable), default, option.help or "")
+
+
+def _default(option: click.Option) -> str:
+    if isinstance(option.show_default, str):
+        return option.show_default
+    number = isinstance(option.default, float)
+    return f"`{option.default:g}`" if number else f"`{option.default}`"
