@@ -4,12 +4,14 @@ A further part of the worker adds a group of its own here or decorates the comma
 given reaches `Settings` by name.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import click
 
+from asyncjob.models.base import QUEUE_PATTERN
 from asyncjob_worker.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -19,6 +21,15 @@ PREFIX: Final = "ASYNCJOB_WORKER"
 DEFAULTS: Final = Settings()
 SECONDS: Final = click.FloatRange(min=0)
 COUNT: Final = click.IntRange(min=0)
+LONGEST_LABEL: Final = 63
+
+
+def _label(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Refuse a name of a queue or namespace that the API server would refuse."""
+    if value is None or (len(value) <= LONGEST_LABEL and re.fullmatch(QUEUE_PATTERN, value)):
+        return value
+    allowed = "lower-case letters, digits and '-', and it begins and ends without '-'"
+    raise click.BadParameter(f"{value!r}: allowed are at most {LONGEST_LABEL} {allowed}.")
 
 
 def _option(flag: str, **details: Any) -> Callable[[F], F]:
@@ -26,7 +37,7 @@ def _option(flag: str, **details: Any) -> Callable[[F], F]:
 
 
 SERVING: Final = (
-    _option("--queue", default=DEFAULTS.queue, help="Queue to serve."),
+    _option("--queue", callback=_label, default=DEFAULTS.queue, help="Queue to serve."),
     _option(
         "--concurrency",
         type=COUNT,
@@ -89,6 +100,7 @@ PLACE: Final = (
     ),
     _option(
         "--namespace",
+        callback=_label,
         show_default="the pod's",
         help="Namespace to serve: else `POD_NAMESPACE`, the kubeconfig's.",
     ),
