@@ -13,7 +13,7 @@ from asyncjob.names import JOBS, collection
 from support.probes import Probes
 from support.workers import Field
 
-pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(600)]
 
 JOBS_IN_ALL = 10_000
 PART = 1_000
@@ -21,7 +21,9 @@ CREATORS = 12
 AHEAD = 300
 """So many jobs may wait, so that what is measured is not the size of the backlog."""
 
-MOST_GROWTH = 6 * 2**20
+MOST_GROWTH = 4 * 2**20
+"""1.2 to 1.8 MiB were measured, buffers that grow to their size once; what the worker holds of one
+job and forgets to drop is several KiB, so that 9,000 of them would be tens of MiB."""
 
 
 class Creation:

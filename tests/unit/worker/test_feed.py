@@ -46,6 +46,8 @@ class Watches:
     def __init__(self, *scripts: Sequence[Step]) -> None:
         self.scripts = list(scripts)
         self.versions: list[str] = []
+        self.is_watched: Callable[[], bool] = lambda: False
+        self.watched_before: list[bool] = []
         self.all_seen = asyncio.Event()
 
     async def __call__(
@@ -59,6 +61,7 @@ class Watches:
     ) -> AsyncGenerator[WatchEvent]:
         assert table
         self.versions.append(str(params["resourceVersion"]))
+        self.watched_before.append(self.is_watched())
         on_open()
         for step in self.scripts.pop(0):
             if isinstance(step, Exception):
@@ -105,6 +108,7 @@ async def run(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
 
     async def go(bench: Bench, *scripts: Sequence[Step]) -> Watches:
         watches = Watches(*scripts)
+        watches.is_watched = lambda: bench.feed.watched
         monkeypatch.setattr("asyncjob_worker.feed.watch", watches)
         monkeypatch.setattr("asyncjob_worker.feed.asyncio.sleep", at_once)
         running.append(asyncio.ensure_future(bench.feed.run()))
@@ -172,6 +176,14 @@ async def test_missing_crds_are_waited_for_with_words_on_what_to_do(run: Any) ->
         await run(bench, [NotFoundError("404")], [row("ADDED", "5", "a")])
     assert "kubectl apply -f crds/" in logs[0]["error"]
     assert bench.names() == ["a@5"]
+
+
+async def test_jobs_count_as_watched_from_the_servers_agreement_to_an_error(run: Any) -> None:
+    bench = Bench()
+    broken = [row("ADDED", "5", "a"), UnknownOutcomeError("reset")]
+    watches = await run(bench, broken, [bookmark("9")], [row("ADDED", "10", "b")])
+    assert watches.watched_before == [False, False, True]
+    assert bench.feed.watched
 
 
 async def test_looking_again_reads_everything_anew(

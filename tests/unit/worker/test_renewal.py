@@ -111,8 +111,9 @@ async def test_a_report_made_while_a_heartbeat_is_on_its_way_goes_with_the_next(
     "error", [UnknownOutcomeError("reset"), ConflictError("label"), ForbiddenError("rbac")]
 )
 async def test_an_error_alone_does_not_fence(ours: HeldJob, error: Exception) -> None:
-    before = ours.sent_at
-    await send(FakeSession(json_patch=[error], get=[job()]), ours)
+    before, register = ours.sent_at, Register()
+    await send(FakeSession(json_patch=[error], get=[job()]), ours, register)
+    assert (register.renewals, register.failures) == (0, 1)
     assert ours.stopped is None
     assert (ours.sent_at, ours.renewals) == (before, 0)
 
