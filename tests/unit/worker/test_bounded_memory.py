@@ -100,12 +100,17 @@ def test_one_job_that_comes_back_again_and_again_leaves_nothing_behind() -> None
     assert backlog.take(9.0) is None
 
 
-def test_tidying_keeps_the_order_of_arrival() -> None:
-    backlog = a_backlog(OWN)
-    backlog.put(candidate("first"), 0.0)
+@pytest.mark.parametrize("ranks", [OWN, OTHERS], ids=["own", "others"])
+def test_tidying_keeps_the_order_of_arrival(ranks: list[int]) -> None:
+    backlog = a_backlog(ranks)
+    for name in ("first", "second", "first"):
+        backlog.drop(name)
+        backlog.put(candidate(name), 0.0)
     for number in range(20_000):
         backlog.put(candidate(f"j{number}"), 0.0)
         backlog.drop(f"j{number}")
     backlog.put(candidate("last"), 0.0)
-    taken = [backlog.take(0.0), backlog.take(0.0)]
-    assert [each.name for each in taken if each] == ["first", "last"]
+    for level in backlog._levels.values():
+        level.dry_since = 0.0
+    taken = [backlog.take(1.0) for _ in range(4)]
+    assert [each and each.name for each in taken] == ["first", "second", "last", None]

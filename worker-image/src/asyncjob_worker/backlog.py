@@ -93,9 +93,12 @@ class _Level:
         self.held_back = dict.fromkeys(filter(is_wanted, self.held_back))
         others, self.others = self.others, {}
         for rank, arrivals in others.items():
-            first = {name: at for at, name in reversed(arrivals) if is_wanted(name)}
+            first: dict[str, float] = {}
+            for at, name in arrivals:
+                if is_wanted(name):
+                    first.setdefault(name, at)
             if first:
-                self.others[rank] = deque((first[name], name) for name in reversed(first))
+                self.others[rank] = deque((at, name) for name, at in first.items())
 
     def _pop_other(self, rank: int) -> str:
         _, name = self.others[rank].popleft()
