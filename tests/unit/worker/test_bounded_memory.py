@@ -7,13 +7,14 @@ import pytest
 from asyncjob import columns
 from asyncjob.json_types import Json
 from asyncjob.kube import WatchEvent
-from asyncjob_worker.backlog import PARTITIONS, Backlog
+from asyncjob_worker.backlog import PARTITIONS, SLACK, Backlog
 from asyncjob_worker.feed import Feed
 from asyncjob_worker.rows import RowReader
 from asyncjob_worker.settings import Settings
 from support.worker_parts import FakeSession, candidate
 
 ROWS = 200_000
+ONE_TIDYING = SLACK + 100
 LIMIT = Settings().max_backlog
 
 OWN = [0] * PARTITIONS
@@ -106,7 +107,7 @@ def test_tidying_keeps_the_order_of_arrival(ranks: list[int]) -> None:
     for name in ("first", "second", "first"):
         backlog.drop(name)
         backlog.put(candidate(name), 0.0)
-    for number in range(20_000):
+    for number in range(ONE_TIDYING):
         backlog.put(candidate(f"j{number}"), 0.0)
         backlog.drop(f"j{number}")
     backlog.put(candidate("last"), 0.0)
