@@ -204,5 +204,31 @@ def test_a_loop_that_was_busy_for_a_moment_is_not_counted() -> None:
     assert bench.count("event_loop_stalls_total", "echo") is None
 
 
+def handler_at_work(inside: threading.Event, leave: threading.Event) -> None:
+    inside.set()
+    leave.wait(30)
+
+
+@pytest.mark.parametrize("called_by", ["asyncjob_worker.starts", "asyncio.events", "uvloop"])
+def test_the_handlers_own_line_is_named_though_it_has_called_something(called_by: str) -> None:
+    """Between the runtime's frame and the innermost one, in threading.py, lies the handler's."""
+    inside, leave = threading.Event(), threading.Event()
+    runtime: dict[str, Any] = {"__name__": called_by, "handler": handler_at_work}
+    call = compile("handler(inside, leave)", "runtime.py", "exec")
+    thread = threading.Thread(
+        target=exec, args=(call, {**runtime, "inside": inside, "leave": leave})
+    )
+    thread.start()
+    inside.wait(30)
+    while "by now" not in (at := where_is(thread.ident)):
+        assert thread.is_alive()
+    leave.set()
+    thread.join()
+    own, innermost = at.split(", by now ")
+    assert own.startswith(f"{__file__}:")
+    assert own.endswith(" in handler_at_work")
+    assert "threading.py" in innermost
+
+
 def test_a_thread_that_is_gone_is_nowhere() -> None:
     assert where_is(None) == "unknown"

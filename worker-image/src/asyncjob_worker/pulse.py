@@ -7,6 +7,7 @@ nothing wrong.
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from types import FrameType
 
 import structlog
 
@@ -14,6 +15,9 @@ from asyncjob_worker.held import HeldJob
 from asyncjob_worker.metrics import Metrics
 
 log = structlog.get_logger()
+
+_RUNTIME = {"asyncio", "asyncjob_worker", "uvloop"}
+"""What runs handlers: the code that one of these has called is the handler's own."""
 
 
 class Pulse:
@@ -95,10 +99,21 @@ class StallLog:
 
 
 def where_is(thread: int | None) -> str:
-    """Return the line of code that a thread is at."""
-    frame = sys._current_frames().get(thread or 0)  # noqa: SLF001  # the only way to see it
-    if frame is None:
+    """Return the line that a thread is at, of a handler's own code; and what that has called."""
+    frame = innermost = sys._current_frames().get(thread or 0)  # noqa: SLF001  # the only way
+    if innermost is None:
         return "unknown"
+    own = innermost
+    while frame is not None and not _is_runtime(frame):
+        own, frame = frame, frame.f_back
+    return _line(own) if own is innermost else f"{_line(own)}, by now {_line(innermost)}"
+
+
+def _is_runtime(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).partition(".")[0] in _RUNTIME
+
+
+def _line(frame: FrameType) -> str:
     code = frame.f_code
     return f"{code.co_filename}:{frame.f_lineno} in {code.co_qualname}"
 

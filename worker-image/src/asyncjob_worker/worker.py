@@ -19,11 +19,11 @@ from asyncjob.names import JOBS, QUEUES, collection
 from asyncjob_worker.announcement import leases_path
 from asyncjob_worker.cancels import cancel_params
 from asyncjob_worker.drain import Drain
-from asyncjob_worker.health import Health, Signs
+from asyncjob_worker.health import Health
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.parts import Parts
 from asyncjob_worker.pulse import Watchman
-from asyncjob_worker.readings import readings
+from asyncjob_worker.readings import health_of, readings
 from asyncjob_worker.roster import roster_params
 from asyncjob_worker.settings import Settings
 
@@ -72,19 +72,7 @@ class Worker:
 
     def health(self) -> Health:
         """Return what judges whether this process lives and is ready."""
-        parts, limit = self._parts, self._settings.stall_limit
-        return Health(parts.pulse, parts.keeper, self._signs, stall_limit=limit)
-
-    def _signs(self) -> Signs:
-        parts = self._parts
-        return Signs(
-            announced=parts.keeper.alive,
-            queue_known=parts.queue.synced,
-            workers_known=parts.roster.synced,
-            jobs_watched=parts.feed.watched,
-            enforcement_in_doubt=parts.enforcement.in_doubt,
-            draining=self._drain.is_begun,
-        )
+        return health_of(self._parts, self._drain, self._settings)
 
     def stop(self) -> None:
         """Begin the graceful stop; a second call ends the grace period at once."""
