@@ -4,6 +4,7 @@ This process imports nothing of the app, so that a mistake in it ends the child 
 said what is wrong, and the next change starts another.
 """
 
+import logging
 import os
 import shlex
 import sys
@@ -34,6 +35,7 @@ def run_reloading(target: str, arguments: Sequence[str], settings: Settings) -> 
     except ImportError as error:
         raise ConfigError("--reload needs watchfiles: install asyncjob-worker[reload]") from error
     folder = folder_of(target)
+    logging.getLogger("watchfiles").setLevel(logging.WARNING)  # changes are logged below
     log.info("watching for changes", folder=str(folder))
     os.environ.pop("ASYNCJOB_WORKER_RELOAD", None)
     run_process(
