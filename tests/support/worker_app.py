@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from asyncjob import Fail, JobContext, Retry, WorkerApp
 
 app = WorkerApp()
+specialist = WorkerApp()
 FOLDER = Path(os.environ.get("WORKER_APP_FOLDER", "."))
 PATIENCE = 60.0
 LOOK_SECONDS = 0.02
@@ -220,3 +221,14 @@ def hang(job: JobContext) -> None:
 async def power(job: JobContext, exponent: int) -> Any:
     """Return a power of two."""
     return {"power": 2**exponent}
+
+
+@app.handler("tiny")
+async def tiny(job: JobContext) -> None:
+    """Do next to nothing, but leave a line."""
+    trace("tiny", job)
+
+
+@specialist.handler("special")
+async def special(job: JobContext) -> None:
+    """Do what no other app can."""

@@ -7,6 +7,7 @@ import pytest
 
 from asyncjob_dev.supervisor import DevWorker
 from support.operator import now
+from support.probes import Probes
 from support.workers import Field
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(120)]
@@ -30,7 +31,9 @@ def test_sigterm_lets_handlers_finish_within_the_grace_and_claims_nothing_more(
     field.create("later", "echo", 1)
     field.open("go")
     assert ended(worker) == 0
-    assert field.status("running")["phase"] == "Succeeded"
+    status = field.status("running")
+    assert (status["phase"], status["attempt"], status["retries"]) == ("Succeeded", 1, 0)
+    assert status["releases"] == 0
     assert field.status("later")["attempt"] == 0
 
 
@@ -58,14 +61,19 @@ def test_a_second_signal_ends_the_grace_at_once(field: Field) -> None:
 
 
 def test_a_cancel_during_the_drain_is_honoured(field: Field) -> None:
-    worker = field.worker("worker-0", "--grace=100")
+    probes = Probes.on_free_port()
+    worker = field.worker("worker-0", "--grace=100", probes.option)
     field.create("j", "wait", "never")
     field.until_trace("begin j 1")
+    assert probes.ask("/readyz") == (200, "ok\n")
     worker.terminate()
     field.until_log(worker, "worker draining")
+    assert probes.ask("/readyz") == (503, "draining: no more jobs are claimed\n")
+    assert probes.ask("/livez") == (200, "ok\n")
     field.cancel("j")
     assert ended(worker) == 0
-    assert field.status("j")["phase"] == "Cancelled"
+    status = field.status("j")
+    assert (status["phase"], status["retries"], status["releases"]) == ("Cancelled", 0, 0)
 
 
 def test_a_draining_worker_leaves_its_share_to_the_others_at_once(field: Field) -> None:

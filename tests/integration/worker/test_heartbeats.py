@@ -4,8 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from asyncjob import JobContext, WorkerApp
+from asyncjob.errors import UnknownOutcomeError
 from asyncjob.kube import KubeSession
 from asyncjob_worker.keeper import Keeper
 from support.inside import all_done, team
@@ -73,3 +75,48 @@ async def test_a_heartbeat_that_took_effect_without_an_answer_costs_nothing(
         (status,) = await all_done(field, ["j"])
     assert not lost
     assert (status["phase"], status["attempt"], status["crashes"]) == ("Succeeded", 1, 0)
+
+
+async def test_a_result_is_tried_until_the_lease_is_lost_and_then_given_up_aloud(
+    field: Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the sessions of this process are cut off: the worker process goes on."""
+    cut_off, ended = asyncio.Event(), asyncio.Event()
+    app = WorkerApp()
+
+    @app.handler("echo")
+    async def echo(job: JobContext) -> str:
+        cut_off.set()
+        ended.set()
+        return "too late"
+
+    for verb in ("get", "json_patch"):
+        monkeypatch.setattr(KubeSession, verb, failing(getattr(KubeSession, verb), cut_off))
+    with capture_logs() as logs:
+        async with team(app, [field.identity("inside")], concurrency=1) as people:
+            spec = {"leaseDurationSeconds": 5, "retryPolicy": {"initialDelaySeconds": 0}}
+            await asyncio.to_thread(field.create, "j", "echo", "second", **spec)
+            await ended.wait()
+            await asyncio.to_thread(field.worker, "worker-1")
+            before = await asyncio.to_thread(field.until_phase, "j", "Succeeded")
+            assert people.workers[0]._parts.runner.running
+            cut_off.clear()
+            await people.until_idle()
+        after = await asyncio.to_thread(field.status, "j")
+    tries = [entry for entry in logs if entry["event"] == "outcome not stored yet"]
+    given_up = [entry for entry in logs if "outcome not written" in entry["event"]]
+    assert len(tries) >= 3
+    assert [(entry["job"], entry["outcome"]) for entry in given_up] == [("j", "Succeeded")]
+    assert after == before
+    assert (after["attempt"], after["crashes"], after["result"]) == (2, 1, "second")
+
+
+def failing(send: Any, cut_off: asyncio.Event) -> Any:
+    """Return a request that gets no answer, and has no effect, while cut off."""
+
+    async def maybe(self: KubeSession, *arguments: Any) -> Any:
+        if cut_off.is_set():
+            raise UnknownOutcomeError("cut off")
+        return await send(self, *arguments)
+
+    return maybe

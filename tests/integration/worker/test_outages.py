@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane, Options
+from support.probes import Probes
 from support.workers import CRDS, ROLES, Field, field_on, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(180)]
@@ -53,8 +54,12 @@ def test_a_worker_waits_for_an_api_server_that_is_away_and_can_be_stopped_meanwh
     away = field.identity("away").kubeconfig
     lost = tmp_path / "lost"
     lost.write_text(away.read_text().replace(field.api.url, "https://127.0.0.1:1"))
-    waiting = field.start_worker("worker-0", f"--kubeconfig={lost}")
+    probes = Probes.on_free_port()
+    waiting = field.start_worker("worker-0", f"--kubeconfig={lost}", probes.option)
     field.until_log(waiting, "waiting for the API server")
+    assert probes.ask("/livez") == (200, "ok\n")
+    code, body = probes.ask("/readyz")
+    assert (code, body.split(":")[0]) == (503, "not announced")
     waiting.terminate()
     waiting.wait_ended(10)
     assert waiting.process.returncode == 0

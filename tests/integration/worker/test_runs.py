@@ -9,11 +9,13 @@ import pytest
 
 from asyncjob.lifecycle.timestamps import to_text
 from asyncjob_dev.errors import ApiError
-from support.workers import Field
+from support.probes import Probes
+from support.workers import Field, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
 MANY = 20
+LEASE = 5
 QUIET_SECONDS = 2.0
 """An operator that had something to write would have done so by then."""
 
@@ -200,33 +202,71 @@ def test_a_timeout_goes_through_the_retry_flow(field: Field) -> None:
     assert status["retries"] == 1
 
 
-def test_a_blocked_event_loop_costs_the_neighbours_nothing(field: Field) -> None:
-    worker = field.worker("worker-0", "--concurrency=2")
-    field.create("neighbour", "wait", "go", leaseDurationSeconds=5)
-    field.until_trace("begin neighbour 1")
-    field.create("blocker", "block", "unblock", leaseDurationSeconds=5)
+def test_a_handler_that_blocks_the_event_loop_costs_its_neighbours_nothing(field: Field) -> None:
+    probes = Probes.on_free_port()
+    worker = field.worker("worker-0", "--concurrency=3", "--stall-limit=4", probes.option)
+    for name, type_ in (("in-loop", "wait"), ("in-thread", "wait-sync")):
+        field.create(name, type_, "go", leaseDurationSeconds=LEASE)
+        field.until_trace(f"begin {name} 1")
+    limits: dict[str, Any] = {"executionTimeoutSeconds": 1, "leaseDurationSeconds": LEASE}
+    field.create("blocker", "block", "unblock", **limits, **NO_RETRY)
     field.until_trace("begin blocker 1")
-    field.until_status("neighbour", lambda status: status["lease"]["renewals"] >= 4)
+    assert probes.ask("/livez") == (200, "ok\n")
+
+    # The worker cannot end the attempt, so the operator does; neighbours live longer than a lease.
+    before = field.until_phase("blocker", "DeadLetter", within=20)
+    for name in ("in-loop", "in-thread"):
+        field.until_status(name, lambda status: status["lease"]["renewals"] >= 5)
+    field.until_log(worker, "fenced")
+    code, body = probes.ask("/livez")
+    assert (code, body.startswith("event loop: blocked for")) == (503, True)
+    assert probes.ask("/readyz") == (200, "ok\n")
+    blocked = probes.metrics()
+
     field.open("go")
     field.open("unblock")
-    for name in ("neighbour", "blocker"):
-        assert field.until_phase(name, "Succeeded")["attempt"] == 1
-    log = field.log(worker)
-    assert "event loop blocked" in log
-    assert "blocker" in log
-    assert "worker_app.py" in log
-    assert "fenced" not in log
-    field.until_log(worker, "event loop runs again")
-
-
-def test_the_timeout_of_a_blocking_handler_is_the_operators_and_is_reported_once(
-    field: Field,
-) -> None:
-    worker = field.worker()
-    limits: dict[str, Any] = {"executionTimeoutSeconds": 1, "leaseDurationSeconds": 5}
-    field.create("j", "block", "unblock", **limits, **NO_RETRY)
-    before = field.until_phase("j", "DeadLetter", within=20)
-    field.until_log(worker, "fenced")
-    field.open("unblock")
     field.until_log(worker, "attempt ended without an outcome")
-    assert field.status("j") == before
+    for name in ("in-loop", "in-thread"):
+        status = field.until_phase(name, "Succeeded")
+        assert (status["attempt"], len(status["history"])) == (1, 1)
+    field.until_log(worker, "event loop runs again")
+    until(lambda: probes.ask("/livez")[0] == 200, 5, lambda: str(probes.ask("/livez")))
+    assert field.status("blocker") == before
+    assert len(before["history"]) == 1
+
+    log = field.log(worker)
+    stalls = [line for line in log.splitlines() if "event loop blocked" in line]
+    assert len(stalls) == 1
+    assert all(word in stalls[0] for word in ("job=blocker", "type=block", "worker_app.py"))
+    assert blocked.total("asyncjob_worker_event_loop_stalls_total", type="block") == 1
+    assert blocked.total("asyncjob_worker_event_loop_stalls_total") == 1
+    assert blocked.total("asyncjob_worker_event_loop_stalled_seconds_total") > LEASE
+    after = probes.metrics()
+    assert after.total("asyncjob_worker_fenced_total") == 1
+    assert after.total("asyncjob_worker_fenced_total", type="block") == 1
+    assert after.total("asyncjob_worker_jobs_finished_total") == 2
+    assert after.total("asyncjob_worker_lease_renewals_total", outcome="stored") >= 10
+
+
+def test_a_worker_leaves_types_that_it_does_not_know_to_those_that_do(field: Field) -> None:
+    both = {"worker-0": "support.worker_app:app", "worker-1": "support.worker_app:specialist"}
+    probes = {name: Probes.on_free_port() for name in both}
+    for name, app in both.items():
+        field.start_worker(name, "--concurrency=2", probes[name].option, app=app)
+    types = {"tiny": "worker-0", "special": "worker-1"}
+    for number in range(MANY):
+        field.create(f"nobodys-{number}", "unheard-of")
+        for type_ in types:
+            field.create(f"{type_}-{number}", type_)
+    for type_, holder in types.items():
+        for number in range(MANY):
+            status = field.until_phase(f"{type_}-{number}", "Succeeded")
+            assert status["history"][0]["worker"].startswith(f"{holder}/")
+    for number in range(MANY):
+        status = field.status(f"nobodys-{number}")
+        assert (status["phase"], status["attempt"]) == ("Queued", 0)
+    for name in both:
+        seen = probes[name].metrics()
+        assert seen.total("asyncjob_worker_claims_total", outcome="won") == MANY
+        assert seen.total("asyncjob_worker_claims_total") == MANY
+        assert seen.total("asyncjob_worker_backlog") == 0

@@ -121,7 +121,11 @@ class Follower:
     def __init__(self, steps: int) -> None:
         self.seen: list[str] = []
         self.done = asyncio.Event()
+        self.watches = 0
         self._steps = steps
+
+    def count(self) -> None:
+        self.watches += 1
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
         self._note(f"list of {len(objects)}")
@@ -147,7 +151,7 @@ async def follow_until(
         await sleep(0)
 
     monkeypatch.setattr("asyncjob.kube.follow.asyncio.sleep", note)
-    task = asyncio.ensure_future(follow(session, "/x", follower))
+    task = asyncio.ensure_future(follow(session, "/x", follower, on_watch=follower.count))
     await follower.done.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -166,6 +170,7 @@ async def test_a_collection_is_listed_then_watched_from_there_on(
     follower = Follower(3)
     await follow_until(session, follower, monkeypatch)
     assert follower.seen == ["list of 2", "ADDED 6", "MODIFIED 8"]
+    assert follower.watches >= 2
     assert [request.query.get("resourceVersion") for request in server.requests[:3]] == [
         None,
         "5",

@@ -30,7 +30,15 @@ async def test_a_refusal_by_policy_is_the_proof_and_is_asked_for_once() -> None:
 
 async def test_a_policy_applied_a_moment_ago_is_waited_for() -> None:
     session = FakeSession(merge_patch=[PASSED, PASSED, DENIED])
-    assert await enforcement(session).is_proven(candidate())
+    doubts = []
+
+    async def pause(_: float) -> None:
+        doubts.append(asked.in_doubt)
+
+    asked = Enforcement(session.session, required=True, pause=pause)
+    assert not asked.in_doubt
+    assert await asked.is_proven(candidate())
+    assert (doubts, asked.in_doubt) == ([True, True], False)
 
 
 async def test_without_the_policy_the_worker_refuses_to_run() -> None:

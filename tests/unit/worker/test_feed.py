@@ -1,7 +1,7 @@
 """How the backlog is kept in step with the API server."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -46,13 +46,23 @@ class Watches:
     def __init__(self, *scripts: Sequence[Step]) -> None:
         self.scripts = list(scripts)
         self.versions: list[str] = []
+        self.is_watched: Callable[[], bool] = lambda: False
+        self.watched_before: list[bool] = []
         self.all_seen = asyncio.Event()
 
     async def __call__(
-        self, _: object, __: str, params: JsonObject, *, table: bool
+        self,
+        _: object,
+        __: str,
+        params: JsonObject,
+        *,
+        table: bool,
+        on_open: Callable[[], None],
     ) -> AsyncGenerator[WatchEvent]:
         assert table
         self.versions.append(str(params["resourceVersion"]))
+        self.watched_before.append(self.is_watched())
+        on_open()
         for step in self.scripts.pop(0):
             if isinstance(step, Exception):
                 raise step
@@ -98,6 +108,7 @@ async def run(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
 
     async def go(bench: Bench, *scripts: Sequence[Step]) -> Watches:
         watches = Watches(*scripts)
+        watches.is_watched = lambda: bench.feed.watched
         monkeypatch.setattr("asyncjob_worker.feed.watch", watches)
         monkeypatch.setattr("asyncjob_worker.feed.asyncio.sleep", at_once)
         running.append(asyncio.ensure_future(bench.feed.run()))
@@ -165,6 +176,14 @@ async def test_missing_crds_are_waited_for_with_words_on_what_to_do(run: Any) ->
         await run(bench, [NotFoundError("404")], [row("ADDED", "5", "a")])
     assert "kubectl apply -f crds/" in logs[0]["error"]
     assert bench.names() == ["a@5"]
+
+
+async def test_jobs_count_as_watched_from_the_servers_agreement_to_an_error(run: Any) -> None:
+    bench = Bench()
+    broken = [row("ADDED", "5", "a"), UnknownOutcomeError("reset")]
+    watches = await run(bench, broken, [bookmark("9")], [row("ADDED", "10", "b")])
+    assert watches.watched_before == [False, False, True]
+    assert bench.feed.watched
 
 
 async def test_looking_again_reads_everything_anew(

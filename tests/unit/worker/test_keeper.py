@@ -11,6 +11,7 @@ from asyncjob_worker import keeper as keeper_module
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.keeper import Keeper
+from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.pulse import Pulse, StallLog, Watchman, where_is
 from support.worker_parts import held
 
@@ -128,7 +129,7 @@ def test_a_watchman_counts_his_looks_without_a_beat() -> None:
 
 def test_a_stall_is_logged_once_with_the_jobs_and_the_line_and_again_when_it_ends() -> None:
     pulse = Pulse()
-    stalls = StallLog(pulse, allowed=2, loop_thread=threading.get_ident)
+    stalls = StallLog(pulse, Metrics(), allowed=2, tick=0.5, loop_thread=threading.get_ident)
     with capture_logs() as logs:
         for _ in range(6):
             stalls.look(lambda: ["j1", "j2"])
@@ -140,7 +141,93 @@ def test_a_stall_is_logged_once_with_the_jobs_and_the_line_and_again_when_it_end
     ]
     assert logs[0]["jobs"] == ["j1", "j2"]
     assert "pulse.py" in logs[0]["at"]
-    assert stalls.stalls == 1
+
+
+class Blame:
+    """A stall log whose culprit the test chooses."""
+
+    def __init__(self) -> None:
+        self.pulse = Pulse()
+        self.metrics = Metrics()
+        self.culprit: HeldJob | None = None
+        self.stalls = StallLog(
+            self.pulse,
+            self.metrics,
+            allowed=2,
+            tick=0.5,
+            loop_thread=threading.get_ident,
+            in_the_way=lambda: self.culprit,
+        )
+
+    def look(self, times: int) -> None:
+        for _ in range(times):
+            self.stalls.look(list)
+
+    def count(self, name: str, type_: str) -> float | None:
+        return self.metrics.registry.get_sample_value(f"asyncjob_worker_{name}", {"type": type_})
+
+
+def test_the_handler_that_blocks_is_named_in_log_and_metrics() -> None:
+    bench = Blame()
+    bench.culprit = held(name="j7")
+    with capture_logs() as logs:
+        bench.look(6)
+    assert (logs[0]["job"], logs[0]["type"]) == ("j7", "echo")
+    assert bench.count("event_loop_stalls_total", "echo") == 1
+    assert bench.count("event_loop_stalled_seconds_total", "echo") == 2.5
+
+
+def test_a_stall_that_passes_on_to_another_handler_names_both() -> None:
+    bench = Blame()
+    with capture_logs() as logs:
+        for name in ("a", "b"):
+            bench.culprit = held(name=name)
+            bench.look(4)
+    assert [entry["job"] for entry in logs] == ["a", "b"]
+    assert bench.count("event_loop_stalls_total", "echo") == 2
+
+
+def test_a_stall_that_is_nobodys_is_counted_all_the_same() -> None:
+    bench = Blame()
+    with capture_logs() as logs:
+        bench.look(4)
+    assert [(entry["job"], entry["type"]) for entry in logs] == [("unknown", "unknown")]
+    assert bench.count("event_loop_stalls_total", "") == 1
+
+
+def test_a_loop_that_was_busy_for_a_moment_is_not_counted() -> None:
+    bench = Blame()
+    bench.culprit = held()
+    for _ in range(5):
+        bench.look(3)
+        bench.pulse.beat()
+    assert bench.count("event_loop_stalls_total", "echo") is None
+
+
+def handler_at_work(inside: threading.Event, leave: threading.Event) -> None:
+    inside.set()
+    leave.wait(30)
+
+
+@pytest.mark.parametrize("called_by", ["asyncjob_worker.starts", "asyncio.events", "uvloop"])
+def test_the_handlers_own_line_is_named_though_it_has_called_something(called_by: str) -> None:
+    """Between the runtime's frame and the innermost one, in threading.py, lies the handler's."""
+    inside, leave = threading.Event(), threading.Event()
+    runtime: dict[str, Any] = {"__name__": called_by, "handler": handler_at_work}
+    call = compile("handler(inside, leave)", "runtime.py", "exec")
+    thread = threading.Thread(
+        target=exec, args=(call, {**runtime, "inside": inside, "leave": leave})
+    )
+    thread.start()
+    inside.wait(30)
+    while "by now" not in (at := where_is(thread.ident)):
+        assert thread.is_alive()
+    leave.set()
+    thread.join()
+    own, innermost = at.split(", by now ")
+    assert own.startswith(f"{__file__}:")
+    assert own.endswith(" in handler_at_work")
+    assert "threading.py" in innermost
 
 
 def test_a_thread_that_is_gone_is_nowhere() -> None:

@@ -32,12 +32,16 @@ class Register:
     def __init__(self) -> None:
         self.keeping = True
         self.renewals = 0
+        self.failures = 0
 
     def keeps(self, _: HeldJob) -> bool:
         return self.keeping
 
     def note_renewal(self) -> None:
         self.renewals += 1
+
+    def note_failure(self) -> None:
+        self.failures += 1
 
 
 @pytest.fixture(autouse=True)
@@ -107,8 +111,9 @@ async def test_a_report_made_while_a_heartbeat_is_on_its_way_goes_with_the_next(
     "error", [UnknownOutcomeError("reset"), ConflictError("label"), ForbiddenError("rbac")]
 )
 async def test_an_error_alone_does_not_fence(ours: HeldJob, error: Exception) -> None:
-    before = ours.sent_at
-    await send(FakeSession(json_patch=[error], get=[job()]), ours)
+    before, register = ours.sent_at, Register()
+    await send(FakeSession(json_patch=[error], get=[job()]), ours, register)
+    assert (register.renewals, register.failures) == (0, 1)
     assert ours.stopped is None
     assert (ours.sent_at, ours.renewals) == (before, 0)
 

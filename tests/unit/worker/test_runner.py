@@ -15,6 +15,7 @@ from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.keeper import Keeper
+from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.reporter import Reporter
 from asyncjob_worker.runner import JobRunner
 from asyncjob_worker.settings import Settings
@@ -30,6 +31,8 @@ class Bench:
         self.exhausted = 0
         self.freed: list[str] = []
         self.release = threading.Event()
+        self.stored = True
+        self.metrics = Metrics()
         keeper = SimpleNamespace(keep=self.keep, let_go=self.let_go)
         self.runner = JobRunner(
             self.app(),
@@ -38,6 +41,7 @@ class Bench:
             reporter=cast("Reporter", SimpleNamespace(report=self.report)),
             on_exhausted=self.exhaust,
             on_abandoned=self.freed.append,
+            metrics=self.metrics,
         )
 
     def app(self) -> WorkerApp:
@@ -64,7 +68,10 @@ class Bench:
         assert of.job.uid in self.kept
         assert of.reporting
         self.outcomes.append((of.job.uid, move.target))
-        return True
+        return self.stored
+
+    def count(self, name: str, **labels: str) -> float | None:
+        return self.metrics.registry.get_sample_value(f"asyncjob_worker_{name}", labels)
 
 
 @pytest.fixture
@@ -85,6 +92,18 @@ async def test_a_lease_is_kept_until_the_outcome_is_stored(bench: Bench) -> None
     assert bench.outcomes == [("u1", Phase.SUCCEEDED)]
     assert bench.kept == []
     assert not bench.runner.running
+
+
+async def test_what_becomes_of_attempts_is_counted_by_type(bench: Bench) -> None:
+    await bench.runner.run(held())
+    lost = held(uid="u2")
+    lost.stop(Stop.FENCED)
+    await bench.runner.run(lost)
+    bench.stored = False
+    await bench.runner.run(held(uid="u3"))
+    assert bench.count("jobs_finished_total", type="echo", phase="Succeeded", reason="") == 1
+    assert bench.count("fenced_total", type="echo") == 2
+    assert bench.count("handler_seconds_count", type="echo") == 2
 
 
 async def test_a_claim_answered_after_the_grace_is_released_unstarted(bench: Bench) -> None:

@@ -1,5 +1,6 @@
 """Starting a worker: how many slots, which app, and one clear line for each mistake."""
 
+import socket
 import sys
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from asyncjob.errors import ConfigError
 from asyncjob_worker import cli
 from asyncjob_worker.cli import main
 from asyncjob_worker.cpus import usable_cpus
-from asyncjob_worker.loading import load_app
+from asyncjob_worker.loading import folder_of, load_app
+from asyncjob_worker.reload import child_command
 from asyncjob_worker.settings import Settings, identify
 
 APP = """
@@ -22,6 +24,14 @@ number = 7
 
 @app.handler("t")
 async def t(job: JobContext) -> None: ...
+"""
+NO_CLUSTER = """
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {token: t}}]
+contexts: [{name: x, context: {cluster: c, user: u, namespace: ns}}]
+current-context: x
 """
 POD = {"POD_NAME": "p", "POD_UID": "u", "KUBECONFIG": "/nonexistent/kubeconfig"}
 
@@ -43,32 +53,66 @@ def test_an_app_is_found_in_the_current_folder(folder: Path) -> None:
     assert set(load_app("good_app").handlers) == {"t"}
 
 
-@pytest.mark.parametrize(
-    ("target", "words"),
-    [
-        ("nowhere:app", "no module named 'nowhere'"),
-        ("bad_names:other", "module bad_names has no 'other'"),
-        ("bad_names:number", "is a int, not a WorkerApp"),
-        ("bad_names:empty", "has no handlers"),
-        ("broken_import:app", r"no module named 'nonexistent_library'"),
-        ("broken_syntax:app", r"SyntaxError.*broken_syntax\.py:2"),
-        ("broken_code:app", r"ZeroDivisionError.*broken_code\.py:2"),
-        ("two_handlers:app", "two handlers for job type 't'"),
-        ("bad_handler:app", "it takes 0 parameters"),
-        (":app", "names no module"),
-        ("..up:app", "names no module"),
-    ],
-)
-def test_each_mistake_is_one_clear_line(folder: Path, target: str, words: str) -> None:
-    module(folder, "bad_names", APP)
-    module(folder, "broken_import", "import nonexistent_library")
-    module(folder, "broken_syntax", "\ndef f(:")
-    module(folder, "broken_code", "\n1 / 0")
-    module(folder, "two_handlers", APP + '\n@app.handler("t")\nasync def u(job): ...')
-    module(folder, "bad_handler", APP + '\n@app.handler("u")\nasync def u(): ...')
-    with pytest.raises(ConfigError, match=words) as error:
+MISTAKES = {
+    "nowhere:app": "cannot import nowhere: no module named 'nowhere'",
+    "nowhere.sub:app": "cannot import nowhere.sub: no module named 'nowhere'",
+    "bad_names.sub:app": "cannot import bad_names.sub: no module named 'bad_names.sub'",
+    "bad_names:other": "module bad_names has no 'other'",
+    "bad_names:number": "bad_names:number is a int, not a WorkerApp",
+    "bad_names:empty": "bad_names:empty has no handlers: register one with @app.handler",
+    "broken_import:app": "no module named 'nonexistent_library' (FOLDER/broken_import.py:2)",
+    "broken_name:app": "ImportError: cannot import name 'nothing' from 'json'",
+    "broken_syntax:app": "SyntaxError: invalid syntax (FOLDER/broken_syntax.py:2)",
+    "broken_indent:app": "IndentationError: unexpected indent (FOLDER/broken_indent.py:2)",
+    "broken_code:app": "ZeroDivisionError: division by zero (FOLDER/broken_code.py:4)",
+    "broken_words:app": "ValueError: several lines (FOLDER/broken_words.py:1)",
+    "broken_model:app": "(FOLDER/broken_model.py:4)",
+    "leaves:app": "it calls sys.exit(5) (FOLDER/leaves.py:2)",
+    "two_handlers:app": "two handlers for job type 't' (FOLDER/two_handlers.py:9)",
+    "bad_handler:app": "it takes 0 parameters",
+    "bad_type:app": "'-' is no job type",
+    ":app": "':app' names no module: give it as module:attribute",
+    "..up:app": "'..up:app' names no module",
+}
+
+MODULES = {
+    "bad_names": APP,
+    "broken_import": "\nimport nonexistent_library",
+    "broken_name": "\nfrom json import nothing",
+    "broken_syntax": "\ndef f(:",
+    "broken_indent": "x = 1\n  y = 2",
+    "broken_code": "def f():\n    1 / 0\n\nf()",
+    "broken_words": r"raise ValueError('several\nlines')",
+    "broken_model": "import pydantic\nclass M(pydantic.BaseModel):\n    x: int\nM(x='a')",
+    "leaves": "import sys\nsys.exit(5)",
+    "two_handlers": APP + '@app.handler("t")\nasync def u(job): ...',
+    "bad_handler": APP + '@app.handler("u")\nasync def u(): ...',
+    "bad_type": APP + '@app.handler("-")\nasync def u(job): ...',
+}
+
+
+@pytest.mark.parametrize("target", MISTAKES)
+def test_each_mistake_is_one_clear_line_without_a_traceback(folder: Path, target: str) -> None:
+    for name, text in MODULES.items():
+        module(folder, name, text)
+    result = run(target)
+    assert result.exit_code == 1
+    [line] = result.output.splitlines()
+    assert line.startswith("Error: ")
+    assert MISTAKES[target].replace("FOLDER", str(folder)) in line
+    with pytest.raises(ConfigError) as error:
         load_app(target)
-    assert "\n" not in str(error.value)
+    assert f"Error: {error.value}" == line
+
+
+def test_the_folder_of_an_app_is_found_without_importing_it(folder: Path) -> None:
+    module(folder, "never_imported", "raise RuntimeError")
+    (folder / "parcel").mkdir()
+    (folder / "parcel" / "__init__.py").write_text("raise RuntimeError")
+    assert folder_of("never_imported:app") == folder
+    assert folder_of("parcel.inner:app") == folder / "parcel"
+    with pytest.raises(ConfigError, match="no module named 'nowhere'"):
+        folder_of("nowhere.sub:app")
 
 
 def run(*arguments: str, **env: str | None) -> Result:
@@ -90,9 +134,58 @@ def test_without_a_cluster_the_command_says_what_to_do(folder: Path) -> None:
     assert len(result.output.splitlines()) == 1
 
 
-@pytest.mark.parametrize("option", ["--concurrency=-1", "--grace=-1", "--log-format=xml"])
-def test_an_impossible_option_is_refused(option: str) -> None:
-    assert run("x:app", option).exit_code == 2
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["x:app", "--concurrency=-1"],
+        ["x:app", "--grace=-1"],
+        ["x:app", "--log-format=xml"],
+        ["x:app", "--health-port=70000"],
+        ["x:app", "--stall-limit=soon"],
+        ["x:app", "--no-such-option"],
+        ["x:app", "--queue"],
+        ["x:app", "--queue=Mail"],
+        ["x:app", "--namespace=a.b"],
+        ["x:app", "y:app"],
+    ],
+    ids=" ".join,
+)
+def test_an_impossible_option_is_one_clear_line(arguments: list[str]) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    [line] = result.output.splitlines()
+    assert line.startswith("Error: ")
+    assert line.endswith("See `asyncjob-worker run --help`.")
+
+
+def test_a_health_port_that_is_taken_is_one_clear_line(folder: Path) -> None:
+    module(folder, "some_app", APP)
+    (folder / "kubeconfig").write_text(NO_CLUSTER)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        options = (f"--health-port={port}", "--health-host=127.0.0.1")
+        result = run("some_app:app", *options, KUBECONFIG=str(folder / "kubeconfig"))
+    assert result.exit_code == 1
+    [line] = result.output.splitlines()
+    assert line.startswith(f"Error: cannot serve health and metrics on 127.0.0.1 port {port}: ")
+
+
+def test_reloading_without_what_watches_files_says_what_to_install(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    result = run("x:app", "--reload")
+    assert result.exit_code == 1
+    assert result.output == "Error: --reload needs watchfiles: install asyncjob-worker[reload]\n"
+
+
+def test_a_reloading_worker_is_a_child_in_a_hurry() -> None:
+    arguments = ["run", "--reload", "x:app", "--grace=100"]
+    command = child_command(arguments, Settings(grace=100.0, stop_wait=0.5))
+    assert command[1:] == [
+        *("-m", "asyncjob_worker", "run", "x:app", "--grace=100"),
+        *("--grace=2", "--stop-wait=0.5"),
+    ]
 
 
 def test_options_have_environment_variables(folder: Path) -> None:

@@ -10,15 +10,18 @@ import hashlib
 import struct
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import add, gt
 
 from asyncjob.lifecycle.claim import Candidate
 
 PARTITIONS = 1024
 """Jobs are hashed into so many partitions; only partitions are dealt anew when workers change."""
+
+SLACK = 1024
+"""So many filed names without a job are put up with, and as many again as there are jobs."""
 
 
 def deal(worker: str, workers: Iterable[str]) -> Sequence[int]:
@@ -30,7 +33,7 @@ def deal(worker: str, workers: Iterable[str]) -> Sequence[int]:
     return ranks
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=128)  # of 45 KB each; workers come and go for as long as this one lives
 def _scores(worker: str) -> Sequence[int]:
     """Return a worker's score for each partition; the highest has the first rank."""
     # A checksum will not do: being linear, it would rank some workers first nowhere.
@@ -84,6 +87,19 @@ class _Level:
         """Return when the next of the others' jobs may be taken."""
         return min((self._ready_at(rank, steal_after) for rank in self.others), default=None)
 
+    def tidy(self, is_wanted: Callable[[str], bool]) -> None:
+        """Forget the names that are not wanted, and all but the first time of the others."""
+        self.mine = dict.fromkeys(filter(is_wanted, self.mine))
+        self.held_back = dict.fromkeys(filter(is_wanted, self.held_back))
+        others, self.others = self.others, {}
+        for rank, arrivals in others.items():
+            first: dict[str, float] = {}
+            for at, name in arrivals:
+                if is_wanted(name):
+                    first.setdefault(name, at)
+            if first:
+                self.others[rank] = deque((at, name) for name, at in first.items())
+
     def _pop_other(self, rank: int) -> str:
         _, name = self.others[rank].popleft()
         if not self.others[rank]:
@@ -108,6 +124,7 @@ class Backlog:
         self._ranks: Sequence[int] = [0] * PARTITIONS
         self._candidates: dict[str, Candidate] = {}
         self._levels: dict[int, _Level] = {}
+        self._filed = 0
         self.overflowed = False
 
     def __len__(self) -> int:
@@ -136,12 +153,14 @@ class Backlog:
         """Forget everything."""
         self._candidates.clear()
         self._levels.clear()
+        self._filed = 0
         self.overflowed = False
 
     def deal_anew(self, ranks: Sequence[int], now: float) -> None:
         """File all jobs again, because the live workers have changed."""
         self._ranks = ranks
         self._levels.clear()
+        self._filed = 0
         for candidate in self._candidates.values():
             self._file(candidate, now)
 
@@ -174,7 +193,22 @@ class Backlog:
         times = (level.ready_at(self.steal_after) for level in self._levels.values())
         return min((time for time in times if time is not None), default=None)
 
+    def _tidy(self) -> None:
+        """Forget names whose job is gone: nobody takes them off while all slots are busy."""
+        for priority, level in list(self._levels.items()):
+            level.tidy(partial(self._is_at, priority))
+            if level.empty:
+                del self._levels[priority]
+        self._filed = len(self._candidates)
+
+    def _is_at(self, priority: int, name: str) -> bool:
+        candidate = self._candidates.get(name)
+        return candidate is not None and candidate.priority == priority
+
     def _file(self, candidate: Candidate, now: float) -> None:
+        self._filed += 1
+        if self._filed > SLACK + 2 * len(self._candidates):
+            self._tidy()
         level = self._levels.setdefault(candidate.priority, _Level())
         level.file(candidate.name, self._ranks[partition_of(candidate.name)], now)
 

@@ -30,6 +30,11 @@ class Drain:
             self._hurry.set()
         self._begun.set()
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether it has begun."""
+        return self._begun.is_set()
+
     async def begun(self) -> None:
         """Wait until it has begun."""
         await self._begun.wait()

@@ -41,6 +41,7 @@ class Enforcement:
         self._proven = not required
         self._asking = asyncio.Lock()
         self._pause = pause
+        self.in_doubt = False
 
     async def is_proven(self, candidate: Candidate) -> bool:
         """Return whether it is enforced; False if the job at hand cannot tell.
@@ -59,7 +60,8 @@ class Enforcement:
     async def _prove(self, candidate: Candidate) -> bool:
         for tries_left in reversed(range(TRIES)):
             known = await self._ask(candidate)
-            if known is not False:
+            self.in_doubt = known is False
+            if not self.in_doubt:
                 self._proven = known is True
                 return self._proven
             if tries_left:

@@ -29,6 +29,7 @@ class Feed:
         types: Container[str],
         clock: Callable[[], float],
         on_work: Callable[[], None],
+        on_watch: Callable[[], None] = lambda: None,
     ) -> None:
         self._session = session
         self._backlog = backlog
@@ -36,8 +37,10 @@ class Feed:
         self._types = types
         self._clock = clock
         self._on_work = on_work
+        self._on_watch = on_watch
         self._version = ""
         self._watching: asyncio.Task[ApiError | None] | None = None
+        self.watched = False
 
     def look_again(self) -> None:
         """Start from what is queued now, because not everything was kept in mind before."""
@@ -61,6 +64,7 @@ class Feed:
             error = self._watching.result()
             pause = pace.pause(failed=error is not None)
             if error is not None:
+                self.watched = False
                 wait = round(pause, 1)
                 log.warning("watch of jobs interrupted", error=_explain(error), retry_in=wait)
             await asyncio.sleep(pause)
@@ -86,13 +90,17 @@ class Feed:
         reader = RowReader()
         params = {"fieldSelector": self._selector, "resourceVersion": self._version}
         path = collection(self._session.access.namespace, JOBS)
-        async for event in watch(self._session, path, params, table=True):
+        async for event in watch(self._session, path, params, table=True, on_open=self._begun):
             if event.type == "BOOKMARK" or self._version:
                 self._version = event.resource_version
             # A bookmark is read, too: if it comes first, it is what says which column is which.
             candidate = reader.read(event.object, event.resource_version)
             if event.type != "BOOKMARK":
                 self._take(event, candidate)
+
+    def _begun(self) -> None:
+        self.watched = True
+        self._on_watch()
 
     def _take(self, event: WatchEvent, candidate: Candidate | None) -> None:
         if candidate is None or candidate.type not in self._types:

@@ -16,6 +16,7 @@ from asyncjob.kube import KubeSession, load_access
 from asyncjob.kube.backoff import Backoff
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
+from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.pulse import Pulse, StallLog, main_thread_id
 from asyncjob_worker.renewal import SAFETY_SECONDS, Renewals
 
@@ -34,6 +35,9 @@ class Keeper:
         namespace: str,
         report_interval: float,
         loop_pulse: Pulse,
+        metrics: Metrics | None = None,
+        *,
+        in_the_way: Callable[[], HeldJob | None] = lambda: None,
     ) -> None:
         self._kubeconfig = kubeconfig
         self._namespace = namespace
@@ -41,19 +45,23 @@ class Keeper:
         self._held: dict[str, HeldJob] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._main, name="heartbeat", daemon=True)
-        self._stall_log = StallLog(loop_pulse, allowed=STALL_TICKS, loop_thread=main_thread_id)
+        self._metrics = metrics or Metrics()
+        self._stall_log = StallLog(
+            loop_pulse,
+            self._metrics,
+            allowed=STALL_TICKS,
+            tick=TICK_SECONDS,
+            loop_thread=main_thread_id,
+            in_the_way=in_the_way,
+        )
         self.pulse = Pulse()
         self.renewals = 0
+        self.renewal_failures = 0
 
     @property
     def alive(self) -> bool:
         """Whether the thread runs."""
         return self._thread.is_alive()
-
-    @property
-    def stalls(self) -> int:
-        """How often the event loop has stood still."""
-        return self._stall_log.stalls
 
     def start(self) -> None:
         """Start the thread."""
@@ -81,6 +89,10 @@ class Keeper:
         """Count a successful renewal."""
         self.renewals += 1
 
+    def note_failure(self) -> None:
+        """Count one that failed."""
+        self.renewal_failures += 1
+
     def _main(self) -> None:
         backoff = Backoff(initial=0.5, cap=5.0)
         while not self._stopping.is_set():
@@ -93,7 +105,9 @@ class Keeper:
     async def _run(self) -> None:
         access = await load_access(self._kubeconfig, self._namespace)
         async with (
-            KubeSession(access, field_manager="asyncjob-worker") as session,
+            KubeSession(
+                access, field_manager="asyncjob-worker", observer=self._metrics.request
+            ) as session,
             Renewals(session, self) as renewals,
         ):
             while not self._stopping.is_set():

@@ -1,6 +1,7 @@
 """Finds the app that `module:app` names; every mistake is one clear line."""
 
 import importlib
+import importlib.util
 import sys
 import traceback
 from pathlib import Path
@@ -15,10 +16,8 @@ def load_app(target: str) -> WorkerApp:
 
     Raises ConfigError that names what is missing or wrong.
     """
-    module_name, _, attribute = target.partition(":")
-    if not module_name or module_name.startswith("."):
-        raise ConfigError(f"{target!r} names no module: give it as module:attribute")
-    app = _attribute(_import(module_name), attribute or "app")
+    module_name, attribute = _split(target)
+    app = _attribute(_import(module_name), attribute)
     if not isinstance(app, WorkerApp):
         raise ConfigError(f"{target} is a {type(app).__name__}, not a WorkerApp")
     if not app.handlers:
@@ -26,26 +25,74 @@ def load_app(target: str) -> WorkerApp:
     return app
 
 
-def _import(module_name: str) -> ModuleType:
+def folder_of(target: str) -> Path:
+    """Return the folder that the app's outermost package or module lies in, importing nothing.
+
+    Raises ConfigError if there is no such module.
+    """
+    _look_here()
+    name = _split(target)[0].partition(".")[0]
+    spec = importlib.util.find_spec(name)
+    if spec is None:
+        raise ConfigError(f"cannot import {name}: no module named {name!r}")
+    places = spec.submodule_search_locations
+    return Path(next(iter(places)) if places else str(spec.origin)).resolve().parent / (
+        name if places else ""
+    )
+
+
+def _split(target: str) -> tuple[str, str]:
+    module_name, _, attribute = target.partition(":")
+    if not module_name or module_name.startswith("."):
+        raise ConfigError(f"{target!r} names no module: give it as module:attribute")
+    return module_name, attribute or "app"
+
+
+def _look_here() -> None:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
+
+
+def _import(module_name: str) -> ModuleType:
+    _look_here()
     try:
         return importlib.import_module(module_name)
-    except AsyncJobError:
-        raise
     except ModuleNotFoundError as error:
-        raise ConfigError(f"cannot import {module_name}: no module named {error.name!r}") from error
-    except Exception as error:  # a module may raise anything as it is imported
-        why = f"{type(error).__name__}: {error}"
-        raise ConfigError(f"cannot import {module_name}: {why} ({_place(error)})") from error
+        why = f"no module named {error.name!r}"
+        if not _is_part(str(error.name), of=module_name):
+            why = f"{why} ({_place(error)})"
+        raise ConfigError(f"cannot import {module_name}: {why}") from error
+    except (Exception, SystemExit) as error:  # a module may raise anything as it is imported
+        why = f"{_describe(error)} ({_place(error)})"
+        raise ConfigError(f"cannot import {module_name}: {why}") from error
 
 
-def _place(error: Exception) -> str:
-    """Return the file and line that the error came from."""
+def _is_part(name: str, *, of: str) -> bool:
+    return f"{of}.".startswith(f"{name}.")
+
+
+def _describe(error: BaseException) -> str:
+    if isinstance(error, AsyncJobError):
+        return _on_one_line(error)
+    if isinstance(error, SystemExit):
+        return f"it calls sys.exit({error.code!r})"
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg}"
+    return f"{type(error).__name__}: {_on_one_line(error)}"
+
+
+def _on_one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
+
+
+def _place(error: BaseException) -> str:
+    """Return the line of a module's own code that led to the error: what its author looks for."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}"
-    last = traceback.extract_tb(error.__traceback__)[-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    modules = [frame for frame in frames if frame.name == "<module>"]
+    last = (modules or frames)[-1]
     return f"{last.filename}:{last.lineno}"
 
 

@@ -19,6 +19,7 @@ from asyncjob_worker.enforcement import Enforcement
 from asyncjob_worker.feed import Feed
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.keeper import Keeper
+from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.pulse import Pulse
 from asyncjob_worker.queue_view import QueueView
 from asyncjob_worker.reporter import Reporter
@@ -42,12 +43,18 @@ class Parts:
         *,
         on_exhausted: Callable[[], None],
         on_failure: Callable[[], None],
+        metrics: Metrics,
     ) -> None:
         access = session.access
         self._me = holder.worker
         self.pulse = Pulse()
         self.keeper = Keeper(
-            access.kubeconfig, access.namespace, settings.report_interval, self.pulse
+            access.kubeconfig,
+            access.namespace,
+            settings.report_interval,
+            self.pulse,
+            metrics,
+            in_the_way=self._in_the_way,
         )
         self.announcer = Announcer(session, _announcement(app, settings, holder))
         self.backlog = Backlog(steal_after=settings.steal_after, limit=settings.max_backlog)
@@ -61,6 +68,7 @@ class Parts:
             on_exhausted=on_exhausted,
             on_abandoned=self._freed,
             read_object=session.get,
+            metrics=metrics,
         )
         self.feed = Feed(
             session,
@@ -69,6 +77,7 @@ class Parts:
             types=app.handlers,
             clock=lease_seconds,
             on_work=self._wake,
+            on_watch=metrics.watch_begun("jobs"),
         )
         choice = Choice(
             backlog=self.backlog,
@@ -77,8 +86,8 @@ class Parts:
             clock=lease_seconds,
             look_again=self.feed.look_again,
         )
-        enforcement = Enforcement(session, required=settings.require_policy)
-        self.claimer = Claimer(session, app, self.queue, holder, enforcement)
+        self.enforcement = Enforcement(session, required=settings.require_policy)
+        self.claimer = Claimer(session, app, self.queue, holder, self.enforcement)
         self.slots = Slots(
             settings.slots(),
             choice=choice,
@@ -89,6 +98,9 @@ class Parts:
 
     def _freed(self, name: str) -> None:
         self.slots.freed(name)
+
+    def _in_the_way(self) -> HeldJob | None:
+        return self.runner.at_work.in_the_way()
 
     def _wake(self) -> None:
         self.slots.wake()

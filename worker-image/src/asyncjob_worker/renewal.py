@@ -33,6 +33,9 @@ class Register(Protocol):
     def note_renewal(self) -> None:
         """Count a successful renewal."""
 
+    def note_failure(self) -> None:
+        """Count one that failed."""
+
 
 class Renewals:
     """The heartbeats under way over one session; leaving the context cancels them."""
@@ -75,6 +78,7 @@ class Renewals:
             async with asyncio.timeout(_patience(held, sent_at)):
                 await self._session.json_patch(held.status_path, body)
         except (ApiError, TimeoutError) as error:
+            self._register.note_failure()
             if isinstance(error, TimeoutError) or error.retryable:
                 self._note_doubt(held, sent_at, error)
             else:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import structlog
@@ -9,10 +10,13 @@ import structlog
 from asyncjob.app import WorkerApp
 from asyncjob.app.stop import Stop
 from asyncjob.lifecycle.move import Move
+from asyncjob_worker.at_work import AtWork
 from asyncjob_worker.attempt import Attempt, Tools
 from asyncjob_worker.cancels import Cancels
+from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.keeper import Keeper
+from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.offload.objects import ReadObject
 from asyncjob_worker.payloads import nowhere
 from asyncjob_worker.reporter import Reporter
@@ -35,6 +39,7 @@ class JobRunner:
         on_exhausted: Callable[[], None],
         on_abandoned: Callable[[str], None] = lambda _: None,
         read_object: ReadObject = nowhere,
+        metrics: Metrics | None = None,
     ) -> None:
         self._app = app
         self._settings = settings
@@ -44,7 +49,8 @@ class JobRunner:
         self._on_abandoned = on_abandoned
         self._slots = settings.slots()
         self._tools = Tools.of(settings, read_object)
-        self._works: set[Work] = set()
+        self._metrics = metrics or Metrics()
+        self.at_work = AtWork(lease_seconds, self._metrics.handled)
         self._abandoned: set[Work] = set()
         self._stopping: Stop | None = None
         self._closing = asyncio.Event()
@@ -54,20 +60,19 @@ class JobRunner:
     @property
     def abandoned(self) -> int:
         """Slots that are held by handlers which ignored their stop and still run."""
-        return sum(not work.done() for work in self._abandoned)
+        return sum(not work.done() for work in tuple(self._abandoned))
 
     async def leftovers(self, patience: float) -> int:
         """Return how many handlers still run after so many seconds, abandoned or not."""
-        if self._works:
-            await asyncio.wait(set(self._works), timeout=patience)
-        return len(self._works)
+        if works := self.at_work.works:
+            await asyncio.wait(works, timeout=patience)
+        return len(self.at_work.works)
 
     async def run(self, held: HeldJob) -> None:
         """Run one job to its reported outcome; an abandoned handler keeps the caller waiting."""
         handler = self._app.handlers[held.job.type]
-        attempt = Attempt(
-            held, handler, self._app, self._settings, self._tools, on_start=self._note_work
-        )
+        note = partial(self.at_work.note, held=held)
+        attempt = Attempt(held, handler, self._app, self._settings, self._tools, on_start=note)
         self.running[held.job.uid] = held
         self._keeper.keep(held)
         self._stop_early(held)
@@ -99,10 +104,6 @@ class JobRunner:
         """Wait no longer for abandoned handlers: the worker drains."""
         self._closing.set()
 
-    def _note_work(self, work: Work) -> None:
-        self._works.add(work)
-        work.add_done_callback(self._works.discard)
-
     def _stop_early(self, held: HeldJob) -> None:
         """Apply what was decided before the claim's answer came."""
         if self._stopping is not None:
@@ -113,9 +114,13 @@ class JobRunner:
     async def _report(self, held: HeldJob, move: Move | None) -> None:
         if move is None:
             log.warning("attempt ended without an outcome", job=held.job.name, why=held.stopped)
+            self._metrics.fenced(held.job.type)
             return
         held.reporting = True
-        await self._reporter.report(held, move)
+        if await self._reporter.report(held, move):
+            self._metrics.finished(held.job.type, move)
+        else:
+            self._metrics.fenced(held.job.type)
 
     async def _outlast(self, work: Work) -> None:
         self._abandoned.add(work)

@@ -1,8 +1,11 @@
 """Settings of a worker process, and who it is."""
 
 import secrets
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
 
+from asyncjob.errors import ConfigError
 from asyncjob.lifecycle.claim import Holder
 from asyncjob.logs import Format
 from asyncjob.names import DEFAULT_QUEUE
@@ -54,11 +57,35 @@ class Settings:
     require_policy: bool = True
     """Refuse to run where the API server does not enforce ownership."""
 
+    health_port: int = 0
+    """Port of health and metrics; 0 means none."""
+
+    health_host: str = "0.0.0.0"  # noqa: S104  # the kubelet comes from outside the pod
+    """Address they are served on."""
+
+    stall_limit: float = 300.0
+    """How long the event loop may stand still before the process counts as dead; 0 means ever."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "Settings":
+        """Return the settings that the options of the command line make; the rest is left out."""
+        names = {item.name for item in fields(cls)}
+        known = {name: value for name, value in given.items() if name in names}
+        return cls(require_policy=not given.get("allow_unenforced", False), **known)
+
     def slots(self) -> int:
         """Return how many jobs run at a time."""
         return self.concurrency or usable_cpus()
 
 
-def identify(pod: str, pod_uid: str) -> Holder:
-    """Return who this process is: its pod, and an identity that no other start shares."""
+def identify(pod: str | None, pod_uid: str | None) -> Holder:
+    """Return who this process is: its pod, and an identity that no other start shares.
+
+    Raises ConfigError where the pod is not known.
+    """
+    if not pod or not pod_uid:
+        raise ConfigError(
+            "POD_NAME and POD_UID are not set: the worker's pod takes them from its own "
+            "metadata.name and metadata.uid; `make up` sets them for development"
+        )
     return Holder(pod, pod_uid, f"{pod}/{secrets.token_hex(4)}")

@@ -6,21 +6,24 @@ release them → end the watches → withdraw → end heartbeats → end the han
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
 import structlog
 
 from asyncjob.app import WorkerApp
 from asyncjob.kube import KubeSession
-from asyncjob.kube.follow import follow
+from asyncjob.kube.follow import Follower, follow
 from asyncjob.lifecycle.claim import Holder
 from asyncjob.names import JOBS, QUEUES, collection
 from asyncjob_worker.announcement import leases_path
 from asyncjob_worker.cancels import cancel_params
 from asyncjob_worker.drain import Drain
+from asyncjob_worker.health import Health
+from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.parts import Parts
 from asyncjob_worker.pulse import Watchman
+from asyncjob_worker.readings import health_of, readings
 from asyncjob_worker.roster import roster_params
 from asyncjob_worker.settings import Settings
 
@@ -37,7 +40,12 @@ class Worker:
     """One worker process."""
 
     def __init__(
-        self, app: WorkerApp, settings: Settings, session: KubeSession, holder: Holder
+        self,
+        app: WorkerApp,
+        settings: Settings,
+        session: KubeSession,
+        holder: Holder,
+        metrics: Metrics | None = None,
     ) -> None:
         self._settings = settings
         self._session = session
@@ -45,14 +53,26 @@ class Worker:
         self._drain = Drain(settings)
         self._exhausted = False
         self._leftovers = 0
+        self._metrics = metrics or Metrics()
         self._parts = Parts(
-            app, settings, session, holder, on_exhausted=self._restart, on_failure=self._drain.begin
+            app,
+            settings,
+            session,
+            holder,
+            on_exhausted=self._restart,
+            on_failure=self._drain.begin,
+            metrics=self._metrics,
         )
+        self._metrics.read(readings(self._parts, settings.slots()))
 
     @property
     def leftovers(self) -> int:
         """Handlers that still run after the end, because they ignored their stop."""
         return self._leftovers
+
+    def health(self) -> Health:
+        """Return what judges whether this process lives and is ready."""
+        return health_of(self._parts, self._drain, self._settings)
 
     def stop(self) -> None:
         """Begin the graceful stop; a second call ends the grace period at once."""
@@ -96,17 +116,23 @@ class Worker:
         return not stopped
 
     def _watches(self) -> Iterable[Coroutine[None, None, None]]:
-        session, parts, queue = self._session, self._parts, self._settings.queue
-        namespace = session.access.namespace
-        jobs = collection(namespace, JOBS)
+        parts, queue = self._parts, self._settings.queue
+        namespace = self._session.access.namespace
+        queues, jobs = collection(namespace, QUEUES), collection(namespace, JOBS)
         this_queue = {"fieldSelector": f"metadata.name={queue}"}
-        yield follow(session, collection(namespace, QUEUES), parts.queue, this_queue)
-        yield follow(session, leases_path(namespace), parts.roster, roster_params(queue))
-        yield follow(session, jobs, parts.runner.cancels, cancel_params(queue))
+        yield self._follow("queue", queues, parts.queue, this_queue)
+        yield self._follow("workers", leases_path(namespace), parts.roster, roster_params(queue))
+        yield self._follow("cancels", jobs, parts.runner.cancels, cancel_params(queue))
         yield parts.announcer.keep_on(parts.roster.tick)
         yield parts.feed.run()
         yield self._beat()
         yield self._guard()
+
+    def _follow(
+        self, name: str, path: str, follower: Follower, params: Mapping[str, str]
+    ) -> Coroutine[None, None, None]:
+        begun = self._metrics.watch_begun(name)
+        return follow(self._session, path, follower, params, on_watch=begun)
 
     async def _beat(self) -> None:
         """Show the heartbeat thread that the event loop runs."""

@@ -1,7 +1,7 @@
 """A collection kept in sight: a list, then a watch, again and again until cancelled."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import structlog
@@ -27,10 +27,18 @@ class Follower(Protocol):
 
 
 async def follow(
-    session: KubeSession, path: str, follower: Follower, params: Params | None = None
+    session: KubeSession,
+    path: str,
+    follower: Follower,
+    params: Params | None = None,
+    *,
+    on_watch: Callable[[], None] = lambda: None,
 ) -> None:
-    """Keep the follower up to date until cancelled; outages are waited out, 1 to 60 s apart."""
-    sight = _Sight(session, path, follower, params or {})
+    """Keep the follower up to date until cancelled; outages are waited out, 1 to 60 s apart.
+
+    `on_watch` is called at the beginning of each watch.
+    """
+    sight = _Sight(session, path, follower, params or {}, on_watch)
     pace = loop_pace()
     while True:
         pace.begin()
@@ -44,11 +52,19 @@ async def follow(
 class _Sight:
     """Where the watch of one collection stands."""
 
-    def __init__(self, session: KubeSession, path: str, follower: Follower, params: Params) -> None:
+    def __init__(
+        self,
+        session: KubeSession,
+        path: str,
+        follower: Follower,
+        params: Params,
+        on_watch: Callable[[], None],
+    ) -> None:
         self._session = session
         self._path = path
         self._follower = follower
         self._params = params
+        self._on_watch = on_watch
         self._version: str | None = None
 
     async def watch_on(self) -> ApiError | None:
@@ -71,7 +87,7 @@ class _Sight:
 
     async def _watch(self, version: str) -> None:
         params = {**self._params, "resourceVersion": version}
-        async for event in watch(self._session, self._path, params):
+        async for event in watch(self._session, self._path, params, on_open=self._on_watch):
             self._version = event.resource_version or self._version
             if event.type != "BOOKMARK":
                 self._follower.apply(event)

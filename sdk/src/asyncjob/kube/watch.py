@@ -4,7 +4,7 @@ Whoever calls decides how to go on afterwards; an `ExpiredError` means to start 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
@@ -41,11 +41,17 @@ class WatchEvent:
 
 
 async def watch(
-    session: KubeSession, path: str, params: Params | None = None, *, table: bool = False
+    session: KubeSession,
+    path: str,
+    params: Params | None = None,
+    *,
+    table: bool = False,
+    on_open: Callable[[], None] = lambda: None,
 ) -> AsyncGenerator[WatchEvent]:
     """Watch a collection; without a `resourceVersion` it begins with all there is, as ADDED.
 
-    `table` asks for printer columns instead of objects. Ends when the server closes; raises
+    `table` asks for printer columns instead of objects; `on_open` is called once the server has
+    agreed. Ends when the server closes; raises
     ExpiredError, UnknownOutcomeError and what else a request raises.
     """
     query = {
@@ -56,6 +62,7 @@ async def watch(
         **(params or {}),
     }
     response = await session.stream(path, query, AS_TABLE if table else AS_OBJECTS)
+    on_open()
     async with response, aclosing(_lines(response)) as lines:
         async for line in lines:
             event = _parse(line)

@@ -48,8 +48,19 @@ class _Object(click.ParamType[Mapping[str, Any]]):
 
 
 _OPTIONS: Final = (
-    click.option("--offload-url", type=_Folder(), help="Folder for results that are too large."),
-    click.option("--offload-options", type=_Object(), help="Options of its driver, as JSON."),
+    click.option(
+        "--offload-url",
+        type=_Folder(),
+        show_default="none",
+        help="Folder in a store for larger results, such as `s3://bucket/jobs`, "
+        "`file:///var/lib/asyncjob`.",
+    ),
+    click.option(
+        "--offload-options",
+        type=_Object(),
+        show_default="none",
+        help="Options of that store's fsspec driver, as a JSON object; no credentials.",
+    ),
     click.option(
         "--offload-limit",
         type=click.IntRange(min=0),
@@ -62,14 +73,15 @@ _OPTIONS: Final = (
         type=click.FloatRange(min=0, min_open=True),
         default=TRY_SECONDS,
         show_default=True,
-        help="Seconds until a request to a store is given up, and made anew.",
+        help="Seconds until a request to the store is given up, and made anew.",
     ),
     click.option(
         "--payload-prefix",
         type=_Folder(),
         multiple=True,
-        help="Folder that payloads may be read from; repeatable.  [default: the namespace's own "
-        "in --offload-url]",
+        show_default="the namespace's own in `--offload-url`",
+        help="Folder that payloads may be read from; repeatable, in the variable separated by "
+        "spaces.",
     ),
 )
 

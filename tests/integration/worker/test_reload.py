@@ -1,0 +1,64 @@
+"""`--reload` in development: the worker follows the code, and loses no job over it."""
+
+from pathlib import Path
+
+import pytest
+
+from support.workers import ROOT, Field, until
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+
+APP = """
+import asyncio
+from asyncjob import JobContext, WorkerApp
+
+app = WorkerApp()
+
+@app.handler("say")
+async def say(job: JobContext) -> str:
+    return {word!r}
+
+@app.handler("stay")
+async def stay(job: JobContext) -> str:
+    if {word!r} == "first version":
+        await asyncio.Event().wait()
+    return {word!r}
+"""
+
+
+def test_the_worker_follows_the_code_and_outlasts_a_mistake(field: Field, tmp_path: Path) -> None:
+    folder = tmp_path / "code"
+    folder.mkdir()
+    code = folder / "live_app.py"
+    code.write_text(APP.format(word="first version"))
+    env = {"PYTHONPATH": f"{folder}:{ROOT / 'tests'}"}
+    options = ("--reload", "--concurrency=2")
+    worker = field.worker("worker-0", *options, app="live_app:app", env=env)
+    assert say(field, "one") == "first version"
+    field.create("stays", "stay")
+    field.until_phase("stays", "Running")
+
+    code.write_text(APP.format(word="a second one"))
+    status = field.until_phase("stays", "Succeeded", within=30)
+    assert (status["result"], status["attempt"]) == ("a second one", 2)
+    assert (status["releases"], status["retries"], status["crashes"]) == (1, 0, 0)
+    first, second = (entry["worker"] for entry in status["history"])
+    assert first != second
+    assert say(field, "two") == "a second one"
+
+    code.write_text("def broken(:\n")
+    field.until_log(worker, f"SyntaxError: invalid syntax ({code}:1)")
+    assert worker.process.running
+    code.write_text(APP.format(word="number three"))
+    assert say(field, "three") == "number three"
+
+    begun = field.log(worker).count("worker started")
+    worker.terminate()
+    worker.wait_ended(15)
+    assert worker.process.returncode == 0
+    until(lambda: field.log(worker).count("worker stopped") == begun, 5, lambda: field.log(worker))
+
+
+def say(field: Field, name: str) -> object:
+    field.create(name, "say")
+    return field.until_phase(name, "Succeeded", within=30)["result"]

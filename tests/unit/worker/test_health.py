@@ -1,0 +1,139 @@
+"""Liveness and readiness: what counts, when, and what is said."""
+
+import socket
+import threading
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from asyncjob.errors import ConfigError
+from asyncjob_dev.ports import free_ports
+from asyncjob_worker.health import HEARTBEAT_LIMIT, Health, Signs, unready
+from asyncjob_worker.health_server import HealthServer, listen, serving
+from asyncjob_worker.keeper import Keeper
+from asyncjob_worker.pulse import Pulse
+from asyncjob_worker.settings import Settings
+from support.probes import Probes
+
+LIMIT = 5.0
+
+
+class Bench:
+    """A health with pulses that the test beats."""
+
+    def __init__(self, *, limit: float = LIMIT) -> None:
+        self.loop = Pulse()
+        self.keeper = SimpleNamespace(pulse=Pulse(), alive=True)
+        self.signs = Signs()
+        self.health = Health(
+            self.loop, cast("Keeper", self.keeper), lambda: self.signs, stall_limit=limit
+        )
+
+    def pass_time(self, looks: int, *, loop: bool = True, heartbeat: bool = True) -> str:
+        """Look so often, with these beats in between; return what is wrong then."""
+        for _ in range(looks):
+            if loop:
+                self.loop.beat()
+            if heartbeat:
+                self.keeper.pulse.beat()
+            self.health.look()
+        return self.health.not_alive()
+
+
+def test_a_process_whose_pulses_beat_is_alive() -> None:
+    assert Bench().pass_time(100) == ""
+
+
+def test_an_event_loop_that_stands_still_is_fatal_only_beyond_the_limit() -> None:
+    bench = Bench()
+    bench.pass_time(1)
+    assert bench.pass_time(5, loop=False) == ""
+    assert bench.pass_time(1, loop=False) == "event loop: blocked for 6 s, the limit is 5 s"
+    assert bench.pass_time(1) == ""
+
+
+def test_without_a_limit_a_stall_is_never_fatal() -> None:
+    bench = Bench(limit=0.0)
+    bench.pass_time(1)
+    assert bench.pass_time(10_000, loop=False) == ""
+
+
+def test_a_loop_that_waits_for_the_api_server_at_the_start_is_alive() -> None:
+    bench = Bench()
+    bench.keeper.alive = False
+    assert bench.pass_time(1000, loop=False, heartbeat=False) == ""
+
+
+def test_a_silent_heartbeat_thread_is_fatal() -> None:
+    bench = Bench()
+    bench.pass_time(1)
+    assert bench.pass_time(HEARTBEAT_LIMIT, heartbeat=False) == ""
+    assert bench.pass_time(1, heartbeat=False) == "heartbeat thread: silent for 31 s"
+    bench.keeper.alive = False
+    assert bench.pass_time(1, heartbeat=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("signs", "words"),
+    [
+        (Signs(announced=False), "not announced"),
+        (Signs(queue_known=False), "queue not known"),
+        (Signs(workers_known=False), "workers not known"),
+        (Signs(jobs_watched=False), "jobs not watched"),
+        (Signs(enforcement_in_doubt=True), "ownership is not enforced"),
+        (Signs(draining=True), "draining"),
+    ],
+)
+def test_each_reason_for_not_being_ready_is_named(signs: Signs, words: str) -> None:
+    assert unready(signs).startswith(words)
+    assert "\n" not in unready(signs)
+
+
+def test_a_worker_without_such_a_reason_is_ready() -> None:
+    assert unready(Signs()) == ""
+
+
+def test_all_reasons_are_named_at_once() -> None:
+    assert len(unready(Signs(announced=False, queue_known=False)).splitlines()) == 2
+
+
+def test_the_probes_answer_from_a_thread_of_their_own() -> None:
+    bench = Bench()
+    [port] = free_ports(1)
+    server = HealthServer(listen("127.0.0.1", port), bench.health, CollectorRegistry())
+    probes = Probes(port)
+    server.start()
+    try:
+        assert probes.ask("/livez") == (200, "ok\n")
+        assert probes.ask("/readyz") == (200, "ok\n")
+        assert probes.ask("/metrics") == (200, "")
+        assert probes.ask("/")[0] == 404
+        bench.signs = Signs(draining=True)
+        code, body = probes.ask("/readyz")
+        assert (code, body.split(":")[0]) == (503, "draining")
+    finally:
+        server.stop()
+    assert probes.ask("/livez")[0] == 0
+    assert "health" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_port_that_is_taken_is_one_clear_line(host: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"port {port}: .*in use.*--health-port") as error:
+            listen(host, port)
+    assert "\n" not in str(error.value)
+
+
+def test_a_host_that_is_nowhere_is_one_clear_line() -> None:
+    with pytest.raises(ConfigError, match=r"cannot serve .* 192\.0\.2\.1 port 1025.*--health-host"):
+        listen("192.0.2.1", 1025)
+
+
+def test_port_0_serves_nothing() -> None:
+    with serving(Settings(health_port=0), Bench().health, CollectorRegistry()):
+        assert "health" not in {thread.name for thread in threading.enumerate()}

@@ -1,0 +1,126 @@
+"""The shutdown in its written order: what claims first, what others rely on last."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from asyncjob.app.stop import Stop
+from asyncjob_worker.drain import Drain
+from asyncjob_worker.parts import Parts
+from asyncjob_worker.settings import Settings
+from asyncjob_worker.worker import Worker
+from support.worker_parts import ME, FakeSession, an_app, held
+
+ORDER = [
+    "announced",
+    "heartbeats begin",
+    "no more claims",
+    "no wait for the abandoned",
+    "draining announced",
+    "stop all: draining",
+    "watches ended",
+    "lease emptied",
+    "heartbeats end",
+    "processes ended",
+    "threads let go",
+]
+
+
+class Recorder:
+    """Parts that note what is done to them, in order. Slots end once their jobs are told to."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.noted = defaultdict[str, asyncio.Event](asyncio.Event)
+        self.told = asyncio.Event()
+        self.parts = cast("Parts", SimpleNamespace())
+        fill: dict[str, Any] = {
+            "announcer": {
+                "begin": self.later("announced"),
+                "drain": self.later("draining announced"),
+                "end": self.later("lease emptied"),
+            },
+            "keeper": {
+                "start": self.now("heartbeats begin"),
+                "stop": self.now("heartbeats end"),
+            },
+            "slots": {"drain": self.now("no more claims"), "run": self.told.wait},
+            "runner": {
+                "running": {"u1": held()},
+                "give_up_waiting": self.now("no wait for the abandoned"),
+                "stop_all": self.stop_all,
+                "close": self.now("threads let go"),
+                "end_processes": self.later("processes ended"),
+                "leftovers": self.leftovers,
+            },
+        }
+        for name, members in fill.items():
+            setattr(self.parts, name, SimpleNamespace(**members))
+
+    def now(self, words: str) -> Callable[[], None]:
+        return lambda: self.note(words)
+
+    def later(self, words: str) -> Callable[[], Awaitable[None]]:
+        async def note() -> None:
+            self.note(words)
+
+        return note
+
+    def note(self, words: str) -> None:
+        self.done.append(words)
+        self.noted[words].set()
+
+    def stop_all(self, why: Stop) -> None:
+        self.note(f"stop all: {why.value}")
+        self.parts.runner.running.clear()
+        self.told.set()
+
+    async def leftovers(self, _: float) -> int:
+        return 0
+
+    async def watch(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.note("watches ended")
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+async def test_the_parts_of_a_worker_stop_in_the_written_order(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = Worker(an_app(), Settings(grace=0.0), FakeSession().session, ME)
+    monkeypatch.setattr(worker, "_parts", recorder.parts)
+    monkeypatch.setattr(worker, "_watches", lambda: [recorder.watch()])
+    running = asyncio.ensure_future(worker.run())
+    await recorder.noted["heartbeats begin"].wait()
+    worker.stop()
+    assert await running
+    assert recorder.done == ORDER
+
+
+async def test_handlers_that_end_within_the_grace_are_not_told_to_stop(
+    recorder: Recorder,
+) -> None:
+    drain, slots = Drain(Settings(grace=1000.0)), asyncio.get_running_loop().create_future()
+    running = asyncio.ensure_future(drain.run(recorder.parts, slots))
+    await recorder.noted["draining announced"].wait()
+    assert "stop all: draining" not in recorder.done
+    slots.set_result(None)
+    await running
+    assert recorder.done[:2] == ["no more claims", "no wait for the abandoned"]
+
+
+def test_a_drain_is_known_to_have_begun() -> None:
+    drain = Drain(Settings())
+    assert not drain.is_begun
+    drain.begin()
+    assert drain.is_begun
