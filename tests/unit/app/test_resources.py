@@ -134,7 +134,7 @@ async def test_a_closing_that_hangs_is_given_up_in_time(steps: Steps) -> None:
         yield b""
         never.wait(30)
 
-    opened = OpenResources(app, {})
+    opened = OpenResources(app)
     await opened.open()
     with capture_logs() as logs:
         await opened.close(0.2)

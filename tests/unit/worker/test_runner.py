@@ -60,11 +60,11 @@ class Bench:
     def exhaust(self) -> None:
         self.exhausted += 1
 
-    async def report(self, of: HeldJob, move: Move) -> bool:
+    async def report(self, of: HeldJob, move: Move) -> Move | None:
         assert of.job.uid in self.kept
         assert of.reporting
         self.outcomes.append((of.job.uid, move.target))
-        return True
+        return move
 
 
 @pytest.fixture

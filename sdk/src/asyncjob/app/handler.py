@@ -7,8 +7,9 @@ from enum import StrEnum
 from typing import Any, Final
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
+from asyncjob.app.explain import explain
 from asyncjob.app.inspection import HandlerError, Needs
 from asyncjob.app.middleware import Middleware
 from asyncjob.app.signature import read_signature
@@ -88,12 +89,3 @@ def build(
         needs=signature.needs,
         concurrency=concurrency,
     )
-
-
-def explain(error: ValidationError) -> str:
-    """Return a schema error by field, on one line."""
-    parts = (
-        f"{'.'.join(str(step) for step in item['loc']) or 'payload'}: {item['msg']}"
-        for item in error.errors(include_url=False, include_context=False, include_input=False)
-    )
-    return "; ".join(parts)

@@ -45,7 +45,7 @@ async def open_resources(
     resources are missing or need each other, ResourceError where one cannot be opened; those
     opened before it are closed.
     """
-    opened = OpenResources(app, overrides or {})
+    opened = OpenResources(app, overrides)
     try:
         yield await opened.open(types)
     finally:
@@ -55,9 +55,9 @@ async def open_resources(
 class OpenResources:
     """The open resources of one process."""
 
-    def __init__(self, app: WorkerApp, overrides: Mapping[Any, object]) -> None:
+    def __init__(self, app: WorkerApp, overrides: Mapping[Any, object] | None = None) -> None:
         self._app = app
-        self._contents = dict(overrides)
+        self._contents = dict(overrides or {})
         self._lives: list[_Life] = []
 
     @property
