@@ -29,6 +29,9 @@ log = structlog.get_logger()
 
 PULSE_SECONDS = 0.25
 LAST_WAIT_SECONDS = 0.5
+CLOSE_WAITS = 2
+"""Closing all resources may take so many times what a handler gets to stop."""
+
 GUARD_SECONDS = 1.0
 GUARD_LOOKS = 10
 """So many looks without a heartbeat of the heartbeat thread mean that it hangs."""
@@ -71,7 +74,7 @@ class Worker:
             return await self._serve()
         finally:
             self._leftovers += await self._parts.hooks.end()
-            await self._resources.close()
+            await self._resources.close(CLOSE_WAITS * self._settings.stop_wait)
             self._leftovers += self._resources.unclosed
 
     async def _serve(self) -> bool:
