@@ -69,3 +69,6 @@ def test_a_cancelled_parent_that_waits_in_a_thread_stops_at_once(field: Field) -
     field.cancel("p")
     field.until_phase("p", "Cancelled", within=5)
     assert "abandoned" not in field.log(worker)
+    (child,) = children_of(field, "p")
+    field.open("never")
+    field.until_phase(child["metadata"]["name"], "Succeeded")
