@@ -25,8 +25,9 @@ def entries(backlog: Backlog) -> int:
     """Return how many names and candidates there are in all places where a backlog keeps some."""
     filed = 0
     for level in backlog._levels.values():
-        filed += len(level.mine) + len(level.held_back)
-        filed += sum(len(queue) for queue in level.others.values())
+        for lane in level.lanes.values():
+            filed += len(lane.mine) + len(lane.held_back)
+            filed += sum(len(waiting) for waiting in lane.others.values())
     return len(backlog) + filed
 
 

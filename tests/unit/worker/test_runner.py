@@ -29,9 +29,9 @@ class Bench:
         self.kept: list[str] = []
         self.outcomes: list[tuple[str, Phase]] = []
         self.exhausted = 0
+        self.stores = True
         self.freed: list[str] = []
         self.release = threading.Event()
-        self.stored = True
         self.metrics = Metrics()
         keeper = SimpleNamespace(keep=self.keep, let_go=self.let_go)
         self.runner = JobRunner(
@@ -64,11 +64,11 @@ class Bench:
     def exhaust(self) -> None:
         self.exhausted += 1
 
-    async def report(self, of: HeldJob, move: Move) -> bool:
+    async def report(self, of: HeldJob, move: Move) -> Move | None:
         assert of.job.uid in self.kept
         assert of.reporting
         self.outcomes.append((of.job.uid, move.target))
-        return self.stored
+        return move if self.stores else None
 
     def count(self, name: str, **labels: str) -> float | None:
         return self.metrics.registry.get_sample_value(f"asyncjob_worker_{name}", labels)
@@ -99,11 +99,32 @@ async def test_what_becomes_of_attempts_is_counted_by_type(bench: Bench) -> None
     lost = held(uid="u2")
     lost.stop(Stop.FENCED)
     await bench.runner.run(lost)
-    bench.stored = False
+    bench.stores = False
     await bench.runner.run(held(uid="u3"))
     assert bench.count("jobs_finished_total", type="echo", phase="Succeeded", reason="") == 1
     assert bench.count("fenced_total", type="echo") == 2
     assert bench.count("handler_seconds_count", type="echo") == 2
+
+
+async def test_hooks_are_told_of_an_outcome_only_once_it_is_stored(bench: Bench) -> None:
+    told: list[str] = []
+
+    def ended(of: HeldJob, stored: Move, seconds: float) -> None:
+        assert bench.outcomes == [(of.job.uid, stored.target)]
+        told.append(f"{stored.target} {seconds >= 0}")
+
+    telling: Any = SimpleNamespace(
+        claimed=lambda _: told.append("claimed"),
+        started=lambda _: told.append("started"),
+        ended=ended,
+    )
+    bench.runner._telling = telling
+    await bench.runner.run(held())
+    assert told == ["claimed", "started", "Succeeded True"]
+    told.clear()
+    bench.stores = False
+    await bench.runner.run(held())
+    assert told == ["claimed", "started"]
 
 
 async def test_a_claim_answered_after_the_grace_is_released_unstarted(bench: Bench) -> None:

@@ -16,6 +16,8 @@ from asyncjob_worker.worker import Worker
 from support.worker_parts import ME, FakeSession, an_app, held
 
 ORDER = [
+    "resources opened",
+    "hooks begin",
     "announced",
     "heartbeats begin",
     "no more claims",
@@ -27,6 +29,8 @@ ORDER = [
     "heartbeats end",
     "processes ended",
     "threads let go",
+    "hooks told the rest",
+    "resources closed",
 ]
 
 
@@ -53,10 +57,13 @@ class Recorder:
                 "running": {"u1": held()},
                 "give_up_waiting": self.now("no wait for the abandoned"),
                 "stop_all": self.stop_all,
+                "provide": lambda _: self.note("resources opened"),
                 "close": self.now("threads let go"),
                 "end_processes": self.later("processes ended"),
                 "leftovers": self.leftovers,
             },
+            "hooks": {"start": lambda _: self.note("hooks begin"), "end": self.hooks_end},
+            "telling": {"worker_started": lambda: None, "worker_stopping": lambda: None},
         }
         for name, members in fill.items():
             setattr(self.parts, name, SimpleNamespace(**members))
@@ -82,6 +89,13 @@ class Recorder:
     async def leftovers(self, _: float) -> int:
         return 0
 
+    async def hooks_end(self) -> int:
+        self.note("hooks told the rest")
+        return 0
+
+    async def close_resources(self, _: float) -> None:
+        self.note("resources closed")
+
     async def watch(self) -> None:
         try:
             await asyncio.Event().wait()
@@ -100,6 +114,7 @@ async def test_the_parts_of_a_worker_stop_in_the_written_order(
     worker = Worker(an_app(), Settings(grace=0.0), FakeSession().session, ME)
     monkeypatch.setattr(worker, "_parts", recorder.parts)
     monkeypatch.setattr(worker, "_watches", lambda: [recorder.watch()])
+    monkeypatch.setattr(worker._resources, "close", recorder.close_resources)
     running = asyncio.ensure_future(worker.run())
     await recorder.noted["heartbeats begin"].wait()
     worker.stop()

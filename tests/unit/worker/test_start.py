@@ -70,6 +70,7 @@ MISTAKES = {
     "leaves:app": "it calls sys.exit(5) (FOLDER/leaves.py:2)",
     "two_handlers:app": "two handlers for job type 't' (FOLDER/two_handlers.py:9)",
     "bad_handler:app": "it takes 0 parameters",
+    "no_resource:app": "no resource of type float",
     "bad_type:app": "'-' is no job type",
     ":app": "':app' names no module: give it as module:attribute",
     "..up:app": "'..up:app' names no module",
@@ -87,6 +88,7 @@ MODULES = {
     "leaves": "import sys\nsys.exit(5)",
     "two_handlers": APP + '@app.handler("t")\nasync def u(job): ...',
     "bad_handler": APP + '@app.handler("u")\nasync def u(): ...',
+    "no_resource": APP + '@app.handler("u")\nasync def u(job, *, x: float): ...',
     "bad_type": APP + '@app.handler("-")\nasync def u(job): ...',
 }
 

@@ -1,6 +1,8 @@
 """The parts of a worker process and how they are wired."""
 
+import asyncio
 from collections.abc import Callable
+from functools import partial
 
 import structlog
 
@@ -12,12 +14,14 @@ from asyncjob.lifecycle.move import Move
 from asyncjob_worker.announcement import Announcement
 from asyncjob_worker.announcer import Announcer
 from asyncjob_worker.backlog import Backlog, deal
+from asyncjob_worker.children import AT_A_TIME, AttemptChildren
 from asyncjob_worker.choice import Choice
 from asyncjob_worker.claimer import Claimer
 from asyncjob_worker.clock import lease_seconds, now_text
 from asyncjob_worker.enforcement import Enforcement
 from asyncjob_worker.feed import Feed
 from asyncjob_worker.held import HeldJob
+from asyncjob_worker.hooks import Hooks
 from asyncjob_worker.keeper import Keeper
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.pulse import Pulse
@@ -27,6 +31,7 @@ from asyncjob_worker.roster import Roster
 from asyncjob_worker.runner import JobRunner
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.slots import Slots
+from asyncjob_worker.telling import Telling
 
 log = structlog.get_logger()
 
@@ -57,9 +62,14 @@ class Parts:
             in_the_way=self._in_the_way,
         )
         self.announcer = Announcer(session, _announcement(app, settings, holder))
-        self.backlog = Backlog(steal_after=settings.steal_after, limit=settings.max_backlog)
+        limits = {name: one.concurrency for name, one in app.handlers.items() if one.concurrency}
+        self.backlog = Backlog(
+            steal_after=settings.steal_after, limit=settings.max_backlog, limited=limits
+        )
         self.roster = Roster(holder, settings.announce_interval, lease_seconds, self._deal)
         self.queue = QueueView(self._wake, self._look_again)
+        self.hooks = Hooks(app.hooks)
+        self.telling = Telling(self.hooks, holder, access.namespace, settings)
         self.runner = JobRunner(
             app,
             settings,
@@ -69,6 +79,8 @@ class Parts:
             on_abandoned=self._freed,
             read_object=session.get,
             metrics=metrics,
+            telling=self.telling,
+            children=partial(AttemptChildren, session, gate=asyncio.Semaphore(AT_A_TIME)),
         )
         self.feed = Feed(
             session,
@@ -85,6 +97,7 @@ class Parts:
             roster=self.roster,
             clock=lease_seconds,
             look_again=self.feed.look_again,
+            limits=limits,
         )
         self.enforcement = Enforcement(session, required=settings.require_policy)
         self.claimer = Claimer(session, app, self.queue, holder, self.enforcement)

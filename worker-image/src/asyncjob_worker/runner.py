@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import structlog
 
-from asyncjob.app import WorkerApp
+from asyncjob.app import Resources, WorkerApp
+from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
 from asyncjob.app.stop import Stop
 from asyncjob.lifecycle.move import Move
 from asyncjob_worker.at_work import AtWork
@@ -22,6 +24,7 @@ from asyncjob_worker.payloads import nowhere
 from asyncjob_worker.reporter import Reporter
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.starts import Work
+from asyncjob_worker.telling import Telling
 
 log = structlog.get_logger()
 
@@ -38,17 +41,20 @@ class JobRunner:
         reporter: Reporter,
         on_exhausted: Callable[[], None],
         on_abandoned: Callable[[str], None] = lambda _: None,
+        telling: Telling | None = None,
+        children: Callable[[HeldJob], ChildJobs] = lambda _: NoChildJobs(),
         read_object: ReadObject = nowhere,
         metrics: Metrics | None = None,
     ) -> None:
         self._app = app
+        self._telling = telling or Telling.nobody()
         self._settings = settings
         self._keeper = keeper
         self._reporter = reporter
         self._on_exhausted = on_exhausted
         self._on_abandoned = on_abandoned
         self._slots = settings.slots()
-        self._tools = Tools.of(settings, read_object)
+        self._tools = replace(Tools.of(settings, read_object), children=children)
         self._metrics = metrics or Metrics()
         self.at_work = AtWork(lease_seconds, self._metrics.handled)
         self._abandoned: set[Work] = set()
@@ -68,14 +74,19 @@ class JobRunner:
             await asyncio.wait(works, timeout=patience)
         return len(self.at_work.works)
 
+    def provide(self, resources: Resources) -> None:
+        """Give handlers their resources, before the first job."""
+        self._tools = replace(self._tools, resources=resources)
+
     async def run(self, held: HeldJob) -> None:
         """Run one job to its reported outcome; an abandoned handler keeps the caller waiting."""
         handler = self._app.handlers[held.job.type]
-        note = partial(self.at_work.note, held=held)
+        note = partial(self._note_work, held)
         attempt = Attempt(held, handler, self._app, self._settings, self._tools, on_start=note)
         self.running[held.job.uid] = held
         self._keeper.keep(held)
         self._stop_early(held)
+        self._telling.claimed(held)
         try:
             move = await attempt.run()
             await self._report(held, move)
@@ -104,6 +115,10 @@ class JobRunner:
         """Wait no longer for abandoned handlers: the worker drains."""
         self._closing.set()
 
+    def _note_work(self, held: HeldJob, work: Work) -> None:
+        self._telling.started(held)
+        self.at_work.note(work, held)
+
     def _stop_early(self, held: HeldJob) -> None:
         """Apply what was decided before the claim's answer came."""
         if self._stopping is not None:
@@ -117,10 +132,13 @@ class JobRunner:
             self._metrics.fenced(held.job.type)
             return
         held.reporting = True
-        if await self._reporter.report(held, move):
-            self._metrics.finished(held.job.type, move)
-        else:
+        seconds = lease_seconds() - held.started_at
+        stored = await self._reporter.report(held, move)
+        if stored is None:
             self._metrics.fenced(held.job.type)
+            return
+        self._metrics.finished(held.job.type, stored)
+        self._telling.ended(held, stored, seconds)
 
     async def _outlast(self, work: Work) -> None:
         self._abandoned.add(work)

@@ -9,6 +9,7 @@ import contextvars
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from asyncjob.app import Handler, Isolation, JobContext
 from asyncjob.errors import ConfigError
@@ -30,6 +31,13 @@ class Started:
     work: Work
     interrupt: Callable[[], object]
     kill: Callable[[], object] | None = None
+
+
+class Starter(Protocol):
+    """Starts handlers, plainly or inside something else."""
+
+    def start(self, handler: Handler, context: JobContext, payload: object) -> Started:
+        """Start a handler in the running event loop's care."""
 
 
 class Starts:

@@ -2,14 +2,17 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from asyncjob.app.signature import HandlerError, read_signature
+from asyncjob.app.explain import explain
+from asyncjob.app.inspection import HandlerError, Needs
+from asyncjob.app.middleware import Middleware
+from asyncjob.app.signature import read_signature
 from asyncjob.free_json import dump
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.policy import PolicyLayer
@@ -34,7 +37,8 @@ class Isolation(StrEnum):
 class Handler:
     """A registered handler. `default` is its payload where a job has none.
 
-    `memory_mib` limits the process of one that has its own.
+    `memory_mib` limits the process of one that has its own. At most `concurrency` of its jobs are
+    at work at a time in one worker process.
     """
 
     type: str
@@ -47,6 +51,9 @@ class Handler:
     default: object = _ABSENT
     is_async: bool = True
     memory_mib: int | None = None
+    needs: Needs = field(default_factory=dict)
+    middleware: tuple[Middleware, ...] = ()
+    concurrency: int | None = None
 
     def inside(self) -> "Handler":
         """Return the handler as it runs inside its own process."""
@@ -83,6 +90,7 @@ def build(
     *,
     isolation: str | None = None,
     memory_mib: int | None = None,
+    concurrency: int | None = None,
 ) -> Handler:
     """Inspect a function; raises HandlerError that says what is wrong with it or its options."""
     signature = read_signature(type_, function)
@@ -99,6 +107,8 @@ def build(
         default=_ABSENT if default is inspect.Parameter.empty else default,
         is_async=signature.is_async,
         memory_mib=memory_mib,
+        needs=signature.needs,
+        concurrency=concurrency,
     )
 
 
@@ -118,12 +128,3 @@ def _check_isolation(type_: str, isolation: str | None, memory_mib: int | None) 
         raise HandlerError(f"handler {type_!r}: memory_mib needs isolation='process'")
     if type(memory_mib) is not int or memory_mib < 1:
         raise HandlerError(f"handler {type_!r}: memory_mib={memory_mib!r} is no number of MiB")
-
-
-def explain(error: ValidationError) -> str:
-    """Return a schema error by field, on one line."""
-    parts = (
-        f"{'.'.join(str(step) for step in item['loc']) or 'payload'}: {item['msg']}"
-        for item in error.errors(include_url=False, include_context=False, include_input=False)
-    )
-    return "; ".join(parts)
