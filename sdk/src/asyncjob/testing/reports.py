@@ -1,0 +1,112 @@
+"""What a handler reports, handed over one by one.
+
+A handler waits at `await job.progress(…)` and `await job.checkpoint(…)` until its report is taken,
+a sync one inside the call. So a test can stop it, or kill its worker, exactly there.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+
+from asyncjob.app import JobContext
+from asyncjob.app.context import Noted
+from asyncjob.json_types import Json
+from asyncjob.lifecycle.move import Fields, clip
+
+
+@dataclass(slots=True, eq=False)
+class Report:
+    """Progress or a checkpoint: the field of `status` that it replaces."""
+
+    name: str
+    value: Json
+    taken: threading.Event = field(default_factory=threading.Event)
+    waiter: asyncio.Future[None] | None = None
+
+    def take(self) -> None:
+        """Let the handler go on."""
+        self.taken.set()
+        if self.waiter is not None and not self.waiter.done():
+            self.waiter.set_result(None)
+
+
+class Inbox:
+    """The reports of one attempt that are not taken yet; a ReportSink. `stir` tells of each."""
+
+    def __init__(self, stir: Callable[[], object]) -> None:
+        self._stir = stir
+        self._reports: deque[Report] = deque()
+        self._closed = False
+        self.newest = Report("none", None)
+
+    def __len__(self) -> int:
+        return len(self._reports)
+
+    def progress(self, percent: int, message: str | None) -> None:
+        """Take the handler's progress."""
+        value: Fields = {"percent": percent}
+        if message:
+            value["message"] = clip(message)
+        self._add(Report("progress", value))
+
+    def checkpoint(self, value: Json) -> None:
+        """Take the handler's checkpoint."""
+        self._add(Report("checkpoint", value))
+
+    def first(self) -> Report:
+        """Take out the oldest report."""
+        return self._reports.popleft()
+
+    def close(self) -> None:
+        """Take no more, and hold up the handler no longer."""
+        self._closed = True
+        while self._reports:
+            self._reports.popleft().take()
+
+    def _add(self, report: Report) -> None:
+        self.newest = report
+        if self._closed:
+            report.take()
+        else:
+            self._reports.append(report)
+            self._stir()
+
+
+class _Handover(Noted):
+    """Waits until a report is taken."""
+
+    __slots__ = ("_report",)
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    def __await__(self) -> Generator[None, None, None]:
+        report = self._report
+        if not report.taken.is_set():
+            report.waiter = asyncio.get_running_loop().create_future()
+            yield from report.waiter.__await__()
+
+
+class SteppedContext(JobContext):
+    """A job context whose handler waits until each report is taken."""
+
+    inbox: Inbox
+    in_thread: bool = False
+
+    def progress(self, percent: float, message: str | None = None) -> Noted:
+        """Report how far the work is."""
+        super().progress(percent, message)
+        return self._hand_over()
+
+    def checkpoint(self, value: object) -> Noted:
+        """Save where to resume."""
+        super().checkpoint(value)
+        return self._hand_over()
+
+    def _hand_over(self) -> Noted:
+        report = self.inbox.newest
+        if self.in_thread:
+            report.taken.wait()
+        return _Handover(report)
