@@ -15,7 +15,7 @@ from typing import Any, Final, get_type_hints
 from asyncjob.app import Handler, Isolation, JobContext
 from asyncjob.testing.errors import TestKitError
 
-Resources = Mapping[type, object]
+Resources = Mapping[Any, object]
 """What is injected into handlers, by type."""
 
 Work = asyncio.Future[object]
@@ -59,19 +59,18 @@ def _injected(handler: Handler, resources: Resources) -> dict[str, object]:
     parameters = inspect.signature(function).parameters.values()
     wanted = [item for item in parameters if item.kind is inspect.Parameter.KEYWORD_ONLY]
     hints = get_type_hints(function) if wanted else {}
-    return {item.name: _resource(handler, item, hints, resources) for item in wanted}
+    given = {item.name: hints.get(item.name) for item in wanted}
+    for item in wanted:
+        if given[item.name] not in resources and item.default is inspect.Parameter.empty:
+            raise _missing(handler, item.name, given[item.name])
+    return {name: resources[kind] for name, kind in given.items() if kind in resources}
 
 
-def _resource(
-    handler: Handler, parameter: inspect.Parameter, hints: Mapping[str, Any], resources: Resources
-) -> object:
-    kind = hints.get(parameter.name)
-    if isinstance(kind, type) and kind in resources:
-        return resources[kind]
-    name = getattr(kind, "__name__", str(kind))
-    raise TestKitError(
-        f"handler {handler.type!r} wants {parameter.name}: {name}, which the test does not give: "
-        f"resources={{{name}: ...}}"
+def _missing(handler: Handler, name: str, kind: Any) -> TestKitError:
+    what = getattr(kind, "__name__", str(kind))
+    return TestKitError(
+        f"handler {handler.type!r} wants {name}: {what}, which the test does not give: "
+        f"resources={{{what}: ...}}"
     )
 
 

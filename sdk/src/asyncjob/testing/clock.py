@@ -15,6 +15,8 @@ START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _BOOT: Final = 1000.0
 """What a monotonic clock shows at the start is arbitrary; zero would hide mistakes."""
 
+_ROUNDING: Final = 1e-6
+
 
 @dataclass(frozen=True, slots=True)
 class Timer:
@@ -33,6 +35,8 @@ class FakeClock:
         self._start = start
         self._elapsed = 0.0
         self._timers: list[Timer] = []
+        self.on_timer: Callable[[], object] = lambda: None
+        """Called when a handler has set a timer: it may be asleep now."""
 
     @property
     def elapsed(self) -> float:
@@ -61,7 +65,9 @@ class FakeClock:
     def move_to(self, elapsed: float) -> None:
         """Move ahead, never back; timers that have come due are called in the event loop."""
         self._elapsed = max(self._elapsed, elapsed)
-        due = [timer for timer in self.timers() if timer.handle.when() <= self.monotonic]
+        due = [
+            timer for timer in self.timers() if timer.handle.when() <= self.monotonic + _ROUNDING
+        ]
         for timer in sorted(due, key=lambda timer: timer.handle.when()):
             self._timers.remove(timer)
             timer.call()
@@ -97,4 +103,5 @@ class FakeClock:
             loop.call_soon(callback, *args, context=context)
 
         self._timers.append(Timer(handle, call, owner, sleeps))
+        self.on_timer()
         return handle

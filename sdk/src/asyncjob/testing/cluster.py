@@ -63,6 +63,7 @@ class FakeCluster:
 
     async def __aenter__(self) -> Self:
         self._crew = Crew(self._patience)
+        self.clock.on_timer = self._crew.stir
         bench = Bench(
             self._app, self.clock, self._resources, self._crew.stir, self._draw, self._max_bytes
         )
@@ -167,7 +168,7 @@ class FakeCluster:
         if name not in self._store:
             return self._create(document)
         record = self._store.get(name)
-        self.engine.change(record, read_job_manifest(document))
+        self.engine.change(record, read_job_manifest(document, exists=True))
         return self._handle(record)
 
     def _create(self, document: JsonObject) -> FakeJob:

@@ -17,6 +17,7 @@ class Crew:
     def __init__(self, patience: float) -> None:
         self._patience = patience
         self._attempts: dict[str, Attempt] = {}
+        self._hung: set[Attempt] = set()
         self._stirred = asyncio.Event()
         self._loop = asyncio.get_running_loop()
 
@@ -55,12 +56,18 @@ class Crew:
             await _turn()
             if any(attempt.has_news for attempt in self):
                 return True
-            busy = [attempt for attempt in self if not attempt.asleep]
+            busy = self._busy()
             if not busy:
                 return False
-            if not await self._wait() and self._give_up(busy, lenient=lenient):
-                return False
+            if not await self._wait():
+                self._give_up(busy, lenient=lenient)
         return False
+
+    def _busy(self) -> set[Attempt]:
+        """Return who neither sleeps nor is known to hang."""
+        awake = {attempt for attempt in self if not attempt.asleep}
+        self._hung &= awake
+        return awake - self._hung
 
     async def _wait(self) -> bool:
         try:
@@ -70,16 +77,16 @@ class Crew:
             return False
         return True
 
-    def _give_up(self, busy: list[Attempt], *, lenient: bool) -> bool:
-        """Return true: time may pass for handlers that ignore their stop, or if lenient."""
-        stuck = [attempt.job.name for attempt in busy if attempt.stopped is None]
+    def _give_up(self, busy: set[Attempt], *, lenient: bool) -> None:
+        """Let time pass for handlers that hang, if lenient, and that ignore their stop."""
+        stuck = sorted(attempt.job.name for attempt in busy if attempt.stopped is None)
         if stuck and not lenient:
             raise StuckError(
                 f"the handlers of {', '.join(stuck)} have neither ended nor slept for "
                 f"{self._patience} real seconds: let what they wait for happen, or let time pass "
                 "with advance(seconds)"
             )
-        return True
+        self._hung |= busy
 
 
 async def _turn() -> None:

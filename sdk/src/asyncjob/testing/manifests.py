@@ -34,14 +34,17 @@ def documents(manifest: Manifest) -> list[JsonObject]:
     return [_plain(document) for document in found]
 
 
-def read_job_manifest(manifest: JsonObject) -> dict[str, Json]:
-    """Return the spec of a job as it is stored; raises InvalidError that names the field."""
-    return _read(AsyncJob, manifest)
+def read_job_manifest(manifest: JsonObject, *, exists: bool = False) -> dict[str, Json]:
+    """Return the spec of a job as it is stored; raises InvalidError that names the field.
+
+    `exists` tells a change of a job from a new one: the API server's codes differ.
+    """
+    return _read(AsyncJob, manifest, _UNPROCESSABLE if exists else _BAD_REQUEST)
 
 
 def read_queue_manifest(manifest: JsonObject) -> dict[str, Json]:
     """Return the spec of a queue as it is stored; raises InvalidError that names the field."""
-    return _read(AsyncQueue, manifest)
+    return _read(AsyncQueue, manifest, _BAD_REQUEST)
 
 
 def invalid(message: str, *, status: int = _UNPROCESSABLE) -> InvalidError:
@@ -49,7 +52,7 @@ def invalid(message: str, *, status: int = _UNPROCESSABLE) -> InvalidError:
     return InvalidError(message, status=status, reason="Invalid")
 
 
-def _read(model: type[M], manifest: JsonObject) -> dict[str, Json]:
+def _read(model: type[M], manifest: JsonObject, unknown_status: int) -> dict[str, Json]:
     name = text(child(manifest, "metadata"), "name") or "(unnamed)"
     who = f'{model.__name__} "{name}"'
     try:
@@ -60,7 +63,7 @@ def _read(model: type[M], manifest: JsonObject) -> dict[str, Json]:
     unknown = list(_unknown(_without_metadata(manifest), known, ""))
     if unknown:
         what = ", ".join(f'unknown field "{path}"' for path in unknown)
-        raise invalid(f"{who}: strict decoding error: {what}", status=_BAD_REQUEST)
+        raise invalid(f"{who}: strict decoding error: {what}", status=unknown_status)
     return _stored(as_object(known["spec"]), child(manifest, "spec"))
 
 
