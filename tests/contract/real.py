@@ -1,4 +1,4 @@
-"""Scenarios on a real control plane, with a real operator and real workers: all at the same time."""
+"""Scenarios on a real control plane, with real operator and workers: all at the same time."""
 
 import asyncio
 import contextlib

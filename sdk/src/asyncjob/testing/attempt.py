@@ -5,20 +5,18 @@ What becomes of the outcome is not its concern.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from pydantic import ValidationError
 
-from asyncjob.app import Handler, JobInfo, WorkerApp, outcomes
+from asyncjob.app import Handler, outcomes
 from asyncjob.app.stop import Stop
-from asyncjob.free_json import MAX_BYTES
-from asyncjob.json_types import JsonObject, as_object, child, opt_text
+from asyncjob.json_types import JsonObject, child
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.policy import BUILT_IN, DEFAULT_CANCEL_GRACE_SECONDS
-from asyncjob.lifecycle.view import JobView, read_job
-from asyncjob.testing.calling import HandlerExitError, Resources, Work, runs_in_loop, start
-from asyncjob.testing.clock import FakeClock
+from asyncjob.lifecycle.view import read_job
+from asyncjob.testing.bench import Bench, describe
+from asyncjob.testing.calling import HandlerExitError, Work, runs_in_loop, start
 from asyncjob.testing.reports import Inbox, Report, SteppedContext
 from asyncjob.testing.skipping import Timekeeper, context_with
 
@@ -26,21 +24,6 @@ STOP_WAIT: Final = 5.0
 """Seconds that a handler which was told to stop gets before it is abandoned, unless cancelled."""
 
 _RANK: Final = {why: rank for rank, why in enumerate(Stop)}
-
-
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """What all attempts of one fake cluster share. `stir` tells that a handler has done something.
-
-    `draw` decides the jitter of retries; `max_bytes` is the most that a result or checkpoint takes.
-    """
-
-    app: WorkerApp
-    clock: FakeClock
-    resources: Resources
-    stir: Callable[[], object]
-    draw: float = 0.5
-    max_bytes: int = MAX_BYTES
 
 
 class Attempt:
@@ -150,7 +133,8 @@ class Attempt:
         self.stop(Stop.FENCED)
         self.inbox.close()
         self.go_on()
-        if self._work is not None:
+        if self._work is not None and not self._work.done():
+            self._cancel(self._work)
             await asyncio.wait({self._work}, timeout=patience)
 
     # ---- how it goes on
@@ -158,7 +142,7 @@ class Attempt:
     def _start(self, payload: object) -> None:
         bench = self._bench
         job = SteppedContext(
-            _describe(self.job, self._spec, self._status),
+            describe(self.job, self._spec, self._status),
             self.inbox,
             remaining=lambda: self.times_out_at - bench.clock.elapsed,
             max_bytes=bench.max_bytes,
@@ -174,8 +158,11 @@ class Attempt:
             self._context.stop()
         if self._work is not None:
             self._work.add_done_callback(_retrieve)
-            if isinstance(self._work, asyncio.Task):
-                self._work.cancel()
+            self._cancel(self._work)
+
+    def _cancel(self, work: Work) -> None:
+        if isinstance(work, asyncio.Task):
+            work.cancel()
 
     def _succeeded(self, work: Work) -> Move:
         limit = self._bench.max_bytes
@@ -216,23 +203,6 @@ class Attempt:
     @property
     def _now_at(self) -> float:
         return self._bench.clock.elapsed
-
-
-def _describe(job: JobView, spec: JsonObject, status: JsonObject) -> JobInfo:
-    """Return what the handler is told of the job."""
-    return JobInfo(
-        namespace=job.namespace,
-        name=job.name,
-        uid=job.uid,
-        type=job.type,
-        queue=job.queue,
-        attempt=job.attempt,
-        retries=job.retries,
-        max_retries=(job.effective or BUILT_IN).max_retries,
-        last_checkpoint=status.get("checkpoint"),
-        request=as_object(spec.get("request")),
-        traceparent=opt_text(spec, "traceparent"),
-    )
 
 
 def _retrieve(work: Work) -> None:

@@ -28,6 +28,10 @@ class Timer:
     sleeps: bool
 
 
+class ClockClosed(BaseException):  # ends a handler, as CancelledError does
+    """The test is over, and a handler that ignored being cancelled wants to sleep on."""
+
+
 class FakeClock:
     """Time as handlers and jobs see it, in seconds since the start."""
 
@@ -35,6 +39,7 @@ class FakeClock:
         self._start = start
         self._elapsed = 0.0
         self._timers: list[Timer] = []
+        self._closed = False
         self.on_timer: Callable[[], object] = lambda: None
         """Called when a handler has set a timer: it may be asleep now."""
 
@@ -72,6 +77,10 @@ class FakeClock:
             self._timers.remove(timer)
             timer.call()
 
+    def close(self) -> None:
+        """Let nothing sleep any more: no time will pass."""
+        self._closed = True
+
     def next_timer(self) -> float | None:
         """Return when the next timer is due, on the scale of `elapsed`."""
         return min((timer.handle.when() - _BOOT for timer in self.timers()), default=None)
@@ -95,7 +104,9 @@ class FakeClock:
         owner: object,
         sleeps: bool,
     ) -> asyncio.TimerHandle:
-        """Have a callback called at a monotonic time."""
+        """Have a callback called at a monotonic time; raises ClockClosed after the end."""
+        if self._closed:
+            raise ClockClosed
         loop = asyncio.get_running_loop()
         handle = asyncio.TimerHandle(when, callback, args, loop, context)
 

@@ -16,12 +16,12 @@ from asyncjob.app import WorkerApp
 from asyncjob.free_json import MAX_BYTES
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.names import JOB_KIND, QUEUE_KIND
-from asyncjob.testing.attempt import Bench
+from asyncjob.testing.bench import Bench
 from asyncjob.testing.calling import Resources
 from asyncjob.testing.clock import START, FakeClock
 from asyncjob.testing.crew import Crew
 from asyncjob.testing.engine import Engine
-from asyncjob.testing.errors import StuckError
+from asyncjob.testing.errors import StuckError, TestKitError
 from asyncjob.testing.job import FakeJob
 from asyncjob.testing.manifests import Manifest, documents, invalid, read_job_manifest
 from asyncjob.testing.queues import Queues
@@ -59,6 +59,7 @@ class FakeCluster:
         self._numbers = itertools.count(1)
         self._queues = Queues()
         self._store = Store(self.clock, namespace)
+        self._running = False
         self._stack = contextlib.ExitStack()
 
     async def __aenter__(self) -> Self:
@@ -147,6 +148,15 @@ class FakeCluster:
         self.clock.move_to(until)
 
     async def _run(self, condition: Callable[[], object], *, until: float | None) -> None:
+        if self._running:
+            raise TestKitError("the cluster runs already: wait for that first")
+        self._running = True
+        try:
+            await self._go_on(condition, until)
+        finally:
+            self._running = False
+
+    async def _go_on(self, condition: Callable[[], object], until: float | None) -> None:
         while not condition():
             if self.engine.step() or await self._crew.work(lenient=until is not None):
                 continue

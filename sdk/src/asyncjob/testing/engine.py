@@ -15,12 +15,14 @@ from asyncjob.lifecycle.outcome import cancelled, crash
 from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.policy import layer_of, resolve
 from asyncjob.lifecycle.view import JobView
-from asyncjob.testing.attempt import Attempt, Bench
+from asyncjob.testing.attempt import Attempt
+from asyncjob.testing.bench import Bench
 from asyncjob.testing.crew import Crew
 from asyncjob.testing.errors import TestKitError
 from asyncjob.testing.queues import Queues
+from asyncjob.testing.reruns import rerun_spec
 from asyncjob.testing.store import Record, Store, may_be_claimed
-from asyncjob.testing.upkeep import Case, Rerun, Wait, decide, rerun_spec
+from asyncjob.testing.upkeep import Case, Rerun, Wait, decide
 
 POD: Final = "fake-worker"
 """Name of the one worker's pod."""
@@ -102,6 +104,7 @@ class Engine:
 
     async def close(self, patience: float) -> None:
         """Let go of all handlers, those that were given up on included."""
+        self._clock.close()
         for attempt in (*self._crew, *self._left):
             await attempt.leave(patience)
 

@@ -19,7 +19,8 @@ class FakeJob:
         self.record = record
 
     def __repr__(self) -> str:
-        return f"<FakeJob {self.name}: {self.phase} {self.reason or ''}>"
+        why = f" ({self.reason})" if self.reason else ""
+        return f"<FakeJob {self.name}: {self.phase}{why}>"
 
     @property
     def name(self) -> str:

@@ -1,5 +1,6 @@
 """Manifests as the API server takes them: checked, defaults filled in, unknown fields refused."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -10,12 +11,14 @@ from pydantic import BaseModel, ValidationError
 from asyncjob.errors import InvalidError
 from asyncjob.json_types import Json, JsonObject, as_object, child, text
 from asyncjob.models import AsyncJob, AsyncQueue
+from asyncjob.models.base import NAME_PATTERN
 
 Manifest = Mapping[str, Any] | str | BaseModel
 """A manifest as a mapping, as YAML or JSON text, or as a model."""
 
 M = TypeVar("M", bound=BaseModel)
 
+_MAX_NAME = 253
 _UNPROCESSABLE = 422
 _BAD_REQUEST = 400
 _KEEPS_NULL = frozenset({"payload", "checkpoint", "result"})
@@ -53,7 +56,9 @@ def invalid(message: str, *, status: int = _UNPROCESSABLE) -> InvalidError:
 
 
 def _read(model: type[M], manifest: JsonObject, unknown_status: int) -> dict[str, Json]:
-    name = text(child(manifest, "metadata"), "name") or "(unnamed)"
+    name = text(child(manifest, "metadata"), "name")
+    if len(name) > _MAX_NAME or not re.match(NAME_PATTERN, name):
+        raise invalid(f"metadata.name: {name!r} is no name of an object")
     who = f'{model.__name__} "{name}"'
     try:
         read = model.model_validate_json(orjson.dumps(manifest), strict=True)

@@ -97,6 +97,8 @@ def run_handler(
     resources: Resources | None = None,
     stop_at: StopAt | None = None,
     raise_errors: bool = False,
+    draw: float = 0.5,
+    patience: float = 5.0,
     max_bytes: int = MAX_BYTES,
     **options: object,
 ) -> HandlerCall:
@@ -111,16 +113,19 @@ def run_handler(
     have spent a retry each, unless `retries` says otherwise. `options` are
     fields of the job's spec, as in `FakeCluster.submit`. `stop_at` stops the handler in mid-run;
     `raise_errors` raises what the handler raised. The clock is fake: `asyncio.sleep` in the handler
-    takes no time. Raises TestKitError for a type that the app has no handler for.
+    takes no time. `draw`, `patience` and `max_bytes` are those of the FakeCluster. Raises
+    TestKitError for a type that the app has no handler for.
     """
     _check_type(app, type_)
     manifest = job_manifest(_NAME, type_, payload, {"request": request, **options})
-    checkpoint = normalize(last_checkpoint, what="last_checkpoint", max_bytes=max_bytes)
+    checkpoint = normalize(last_checkpoint, what="last_checkpoint")
 
     def create(cluster: FakeCluster) -> FakeJob:
         return cluster.restore(manifest, _past(cluster, attempt, retries, checkpoint))
 
-    cluster = FakeCluster(app, resources=resources, max_bytes=max_bytes)
+    cluster = FakeCluster(
+        app, resources=resources, draw=draw, patience=patience, max_bytes=max_bytes
+    )
     return HandlerCall(cluster, create, stop_at=stop_at, raise_errors=raise_errors)
 
 

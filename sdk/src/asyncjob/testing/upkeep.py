@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from asyncjob.json_types import Json, JsonObject
 from asyncjob.lifecycle.gate import drop, give_up, hold, promote, redrive, schedule
 from asyncjob.lifecycle.move import Fields, Move, render
 from asyncjob.lifecycle.phases import Phase, Reason
@@ -172,27 +171,3 @@ _CHAINS: Final[dict[Phase, tuple[Callable[[Case], Verdict], ...]]] = {
     Phase.SUCCEEDED: (_rerun,),
     Phase.CANCELLED: (_rerun,),
 }
-
-_TAKEN_ALONG: Final = (
-    "type",
-    "payload",
-    "request",
-    "queue",
-    "priority",
-    "queueTimeoutSeconds",
-    "executionTimeoutSeconds",
-    "leaseDurationSeconds",
-    "cancelGraceSeconds",
-    "retryPolicy",
-    "concurrencyKey",
-    "ttlSecondsAfterFinished",
-)
-
-
-def rerun_spec(original: Record) -> JsonObject:
-    """Return the spec of a job that does the same again."""
-    job = original.view
-    spec: dict[str, Json] = {
-        name: original.spec[name] for name in _TAKEN_ALONG if name in original.spec
-    }
-    return {**spec, "rerunOf": {"name": job.name, "uid": job.uid}}
