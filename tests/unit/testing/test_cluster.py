@@ -316,6 +316,11 @@ async def test_limits_of_queues_are_refused_not_ignored(
         await cluster.apply(builders.queue(**spec))
 
 
+async def test_schedules_are_refused(cluster: FakeCluster) -> None:
+    with pytest.raises(NotFakedError, match="no schedules"):
+        await cluster.apply(builders.cron_job())
+
+
 @pytest.mark.parametrize(
     ("manifest", "words"),
     [

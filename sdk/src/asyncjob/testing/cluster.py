@@ -15,13 +15,13 @@ from typing import Self
 from asyncjob.app import WorkerApp
 from asyncjob.free_json import MAX_BYTES
 from asyncjob.json_types import JsonObject, child, text
-from asyncjob.names import JOB_KIND, QUEUE_KIND
+from asyncjob.names import CRON_JOB_KIND, JOB_KIND, QUEUE_KIND
 from asyncjob.testing.bench import Bench
 from asyncjob.testing.calling import Resources
 from asyncjob.testing.clock import START, FakeClock
 from asyncjob.testing.crew import Crew
 from asyncjob.testing.engine import Engine
-from asyncjob.testing.errors import StuckError, TestKitError
+from asyncjob.testing.errors import NotFakedError, StuckError, TestKitError
 from asyncjob.testing.job import FakeJob
 from asyncjob.testing.manifests import Manifest, documents, invalid, read_job_manifest
 from asyncjob.testing.queues import Queues
@@ -172,6 +172,8 @@ class FakeCluster:
         if kind == QUEUE_KIND:
             self._queues.apply(document)
             return None
+        if kind == CRON_JOB_KIND:
+            raise NotFakedError("the fake cluster has no schedules: submit the jobs yourself")
         if kind != JOB_KIND:
             raise invalid(f"kind {kind!r} is neither {JOB_KIND} nor {QUEUE_KIND}")
         name = text(child(document, "metadata"), "name")
