@@ -37,6 +37,7 @@ ROOT = Path(__file__).parents[2]
 CRDS = ROOT / "crds"
 ROLES = ROOT / "dev" / "manifests" / "rbac.yaml"
 ACCOUNT = "asyncjob-worker"
+CHILDREN_ROLE = "asyncjob-worker-children"
 LOOK_SECONDS = 0.05
 
 _numbers = itertools.count(1)
@@ -238,7 +239,8 @@ def field_on(plane: ControlPlane, folder: Path) -> Iterator[Field]:
     """Prepare a namespace with a worker's rights; its workers are stopped at the end."""
     namespace = f"work-{next(_numbers)}-{uuid.uuid4().hex[:6]}"
     roles = folder / "roles.yaml"
-    roles.write_text(yaml.safe_dump(_binding(namespace)))
+    bindings = [_binding(namespace, role) for role in (ACCOUNT, CHILDREN_ROLE)]
+    roles.write_text(yaml.safe_dump_all(bindings))
     with DevPods(plane.api, folder / "pods", namespace=namespace) as pods:
         pods.prepare(rbac=[roles])
         try:
@@ -253,15 +255,15 @@ def _hurried(spec: WorkerSpec) -> WorkerSpec:
     return replace(spec, grace=0.0)
 
 
-def _binding(namespace: str) -> Object:
+def _binding(namespace: str, role: str) -> Object:
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
-        "metadata": {"name": ACCOUNT, "namespace": namespace},
+        "metadata": {"name": role, "namespace": namespace},
         "roleRef": {
             "apiGroup": "rbac.authorization.k8s.io",
             "kind": "ClusterRole",
-            "name": ACCOUNT,
+            "name": role,
         },
         "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}],
     }

@@ -25,6 +25,12 @@ OPERATE_VERB: Final = "operate"
 PARENT_LABEL: Final = f"{GROUP}/parent"
 """On a child job: the UID of the job that submitted it."""
 
+PARENT_NAME_ANNOTATION: Final = f"{GROUP}/parent-name"
+"""On a child job: the name of the job that submitted it, for people."""
+
+CONTENT_ANNOTATION: Final = f"{GROUP}/submitted-content"
+"""On a child job: hash of what it was submitted with, so that its parent knows it again."""
+
 COMPONENT_LABEL: Final = f"{GROUP}/component"
 """On pods and leases: which part they belong to (`worker`, `operator`, `gateway`)."""
 

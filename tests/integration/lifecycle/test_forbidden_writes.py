@@ -6,6 +6,8 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import JOBS, collection
 from support.builders import job
 from support.forbidden import OTHERS, WORKERS, Case, Scene
+from support.forbidden.case import NUMBERS
+from support.forbidden.sources import CONFIG_MAP, SECRET
 
 pytestmark = pytest.mark.integration
 
@@ -51,6 +53,19 @@ def test_a_worker_cannot_change_a_spec_or_labels(scene: Scene) -> None:
 def test_a_worker_cannot_create_a_job(scene: Scene) -> None:
     path = collection(scene.space.name, JOBS)
     assert scene.worker.client.create(path, job()).status == 403
+
+
+def test_a_worker_that_may_submit_children_reads_no_secret_by_them(scene: Scene) -> None:
+    name = f"asyncjob-worker-{next(NUMBERS)}"
+    scene.space.account(name)
+    scene.space.bind(name, "asyncjob-worker-children")
+    worker, path = scene.space.as_account(name), collection(scene.space.name, JOBS)
+    for source in (SECRET, CONFIG_MAP):
+        answer = worker.create(path, job("theft", payloadFrom=source))
+        assert answer.status == 403
+        assert "may not get" in answer.message
+    assert worker.create(path, job("child")).accepted
+    assert worker.delete(f"{path}/child").status == 403
 
 
 def test_a_worker_cannot_replace_a_status(scene: Scene) -> None:

@@ -4,14 +4,30 @@ import asyncio
 import json
 import socket
 import subprocess
+import sys
+import threading
+from types import SimpleNamespace
 from typing import Any
 
+import aiohttp
+import botocore.exceptions  # type: ignore[import-untyped]  # it has no types
 import pytest
+import requests
+import urllib3
 from pydantic import BaseModel, ValidationError
+from structlog.testing import capture_logs
 
 from asyncjob import Category, Fail, JobContext, Retry
 from asyncjob.app import JobInfo
 from asyncjob.app.categories import categorize
+from asyncjob.app.child_errors import (
+    ChildFailedError,
+    SubmitError,
+    SubmitForbiddenError,
+    SubmitRefusedError,
+)
+from asyncjob.app.libraries import LIBRARIES
+from asyncjob.app.tracing import trace_id_of
 from asyncjob.free_json import FreeJsonError
 from asyncjob.json_types import Json
 
@@ -40,6 +56,46 @@ def test_it_tells_the_facts_of_the_attempt() -> None:
     assert (job.last_checkpoint, job.seconds_left, job.cancelled) == (None, 12.5, False)
     job.stop()
     assert job.cancelled
+
+
+TRACE = "ab" * 16
+
+
+def test_its_log_says_which_job_attempt_and_trace_from_any_thread() -> None:
+    info = JobInfo("ns", "n", "u", "t", "q", 2, traceparent=f"00-{TRACE}-{'cd' * 8}-01")
+    job = JobContext(info, Sink(), remaining=lambda: 1.0)
+    with capture_logs() as logs:
+        thread = threading.Thread(target=lambda: job.log.info("speaks", extra=1))
+        thread.start()
+        thread.join()
+    bound = {"job": "n", "namespace": "ns", "type": "t", "attempt": 2, "trace_id": TRACE}
+    assert logs == [{**bound, "extra": 1, "event": "speaks", "log_level": "info"}]
+    assert job.log is job.log
+    assert job.traceparent == info.traceparent
+
+
+@pytest.mark.parametrize(
+    ("traceparent", "trace_id"),
+    [
+        (f"00-{TRACE}-{'cd' * 8}-01", TRACE),
+        (f"cc-{TRACE}-{'cd' * 8}-01-more", TRACE),
+        (f"00-{'0' * 32}-{'cd' * 8}-01", None),
+        (f"00-{TRACE}", None),
+        (None, None),
+    ],
+)
+def test_the_trace_id_is_read_from_the_trace_context(
+    traceparent: str | None, trace_id: str | None
+) -> None:
+    assert trace_id_of(traceparent) == trace_id
+
+
+def test_a_context_that_nobody_submits_for_says_so() -> None:
+    with pytest.raises(SubmitError, match="whoever runs this handler submits no jobs"):
+        context(Sink()).submit("t")
+    with pytest.raises(SubmitError, match="looks at no jobs"):
+        context(Sink()).children()
+    context(Sink()).stop()
 
 
 @pytest.mark.parametrize(("given", "told"), [(-5, 0), (12.9, 12), (100, 100), (250, 100)])
@@ -83,6 +139,10 @@ def _invalid() -> ValidationError:
     return error.value
 
 
+_KEY: Any = SimpleNamespace(host="h", port=1, is_ssl=False, ssl=None)
+_POOL: Any = SimpleNamespace()
+
+
 @pytest.mark.parametrize(
     ("error", "category"),
     [
@@ -99,11 +159,39 @@ def _invalid() -> ValidationError:
         (RuntimeError(), Category.INTERNAL),
         (subprocess.SubprocessError(), Category.INTERNAL),
         (ExceptionGroup("", [TimeoutError()]), Category.INTERNAL),
+        (ChildFailedError(), Category.DEPENDENCY),
+        (SubmitForbiddenError(), Category.PERMISSION),
+        (SubmitRefusedError(), Category.VALIDATION),
+        (aiohttp.ClientConnectorDNSError(_KEY, OSError()), Category.NETWORK),
+        (aiohttp.ServerDisconnectedError(), Category.NETWORK),
+        (aiohttp.ConnectionTimeoutError(), Category.TIMEOUT),
+        (aiohttp.ClientPayloadError(), Category.NETWORK),
+        (requests.ConnectionError(), Category.NETWORK),
+        (requests.ConnectTimeout(), Category.TIMEOUT),
+        (requests.ReadTimeout(), Category.TIMEOUT),
+        (requests.TooManyRedirects(), Category.INTERNAL),
+        (urllib3.exceptions.ReadTimeoutError(_POOL, "/", ""), Category.TIMEOUT),
+        (urllib3.exceptions.NewConnectionError(_POOL, ""), Category.NETWORK),
+        (botocore.exceptions.EndpointConnectionError(endpoint_url="x"), Category.NETWORK),
+        (botocore.exceptions.ConnectTimeoutError(endpoint_url="x"), Category.TIMEOUT),
+        (botocore.exceptions.ReadTimeoutError(endpoint_url="x"), Category.TIMEOUT),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else str(value),
 )
 def test_built_in_errors_have_their_categories(error: Exception, category: str) -> None:
     assert categorize(error, {}) == category
+
+
+@pytest.mark.parametrize("path", sorted(LIBRARIES))
+def test_errors_of_libraries_that_are_here_are_where_the_table_says(path: str) -> None:
+    module, _, name = path.rpartition(".")
+    found = sys.modules.get(module)
+    if found is None:
+        assert module.partition(".")[0] in {"httpx", "httpcore", "redis"}
+        return
+    kind = getattr(found, name)
+    assert (kind.__module__, kind.__qualname__) == (module, name)
+    assert issubclass(kind, Exception)
 
 
 def test_the_apps_own_category_wins_and_the_nearest_class_before_a_farther_one() -> None:

@@ -70,7 +70,8 @@ def generates(job: JobContext) -> Iterator[int]:
 async def takes_nothing() -> None: ...
 async def takes_three(job: JobContext, a: int, b: int) -> None: ...
 async def takes_no_context(payload: int) -> None: ...
-async def takes_by_name(job: JobContext, *, payload: int) -> None: ...
+async def takes_untyped(job: JobContext, *, db) -> None: ...  # type: ignore[no-untyped-def]
+async def takes_any_keyword(job: JobContext, **rest: int) -> None: ...
 async def takes_any_number(job: JobContext, *payload: int) -> None: ...
 async def takes_unknown(job: JobContext, payload: Unknown) -> None: ...
 async def returns_unknown(job: JobContext) -> Unknown: ...  # type: ignore[empty-body]
@@ -85,7 +86,8 @@ async def takes_misspelt(job: JobContext, payload: "Ordr") -> None: ...  # type:
         (takes_nothing, "it takes 0 parameters"),
         (takes_three, "it takes 3 parameters"),
         (takes_no_context, "the first parameter is the JobContext"),
-        (takes_by_name, "cannot be given by position"),
+        (takes_untyped, "keyword-only parameter 'db' has no type"),
+        (takes_any_keyword, "cannot be given by position"),
         (takes_any_number, "cannot be given by position"),
         (takes_misspelt, "unknown type in its signature: .*Ordr"),
         (takes_unknown, "its payload cannot be checked"),
@@ -203,6 +205,26 @@ def test_an_app_knows_its_handlers_and_their_policy() -> None:
     policy = app.handlers["t"].policy
     assert (policy.execution_timeout_seconds, policy.max_retries) == (30, 1)
     assert policy.jitter is None
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"timeout": 0}, "timeout is 0, not a whole number of seconds from 1"),
+        ({"lease": 4}, "lease is 4, not a whole number of seconds from 5 to 600"),
+        ({"concurrency": 0}, "concurrency is 0, at least 1 is needed"),
+    ],
+)
+def test_a_policy_that_no_job_could_have_is_refused(options: Any, words: str) -> None:
+    with pytest.raises(HandlerError, match=f"handler 't': {words}"):
+        WorkerApp().handler("t", **options)(takes_both)
+
+
+def test_a_handler_has_a_lease_and_a_concurrency_of_its_own() -> None:
+    app = WorkerApp()
+    app.handler("t", lease=15, concurrency=2)(takes_both)
+    handler = app.handlers["t"]
+    assert (handler.policy.lease_duration_seconds, handler.concurrency) == (15, 2)
 
 
 @pytest.mark.parametrize("type_", ["", "-x", "x-", "with space", "x" * 129, "ü"])

@@ -10,10 +10,12 @@ from asyncjob.app import JobContext, WorkerApp
 from asyncjob.app.stop import Stop
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION
 from asyncjob_worker.attempt import Attempt, Tools
+from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.settings import Settings
-from support.worker_parts import held
+from support.worker_parts import held, job
 
 
 class Picky(BaseModel):
@@ -47,6 +49,27 @@ async def test_a_handler_sees_its_job(tools: Tools) -> None:
     move = await run(app, of, tools)
     assert move
     assert move.fields["result"] == ["n", 1, "u/1", {"row": 1}, {"a": 1}]
+
+
+async def test_a_handler_knows_who_has_submitted_its_job(tools: Tools) -> None:
+    app = WorkerApp()
+
+    @app.handler("echo")
+    async def echo(job: JobContext) -> Any:
+        return [job.parent and [job.parent.uid, job.parent.name], job.info.priority]
+
+    metadata = {
+        "labels": {PARENT_LABEL: "p-uid"},
+        "annotations": {PARENT_NAME_ANNOTATION: "p"},
+    }
+    child = job(spec={"priority": 4})
+    of = HeldJob.from_answer(
+        {**child, "metadata": {**child["metadata"], **metadata}}, lease_seconds()
+    )
+    for known, parent in ((of, ["p-uid", "p"]), (held(spec={"priority": 4}), None)):
+        move = await run(app, known, tools)
+        assert move
+        assert move.fields["result"] == [parent, 4]
 
 
 async def test_a_payload_against_the_schema_is_a_dead_letter(tools: Tools) -> None:

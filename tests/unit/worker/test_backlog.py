@@ -1,16 +1,19 @@
 """Which job a worker takes next."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from asyncjob_worker.backlog import PARTITIONS, Backlog, partition_of
 from support.worker_parts import candidate
 
 MINE = [0] * PARTITIONS
 
 
-def backlog(steal_after: float = 1.0, limit: int = 100) -> Backlog:
-    return Backlog(steal_after=steal_after, limit=limit)
+def backlog(steal_after: float = 1.0, limit: int = 100, limited: Iterable[str] = ()) -> Backlog:
+    return Backlog(steal_after=steal_after, limit=limit, limited=limited)
 
 
-def names(taken_from: Backlog, now: float, **options: bool) -> list[str]:
+def names(taken_from: Backlog, now: float, **options: Any) -> list[str]:
     found = []
     while (taken := taken_from.take(now, **options)) is not None:
         found.append(taken.name)
@@ -188,3 +191,61 @@ def test_one_held_back_is_dropped_dealt_and_updated_like_any_other() -> None:
     jobs.deal_anew(MINE, 0)
     assert names(jobs, 0, crashed_too=False) == []
     assert names(jobs, 0) == ["b", "c"]
+
+
+def test_a_barred_type_keeps_its_turn_and_holds_up_no_other() -> None:
+    jobs = backlog(limited={"slow"})
+    for name in "ab":
+        jobs.put(candidate(name, type="slow"), 0)
+    jobs.put(candidate("c"), 0)
+    jobs.put(candidate("urgent", type="slow", priority=9), 0)
+    assert names(jobs, 0, barred={"slow"}) == ["c"]
+    jobs.put(candidate("d"), 0)
+    assert names(jobs, 0) == ["urgent", "a", "b", "d"]
+
+
+def test_limited_and_other_types_of_one_priority_come_in_order_of_arrival() -> None:
+    jobs = backlog(limited={"slow", "dear"})
+    for name, type_ in (("a", "slow"), ("b", "echo"), ("c", "dear"), ("d", "slow")):
+        jobs.put(candidate(name, type=type_), 0)
+    assert names(jobs, 0) == ["a", "b", "c", "d"]
+
+
+def test_others_jobs_of_a_barred_type_are_nothing_to_wake_up_for() -> None:
+    jobs = backlog(steal_after=1.0, limited={"slow"})
+    jobs.deal_anew(ranks(a=1, b=2), 0)
+    jobs.put(candidate("a", type="slow"), 0)
+    jobs.put(candidate("b"), 0)
+    assert names(jobs, 0, barred={"slow"}) == []
+    assert jobs.ready_at(barred={"slow"}) == 2.0
+    assert jobs.ready_at() == 1.0
+    assert names(jobs, 2.0, barred={"slow"}) == ["b"]
+    assert jobs.ready_at(barred={"slow"}) is None
+
+
+def test_a_job_created_anew_with_another_type_goes_by_that() -> None:
+    jobs = backlog(limited={"slow"})
+    jobs.put(candidate("a"), 0)
+    jobs.put(candidate("a", type="slow"), 0)
+    assert names(jobs, 0, barred={"slow"}) == []
+    assert names(jobs, 0) == ["a"]
+
+
+def test_a_hundred_thousand_jobs_of_a_barred_type_are_not_looked_at() -> None:
+    looks = 0
+
+    class Counted(str):
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            nonlocal looks
+            looks += 1
+            return super().__hash__()
+
+    jobs = backlog(limit=200_000, limited={"slow"})
+    for number in range(100_000):
+        jobs.put(candidate(Counted(f"s{number}"), type="slow"), 0)
+    jobs.put(candidate("next"), 0)
+    looks = 0
+    assert names(jobs, 0, barred={"slow"}) == ["next"]
+    assert looks == 0

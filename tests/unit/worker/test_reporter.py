@@ -39,7 +39,7 @@ def refused(of: HeldJob, move: Move, error: ApiError) -> Move:
     return outcomes.refused_by_store(of.job, move, error, now=NOW)
 
 
-async def report(session: FakeSession, of: HeldJob, move: Move | None = None) -> bool:
+async def report(session: FakeSession, of: HeldJob, move: Move | None = None) -> Move | None:
     reporter = Reporter(session.session, refused, Pauses())
     return await reporter.report(of, move or success(of))
 

@@ -28,6 +28,7 @@ class Bench:
         self.kept: list[str] = []
         self.outcomes: list[tuple[str, Phase]] = []
         self.exhausted = 0
+        self.stores = True
         self.freed: list[str] = []
         self.release = threading.Event()
         keeper = SimpleNamespace(keep=self.keep, let_go=self.let_go)
@@ -60,11 +61,11 @@ class Bench:
     def exhaust(self) -> None:
         self.exhausted += 1
 
-    async def report(self, of: HeldJob, move: Move) -> bool:
+    async def report(self, of: HeldJob, move: Move) -> Move | None:
         assert of.job.uid in self.kept
         assert of.reporting
         self.outcomes.append((of.job.uid, move.target))
-        return True
+        return move if self.stores else None
 
 
 @pytest.fixture
@@ -85,6 +86,27 @@ async def test_a_lease_is_kept_until_the_outcome_is_stored(bench: Bench) -> None
     assert bench.outcomes == [("u1", Phase.SUCCEEDED)]
     assert bench.kept == []
     assert not bench.runner.running
+
+
+async def test_hooks_are_told_of_an_outcome_only_once_it_is_stored(bench: Bench) -> None:
+    told: list[str] = []
+
+    def ended(of: HeldJob, stored: Move, seconds: float) -> None:
+        assert bench.outcomes == [(of.job.uid, stored.target)]
+        told.append(f"{stored.target} {seconds >= 0}")
+
+    telling: Any = SimpleNamespace(
+        claimed=lambda _: told.append("claimed"),
+        started=lambda _: told.append("started"),
+        ended=ended,
+    )
+    bench.runner._telling = telling
+    await bench.runner.run(held())
+    assert told == ["claimed", "started", "Succeeded True"]
+    told.clear()
+    bench.stores = False
+    await bench.runner.run(held())
+    assert told == ["claimed", "started"]
 
 
 async def test_a_claim_answered_after_the_grace_is_released_unstarted(bench: Bench) -> None:

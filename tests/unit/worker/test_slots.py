@@ -1,7 +1,7 @@
 """The slots: what they pick, and that nothing that goes wrong stops them."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -25,10 +25,10 @@ PAUSED = {"spec": {"paused": True}}
 class Bench:
     """A choice to pick from, with a queue, a roster and a clock to play with."""
 
-    def __init__(self, limit: int = 100) -> None:
+    def __init__(self, limit: int = 100, limits: Mapping[str, int] | None = None) -> None:
         self.now = 0.0
         self.looks = 0
-        self.backlog = Backlog(steal_after=1.0, limit=limit)
+        self.backlog = Backlog(steal_after=1.0, limit=limit, limited=limits or ())
         self.queue = QueueView(lambda: None, self.look_again)
         self.queue.replace([])
         self.roster = SimpleNamespace(synced=True)
@@ -38,6 +38,7 @@ class Bench:
             roster=cast("Roster", self.roster),
             clock=lambda: self.now,
             look_again=self.look_again,
+            limits=limits or {},
         )
 
     def look_again(self) -> None:
@@ -111,6 +112,32 @@ def test_of_jobs_that_crashed_before_one_is_at_work_at_a_time() -> None:
     assert bench.pick() == "p2"
 
 
+def test_of_a_limited_type_so_many_are_at_work_at_a_time() -> None:
+    bench = Bench(limits={"slow": 2})
+    bench.put("a", "b", "c", type="slow")
+    bench.put("other")
+    first = bench.choice.pick()
+    assert first
+    assert (first.name, bench.pick(), bench.pick(), bench.pick()) == ("a", "b", "other", None)
+    assert not bench.choice.done_with(candidate("other"))
+    assert bench.choice.done_with(first)
+    assert (bench.pick(), bench.pick()) == ("c", None)
+
+
+def test_of_a_barred_type_nothing_is_awaited() -> None:
+    bench = Bench(limits={"slow": 1})
+    bench.backlog.deal_anew([1] * PARTITIONS, 0)
+    bench.put("a", "b", type="slow")
+    bench.now = 1.0
+    assert bench.pick() is None
+    bench.now = 2.0
+    picked = bench.choice.pick()
+    assert picked
+    assert bench.choice.ready_at() is None
+    assert bench.choice.done_with(picked)
+    assert bench.choice.ready_at() is not None
+
+
 def test_slow_claims_make_for_more_patience_within_bounds() -> None:
     bench = Bench()
     least = bench.backlog.steal_after
@@ -178,6 +205,33 @@ async def test_as_many_jobs_run_at_a_time_as_there_are_slots() -> None:
     line.gate.set()
     await line.settle()
     assert sorted(line.ended) == ["a", "b", "c"]
+    line.slots.drain()
+    await task
+
+
+async def test_the_end_of_a_job_of_a_limited_type_wakes_a_slot_for_the_next() -> None:
+    bench = Bench(limits={"slow": 1})
+    bench.put("s1", "s2", type="slow")
+    bench.put("other")
+    line = Line(bench, 3)
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    assert line.running == ["s1", "other"]
+    line.gate.set()
+    await line.settle()
+    assert sorted(line.ended) == ["other", "s1", "s2"]
+    line.slots.drain()
+    await task
+
+
+async def test_a_lost_claim_gives_the_place_of_its_type_back() -> None:
+    bench = Bench(limits={"slow": 1})
+    bench.put("lost", "won", type="slow")
+    line = Line(bench, 1, claim=lambda found: None if found.name == "lost" else held(name="won"))
+    line.gate.set()
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    assert line.ended == ["won"]
     line.slots.drain()
     await task
 

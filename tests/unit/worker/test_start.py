@@ -53,6 +53,7 @@ def test_an_app_is_found_in_the_current_folder(folder: Path) -> None:
         ("broken_code:app", r"ZeroDivisionError.*broken_code\.py:2"),
         ("two_handlers:app", "two handlers for job type 't'"),
         ("bad_handler:app", "it takes 0 parameters"),
+        ("no_resource:app", "no resource of type float"),
         (":app", "names no module"),
         ("..up:app", "names no module"),
     ],
@@ -64,6 +65,7 @@ def test_each_mistake_is_one_clear_line(folder: Path, target: str, words: str) -
     module(folder, "broken_code", "\n1 / 0")
     module(folder, "two_handlers", APP + '\n@app.handler("t")\nasync def u(job): ...')
     module(folder, "bad_handler", APP + '\n@app.handler("u")\nasync def u(): ...')
+    module(folder, "no_resource", APP + '\n@app.handler("u")\nasync def u(job, *, x: float): ...')
     with pytest.raises(ConfigError, match=words) as error:
         load_app(target)
     assert "\n" not in str(error.value)

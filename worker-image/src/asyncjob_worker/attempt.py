@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from asyncjob.app import Handler, JobContext, JobInfo, WorkerApp, outcomes
-from asyncjob.json_types import child, opt_text
+from asyncjob.app import Handler, JobContext, JobInfo, Resources, WorkerApp, outcomes
+from asyncjob.app.child_errors import AttemptOverError
+from asyncjob.app.children import ChildJobs, NoChildJobs
+from asyncjob.app.resources import NO_RESOURCES
+from asyncjob.app.stop import Stop
+from asyncjob.json_types import child, integer, opt_text
 from asyncjob.lifecycle.move import Move
 from asyncjob_worker.clock import lease_seconds, now_text
 from asyncjob_worker.execution import Execution, Stopped
@@ -17,6 +21,7 @@ from asyncjob_worker.payloads import PayloadError, Payloads
 from asyncjob_worker.results import Results
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.starts import Starts, Work
+from asyncjob_worker.surround import Surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,8 @@ class Tools:
     starts: Starts
     payloads: Payloads
     results: Results
+    resources: Resources = NO_RESOURCES
+    children: Callable[[HeldJob], ChildJobs] = lambda _: NoChildJobs()
 
     @classmethod
     def of(cls, settings: Settings) -> "Tools":
@@ -48,10 +55,11 @@ class Attempt:
     ) -> None:
         self._held = held
         self._handler = handler
-        self._categories = app.categories
+        self._app = app
         self._settings = settings
         self._tools = tools
         self._on_start = on_start
+        self._children = tools.children(held)
         self.abandoned: Work | None = None
 
     async def run(self) -> Move | None:
@@ -78,6 +86,8 @@ class Attempt:
             raise
         except BaseException as error:  # noqa: BLE001  # a handler may raise anything
             return self._failed(error)
+        finally:
+            self._children.stop()
         return await self._tools.results.keep(self._held, self._handler, result)
 
     def _stopped(self, stopped: Stopped) -> Move | None:
@@ -88,11 +98,31 @@ class Attempt:
 
     def _failed(self, error: BaseException) -> Move:
         draw = random.random()
-        return outcomes.failed(self._held.job, error, self._categories, now=now_text(), draw=draw)
+        return outcomes.failed(
+            self._held.job, error, self._app.categories, now=now_text(), draw=draw
+        )
 
     async def _execute(self, payload: object) -> object:
-        execution = Execution(self._held, self._context(), self._tools.starts, self._on_start)
-        return await execution.run(self._handler, payload, self._settings.stop_wait)
+        """Return the handler's result once all that it has submitted is stored."""
+        tools, context = self._tools, self._context()
+        around = Surroundings(self._app, tools.starts, tools.resources)
+        execution = Execution(self._held, context, around, self._on_start)
+        result = await execution.run(self._handler, payload, self._settings.stop_wait)
+        await self._settle(context)
+        return result
+
+    async def _settle(self, context: JobContext) -> None:
+        """Wait for what the handler has submitted and not waited for; the attempt's limits hold."""
+        held = self._held
+        try:
+            await context.settle()
+        except AttemptOverError:
+            if lease_seconds() >= held.times_out_at:
+                held.stop(Stop.TIMED_OUT)
+            if held.stopped is None:
+                raise
+        if held.stopped is not None:
+            raise Stopped(held.stopped, None)
 
     def _context(self) -> JobContext:
         held = self._held
@@ -101,6 +131,7 @@ class Attempt:
             held,
             remaining=lambda: held.times_out_at - lease_seconds(),
             max_bytes=self._settings.max_free_json,
+            children=self._children,
         )
 
 
@@ -119,4 +150,6 @@ def describe(held: HeldJob) -> JobInfo:
         last_checkpoint=held.status.get("checkpoint"),
         request=child(held.spec, "request"),
         traceparent=opt_text(held.spec, "traceparent"),
+        priority=integer(held.spec, "priority"),
+        parent=held.parent,
     )

@@ -7,18 +7,22 @@ out to have been too early. Pure: time is an argument.
 """
 
 import hashlib
+import itertools
 import struct
 import zlib
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from operator import add, gt
+from typing import Final
 
 from asyncjob.lifecycle.claim import Candidate
+from asyncjob_worker.levels import NONE, Barred, Level
 
 PARTITIONS = 1024
 """Jobs are hashed into so many partitions; only partitions are dealt anew when workers change."""
+
+_UNLIMITED: Final = ""
+"""The lane of all types without a limit of their own."""
 
 
 def deal(worker: str, workers: Iterable[str]) -> Sequence[int]:
@@ -43,71 +47,21 @@ def partition_of(name: str) -> int:
     return zlib.crc32(name.encode()) % PARTITIONS
 
 
-@dataclass(slots=True)
-class _Level:
-    """The jobs of one priority: mine in order of arrival, others' by rank and time of arrival.
-
-    `dry_since` is when mine ran out. `held_back` have crashed before, and their turn came while
-    another such job was running.
-    """
-
-    mine: dict[str, None] = field(default_factory=dict)
-    others: dict[int, deque[tuple[float, str]]] = field(default_factory=dict)
-    held_back: dict[str, None] = field(default_factory=dict)
-    dry_since: float | None = None
-
-    @property
-    def empty(self) -> bool:
-        return not (self.mine or self.others or self.held_back)
-
-    def file(self, name: str, rank: int, now: float) -> None:
-        """Take a job in."""
-        if rank == 0:
-            self.mine[name] = None
-        else:
-            self.others.setdefault(rank, deque()).append((now, name))
-
-    def turns(self, now: float, steal_after: float, *, crashed_too: bool) -> Iterator[str]:
-        """Take names off, in the order in which they may be claimed now."""
-        while crashed_too and self.held_back:
-            yield _pop_first(self.held_back)
-        while self.mine:
-            self.dry_since = None
-            yield _pop_first(self.mine)
-        if self.dry_since is None:
-            self.dry_since = now
-        for rank in sorted(self.others):
-            while rank in self.others and self._ready_at(rank, steal_after) <= now:
-                yield self._pop_other(rank)
-
-    def ready_at(self, steal_after: float) -> float | None:
-        """Return when the next of the others' jobs may be taken."""
-        return min((self._ready_at(rank, steal_after) for rank in self.others), default=None)
-
-    def _pop_other(self, rank: int) -> str:
-        _, name = self.others[rank].popleft()
-        if not self.others[rank]:
-            del self.others[rank]
-        return name
-
-    def _ready_at(self, rank: int, steal_after: float) -> float:
-        arrived = self.others[rank][0][0]
-        return max(arrived, self.dry_since or arrived) + rank * steal_after
-
-
 class Backlog:
     """Candidates by name, with an order to claim them in.
 
     A job dealt to another is left alone for `steal_after` seconds, which may be changed, times this
-    worker's rank for it.
+    worker's rank for it. Types in `limited` may be barred when taking, at no cost per job.
     """
 
-    def __init__(self, *, steal_after: float, limit: int) -> None:
+    def __init__(self, *, steal_after: float, limit: int, limited: Iterable[str] = ()) -> None:
         self.steal_after = steal_after
         self._limit = limit
+        self._limited = frozenset(limited)
+        self._arrivals = itertools.count()
         self._ranks: Sequence[int] = [0] * PARTITIONS
         self._candidates: dict[str, Candidate] = {}
-        self._levels: dict[int, _Level] = {}
+        self._levels: dict[int, Level] = {}
         self.overflowed = False
 
     def __len__(self) -> int:
@@ -120,7 +74,7 @@ class Backlog:
             self.overflowed = True
             return
         self._candidates[candidate.name] = candidate
-        if known is None or known.priority != candidate.priority:
+        if known is None or self._place(known) != self._place(candidate):
             self._file(candidate, now)
 
     def put_back(self, candidate: Candidate, now: float) -> None:
@@ -145,20 +99,24 @@ class Backlog:
         for candidate in self._candidates.values():
             self._file(candidate, now)
 
-    def take(self, now: float, *, crashed_too: bool = True) -> Candidate | None:
+    def take(
+        self, now: float, *, crashed_too: bool = True, barred: Barred = NONE
+    ) -> Candidate | None:
         """Take out the job to claim next: highest priority first, my own before others'.
 
-        Without `crashed_too` those that have crashed before keep their turn for later.
+        Without `crashed_too` those that have crashed before keep their turn for later, as do those
+        of limited types that are barred.
         """
         for priority in sorted(self._levels, reverse=True):
             level = self._levels[priority]
-            for name in level.turns(now, self.steal_after, crashed_too=crashed_too):
+            turns = level.turns(now, self.steal_after, crashed_too=crashed_too, barred=barred)
+            for key, name in turns:
                 candidate = self._candidates.get(name)
-                if candidate is None or candidate.priority != priority:
+                if candidate is None or self._place(candidate) != (priority, key):
                     continue  # dropped, or filed elsewhere since
                 if crashed_too or not candidate.crashes:
                     return self._candidates.pop(name)
-                level.held_back[name] = None
+                level.lanes[key].held_back.append(name)
             if level.empty:
                 del self._levels[priority]
         return None
@@ -169,17 +127,17 @@ class Backlog:
             if level.dry_since is not None:
                 level.dry_since = now
 
-    def ready_at(self) -> float | None:
+    def ready_at(self, barred: Barred = NONE) -> float | None:
         """Return when the next job that is dealt to another may be taken, if there is one."""
-        times = (level.ready_at(self.steal_after) for level in self._levels.values())
+        times = (level.ready_at(self.steal_after, barred) for level in self._levels.values())
         return min((time for time in times if time is not None), default=None)
 
+    def _place(self, candidate: Candidate) -> tuple[int, str]:
+        type_ = candidate.type
+        return candidate.priority, type_ if type_ in self._limited else _UNLIMITED
+
     def _file(self, candidate: Candidate, now: float) -> None:
-        level = self._levels.setdefault(candidate.priority, _Level())
-        level.file(candidate.name, self._ranks[partition_of(candidate.name)], now)
-
-
-def _pop_first(names: dict[str, None]) -> str:
-    name = next(iter(names))
-    del names[name]
-    return name
+        priority, key = self._place(candidate)
+        level = self._levels.setdefault(priority, Level())
+        rank = self._ranks[partition_of(candidate.name)]
+        level.file(key, candidate.name, rank, now, next(self._arrivals))

@@ -1,6 +1,8 @@
 """Which job a worker claims next: what the queue, the roster and earlier crashes allow."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob_worker.backlog import Backlog
@@ -18,7 +20,7 @@ class Choice:
     """Picks from a backlog. `clock` is the lease clock; `look_again` reads all jobs anew.
 
     Of jobs that have crashed before, at most one is at work at a time: a poison pill must not
-    charge such neighbours a second crash.
+    charge such neighbours a second crash. Of the types in `limits` at most so many are.
     """
 
     def __init__(
@@ -29,6 +31,7 @@ class Choice:
         roster: Roster,
         clock: Callable[[], float],
         look_again: Callable[[], None],
+        limits: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self._backlog = backlog
         self._least_patience = backlog.steal_after
@@ -37,6 +40,9 @@ class Choice:
         self._roster = roster
         self._clock = clock
         self._look_again = look_again
+        self._limits = limits
+        self._at_work: Counter[str] = Counter()
+        self._barred: set[str] = set()
         self._crashed: Candidate | None = None
 
     @property
@@ -49,10 +55,9 @@ class Choice:
         if not self.open:
             return None
         now, crashed_too = self._clock(), self._crashed is None
-        while (candidate := self._backlog.take(now, crashed_too=crashed_too)) is not None:
+        while candidate := self._backlog.take(now, crashed_too=crashed_too, barred=self._barred):
             if candidate.admitted or not self._queue.limited:
-                if candidate.crashes:
-                    self._crashed = candidate
+                self._begin(candidate)
                 return candidate
         if self._backlog.overflowed and not len(self._backlog):
             self._look_again()
@@ -79,7 +84,26 @@ class Choice:
 
     def done_with(self, candidate: Candidate) -> bool:
         """Note that a picked job is no longer at work; returns whether that allows others."""
-        return self._crashed is candidate and self._free()
+        opened = self._end(candidate.type)
+        return (self._crashed is candidate and self._free()) or opened
+
+    def _begin(self, candidate: Candidate) -> None:
+        if candidate.crashes:
+            self._crashed = candidate
+        limit = self._limits.get(candidate.type)
+        if limit is not None:
+            self._at_work[candidate.type] += 1
+            if self._at_work[candidate.type] >= limit:
+                self._barred.add(candidate.type)
+
+    def _end(self, type_: str) -> bool:
+        """Return whether the type may be picked again that could not before."""
+        if type_ not in self._limits:
+            return False
+        self._at_work[type_] -= 1
+        was_barred = type_ in self._barred
+        self._barred.discard(type_)
+        return was_barred
 
     def _free(self) -> bool:
         self._crashed = None
@@ -87,4 +111,4 @@ class Choice:
 
     def ready_at(self) -> float | None:
         """Return when there may be something to pick without anything else changing."""
-        return self._backlog.ready_at() if self.open else None
+        return self._backlog.ready_at(self._barred) if self.open else None

@@ -9,7 +9,7 @@ from asyncjob.app import Handler, JobContext
 from asyncjob.app.stop import Stop
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
-from asyncjob_worker.starts import HandlerExitError, Started, Starts, Work
+from asyncjob_worker.starts import HandlerExitError, Started, Starter, Work
 
 log = structlog.get_logger()
 
@@ -34,7 +34,7 @@ class Execution:
         self,
         held: HeldJob,
         context: JobContext,
-        starts: Starts,
+        starts: Starter,
         on_start: Callable[[Work], None] = lambda _: None,
     ) -> None:
         self._held = held

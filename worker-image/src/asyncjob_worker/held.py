@@ -8,12 +8,13 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from asyncjob.app.context import JobParent
 from asyncjob.app.stop import Stop
-from asyncjob.json_types import Json, JsonObject, child, text
+from asyncjob.json_types import Json, JsonObject, child, opt_text, text
 from asyncjob.lifecycle.move import Fields, clip
 from asyncjob.lifecycle.policy import BUILT_IN, DEFAULT_CANCEL_GRACE_SECONDS, EffectivePolicy
 from asyncjob.lifecycle.view import JobView, read_job
-from asyncjob.names import job_status_path
+from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION, job_status_path
 
 _RANK = {why: rank for rank, why in enumerate(Stop)}
 
@@ -51,13 +52,15 @@ class HeldJob:
     refusal: str = ""
     reporting: bool = False
     on_stop: Callable[[], object] | None = None
+    parent: JobParent | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def from_answer(cls, answer: JsonObject, sent_at: float) -> "HeldJob":
         """Return the job that a successful claim answered with."""
         spec, status = child(answer, "spec"), child(answer, "status")
-        return cls(read_job(answer), spec, status, started_at=sent_at, sent_at=sent_at)
+        parent = parent_of(child(answer, "metadata"))
+        return cls(read_job(answer), spec, status, sent_at, sent_at, parent=parent)
 
     @property
     def policy(self) -> EffectivePolicy:
@@ -131,3 +134,11 @@ class HeldJob:
         if draft.checkpoint_version > saved:
             return draft
         return replace(draft, checkpoint=None, checkpoint_version=0)
+
+
+def parent_of(metadata: JsonObject) -> JobParent | None:
+    """Return the job that submitted the one with this metadata, if one did."""
+    uid = text(child(metadata, "labels"), PARENT_LABEL)
+    if not uid:
+        return None
+    return JobParent(uid, opt_text(child(metadata, "annotations"), PARENT_NAME_ANNOTATION))

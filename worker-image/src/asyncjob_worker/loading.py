@@ -23,6 +23,7 @@ def load_app(target: str) -> WorkerApp:
         raise ConfigError(f"{target} is a {type(app).__name__}, not a WorkerApp")
     if not app.handlers:
         raise ConfigError(f'{target} has no handlers: register one with @app.handler("type")')
+    app.check()
     return app
 
 

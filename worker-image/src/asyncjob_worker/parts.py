@@ -1,6 +1,7 @@
 """The parts of a worker process and how they are wired."""
 
 from collections.abc import Callable
+from functools import partial
 
 import structlog
 
@@ -12,12 +13,14 @@ from asyncjob.lifecycle.move import Move
 from asyncjob_worker.announcement import Announcement
 from asyncjob_worker.announcer import Announcer
 from asyncjob_worker.backlog import Backlog, deal
+from asyncjob_worker.children import AttemptChildren
 from asyncjob_worker.choice import Choice
 from asyncjob_worker.claimer import Claimer
 from asyncjob_worker.clock import lease_seconds, now_text
 from asyncjob_worker.enforcement import Enforcement
 from asyncjob_worker.feed import Feed
 from asyncjob_worker.held import HeldJob
+from asyncjob_worker.hooks import Hooks
 from asyncjob_worker.keeper import Keeper
 from asyncjob_worker.pulse import Pulse
 from asyncjob_worker.queue_view import QueueView
@@ -26,6 +29,7 @@ from asyncjob_worker.roster import Roster
 from asyncjob_worker.runner import JobRunner
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.slots import Slots
+from asyncjob_worker.telling import Telling
 
 log = structlog.get_logger()
 
@@ -50,9 +54,14 @@ class Parts:
             access.kubeconfig, access.namespace, settings.report_interval, self.pulse
         )
         self.announcer = Announcer(session, _announcement(app, settings, holder))
-        self.backlog = Backlog(steal_after=settings.steal_after, limit=settings.max_backlog)
+        limits = {name: one.concurrency for name, one in app.handlers.items() if one.concurrency}
+        self.backlog = Backlog(
+            steal_after=settings.steal_after, limit=settings.max_backlog, limited=limits
+        )
         self.roster = Roster(holder, settings.announce_interval, lease_seconds, self._deal)
         self.queue = QueueView(self._wake, self._look_again)
+        self.hooks = Hooks(app.hooks)
+        self.telling = Telling(self.hooks, holder, access.namespace, settings)
         self.runner = JobRunner(
             app,
             settings,
@@ -60,6 +69,8 @@ class Parts:
             reporter=Reporter(session, _refused),
             on_exhausted=on_exhausted,
             on_abandoned=self._freed,
+            telling=self.telling,
+            children=partial(AttemptChildren, session),
         )
         self.feed = Feed(
             session,
@@ -75,6 +86,7 @@ class Parts:
             roster=self.roster,
             clock=lease_seconds,
             look_again=self.feed.look_again,
+            limits=limits,
         )
         enforcement = Enforcement(session, required=settings.require_policy)
         self.claimer = Claimer(session, app, self.queue, holder, enforcement)

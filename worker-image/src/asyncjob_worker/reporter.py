@@ -43,17 +43,17 @@ class Reporter:
         self._refused = refused
         self._pause = pause
 
-    async def report(self, held: HeldJob, move: Move) -> bool:
-        """Store the outcome; returns whether it is stored.
+    async def report(self, held: HeldJob, move: Move) -> Move | None:
+        """Store the outcome; returns what is stored, which may be its refusal.
 
-        False means that another claim or the operator decided meanwhile, which is logged as fenced,
+        None means that another claim or the operator decided meanwhile, which is logged as fenced,
         or that the API server refuses every form of it.
         """
         report = _Report(self._session, held, move, self._refused)
         backoff = Backoff(initial=0.1, cap=5.0)
         while (stored := await report.attempt()) is None:
             await self._pause(backoff.pause())
-        return stored
+        return report.move if stored else None
 
 
 class _Report:
@@ -67,6 +67,11 @@ class _Report:
         self._status = held.status
         self._with_draft = True
         self._refusals = 0
+
+    @property
+    def move(self) -> Move:
+        """What is being reported."""
+        return self._move
 
     async def attempt(self) -> bool | None:
         """Try once; returns whether it is stored, None if that is open."""

@@ -2,20 +2,25 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import structlog
 
-from asyncjob.app import WorkerApp
+from asyncjob.app import Resources, WorkerApp
+from asyncjob.app.children import ChildJobs, NoChildJobs
 from asyncjob.app.stop import Stop
 from asyncjob.lifecycle.move import Move
 from asyncjob_worker.attempt import Attempt, Tools
 from asyncjob_worker.cancels import Cancels
+from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.keeper import Keeper
 from asyncjob_worker.reporter import Reporter
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.starts import Work
+from asyncjob_worker.telling import Telling
 
 log = structlog.get_logger()
 
@@ -32,15 +37,18 @@ class JobRunner:
         reporter: Reporter,
         on_exhausted: Callable[[], None],
         on_abandoned: Callable[[str], None] = lambda _: None,
+        telling: Telling | None = None,
+        children: Callable[[HeldJob], ChildJobs] = lambda _: NoChildJobs(),
     ) -> None:
         self._app = app
+        self._telling = telling or Telling.nobody()
         self._settings = settings
         self._keeper = keeper
         self._reporter = reporter
         self._on_exhausted = on_exhausted
         self._on_abandoned = on_abandoned
         self._slots = settings.slots()
-        self._tools = Tools.of(settings)
+        self._tools = replace(Tools.of(settings), children=children)
         self._works: set[Work] = set()
         self._abandoned: set[Work] = set()
         self._stopping: Stop | None = None
@@ -59,15 +67,19 @@ class JobRunner:
             await asyncio.wait(set(self._works), timeout=patience)
         return len(self._works)
 
+    def provide(self, resources: Resources) -> None:
+        """Give handlers their resources, before the first job."""
+        self._tools = replace(self._tools, resources=resources)
+
     async def run(self, held: HeldJob) -> None:
         """Run one job to its reported outcome; an abandoned handler keeps the caller waiting."""
         handler = self._app.handlers[held.job.type]
-        attempt = Attempt(
-            held, handler, self._app, self._settings, self._tools, on_start=self._note_work
-        )
+        note = partial(self._note_work, held)
+        attempt = Attempt(held, handler, self._app, self._settings, self._tools, on_start=note)
         self.running[held.job.uid] = held
         self._keeper.keep(held)
         self._stop_early(held)
+        self._telling.claimed(held)
         try:
             move = await attempt.run()
             await self._report(held, move)
@@ -92,7 +104,8 @@ class JobRunner:
         """Wait no longer for abandoned handlers: the worker drains."""
         self._closing.set()
 
-    def _note_work(self, work: Work) -> None:
+    def _note_work(self, held: HeldJob, work: Work) -> None:
+        self._telling.started(held)
         self._works.add(work)
         work.add_done_callback(self._works.discard)
 
@@ -108,7 +121,10 @@ class JobRunner:
             log.warning("attempt ended without an outcome", job=held.job.name, why=held.stopped)
             return
         held.reporting = True
-        await self._reporter.report(held, move)
+        seconds = lease_seconds() - held.started_at
+        stored = await self._reporter.report(held, move)
+        if stored is not None:
+            self._telling.ended(held, stored, seconds)
 
     async def _outlast(self, work: Work) -> None:
         self._abandoned.add(work)

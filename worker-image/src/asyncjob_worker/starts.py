@@ -5,6 +5,7 @@ import concurrent.futures
 import contextvars
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from asyncjob.app import Handler, Isolation, JobContext
 
@@ -24,6 +25,13 @@ class Started:
     work: Work
     interrupt: Callable[[], object]
     kill: Callable[[], object] | None = None
+
+
+class Starter(Protocol):
+    """Starts handlers, plainly or inside something else."""
+
+    def start(self, handler: Handler, context: JobContext, payload: object) -> Started:
+        """Start a handler in the running event loop's care."""
 
 
 class Starts:

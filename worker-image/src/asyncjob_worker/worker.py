@@ -1,8 +1,8 @@
 """The worker process: wires its parts, and starts and stops them in the written order.
 
-Start: announce → heartbeats → watches of queue, workers, cancels and jobs → slots.
+Start: resources → announce → heartbeats → watches of queue, workers, cancels and jobs → slots.
 Stop: claim no more → say so → let handlers end within the grace period → tell the rest to stop and
-release them → end the watches → withdraw → end heartbeats.
+release them → end the watches → withdraw → end heartbeats → tell hooks the rest → resources.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 
 from asyncjob.app import WorkerApp
+from asyncjob.app.opening import OpenResources
 from asyncjob.kube import KubeSession
 from asyncjob.kube.follow import follow
 from asyncjob.lifecycle.claim import Holder
@@ -28,6 +29,9 @@ log = structlog.get_logger()
 
 PULSE_SECONDS = 0.25
 LAST_WAIT_SECONDS = 0.5
+CLOSE_WAITS = 2
+"""Closing all resources may take so many times what a handler gets to stop."""
+
 GUARD_SECONDS = 1.0
 GUARD_LOOKS = 10
 """So many looks without a heartbeat of the heartbeat thread mean that it hangs."""
@@ -45,6 +49,7 @@ class Worker:
         self._drain = Drain(settings)
         self._exhausted = False
         self._leftovers = 0
+        self._resources = OpenResources(app)
         self._parts = Parts(
             app, settings, session, holder, on_exhausted=self._restart, on_failure=self._drain.begin
         )
@@ -60,15 +65,28 @@ class Worker:
 
     async def run(self) -> bool:
         """Work until stopped; returns False if the process should be started anew."""
+        try:
+            if not await self._unless_stopped(self._open()):
+                return True
+            if not await self._unless_stopped(self._parts.announcer.begin()):
+                return True
+            self._parts.keeper.start()
+            return await self._serve()
+        finally:
+            self._leftovers += await self._parts.hooks.end()
+            await self._resources.close(CLOSE_WAITS * self._settings.stop_wait)
+            self._leftovers += self._resources.unclosed
+
+    async def _serve(self) -> bool:
         parts = self._parts
-        if not await self._begin():
-            return True
         log.info("worker started", queue=self._settings.queue, worker=self._holder.worker)
+        parts.telling.worker_started()
         slots = asyncio.ensure_future(parts.slots.run())
         watches = [asyncio.ensure_future(work) for work in self._watches()]
         begun = asyncio.ensure_future(self._drain.begun())
         try:
             await asyncio.wait({begun, slots, *watches}, return_when=asyncio.FIRST_COMPLETED)
+            parts.telling.worker_stopping()
             await self._drain.run(parts, slots)
         finally:
             errors = await _end([begun, slots, *watches])
@@ -81,17 +99,20 @@ class Worker:
             raise errors[0]
         return not self._exhausted
 
-    async def _begin(self) -> bool:
-        """Announce, then start the heartbeats; False if stopped before that worked."""
-        announced = asyncio.ensure_future(self._parts.announcer.begin())
+    async def _open(self) -> None:
+        resources = await self._resources.open()
+        self._parts.runner.provide(resources)
+        self._parts.hooks.start(resources)
+
+    async def _unless_stopped(self, step: Coroutine[None, None, None]) -> bool:
+        """Take a step of the start; False if stopped before it was done."""
+        taken = asyncio.ensure_future(step)
         begun = asyncio.ensure_future(self._drain.begun())
-        await asyncio.wait({announced, begun}, return_when=asyncio.FIRST_COMPLETED)
-        stopped = not announced.done()
-        errors = await _end([announced, begun])
+        await asyncio.wait({taken, begun}, return_when=asyncio.FIRST_COMPLETED)
+        stopped = not taken.done()
+        errors = await _end([taken, begun])
         if errors:
             raise errors[0]
-        if not stopped:
-            self._parts.keeper.start()
         return not stopped
 
     def _watches(self) -> Iterable[Coroutine[None, None, None]]:

@@ -2,18 +2,30 @@
 
 from asyncjob.app.categories import Category
 from asyncjob.app.context import JobContext, JobInfo
+from asyncjob.app.events import Event, JobEnded, JobEvent, WorkerEvent
 from asyncjob.app.handler import Handler, HandlerError, Isolation
+from asyncjob.app.middleware import CallNext
+from asyncjob.app.opening import ResourceError, open_resources
+from asyncjob.app.resources import Resources
 from asyncjob.app.signals import Fail, Retry
 from asyncjob.app.worker_app import WorkerApp
 
 __all__ = [
+    "CallNext",
     "Category",
+    "Event",
     "Fail",
     "Handler",
     "HandlerError",
     "Isolation",
     "JobContext",
+    "JobEnded",
+    "JobEvent",
     "JobInfo",
+    "ResourceError",
+    "Resources",
     "Retry",
     "WorkerApp",
+    "WorkerEvent",
+    "open_resources",
 ]

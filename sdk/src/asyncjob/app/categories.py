@@ -6,6 +6,15 @@ from enum import StrEnum
 
 from pydantic import ValidationError
 
+from asyncjob.app.child_errors import (
+    ChildFailedError,
+    ChildGoneError,
+    SubmitConflictError,
+    SubmitForbiddenError,
+    SubmitRefusedError,
+)
+from asyncjob.app.libraries import LIBRARIES
+
 
 class Category(StrEnum):
     """The built-in categories; an app may add its own by `app.categorize(...)`."""
@@ -30,6 +39,11 @@ BUILT_IN: Mapping[type[BaseException], str] = {
     LookupError: Category.NOT_FOUND,
     ValidationError: Category.VALIDATION,
     ValueError: Category.VALIDATION,
+    SubmitForbiddenError: Category.PERMISSION,
+    SubmitRefusedError: Category.VALIDATION,
+    SubmitConflictError: Category.VALIDATION,
+    ChildFailedError: Category.DEPENDENCY,
+    ChildGoneError: Category.DEPENDENCY,
 }
 
 
@@ -44,7 +58,11 @@ def is_category(category: str) -> bool:
 def categorize(error: BaseException, own: Mapping[type[BaseException], str]) -> str:
     """Return the category of an error: the app's own mapping first, the nearest base class wins."""
     for kind in type(error).__mro__:
-        category = own.get(kind) or BUILT_IN.get(kind)
+        category = own.get(kind) or BUILT_IN.get(kind) or LIBRARIES.get(_path(kind))
         if category:
             return str(category)
     return Category.INTERNAL.value
+
+
+def _path(kind: type[BaseException]) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"

@@ -1,12 +1,29 @@
 """What a handler knows of its job and can tell about it."""
 
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property, partial
 from typing import Protocol
 
+import structlog
+
+from asyncjob.app.child_order import ChildOptions, DependsOn, Parent, child_order
+from asyncjob.app.children import Child, ChildJobs, ChildView, NoChildJobs, Submission, then
+from asyncjob.app.eventual import Eventual
+from asyncjob.app.tracing import trace_id_of
 from asyncjob.free_json import MAX_BYTES, clean, normalize
 from asyncjob.json_types import Json, JsonObject
+from asyncjob.models.retry_policy import RetryPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class JobParent:
+    """The job that submitted this one; `name` is None where only its UID is known."""
+
+    uid: str
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +41,8 @@ class JobInfo:
     last_checkpoint: Json = None
     request: JsonObject = field(default_factory=dict)
     traceparent: str | None = None
+    priority: int = 0
+    parent: JobParent | None = None
 
 
 class ReportSink(Protocol):
@@ -60,17 +79,35 @@ class JobContext:
         remaining: Callable[[], float],
         stopping: threading.Event | None = None,
         max_bytes: int = MAX_BYTES,
+        children: ChildJobs | None = None,
     ) -> None:
         self.info = info
         self._sink = sink
         self._remaining = remaining
         self._stopping = stopping or threading.Event()
         self._max_bytes = max_bytes
+        self._children: ChildJobs = children or NoChildJobs()
+        self._submissions: list[Submission] = []
 
     @property
     def name(self) -> str:
         """Name of the job."""
         return self.info.name
+
+    @cached_property
+    def log(self) -> structlog.typing.FilteringBoundLogger:
+        """A structlog logger that says which job, attempt and trace; usable from any thread."""
+        info = self.info
+        bound: dict[str, object] = {
+            "job": info.name,
+            "namespace": info.namespace,
+            "type": info.type,
+            "attempt": info.attempt,
+        }
+        if self.trace_id:
+            bound["trace_id"] = self.trace_id
+        logger: structlog.typing.FilteringBoundLogger = structlog.get_logger(**bound)
+        return logger
 
     @property
     def attempt(self) -> int:
@@ -91,6 +128,21 @@ class JobContext:
     def request(self) -> Mapping[str, Json]:
         """Headers, route and query parameters of the request that submitted the job."""
         return self.info.request
+
+    @property
+    def parent(self) -> JobParent | None:
+        """The job that submitted this one, if one did."""
+        return self.info.parent
+
+    @property
+    def traceparent(self) -> str | None:
+        """W3C trace context of the submitter."""
+        return self.info.traceparent
+
+    @property
+    def trace_id(self) -> str | None:
+        """The trace id within `traceparent`, 32 hexadecimal digits."""
+        return trace_id_of(self.info.traceparent)
 
     @property
     def cancelled(self) -> bool:
@@ -121,6 +173,68 @@ class JobContext:
         self._sink.checkpoint(checked)
         return _NOTED
 
+    def submit(
+        self,
+        type_: str,
+        payload: object = None,
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        queue: str | None = None,
+        priority: int | None = None,
+        retry: RetryPolicy | None = None,
+        timeout: int | None = None,
+        not_before: datetime | str | None = None,
+        not_after: datetime | str | None = None,
+        depends_on: DependsOn = (),
+        concurrency_key: str | None = None,
+        deduplication_id: str | None = None,
+        traceparent: str | None = None,
+    ) -> Submission:
+        """Submit a child job, once however often this job runs: `child = await job.submit(...)`.
+
+        Children are told apart by `key`; without one, by type, payload and all options given. It
+        is sent at once, tried for as long as the attempt lives, and stored before the success of
+        this handler is. `queue`, `priority` and `traceparent` are this job's unless given;
+        `timeout` is in seconds. Raises SubmitRefusedError for what cannot be a job; the submission
+        raises SubmitError.
+        """
+        options = ChildOptions(
+            key=key,
+            name=name,
+            queue=queue,
+            priority=priority,
+            retry=retry,
+            timeout=timeout,
+            not_before=not_before,
+            not_after=not_after,
+            depends_on=depends_on,
+            concurrency_key=concurrency_key,
+            deduplication_id=deduplication_id,
+            traceparent=traceparent,
+        )
+        info = self.info
+        parent = Parent(info.name, info.uid, info.queue, info.priority, info.traceparent)
+        order = child_order(parent, type_, payload, options)
+        stored = then(self._children.submit(order), partial(Child, jobs=self._children))
+        submission = Submission(order.name, stored)
+        self._submissions.append(submission)
+        return submission
+
+    def children(self) -> Eventual[Sequence[ChildView]]:
+        """Return all jobs that this one has submitted, in whichever attempt."""
+        return Eventual(self._children.list())
+
+    async def settle(self) -> None:
+        """Wait for submissions that nobody has waited for; raises the first error of these.
+
+        Called by whoever runs the handler, before its success counts.
+        """
+        for submission in self._submissions:
+            if not submission.seen:
+                await submission.settle()
+
     def stop(self) -> None:
         """Tell the handler to stop; called by whoever runs it."""
         self._stopping.set()
+        self._children.stop()

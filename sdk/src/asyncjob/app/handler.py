@@ -2,14 +2,17 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from asyncjob.app.signature import HandlerError, read_signature
+from asyncjob.app.explain import explain
+from asyncjob.app.inspection import HandlerError, Needs
+from asyncjob.app.middleware import Middleware
+from asyncjob.app.signature import read_signature
 from asyncjob.free_json import dump
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.policy import PolicyLayer
@@ -31,7 +34,10 @@ class Isolation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """A registered handler. `default` is its payload where a job has none."""
+    """A registered handler. `default` is its payload where a job has none.
+
+    At most `concurrency` of its jobs are at work at a time in one worker process.
+    """
 
     type: str
     function: Function
@@ -41,6 +47,9 @@ class Handler:
     result: TypeAdapter[Any] | None
     policy: PolicyLayer
     default: object = _ABSENT
+    needs: Needs = field(default_factory=dict)
+    middleware: tuple[Middleware, ...] = ()
+    concurrency: int | None = None
 
     def read_payload(self, payload: Json) -> object:
         """Return the payload as the handler wants it; its own default where there is none.
@@ -62,7 +71,9 @@ class Handler:
         return dump(self.result, result, what="the result")
 
 
-def build(type_: str, function: Function, policy: PolicyLayer) -> Handler:
+def build(
+    type_: str, function: Function, policy: PolicyLayer, *, concurrency: int | None = None
+) -> Handler:
     """Inspect a function; raises HandlerError that says what is wrong with its signature."""
     signature = read_signature(type_, function)
     default = signature.default
@@ -75,13 +86,6 @@ def build(type_: str, function: Function, policy: PolicyLayer) -> Handler:
         result=signature.result,
         policy=policy,
         default=_ABSENT if default is inspect.Parameter.empty else default,
+        needs=signature.needs,
+        concurrency=concurrency,
     )
-
-
-def explain(error: ValidationError) -> str:
-    """Return a schema error by field, on one line."""
-    parts = (
-        f"{'.'.join(str(step) for step in item['loc']) or 'payload'}: {item['msg']}"
-        for item in error.errors(include_url=False, include_context=False, include_input=False)
-    )
-    return "; ".join(parts)

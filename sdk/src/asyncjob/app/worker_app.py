@@ -1,17 +1,38 @@
-"""The app: a registry of handlers, and what belongs to all of them."""
+"""The app: a registry of handlers, and of what belongs to them: resources, middleware, hooks."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Any, Concatenate, Final, TypeVar, overload
 
 from asyncjob.app.categories import MAX_LENGTH, is_category
+from asyncjob.app.events import (
+    Event,
+    Hook,
+    JobEnded,
+    JobEvent,
+    OfEnd,
+    OfJob,
+    OfWorker,
+    WorkerEvent,
+    read_hook,
+)
 from asyncjob.app.handler import Function, Handler, HandlerError, build
-from asyncjob.lifecycle.policy import PolicyLayer, layer_of
+from asyncjob.app.handler_policy import check_concurrency, handler_policy
+from asyncjob.app.inspection import Need, name_of
+from asyncjob.app.middleware import Middleware, read_middleware
+from asyncjob.app.resources import Resource, check_needs, in_order, read_resource
 from asyncjob.models.base import TYPE_PATTERN
 from asyncjob.models.retry_policy import RetryPolicy
 
 F = TypeVar("F", bound=Function)
+EndHook = TypeVar("EndHook", bound=Callable[Concatenate[JobEnded, ...], object])
+JobHook = TypeVar("JobHook", bound=Callable[Concatenate[JobEvent, ...], object])
+WorkerHook = TypeVar("WorkerHook", bound=Callable[Concatenate[WorkerEvent, ...], object])
+
+NOTHING: Final[Mapping[Any, object]] = MappingProxyType({})
 
 _MAX_TYPE_LENGTH: Final = 128
 
@@ -28,6 +49,9 @@ class WorkerApp:
     def __init__(self) -> None:
         self._handlers: dict[str, Handler] = {}
         self._categories: dict[type[BaseException], str] = {}
+        self._resources: dict[Any, Resource] = {}
+        self._middleware: list[Middleware] = []
+        self._hooks: list[Hook] = []
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
@@ -39,18 +63,81 @@ class WorkerApp:
         """The app's own error categories by exception type."""
         return MappingProxyType(self._categories)
 
+    @property
+    def resources(self) -> Mapping[Any, Resource]:
+        """The declared resources by the type that handlers ask for."""
+        return MappingProxyType(self._resources)
+
+    @property
+    def hooks(self) -> Sequence[Hook]:
+        """The hooks, in order of registration."""
+        return tuple(self._hooks)
+
+    def middleware_of(self, handler: Handler) -> Sequence[Middleware]:
+        """Return what wraps a handler, the outermost first."""
+        return (*self._middleware, *handler.middleware)
+
     def handler(
-        self, type_: str, *, timeout: int | None = None, retry: RetryPolicy | None = None
+        self,
+        type_: str,
+        *,
+        timeout: int | None = None,
+        retry: RetryPolicy | None = None,
+        lease: int | None = None,
+        concurrency: int | None = None,
     ) -> Callable[[F], F]:
         """Register a function for a job type.
 
-        `timeout` in seconds and `retry` apply where neither the job nor its queue says otherwise.
-        Raises HandlerError on a bad or repeated type and on a signature that does not fit.
+        `timeout` and `lease` in seconds and `retry` apply where neither the job nor its queue says
+        otherwise. At most `concurrency` jobs of the type run at a time in one worker process.
+        Raises HandlerError on a bad or repeated type, a value out of bounds, and a signature that
+        does not fit.
         """
 
         def register(function: F) -> F:
             self._check_type(type_)
-            self._handlers[type_] = build(type_, function, _layer(timeout, retry))
+            policy = handler_policy(type_, timeout=timeout, retry=retry, lease=lease)
+            check_concurrency(type_, concurrency)
+            self._handlers[type_] = build(type_, function, policy, concurrency=concurrency)
+            return function
+
+        return register
+
+    def resource(self, function: F) -> F:
+        """Declare what handlers share: they take it by a keyword-only parameter of its type.
+
+        The function is an async or plain generator that yields it once and then closes it, or an
+        async or plain function that returns it. Raises HandlerError if its type is unclear or
+        declared already.
+        """
+        self._add_resource(read_resource(function))
+        return function
+
+    def middleware(self, function: F) -> F:
+        """Wrap the runs of this app's handlers: `async def timing(job, call_next) -> Any`.
+
+        The first registered is the outermost. It gives a result, `await call_next()` or another,
+        and may raise what a handler may. Raises HandlerError on a signature that does not fit.
+        """
+        self._middleware.append(read_middleware(function))
+        return function
+
+    @overload
+    def on(self, *events: OfEnd) -> Callable[[EndHook], EndHook]: ...
+    @overload
+    def on(self, *events: OfJob) -> Callable[[JobHook], JobHook]: ...
+    @overload
+    def on(self, *events: OfWorker) -> Callable[[WorkerHook], WorkerHook]: ...
+
+    def on(self, *events: Event) -> Callable[[F], F]:
+        """Have a function told of lifecycle events, after the fact: `def told(event) -> None`.
+
+        Sync or async; resources by keyword. What it raises is logged and changes nothing. Raises
+        HandlerError on a signature that does not fit.
+        """
+
+        def register(function: F) -> F:
+            self._hooks.append(read_hook(frozenset(events), function))
             return function
 
         return register
@@ -65,11 +152,52 @@ class WorkerApp:
         self._categories[kind] = category
 
     def include(self, other: "WorkerApp") -> None:
-        """Take over the handlers and categories of another app; raises HandlerError on a clash."""
+        """Take over all that another app has registered; raises HandlerError on a clash.
+
+        Its middleware and its hooks go on to concern its own handlers only.
+        """
         for type_, handler in other.handlers.items():
             self._check_type(type_)
-            self._handlers[type_] = handler
+            around = tuple(other.middleware_of(handler))
+            self._handlers[type_] = replace(handler, middleware=around)
         self._categories.update(other.categories)
+        for resource in other.resources.values():
+            self._add_resource(resource)
+        own = frozenset(other.handlers)
+        for hook in other.hooks:
+            self._hooks.append(hook if hook.types is not None else replace(hook, types=own))
+
+    def check(self, given: Mapping[Any, object] = NOTHING) -> None:
+        """Raise HandlerError if a resource is missing, or if some need each other.
+
+        `given` are resources from elsewhere, by type.
+        """
+        in_order(self._resources, given, self._resources)
+        check_needs(self._resources, given, self._needs())
+
+    def needed_types(self) -> AbstractSet[Any]:
+        """Return the types of all resources that something here takes."""
+        made = (need for one in self._resources.values() for need in one.needs.values())
+        return {need.type for need in (*self._needs(), *made)}
+
+    def _needs(self) -> Iterator[Need]:
+        for handler in self._handlers.values():
+            for layer in handler.middleware:
+                yield from layer.needs.values()
+            yield from handler.needs.values()
+        yield from (need for one in self._middleware for need in one.needs.values())
+        yield from (need for one in self._hooks for need in one.needs.values())
+
+    def _add_resource(self, resource: Resource) -> None:
+        known = self._resources.get(resource.type)
+        if known == resource:
+            return
+        if known is not None:
+            raise HandlerError(
+                f"{resource.who}: {known.who} gives {name_of(resource.type)} already; tell two of "
+                'a type apart by Annotated[..., "name"] or NewType'
+            )
+        self._resources[resource.type] = resource
 
     def _check_type(self, type_: str) -> None:
         if len(type_) > _MAX_TYPE_LENGTH or not re.match(TYPE_PATTERN, type_):
@@ -79,12 +207,3 @@ class WorkerApp:
             )
         if type_ in self._handlers:
             raise HandlerError(f"two handlers for job type {type_!r}")
-
-
-def _layer(timeout: int | None, retry: RetryPolicy | None) -> PolicyLayer:
-    source: dict[str, object] = {}
-    if timeout is not None:
-        source["executionTimeoutSeconds"] = timeout
-    if retry is not None:
-        source["retryPolicy"] = retry.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return layer_of(source)  # type: ignore[arg-type]  # a pydantic dump is plain JSON

@@ -1,0 +1,185 @@
+"""What a handler asks for as a child job: its name, its manifest, and what makes it the same. Pure.
+
+A parent that runs again submits again. The names of its children follow from its UID, so that the
+API server keeps it from having them twice.
+"""
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Protocol
+
+import orjson
+from pydantic import ValidationError
+
+from asyncjob.app.child_errors import SubmitRefusedError
+from asyncjob.app.explain import explain
+from asyncjob.free_json import FreeJsonError, normalize
+from asyncjob.json_types import Json, JsonObject
+from asyncjob.lifecycle.timestamps import to_text
+from asyncjob.models.retry_policy import RetryPolicy
+from asyncjob.models.spec import AsyncJobSpec, Dependency
+from asyncjob.names import (
+    API_VERSION,
+    CONTENT_ANNOTATION,
+    JOB_KIND,
+    PARENT_LABEL,
+    PARENT_NAME_ANNOTATION,
+)
+
+MAX_PAYLOAD_BYTES: Final = 1024 * 1024
+"""Largest payload of a child: the store takes about half as much again for the whole job."""
+
+_PREFIX_LENGTH: Final = 40
+_DIGEST_LENGTH: Final = 16
+_TIMES: Final = ("notBefore", "notAfter")
+
+
+class Named(Protocol):
+    """What has the name of a job: a Child, a Submission."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+
+
+DependsOn = Sequence[str | Named | Dependency]
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The job that submits; children go to its queue and priority unless told otherwise."""
+
+    name: str
+    uid: str
+    queue: str
+    priority: int = 0
+    traceparent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChildOptions:
+    """What a handler may say about a child; None means that it says nothing."""
+
+    key: str | None = None
+    name: str | None = None
+    queue: str | None = None
+    priority: int | None = None
+    retry: RetryPolicy | None = None
+    timeout: int | None = None
+    not_before: datetime | str | None = None
+    not_after: datetime | str | None = None
+    depends_on: DependsOn = ()
+    concurrency_key: str | None = None
+    deduplication_id: str | None = None
+    traceparent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChildOrder:
+    """A child job to create. `content` is a hash of what it is, but for times; `key` as given."""
+
+    name: str
+    content: str
+    body: JsonObject
+    key: str | None
+
+
+def child_order(parent: Parent, type_: str, payload: object, options: ChildOptions) -> ChildOrder:
+    """Return what to create; raises SubmitRefusedError that names what cannot be right."""
+    said = _said(type_, payload, options)
+    content = _digest("content", {name: said[name] for name in said if name not in _TIMES})
+    name = options.name or _name(parent, options.key, said)
+    spec = {**_inherited(parent), **said, **_trace(parent, options)}
+    _check(name, spec)
+    metadata: JsonObject = {
+        "name": name,
+        "labels": {PARENT_LABEL: parent.uid},
+        "annotations": {PARENT_NAME_ANNOTATION: parent.name, CONTENT_ANNOTATION: content},
+    }
+    body: JsonObject = {
+        "apiVersion": API_VERSION,
+        "kind": JOB_KIND,
+        "metadata": metadata,
+        "spec": spec,
+    }
+    return ChildOrder(name, content, body, options.key)
+
+
+def _said(type_: str, payload: object, options: ChildOptions) -> dict[str, Json]:
+    """Return the fields of `spec` that the handler itself has given."""
+    given: dict[str, Json] = {
+        "type": type_,
+        "payload": _payload(type_, payload),
+        "queue": options.queue,
+        "priority": options.priority,
+        "retryPolicy": _retry(options.retry),
+        "executionTimeoutSeconds": options.timeout,
+        "notBefore": _time(options.not_before),
+        "notAfter": _time(options.not_after),
+        "dependsOn": [_dependency(one) for one in options.depends_on] or None,
+        "concurrencyKey": options.concurrency_key,
+        "deduplicationId": options.deduplication_id,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _inherited(parent: Parent) -> dict[str, Json]:
+    return {"queue": parent.queue, "priority": parent.priority}
+
+
+def _trace(parent: Parent, options: ChildOptions) -> dict[str, Json]:
+    traceparent = options.traceparent or parent.traceparent
+    return {"traceparent": traceparent} if traceparent else {}
+
+
+def _payload(type_: str, payload: object) -> Json:
+    try:
+        return normalize(payload, what="the payload", max_bytes=MAX_PAYLOAD_BYTES)
+    except FreeJsonError as error:
+        raise SubmitRefusedError(
+            f"child of type {type_!r}: {error}; hand large data over by a reference to it"
+        ) from error
+
+
+def _retry(retry: RetryPolicy | None) -> Json:
+    dumped: Mapping[str, Json] | None = (
+        retry.model_dump(mode="json", by_alias=True, exclude_none=True) if retry else None
+    )
+    return dumped
+
+
+def _time(moment: datetime | str | None) -> str | None:
+    if not isinstance(moment, datetime):
+        return moment
+    if moment.tzinfo is None:
+        raise SubmitRefusedError(f"{moment!r} has no time zone: datetime.now(UTC) has one")
+    return to_text(moment)
+
+
+def _dependency(one: str | Named | Dependency) -> Json:
+    if isinstance(one, Dependency):
+        dumped: Mapping[str, Json] = one.model_dump(mode="json", by_alias=True)
+        return dumped
+    return {"name": one if isinstance(one, str) else one.name}
+
+
+def _name(parent: Parent, key: str | None, said: Mapping[str, Json]) -> str:
+    by: Json = ["key", key] if key is not None else ["content", said]
+    prefix = parent.name[:_PREFIX_LENGTH].rstrip(".-")
+    return f"{prefix}-{_digest(parent.uid, by)}"
+
+
+def _digest(salt: str, value: Json) -> str:
+    data = orjson.dumps([salt, value], option=orjson.OPT_SORT_KEYS)
+    digest = base64.b32encode(hashlib.sha256(data).digest()).decode()
+    return digest[:_DIGEST_LENGTH].lower()
+
+
+def _check(name: str, spec: Mapping[str, Json]) -> None:
+    try:
+        AsyncJobSpec.model_validate(spec)
+    except ValidationError as error:
+        raise SubmitRefusedError(f"child {name}: {explain(error)}") from error

@@ -1,0 +1,104 @@
+"""Lifecycle events: what an app's hooks are told, after the fact."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal, TypeAlias
+
+from asyncjob.app.context import JobInfo
+from asyncjob.app.inspection import Inspected, Needs
+from asyncjob.lifecycle.phases import Phase, Reason
+
+
+class Event(StrEnum):
+    """What hooks can be told of. Those of a job's end are told once the outcome is stored."""
+
+    WORKER_STARTED = "worker-started"
+    WORKER_STOPPING = "worker-stopping"
+    CLAIMED = "claimed"
+    STARTED = "started"
+    SUCCEEDED = "succeeded"
+    RETRIED = "retried"
+    DEAD_LETTERED = "dead-lettered"
+    CANCELLED = "cancelled"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerEvent:
+    """The worker process has started, or has begun to stop.
+
+    `worker` is the identity of the process, `slots` how many jobs it runs at a time.
+    """
+
+    event: Event
+    worker: str
+    namespace: str
+    queue: str
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobEvent:
+    """Something has happened to a job here: it is claimed, or its handler begins."""
+
+    event: Event
+    job: JobInfo
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnded(JobEvent):
+    """An attempt has ended and its outcome is stored.
+
+    `seconds` count from the claim to the end of the handler, `retry_in` to the next attempt.
+    """
+
+    phase: Phase
+    reason: Reason | None
+    seconds: float
+    message: str = ""
+    error_type: str | None = None
+    error_category: str | None = None
+    error_message: str | None = None
+    retry_in: float | None = None
+
+
+OfWorker: TypeAlias = Literal[Event.WORKER_STARTED, Event.WORKER_STOPPING]
+OfEnd: TypeAlias = Literal[
+    Event.SUCCEEDED, Event.RETRIED, Event.DEAD_LETTERED, Event.CANCELLED, Event.RELEASED
+]
+OfJob: TypeAlias = Literal[Event.CLAIMED, Event.STARTED, OfEnd]
+
+Told: TypeAlias = WorkerEvent | JobEvent
+"""What hooks are given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A registered hook. `types` are the job types that it is told of; None means all."""
+
+    events: frozenset[Event]
+    function: Callable[..., Any]
+    is_async: bool
+    needs: Needs
+    who: str
+    types: frozenset[str] | None = None
+
+    def wants(self, told: Told) -> bool:
+        """Return whether it is to be told."""
+        if told.event not in self.events:
+            return False
+        return isinstance(told, WorkerEvent) or self.types is None or told.job.type in self.types
+
+
+def read_hook(events: frozenset[Event], function: Callable[..., Any]) -> Hook:
+    """Inspect a function; raises HandlerError that says what is wrong with it."""
+    inspected = Inspected("hook", function)
+    if not events:
+        inspected.refuse("it names no event: @app.on(Event.SUCCEEDED)")
+    if inspected.is_generator or inspected.is_async_generator:
+        inspected.refuse("it yields; a hook is told and returns")
+    if len(inspected.positional) != 1:
+        inspected.refuse(f"it takes {len(inspected.positional)} parameters, not (event)")
+    return Hook(events, function, inspected.is_async, inspected.needs, inspected.who)

@@ -1,0 +1,38 @@
+"""What a handler says about the policy of its jobs, checked where it says it."""
+
+from asyncjob.app.inspection import HandlerError
+from asyncjob.lifecycle.policy import PolicyLayer, layer_of
+from asyncjob.models.retry_policy import RetryPolicy
+
+_LEASES = range(5, 601)
+_TIMEOUTS = range(1, 31_536_001)
+
+
+def handler_policy(
+    type_: str, *, timeout: int | None, retry: RetryPolicy | None, lease: int | None
+) -> PolicyLayer:
+    """Return the layer of a handler; raises HandlerError for what no job could have."""
+    _check(type_, "timeout", timeout, _TIMEOUTS)
+    _check(type_, "lease", lease, _LEASES)
+    source: dict[str, object] = {}
+    if timeout is not None:
+        source["executionTimeoutSeconds"] = timeout
+    if lease is not None:
+        source["leaseDurationSeconds"] = lease
+    if retry is not None:
+        source["retryPolicy"] = retry.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return layer_of(source)  # type: ignore[arg-type]  # a pydantic dump is plain JSON
+
+
+def check_concurrency(type_: str, concurrency: int | None) -> None:
+    """Raise HandlerError for what would never let a job run."""
+    if concurrency is not None and concurrency < 1:
+        raise HandlerError(f"handler {type_!r}: concurrency is {concurrency}, at least 1 is needed")
+
+
+def _check(type_: str, what: str, seconds: int | None, allowed: range) -> None:
+    if seconds is not None and seconds not in allowed:
+        raise HandlerError(
+            f"handler {type_!r}: {what} is {seconds}, not a whole number of seconds from "
+            f"{allowed[0]} to {allowed[-1]}"
+        )

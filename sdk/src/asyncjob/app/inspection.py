@@ -1,0 +1,115 @@
+"""Reads functions that an app registers; what does not fit is one line that names the function."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NoReturn, get_type_hints
+
+from asyncjob.errors import ConfigError
+
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class HandlerError(ConfigError):
+    """A handler, or what belongs to it, is not what it has to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A resource that a function takes by keyword, found by `type`; an optional one has a default.
+
+    `who` names the function.
+    """
+
+    type: Any
+    optional: bool
+    who: str
+
+
+Needs = Mapping[str, Need]
+"""The resources that a function takes, by parameter."""
+
+
+class Inspected:
+    """A function and what it takes; `what` says what it is to be, for the messages."""
+
+    def __init__(self, what: str, function: Callable[..., Any]) -> None:
+        self.who = f"{what} ({_where(function)})"
+        # An object with an async `__call__` is no coroutine function itself.
+        self._code = function if inspect.isroutine(function) else _call_of(function)
+        self._function = function
+
+    @property
+    def is_async(self) -> bool:
+        """Whether calling it gives something to await."""
+        return inspect.iscoroutinefunction(self._code)
+
+    @property
+    def is_generator(self) -> bool:
+        """Whether it yields, plainly."""
+        return inspect.isgeneratorfunction(self._code)
+
+    @property
+    def is_async_generator(self) -> bool:
+        """Whether it yields, and is async."""
+        return inspect.isasyncgenfunction(self._code)
+
+    @cached_property
+    def positional(self) -> list[inspect.Parameter]:
+        """The parameters that are given by position."""
+        given = [one for one in self._parameters if one.kind is not inspect.Parameter.KEYWORD_ONLY]
+        for parameter in given:
+            if parameter.kind not in _BY_POSITION:
+                self.refuse(f"parameter {str(parameter)!r} cannot be given by position")
+        return given
+
+    @cached_property
+    def needs(self) -> Needs:
+        """The resources that it takes: its keyword-only parameters."""
+        keywords = inspect.Parameter.KEYWORD_ONLY
+        return {one.name: self._need(one) for one in self._parameters if one.kind is keywords}
+
+    @cached_property
+    def hints(self) -> Mapping[str, Any]:
+        """The types of its parameters, and of what it returns."""
+        try:
+            return get_type_hints(self._code, include_extras=True)
+        except (NameError, AttributeError, TypeError) as error:
+            self.refuse(f"unknown type in its signature: {error}")
+
+    def refuse(self, why: str) -> NoReturn:
+        """Raise HandlerError."""
+        raise HandlerError(f"{self.who}: {why}")
+
+    @cached_property
+    def _parameters(self) -> list[inspect.Parameter]:
+        return list(inspect.signature(self._function).parameters.values())
+
+    def _need(self, parameter: inspect.Parameter) -> Need:
+        if parameter.name not in self.hints:
+            self.refuse(
+                f"keyword-only parameter {parameter.name!r} has no type: what follows `*` are "
+                "resources, found by their type"
+            )
+        wanted = self.hints[parameter.name]
+        try:
+            hash(wanted)
+        except TypeError:
+            self.refuse(f"the type of {parameter.name!r} cannot be looked up: {wanted!r}")
+        return Need(wanted, parameter.default is not inspect.Parameter.empty, self.who)
+
+
+def name_of(kind: object) -> str:
+    """Return what people call a type."""
+    return kind.__qualname__ if isinstance(kind, type) else str(kind)
+
+
+def _call_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    inner = getattr(function, "func", None)  # functools.partial
+    return inner if callable(inner) else type(function).__call__
+
+
+def _where(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{function.__module__}.{name}"

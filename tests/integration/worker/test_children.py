@@ -1,0 +1,71 @@
+"""Child jobs on a real API server: once however often the parent runs, and never a silent loss."""
+
+from typing import Any
+
+import pytest
+
+from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION
+from support.workers import CHILDREN_ROLE, Field
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+
+APP = "support.shared_app:app"
+TRACE = f"00-{'ab' * 16}-{'cd' * 8}-01"
+NO_RETRY: dict[str, Any] = {"retryPolicy": {"maxRetries": 0}}
+
+
+def children_of(field: Field, name: str) -> list[Any]:
+    uid = field.get(name)["metadata"]["uid"]
+    return [
+        job for job in field.jobs() if job["metadata"].get("labels", {}).get(PARENT_LABEL) == uid
+    ]
+
+
+def test_a_parent_that_runs_again_finds_the_children_it_has(field: Field) -> None:
+    field.worker("worker-0", "--concurrency=4", app=APP)
+    field.create("p", "fan-out", {"again": True}, traceparent=TRACE, priority=7)
+    field.create("s", "fan-out-sync", "leaf")
+    field.create("f", "fan-out-sync", "retried")
+    status = field.until_phase("p", "Succeeded", within=30)
+    assert status["attempt"] == 2
+    assert status["result"]["all"] == 4
+    assert status["result"]["results"][1] == {"payload": 1, "parent": "p", "trace": "ab" * 16}
+    made = children_of(field, "p")
+    assert len(made) == 4
+    for child in made:
+        assert child["metadata"]["annotations"][PARENT_NAME_ANNOTATION] == "p"
+        assert "ownerReferences" not in child["metadata"]
+        assert (child["spec"]["queue"], child["spec"]["priority"]) == ("default", 7)
+    result = field.until_phase("s", "Succeeded")["result"]
+    assert (result["phase"], result["error"]) == ("Succeeded", "")
+    assert field.until_phase("f", "Succeeded")["result"]["phase"] == "Succeeded"
+
+
+def test_a_child_that_cannot_be_stored_fails_the_parent_that_did_not_look(field: Field) -> None:
+    field.worker("worker-0", app=APP)
+    field.create("taken", "leaf", 1)
+    field.create("p", "forgetful", {"name": "taken"}, **NO_RETRY)
+    status = field.until_phase("p", "DeadLetter")
+    assert "there is a job taken that is no child of this one" in status["message"]
+    assert status["error"]["category"] == "Validation"
+    field.create("big", "forgetful", {"a": "x" * 1_000_000, "name": "b"}, **NO_RETRY)
+    field.until_phase("big", "Succeeded")
+
+
+def test_a_worker_without_the_right_says_which_role_is_missing(field: Field) -> None:
+    bindings = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{field.namespace}/rolebindings"
+    field.api.delete(f"{bindings}/{CHILDREN_ROLE}")
+    field.worker("worker-0", app=APP)
+    field.create("p", "forgetful", {}, **NO_RETRY)
+    status = field.until_phase("p", "DeadLetter")
+    assert f"--clusterrole={CHILDREN_ROLE}" in status["message"]
+    assert status["error"] == {**status["error"], "category": "Permission"}
+
+
+def test_a_cancelled_parent_that_waits_in_a_thread_stops_at_once(field: Field) -> None:
+    worker = field.worker("worker-0", "--concurrency=2", app=APP)
+    field.create("p", "waits-for-child-sync")
+    field.until_trace("waiting p 1")
+    field.cancel("p")
+    field.until_phase("p", "Cancelled", within=5)
+    assert "abandoned" not in field.log(worker)

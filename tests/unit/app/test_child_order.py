@@ -1,0 +1,125 @@
+"""What a handler asks for as a child job: the same again is the same, anything else is not."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from asyncjob import RetryPolicy
+from asyncjob.app.child_errors import SubmitRefusedError
+from asyncjob.app.child_order import ChildOptions, ChildOrder, Parent, child_order
+from asyncjob.models.spec import Dependency, DependencyOutcome
+
+PARENT = Parent("report-42", "uid-1", "reports", priority=3, traceparent="00-a")
+
+
+class Page(BaseModel):
+    number: int
+
+
+def order(
+    payload: Any = None, *, type_: str = "page", parent: Parent = PARENT, **options: Any
+) -> ChildOrder:
+    return child_order(parent, type_, payload, ChildOptions(**options))
+
+
+def spec(made: ChildOrder) -> Any:
+    return made.body["spec"]
+
+
+def test_a_child_says_whose_it_is_and_inherits_queue_priority_and_trace() -> None:
+    made = order(Page(number=1), key="p1")
+    metadata: Any = made.body["metadata"]
+    assert metadata["labels"] == {"asyncjob.dev/parent": "uid-1"}
+    assert metadata["annotations"]["asyncjob.dev/parent-name"] == "report-42"
+    assert metadata["name"].startswith("report-42-")
+    assert spec(made) == {
+        "type": "page",
+        "payload": {"number": 1},
+        "queue": "reports",
+        "priority": 3,
+        "traceparent": "00-a",
+    }
+
+
+def test_all_options_are_put_where_they_belong() -> None:
+    made = order(
+        key="k",
+        queue="q",
+        priority=-5,
+        retry=RetryPolicy(max_retries=1),
+        timeout=30,
+        not_before=datetime(2026, 1, 1, tzinfo=UTC),
+        not_after="2026-01-02T00:00:00Z",
+        depends_on=["a", order(name="b"), Dependency(name="c", outcome=DependencyOutcome.ANY)],
+        concurrency_key="ck",
+        deduplication_id="d",
+        traceparent="00-b",
+    )
+    assert spec(made) == {
+        "type": "page",
+        "queue": "q",
+        "priority": -5,
+        "retryPolicy": {"maxRetries": 1},
+        "executionTimeoutSeconds": 30,
+        "notBefore": "2026-01-01T00:00:00.000Z",
+        "notAfter": "2026-01-02T00:00:00Z",
+        "dependsOn": [{"name": "a"}, {"name": "b"}, {"name": "c", "outcome": "Any"}],
+        "concurrencyKey": "ck",
+        "deduplicationId": "d",
+        "traceparent": "00-b",
+    }
+
+
+def test_the_name_follows_from_the_parents_uid_and_the_key() -> None:
+    name = order({"a": 1}, key="k").name
+    assert order({"a": 2}, key="k", type_="other").name == name
+    assert order({"a": 1}, key="l").name != name
+    assert order({"a": 1}, key="k", parent=Parent("report-42", "uid-2", "reports")).name != name
+
+
+def test_without_a_key_it_follows_from_all_that_was_given() -> None:
+    name = order({"a": 1, "b": 2}).name
+    assert order({"b": 2, "a": 1}).name == name
+    others = [order({"a": 1}), order({"a": 1, "b": 2}, type_="other")]
+    others += [order({"a": 1, "b": 2}, priority=3), order({"a": 1, "b": 2}, timeout=1)]
+    others += [order({"a": 1, "b": 2}, not_before="2026-01-02T00:00:00Z")]
+    assert len({name, *(other.name for other in others)}) == 6
+
+
+def test_what_it_inherits_does_not_change_a_child() -> None:
+    raised = Parent("report-42", "uid-1", "reports", priority=9, traceparent="00-z")
+    again = order({"a": 1}, parent=raised)
+    assert (again.name, again.content) == (order({"a": 1}).name, order({"a": 1}).content)
+
+
+def test_times_are_no_other_content_because_they_are_counted_from_now() -> None:
+    first = order(1, key="k", not_before="2026-01-01T00:00:00Z")
+    assert order(1, key="k", not_before="2026-01-01T00:00:09Z").content == first.content
+    assert order(2, key="k", not_before="2026-01-01T00:00:00Z").content != first.content
+
+
+@pytest.mark.parametrize("name", ["p" * 253, "a" * 39 + ".-" + "b" * 100])
+def test_a_long_name_of_a_parent_is_cut(name: str) -> None:
+    made = order(1, parent=Parent(name, "u", "q"))
+    assert len(made.name) <= 57
+    assert ".-" not in made.name
+    assert "--" not in made.name
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"priority": 5000}, "child .*: priority: "),
+        ({"queue": "Not A Queue"}, "child .*: queue: "),
+        ({"timeout": 0}, "child .*: executionTimeoutSeconds: "),
+        ({"not_before": "tomorrow"}, "child .*: notBefore: "),
+        ({"not_before": datetime(2026, 1, 1)}, "has no time zone"),  # noqa: DTZ001
+        ({"payload": float("nan")}, "child of type 'page': the payload is nan"),
+        ({"payload": "x" * 2_000_000}, r"has 2000002 bytes.*by a reference"),
+    ],
+)
+def test_what_cannot_be_a_job_is_refused_by_name(given: Any, words: str) -> None:
+    with pytest.raises(SubmitRefusedError, match=words):
+        order(**given)

@@ -1,0 +1,269 @@
+"""Handlers with resources, inside middleware."""
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from asyncjob import Fail, JobContext, Retry, WorkerApp
+from asyncjob.app import CallNext, HandlerError, Resources
+from asyncjob.app.stop import Stop
+from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob_worker.attempt import Attempt, Tools
+from asyncjob_worker.held import HeldJob
+from asyncjob_worker.settings import Settings
+from asyncjob_worker.starts import Started, Starts
+from asyncjob_worker.surround import Surroundings
+from support.worker_parts import held
+
+VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
+TEXT = Resources({str: "resource"})
+
+
+class Bench:
+    """An app whose handler and middleware note what they do."""
+
+    def __init__(self) -> None:
+        self.app = WorkerApp()
+        self.steps: list[str] = []
+        self.tools = Tools.of(Settings(concurrency=1))
+        self.abandoned = False
+
+    def wrap(self, name: str) -> None:
+        @self.app.middleware
+        async def layer(job: JobContext, call_next: CallNext) -> Any:
+            self.steps.append(f"{name} in")
+            result = await call_next()
+            self.steps.append(f"{name} out")
+            return result
+
+    async def run(self, of: HeldJob | None = None, **settings: Any) -> Move | None:
+        tools = Tools(self.tools.starts, self.tools.payloads, self.tools.results, resources=TEXT)
+        of = of or held()
+        attempt = Attempt(of, self.app.handlers["echo"], self.app, Settings(**settings), tools)
+        move = await attempt.run()
+        self.abandoned = attempt.abandoned is not None
+        return move
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    made.tools.starts.close()
+
+
+def register(bench: Bench, *, sync: bool) -> None:
+    if sync:
+
+        @bench.app.handler("echo")
+        def echo_sync(job: JobContext, payload: Any, *, text: str) -> Any:
+            bench.steps.append("handler")
+            return [payload, text, VARIABLE.get()]
+
+    else:
+
+        @bench.app.handler("echo")
+        async def echo(job: JobContext, payload: Any, *, text: str) -> Any:
+            bench.steps.append("handler")
+            return [payload, text, VARIABLE.get()]
+
+
+@pytest.mark.parametrize("sync", [False, True])
+async def test_the_first_registered_is_outermost_and_resources_come_by_name(
+    bench: Bench, sync: bool
+) -> None:
+    register(bench, sync=sync)
+    bench.wrap("a")
+    bench.wrap("b")
+    move = await bench.run(held(spec={"payload": 1}))
+    assert move
+    assert move.fields["result"] == [1, "resource", "unset"]
+    assert bench.steps == ["a in", "b in", "handler", "b out", "a out"]
+
+
+@pytest.mark.parametrize("sync", [False, True])
+async def test_context_variables_of_middleware_reach_the_handler(bench: Bench, sync: bool) -> None:
+    register(bench, sync=sync)
+
+    @bench.app.middleware
+    async def layer(job: JobContext, call_next: CallNext, *, text: str) -> Any:
+        VARIABLE.set(f"{job.name} {text}")
+        return [await call_next(), "more"]
+
+    move = await bench.run()
+    assert move
+    assert move.fields["result"] == [[None, "resource", "j resource"], "more"]
+
+
+@pytest.mark.parametrize(
+    ("error", "target", "reason"),
+    [
+        (Retry(after=1), Phase.RETRYING, Reason.RETRY_REQUESTED),
+        (Fail("no"), Phase.DEAD_LETTER, Reason.NOT_RETRYABLE),
+        (OSError("x"), Phase.RETRYING, Reason.HANDLER_FAILED),
+    ],
+)
+async def test_what_a_middleware_raises_is_as_if_the_handler_had(
+    bench: Bench, error: Exception, target: Phase, reason: Reason
+) -> None:
+    register(bench, sync=False)
+
+    @bench.app.middleware
+    async def layer(job: JobContext, call_next: CallNext) -> Any:
+        raise error
+
+    move = await bench.run()
+    assert move
+    assert (move.target, move.reason) == (target, reason)
+    assert bench.steps == []
+
+
+async def test_a_middleware_sees_what_the_handler_raises(bench: Bench) -> None:
+    @bench.app.handler("echo")
+    def echo(job: JobContext) -> None:
+        raise KeyError("missing")
+
+    @bench.app.middleware
+    async def layer(job: JobContext, call_next: CallNext) -> Any:
+        try:
+            return await call_next()
+        except KeyError:
+            return "none"
+
+    move = await bench.run()
+    assert move
+    assert move.fields["result"] == "none"
+
+
+async def test_sys_exit_within_middleware_is_a_failure(bench: Bench) -> None:
+    bench.wrap("a")
+
+    @bench.app.handler("echo")
+    async def echo(job: JobContext) -> None:
+        raise SystemExit(3)
+
+    move = await bench.run()
+    assert move
+    assert "sys.exit(3)" in str(move.fields["message"])
+
+
+async def test_a_time_limit_of_a_middleware_is_not_over_before_the_thread_is(bench: Bench) -> None:
+    ended, limit = threading.Event(), asyncio.timeout(None)
+    loop = asyncio.get_running_loop()
+
+    @bench.app.handler("echo")
+    def echo(job: JobContext) -> str:
+        loop.call_soon_threadsafe(limit.reschedule, 0)
+        assert job._stopping.wait(10)
+        ended.set()
+        return "late"
+
+    @bench.app.middleware
+    async def impatient(job: JobContext, call_next: CallNext) -> Any:
+        async with limit:
+            return await call_next()
+
+    move = await bench.run()
+    assert ended.is_set()
+    assert move
+    assert move.fields["error"] == {"type": "TimeoutError", "category": "Timeout"} | {
+        "message": "TimeoutError"
+    }
+
+
+@pytest.mark.parametrize("sync", [False, True])
+async def test_a_handler_in_middleware_that_ignores_its_stop_is_abandoned(
+    bench: Bench, sync: bool
+) -> None:
+    of, go = held(), threading.Event()
+    bench.wrap("a")
+    if sync:
+
+        @bench.app.handler("echo")
+        def stubborn_sync(job: JobContext) -> None:
+            of.stop(Stop.DRAINING)
+            go.wait(30)
+
+    else:
+
+        @bench.app.handler("echo")
+        async def stubborn(job: JobContext) -> None:
+            of.stop(Stop.DRAINING)
+            while not go.is_set():
+                try:
+                    await asyncio.sleep(0)
+                except asyncio.CancelledError:
+                    continue
+
+    move = await bench.run(of, stop_wait=0.01)
+    go.set()
+    assert move
+    assert (move.target, bench.abandoned) == (Phase.QUEUED, True)
+
+
+async def test_what_can_be_killed_is_killed_through_the_middleware(bench: Bench) -> None:
+    killed: list[str] = []
+    over: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+
+    class Killable(Starts):
+        def start(self, handler: Any, context: Any, payload: object) -> Started:
+            if handler.isolation == "loop":
+                return super().start(handler, context, payload)
+
+            def kill() -> None:
+                killed.append(context.name)
+                over.set_exception(ProcessLookupError())
+
+            return Started(over, lambda: None, kill)
+
+    bench.wrap("a")
+    register(bench, sync=True)
+    handler = bench.app.handlers["echo"]
+    object.__setattr__(handler, "isolation", "elsewhere")
+    starts = Killable(1)
+    job: Any = SimpleNamespace(name="j", stop=lambda: None)
+    started = Surroundings(bench.app, starts, Resources({})).start(handler, job, None)
+    await asyncio.sleep(0)
+    started.interrupt()
+    await asyncio.sleep(0)
+    assert not started.work.done()
+    assert started.kill
+    started.kill()
+    with pytest.raises(asyncio.CancelledError):
+        await started.work
+    starts.close()
+    assert killed == ["j"]
+
+
+async def plain(job: JobContext) -> None: ...
+def sync_layer(job: JobContext, call_next: CallNext) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "words"), [(plain, "takes 1 parameters"), (sync_layer, "has to be `async def`")]
+)
+def test_what_is_no_middleware_is_one_line(function: Any, words: str) -> None:
+    with pytest.raises(HandlerError, match=words):
+        WorkerApp().middleware(function)
+
+
+async def test_an_included_apps_middleware_wraps_its_own_handlers_within_the_apps(
+    bench: Bench,
+) -> None:
+    other = Bench()
+    other.steps = bench.steps
+    other.wrap("inner")
+    register(other, sync=False)
+    bench.wrap("outer")
+    bench.app.handler("own")(plain)
+    bench.app.include(other.app)
+    await bench.run()
+    assert bench.steps == ["outer in", "inner in", "handler", "inner out", "outer out"]
+    assert len(bench.app.middleware_of(bench.app.handlers["own"])) == 1
+    other.tools.starts.close()

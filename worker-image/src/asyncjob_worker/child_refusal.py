@@ -1,0 +1,44 @@
+"""What it means that the API server does not take a child job, and the way out."""
+
+from asyncjob.app.child_errors import SubmitError, SubmitForbiddenError, SubmitRefusedError
+from asyncjob.app.child_order import ChildOrder
+from asyncjob.errors import (
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    TooLargeError,
+    UnauthorizedError,
+)
+from asyncjob_worker.enforcement import is_by_policy
+
+ROLE = "asyncjob-worker-children"
+"""ClusterRole that lets workers submit jobs."""
+
+_NO_RIGHT = 'cannot create resource "asyncjobs"'
+
+
+def is_transient(error: ApiError) -> bool:
+    """Return whether the same request may succeed later; a lost token is the heartbeats' matter."""
+    return error.retryable or isinstance(error, ConflictError | UnauthorizedError)
+
+
+def refusal(error: ApiError, order: ChildOrder, namespace: str) -> SubmitError:
+    """Return what the handler is told."""
+    what = f"child {order.name}"
+    if isinstance(error, ForbiddenError):
+        return SubmitForbiddenError(f"{what}: {error}{_way_out(error, namespace)}")
+    if isinstance(error, TooLargeError):
+        return SubmitRefusedError(f"{what} is too large, hand data over by reference: {error}")
+    if isinstance(error, InvalidError):
+        return SubmitRefusedError(f"{what}: {error}")
+    return SubmitError(f"{what}: {error}")
+
+
+def _way_out(error: ForbiddenError, namespace: str) -> str:
+    if is_by_policy(error) or _NO_RIGHT not in str(error):
+        return ""
+    return (
+        f"; workers submit jobs only with the ClusterRole {ROLE}: kubectl -n {namespace} create "
+        f"rolebinding {ROLE} --clusterrole={ROLE} --serviceaccount={namespace}:asyncjob-worker"
+    )
