@@ -16,12 +16,15 @@ from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.policy import BUILT_IN, DEFAULT_CANCEL_GRACE_SECONDS
 from asyncjob.lifecycle.view import read_job
 from asyncjob.testing.bench import Bench, describe
-from asyncjob.testing.calling import HandlerExitError, Work, runs_in_loop, start
-from asyncjob.testing.reports import Inbox, Report, SteppedContext
+from asyncjob.testing.calling import HandlerExitError, runs_in_loop, work_on
+from asyncjob.testing.children import FakeChildren
+from asyncjob.testing.reports import Errand, Inbox, Report, SteppedContext
 from asyncjob.testing.skipping import Timekeeper, context_with
 
 STOP_WAIT: Final = 5.0
 """Seconds that a handler which was told to stop gets before it is abandoned, unless cancelled."""
+
+Work = asyncio.Task[object]
 
 _RANK: Final = {why: rank for rank, why in enumerate(Stop)}
 
@@ -32,7 +35,7 @@ class Attempt:
     def __init__(self, bench: Bench, obj: JsonObject, queue_grace: float | None = None) -> None:
         self._bench = bench
         self.job = read_job(obj)
-        self._spec, self._status = child(obj, "spec"), child(obj, "status")
+        self._obj = obj
         self._handler: Handler = bench.app.handlers[self.job.type]
         self._work: Work | None = None
         self._decided: Callable[[], Move] | None = None
@@ -41,6 +44,7 @@ class Attempt:
         self._taken: list[Report] = []
         self.inbox = Inbox(bench.stir)
         self.reports: list[Report] = []
+        self.children = FakeChildren(bench.store, bench.clock, self.inbox, self.job.uid)
         self.stopped: Stop | None = None
         self.error: BaseException | None = None
         self.times_out_at = bench.clock.elapsed + self._limit()
@@ -49,7 +53,7 @@ class Attempt:
     def begin(self) -> None:
         """Read the payload and start the handler."""
         try:
-            payload = self._handler.read_payload(self._spec.get("payload"))
+            payload = self._handler.read_payload(child(self._obj, "spec").get("payload"))
         except ValidationError as error:
             refusal = error
             self.error = error
@@ -63,7 +67,9 @@ class Attempt:
     @property
     def due_at(self) -> float:
         """When on the fake clock the attempt needs looking at if nothing happens before."""
-        return self.times_out_at if self.gives_up_at is None else self.gives_up_at
+        limit = self.times_out_at if self.gives_up_at is None else self.gives_up_at
+        waits = self.children.due_at
+        return limit if waits is None else min(limit, waits)
 
     @property
     def ended(self) -> bool:
@@ -81,14 +87,15 @@ class Attempt:
     @property
     def asleep(self) -> bool:
         """Whether only time moves the handler on."""
-        return self._bench.clock.sleeps(self)
+        return self._bench.clock.sleeps(self) or self.children.waits
 
-    def take(self) -> Report:
-        """Take the oldest report, and let the handler go on in the event loop's next turn."""
-        report = self.inbox.first()
-        self.reports.append(report)
-        self._taken.append(report)
-        return report
+    def take(self) -> Report | Errand:
+        """Take the oldest report or errand; after a report the handler waits for `go_on`."""
+        first = self.inbox.first()
+        if isinstance(first, Report):
+            self.reports.append(first)
+            self._taken.append(first)
+        return first
 
     def go_on(self) -> None:
         """Let the handler go on after what was taken."""
@@ -117,6 +124,7 @@ class Attempt:
     def outcome(self) -> Move | None:
         """Return what is to be stored; None if the job is no longer this attempt's."""
         self.inbox.close()
+        self.children.stop()
         if self.stopped is not None and self._decided is None:
             return outcomes.stopped(self.job, self.stopped, now=self._now, draw=self._bench.draw)
         if self._decided is not None:
@@ -134,23 +142,31 @@ class Attempt:
         self.inbox.close()
         self.go_on()
         if self._work is not None and not self._work.done():
-            self._cancel(self._work)
+            self._work.cancel()
             await asyncio.wait({self._work}, timeout=patience)
+            self._abandon(self._work)
 
     # ---- how it goes on
+
+    def _abandon(self, work: Work) -> None:
+        if self._context is not None and not work.done():
+            self._context.abandoned = True
+            work.cancel()
 
     def _start(self, payload: object) -> None:
         bench = self._bench
         job = SteppedContext(
-            describe(self.job, self._spec, self._status),
+            describe(self.job, self._obj),
             self.inbox,
             remaining=lambda: self.times_out_at - bench.clock.elapsed,
             max_bytes=bench.max_bytes,
+            children=self.children,
         )
         job.inbox, job.in_thread = self.inbox, not runs_in_loop(self._handler)
         context = context_with(Timekeeper(bench.clock, self))
         self._context = job
-        self._work = start(self._handler, job, payload, bench.resources, context)
+        work = work_on(bench.app, self._handler, job, payload, bench.resources)
+        self._work = asyncio.get_running_loop().create_task(work, context=context)
         self._work.add_done_callback(lambda _: bench.stir())
 
     def _interrupt(self) -> None:
@@ -158,11 +174,7 @@ class Attempt:
             self._context.stop()
         if self._work is not None:
             self._work.add_done_callback(_retrieve)
-            self._cancel(self._work)
-
-    def _cancel(self, work: Work) -> None:
-        if isinstance(work, asyncio.Task):
-            work.cancel()
+            self._work.cancel()
 
     def _succeeded(self, work: Work) -> Move:
         limit = self._bench.max_bytes

@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from asyncjob.app import JobInfo, WorkerApp
+from asyncjob.app import JobInfo, Resources, WorkerApp
+from asyncjob.app.context import JobParent
 from asyncjob.free_json import MAX_BYTES
-from asyncjob.json_types import JsonObject, as_object, opt_text
+from asyncjob.json_types import JsonObject, as_object, child, integer, opt_text, text
 from asyncjob.lifecycle.policy import BUILT_IN
 from asyncjob.lifecycle.view import JobView
-from asyncjob.testing.calling import Resources
+from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION
 from asyncjob.testing.clock import FakeClock
+from asyncjob.testing.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +23,16 @@ class Bench:
 
     app: WorkerApp
     clock: FakeClock
+    store: Store
     resources: Resources
     stir: Callable[[], object]
     draw: float = 0.5
     max_bytes: int = MAX_BYTES
 
 
-def describe(job: JobView, spec: JsonObject, status: JsonObject) -> JobInfo:
+def describe(job: JobView, obj: JsonObject) -> JobInfo:
     """Return what the handler is told of the job."""
+    spec, status = child(obj, "spec"), child(obj, "status")
     return JobInfo(
         namespace=job.namespace,
         name=job.name,
@@ -41,4 +45,12 @@ def describe(job: JobView, spec: JsonObject, status: JsonObject) -> JobInfo:
         last_checkpoint=status.get("checkpoint"),
         request=as_object(spec.get("request")),
         traceparent=opt_text(spec, "traceparent"),
+        priority=integer(spec, "priority"),
+        parent=_parent(child(obj, "metadata")),
     )
+
+
+def _parent(metadata: JsonObject) -> JobParent | None:
+    uid = text(child(metadata, "labels"), PARENT_LABEL)
+    name = opt_text(child(metadata, "annotations"), PARENT_NAME_ANNOTATION)
+    return JobParent(uid, name) if uid else None

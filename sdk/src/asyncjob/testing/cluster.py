@@ -7,17 +7,17 @@ and no queue with limits.
 
 import contextlib
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from asyncjob.app import WorkerApp
+from asyncjob.app.opening import open_resources
 from asyncjob.free_json import MAX_BYTES
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.names import CRON_JOB_KIND, JOB_KIND, QUEUE_KIND
 from asyncjob.testing.bench import Bench
-from asyncjob.testing.calling import Resources
 from asyncjob.testing.clock import START, FakeClock
 from asyncjob.testing.crew import Crew
 from asyncjob.testing.engine import Engine
@@ -33,17 +33,19 @@ from asyncjob.testing.submission import job_manifest
 class FakeCluster:
     """Runs an app's jobs; an async context manager. Nothing runs but while the test waits for it.
 
-    `resources` are injected into handlers by type. `concurrency` handlers run at a time. `draw`,
-    from 0 to 1, decides the jitter of every retry; 0.5 means none. `patience` is how many real
-    seconds a handler may take without sleeping, reporting or ending. `max_bytes` is the size of a
-    result or checkpoint that is refused.
+    `resources` are given to handlers, by type, instead of what the app declares; of that the rest
+    that handlers, or those of the given `types`, need is opened for real. `concurrency` handlers
+    run at a time. `draw`, from 0 to 1, decides the jitter of every retry; 0.5 means none.
+    `patience` is how many real seconds a handler may take without sleeping, reporting or ending.
+    A result or checkpoint of more than `max_bytes` is refused.
     """
 
     def __init__(
         self,
         app: WorkerApp,
         *,
-        resources: Resources | None = None,
+        resources: Mapping[Any, object] | None = None,
+        types: Collection[str] | None = None,
         namespace: str = "default",
         concurrency: int = 10,
         start: datetime = START,
@@ -53,24 +55,40 @@ class FakeCluster:
     ) -> None:
         self.clock = FakeClock(start)
         self._app = app
-        self._resources = resources or {}
+        self._overrides = dict(resources or {})
         self._concurrency = concurrency
         self._draw, self._patience, self._max_bytes = draw, patience, max_bytes
         self._numbers = itertools.count(1)
         self._queues = Queues()
         self._store = Store(self.clock, namespace)
         self._running = False
-        self._stack = contextlib.ExitStack()
+        self._types = types
+        self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         self._crew = Crew(self._patience)
         self.clock.on_timer = self._crew.stir
+        opening = open_resources(self._app, overrides=self._overrides, types=self._needed())
         bench = Bench(
-            self._app, self.clock, self._resources, self._crew.stir, self._draw, self._max_bytes
+            self._app,
+            self.clock,
+            self._store,
+            await self._stack.enter_async_context(opening),
+            self._crew.stir,
+            self._draw,
+            self._max_bytes,
         )
-        self.engine = Engine(bench, self._store, self._queues, self._crew, self._concurrency)
+        self.engine = Engine(bench, self._queues, self._crew, self._concurrency)
         self._stack.enter_context(skipping())
         return self
+
+    def _needed(self) -> Collection[Any]:
+        """Return the types of resources that handlers need, and their middleware."""
+        types = self._app.handlers if self._types is None else self._types
+        handlers = [self._app.handlers[type_] for type_ in types]
+        layers = [layer for one in handlers for layer in self._app.middleware_of(one)]
+        needs = [*(one.needs for one in handlers), *(layer.needs for layer in layers)]
+        return {need.type for each in needs for need in each.values()}
 
     async def __aexit__(
         self,
@@ -81,7 +99,7 @@ class FakeCluster:
         try:
             await self.engine.close(self._patience)
         finally:
-            self._stack.close()
+            await self._stack.aclose()
 
     # ---- objects
 

@@ -4,7 +4,7 @@ Each step writes one version of one job, so that a test can stop between any two
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from asyncjob.app.stop import Stop
@@ -17,11 +17,13 @@ from asyncjob.lifecycle.policy import layer_of, resolve
 from asyncjob.lifecycle.view import JobView
 from asyncjob.testing.attempt import Attempt
 from asyncjob.testing.bench import Bench
+from asyncjob.testing.children import children_of
 from asyncjob.testing.crew import Crew
 from asyncjob.testing.errors import TestKitError
 from asyncjob.testing.queues import Queues
+from asyncjob.testing.reports import Errand
 from asyncjob.testing.reruns import rerun_spec
-from asyncjob.testing.store import Record, Store, may_be_claimed
+from asyncjob.testing.store import Record, may_be_claimed
 from asyncjob.testing.upkeep import Case, Rerun, Wait, decide
 
 POD: Final = "fake-worker"
@@ -34,12 +36,10 @@ _KILLED: Final = f"the container of pod {POD} ended: exit code 137, Error"
 class Engine:
     """Takes the steps that are due. `concurrency` is how many handlers run at a time."""
 
-    def __init__(
-        self, bench: Bench, store: Store, queues: Queues, crew: Crew, concurrency: int
-    ) -> None:
+    def __init__(self, bench: Bench, queues: Queues, crew: Crew, concurrency: int) -> None:
         self._bench = bench
         self._clock = bench.clock
-        self._store = store
+        self._store = bench.store
         self._queues = queues
         self._crew = crew
         self._concurrency = concurrency
@@ -52,7 +52,14 @@ class Engine:
         """Take one step that is due now; False if there is none."""
         return any(
             take()
-            for take in (self._report, self._finish, self._time_out, self._claim, self._operate)
+            for take in (
+                self._answer,
+                self._report,
+                self._finish,
+                self._time_out,
+                self._claim,
+                self._operate,
+            )
         )
 
     def due_at(self) -> float | None:
@@ -77,6 +84,10 @@ class Engine:
             self._store.create({"name": name}, rerun_spec(record))
         self._store.change_status(record, {"reruns": number})
         return self._store.get(name)
+
+    def children_of(self, record: Record) -> Sequence[Record]:
+        """Return the jobs that the job has submitted."""
+        return children_of(self._store, record.view.uid)
 
     def attempt_of(self, record: Record) -> Attempt:
         """Return the attempt under way; raises TestKitError if the job is not running."""
@@ -110,11 +121,17 @@ class Engine:
 
     # ---- the worker
 
+    def _answer(self) -> bool:
+        return any(attempt.children.answer() for attempt in self._crew)
+
     def _report(self) -> bool:
         attempt = next((one for one in self._crew if len(one.inbox)), None)
         if attempt is None:
             return False
         report = attempt.take()
+        if isinstance(report, Errand):
+            report.run()
+            return True
         record = self._store.get(attempt.job.name)
         self._store.change_status(
             record, {report.name: report.value, "lastUpdateTime": self._clock.text}

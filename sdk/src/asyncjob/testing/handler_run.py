@@ -1,6 +1,6 @@
 """One attempt of one handler as a test sees it: what it does, and what is done to it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from asyncjob.app.stop import Stop
@@ -49,6 +49,11 @@ class HandlerRun:
     def result(self) -> Json:
         """What the handler returned, as it is stored; None unless it succeeded."""
         return self.job.result
+
+    @property
+    def children(self) -> Sequence[FakeJob]:
+        """The jobs that the handler has submitted; they run in the same fake cluster."""
+        return self.job.children
 
     @property
     def error(self) -> BaseException | None:

@@ -102,6 +102,11 @@ class FakeJob:
         """Its changes of phase, oldest first."""
         return self.status.history or ()
 
+    @property
+    def children(self) -> "Sequence[FakeJob]":
+        """The jobs that it has submitted, in the order of their creation."""
+        return [FakeJob(self._engine, one) for one in self._engine.children_of(self.record)]
+
     # ---- what a user may do
 
     async def cancel(self) -> None:

@@ -32,12 +32,19 @@ class Report:
             self.waiter.set_result(None)
 
 
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What the handler wants the cluster to do; the cluster fills a future that it waits for."""
+
+    run: Callable[[], object]
+
+
 class Inbox:
-    """The reports of one attempt that are not taken yet; a ReportSink. `stir` tells of each."""
+    """What one attempt has told and is not taken yet; a ReportSink. `stir` tells of each."""
 
     def __init__(self, stir: Callable[[], object]) -> None:
         self._stir = stir
-        self._reports: deque[Report] = deque()
+        self._reports: deque[Report | Errand] = deque()
         self._closed = False
         self.newest = Report("none", None)
 
@@ -55,15 +62,23 @@ class Inbox:
         """Take the handler's checkpoint."""
         self._add(Report("checkpoint", value))
 
-    def first(self) -> Report:
-        """Take out the oldest report."""
+    def ask(self, errand: Errand) -> None:
+        """Take an errand; one of an attempt that is over is never run."""
+        if not self._closed:
+            self._reports.append(errand)
+            self._stir()
+
+    def first(self) -> Report | Errand:
+        """Take out the oldest."""
         return self._reports.popleft()
 
     def close(self) -> None:
         """Take no more, and hold up the handler no longer."""
         self._closed = True
         while self._reports:
-            self._reports.popleft().take()
+            left = self._reports.popleft()
+            if isinstance(left, Report):
+                left.take()
 
     def _add(self, report: Report) -> None:
         self.newest = report
@@ -94,6 +109,8 @@ class SteppedContext(JobContext):
 
     inbox: Inbox
     in_thread: bool = False
+    abandoned: bool = False
+    """Nobody waits any more for a handler that ignores its stop in a thread."""
 
     def progress(self, percent: float, message: str | None = None) -> Noted:
         """Report how far the work is."""

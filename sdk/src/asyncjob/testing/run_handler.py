@@ -11,7 +11,6 @@ from asyncjob.app.stop import Stop
 from asyncjob.free_json import MAX_BYTES, normalize
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.testing.calling import Resources
 from asyncjob.testing.cluster import FakeCluster
 from asyncjob.testing.errors import TestKitError
 from asyncjob.testing.handler_run import HandlerRun
@@ -94,7 +93,7 @@ def run_handler(
     retries: int | None = None,
     last_checkpoint: object = None,
     request: Mapping[str, object] | None = None,
-    resources: Resources | None = None,
+    resources: Mapping[Any, object] | None = None,
     stop_at: StopAt | None = None,
     raise_errors: bool = False,
     draw: float = 0.5,
@@ -124,7 +123,12 @@ def run_handler(
         return cluster.restore(manifest, _past(cluster, attempt, retries, checkpoint))
 
     cluster = FakeCluster(
-        app, resources=resources, draw=draw, patience=patience, max_bytes=max_bytes
+        app,
+        resources=resources,
+        types=(type_,),
+        draw=draw,
+        patience=patience,
+        max_bytes=max_bytes,
     )
     return HandlerCall(cluster, create, stop_at=stop_at, raise_errors=raise_errors)
 
