@@ -151,13 +151,13 @@ class Attempt:
         context = context_with(Timekeeper(bench.clock, self))
         self._context = job
         self._work = start(self._handler, job, payload, bench.resources, context)
+        self._work.add_done_callback(_retrieve)
         self._work.add_done_callback(lambda _: bench.stir())
 
     def _interrupt(self) -> None:
         if self._context is not None:
             self._context.stop()
         if self._work is not None:
-            self._work.add_done_callback(_retrieve)
             self._cancel(self._work)
 
     def _cancel(self, work: Work) -> None:
@@ -206,6 +206,6 @@ class Attempt:
 
 
 def _retrieve(work: Work) -> None:
-    """Look at an error that no longer counts, or asyncio would report it as forgotten."""
+    """Look at an error that may not count any more, or asyncio would report it as forgotten."""
     if not work.cancelled():
         work.exception()
