@@ -193,6 +193,73 @@ async def test_higher_priority_starts_first_and_equals_in_their_order() -> None:
     assert seen == ["b", "d", "a", "c"]
 
 
+async def test_no_more_handlers_run_at_a_time_than_the_worker_has_slots() -> None:
+    async with FakeCluster(app, concurrency=2) as cluster:
+        jobs = [await cluster.submit("import", 1) for _ in range(3)]
+        await cluster.run_until(lambda: jobs[0].phase is Phase.SUCCEEDED)
+        await cluster.run_until_idle()
+    assert [job.status.start_time for job in jobs] == [
+        "2026-01-01T00:00:00.000Z",
+        "2026-01-01T00:00:00.000Z",
+        "2026-01-01T00:01:00.000Z",
+    ]
+
+
+@pytest.mark.parametrize("wish", ["suspend", "cancel"])
+async def test_an_admitted_job_is_not_claimed_once_it_is_suspended_or_cancelled(wish: str) -> None:
+    async with FakeCluster(app, concurrency=1) as cluster:
+        first = await cluster.submit("import", 1)
+        job = await cluster.submit("echo", 1, not_after="2026-01-01T01:00:00Z")
+        await cluster.run_until(lambda: job.status.admitted and first.phase is Phase.RUNNING)
+        await getattr(job, wish)()
+        await cluster.advance(600)
+    assert job.attempt == 0
+    assert job.phase in {Phase.PENDING, Phase.CANCELLED}
+
+
+async def test_deadline_and_queue_timeout_concern_the_first_start_alone() -> None:
+    async with FakeCluster(app, concurrency=1) as cluster:
+        late = "2026-01-01T00:00:10Z"
+        job = await cluster.submit("flaky", 1, not_after=late, queue_timeout_seconds=5)
+        await cluster.run_until(lambda: job.phase is Phase.RETRYING)
+        await cluster.submit("import", 1, priority=9)
+        await cluster.run_until_idle()
+    assert (job.result, job.status.start_time) == (2, "2026-01-01T00:01:00.000Z")
+
+
+async def test_a_job_suspended_in_its_backoff_is_queued_without_being_admitted(
+    cluster: FakeCluster,
+) -> None:
+    job = await cluster.submit("flaky", 1)
+    await cluster.run_until(lambda: job.phase is Phase.RETRYING)
+    await job.suspend()
+    await cluster.run_until(lambda: job.phase is Phase.QUEUED)
+    assert job.status.admitted is None
+    await cluster.run_until_idle()
+    assert job.reason is Reason.SUSPENDED
+    await job.resume()
+    await cluster.run_until_idle()
+    assert job.result == 2
+
+
+async def test_a_cancel_waits_for_the_handler_as_long_as_the_grace_allows(
+    cluster: FakeCluster,
+) -> None:
+    job = await cluster.submit("swallows", cancel_grace_seconds=20)
+    await cluster.run_until(lambda: job.phase is Phase.RUNNING)
+    await job.cancel()
+    await cluster.run_until_idle()
+    assert (job.phase, cluster.clock.elapsed) == (Phase.CANCELLED, 19)
+
+
+async def test_a_cancel_comes_too_late_for_a_handler_that_is_over(cluster: FakeCluster) -> None:
+    job = await cluster.submit("echo", 1)
+    await cluster.run_until(lambda: job.phase is Phase.RUNNING)
+    await job.cancel()
+    await cluster.run_until_idle()
+    assert job.phase is Phase.SUCCEEDED
+
+
 async def test_a_handler_that_waits_for_the_test_is_said_to_be_stuck_or_goes_on(
     cluster: FakeCluster,
 ) -> None:

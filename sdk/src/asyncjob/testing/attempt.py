@@ -167,13 +167,13 @@ class Attempt:
         self._context = job
         work = work_on(bench.app, self._handler, job, payload, bench.resources)
         self._work = asyncio.get_running_loop().create_task(work, context=context)
+        self._work.add_done_callback(_retrieve)
         self._work.add_done_callback(lambda _: bench.stir())
 
     def _interrupt(self) -> None:
         if self._context is not None:
             self._context.stop()
         if self._work is not None:
-            self._work.add_done_callback(_retrieve)
             self._work.cancel()
 
     def _succeeded(self, work: Work) -> Move:
@@ -218,6 +218,6 @@ class Attempt:
 
 
 def _retrieve(work: Work) -> None:
-    """Look at an error that no longer counts, or asyncio would report it as forgotten."""
+    """Look at an error that may not count any more, or asyncio would report it as forgotten."""
     if not work.cancelled():
         work.exception()

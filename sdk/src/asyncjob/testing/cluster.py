@@ -5,6 +5,7 @@ operator decide with. There is no network, no lease that runs out, no second wor
 and no queue with limits.
 """
 
+import asyncio
 import contextlib
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -176,7 +177,10 @@ class FakeCluster:
 
     async def _go_on(self, condition: Callable[[], object], until: float | None) -> None:
         while not condition():
-            if self.engine.step() or await self._crew.work(lenient=until is not None):
+            if self.engine.step():
+                await asyncio.sleep(0)  # a handler that begins gets to its first await
+                continue
+            if await self._crew.work(lenient=until is not None):
                 continue
             due_at = self.engine.due_at()
             if due_at is None or (until is not None and due_at > until):

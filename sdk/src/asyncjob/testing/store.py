@@ -109,7 +109,6 @@ class Store:
         if before["phase"] != status["phase"]:
             record.since = self._clock.elapsed
             record.phases.append(record.view.phase)
-            record.claimable_since = None
         self._note_claimable(record)
 
     def _write(self, record: Record, parts: JsonObject) -> None:
