@@ -1,6 +1,18 @@
 """Durable asynchronous jobs on Kubernetes: models, rules, handlers, clients."""
 
-from asyncjob.app import Category, Fail, JobContext, Retry, WorkerApp
+from asyncjob.app import (
+    CallNext,
+    Category,
+    Child,
+    Event,
+    Fail,
+    JobContext,
+    JobEnded,
+    JobEvent,
+    Retry,
+    WorkerApp,
+    WorkerEvent,
+)
 from asyncjob.models import (
     AsyncCronJob,
     AsyncJob,
@@ -18,11 +30,17 @@ __all__ = [
     "AsyncJobSpec",
     "AsyncJobStatus",
     "AsyncQueue",
+    "CallNext",
     "Category",
+    "Child",
+    "Event",
     "Fail",
     "JobContext",
+    "JobEnded",
+    "JobEvent",
     "Retry",
     "RetryPolicy",
     "WorkerApp",
+    "WorkerEvent",
     "__version__",
 ]

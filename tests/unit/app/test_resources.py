@@ -147,6 +147,29 @@ async def test_a_closing_that_hangs_is_given_up_in_time(steps: Steps) -> None:
     assert opened.unclosed == 0
 
 
+async def test_one_that_hangs_leaves_time_for_those_after_it(steps: Steps) -> None:
+    app = WorkerApp()
+
+    @app.resource
+    async def slow() -> AsyncIterator[str]:
+        yield ""
+        for _ in range(100):
+            await asyncio.sleep(0)
+        steps.append("closed")
+
+    @app.resource
+    async def hangs(*, text: str) -> AsyncIterator[bytes]:
+        yield b""
+        await asyncio.Event().wait()
+
+    opened = OpenResources(app)
+    await opened.open()
+    with capture_logs() as logs:
+        await opened.close(0.4)
+    assert steps == ["closed"]
+    assert len(logs) == 1
+
+
 async def test_an_opening_that_is_interrupted_closes_what_is_open(steps: Steps) -> None:
     app, waiting = an_app(steps), asyncio.Event()
 

@@ -75,6 +75,29 @@ async def test_a_child_is_created_with_one_request() -> None:
     ]
 
 
+async def test_so_many_are_on_their_way_at_a_time_and_a_stop_holds_for_those_that_wait() -> None:
+    of, orders = held(), [an_order(number) for number in range(5)]
+    answer = asyncio.Event()
+
+    class Slow(FakeSession):
+        async def create(self, path: str, body: Any) -> Any:
+            self.calls.append(Call("create", path, body))
+            await answer.wait()
+            return stored(orders[0])
+
+    session = Slow()
+    own = AttemptChildren(session.session, of, gate=asyncio.Semaphore(2), pause=Pauses())
+    sent = [asyncio.wrap_future(own.submit(order)) for order in orders]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert len(session.calls) == 2
+    of.stop(Stop.FENCED)
+    answer.set()
+    ends = await asyncio.gather(*sent, return_exceptions=True)
+    assert [isinstance(end, AttemptOverError) for end in ends] == [False] * 2 + [True] * 3
+    assert len(session.calls) == 2
+
+
 @pytest.mark.parametrize(
     "error", [UnknownOutcomeError("reset"), ThrottledError("slow down"), ConflictError("try again")]
 )
@@ -310,6 +333,26 @@ async def test_an_error_that_nobody_has_seen_fails_the_attempt(tools: Tools, loo
     move = await run(app, FakeSession(create=[InvalidError("no")]), tools, held())
     assert move
     assert move.target is (Phase.SUCCEEDED if looks else Phase.RETRYING)
+
+
+async def test_after_the_handler_has_returned_nothing_more_is_sent_or_awaited(
+    tools: Tools,
+) -> None:
+    app, kept = WorkerApp(), list[Any]()
+
+    @app.handler("echo")
+    async def echo(job: JobContext) -> None:
+        child = await job.submit("leaf", 1)
+        kept.extend([job, child.wait()])
+
+    order = an_order()
+    session = FakeSession(create=[stored(order)], get=[stored(order, phase="Running")])
+    await run(app, session, tools, held())
+    with pytest.raises(AttemptOverError):
+        await kept[0].submit("leaf", 2)
+    with pytest.raises(asyncio.CancelledError):
+        await kept[1]
+    assert len(session.made("create")) == 1
 
 
 async def test_a_stop_while_submissions_are_awaited_counts(tools: Tools) -> None:

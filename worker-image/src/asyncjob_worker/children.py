@@ -28,19 +28,24 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
+AT_A_TIME = 4
+"""Children that a worker submits at a time: claims and outcomes need connections, too."""
+
 
 class AttemptChildren:
-    """The children of one held job, as one attempt sees them."""
+    """The children of one held job, as one attempt sees them; `gate` bounds those on their way."""
 
     def __init__(
         self,
         session: KubeSession,
         held: HeldJob,
         *,
+        gate: asyncio.Semaphore | None = None,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._session = session
         self._held = held
+        self._gate = gate or asyncio.Semaphore(AT_A_TIME)
         self._pause = pause
         self._loop = asyncio.get_running_loop()
         self._watch = ChildWatch(session, held.job.namespace, held.job.uid, pause)
@@ -75,9 +80,13 @@ class AttemptChildren:
 
     async def _submit(self, order: ChildOrder) -> ChildRef:
         backoff = Backoff(initial=0.1, cap=5.0)
-        while (made := await self._try(order)) is None:
+        while (made := await self._in_turn(order)) is None:
             await self._pause(backoff.pause())
         return ChildRef(order.name, text(child(made, "metadata"), "uid"))
+
+    async def _in_turn(self, order: ChildOrder) -> JsonObject | None:
+        async with self._gate:
+            return await self._try(order)
 
     async def _try(self, order: ChildOrder) -> JsonObject | None:
         """Return the job, new or found; None if the answer is open or another try may help."""

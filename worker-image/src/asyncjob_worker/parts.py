@@ -1,5 +1,6 @@
 """The parts of a worker process and how they are wired."""
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 
@@ -13,7 +14,7 @@ from asyncjob.lifecycle.move import Move
 from asyncjob_worker.announcement import Announcement
 from asyncjob_worker.announcer import Announcer
 from asyncjob_worker.backlog import Backlog, deal
-from asyncjob_worker.children import AttemptChildren
+from asyncjob_worker.children import AT_A_TIME, AttemptChildren
 from asyncjob_worker.choice import Choice
 from asyncjob_worker.claimer import Claimer
 from asyncjob_worker.clock import lease_seconds, now_text
@@ -70,7 +71,7 @@ class Parts:
             on_exhausted=on_exhausted,
             on_abandoned=self._freed,
             telling=self.telling,
-            children=partial(AttemptChildren, session),
+            children=partial(AttemptChildren, session, gate=asyncio.Semaphore(AT_A_TIME)),
         )
         self.feed = Feed(
             session,

@@ -1,7 +1,17 @@
 """What handler authors use: the app, the context of a job, and the words to end an attempt."""
 
 from asyncjob.app.categories import Category
-from asyncjob.app.context import JobContext, JobInfo
+from asyncjob.app.child_errors import (
+    AttemptOverError,
+    ChildFailedError,
+    ChildGoneError,
+    SubmitConflictError,
+    SubmitError,
+    SubmitForbiddenError,
+    SubmitRefusedError,
+)
+from asyncjob.app.children import Child, ChildView, Submission
+from asyncjob.app.context import JobContext, JobInfo, JobParent
 from asyncjob.app.events import Event, JobEnded, JobEvent, WorkerEvent
 from asyncjob.app.handler import Handler, HandlerError, Isolation
 from asyncjob.app.middleware import CallNext
@@ -11,8 +21,13 @@ from asyncjob.app.signals import Fail, Retry
 from asyncjob.app.worker_app import WorkerApp
 
 __all__ = [
+    "AttemptOverError",
     "CallNext",
     "Category",
+    "Child",
+    "ChildFailedError",
+    "ChildGoneError",
+    "ChildView",
     "Event",
     "Fail",
     "Handler",
@@ -22,9 +37,15 @@ __all__ = [
     "JobEnded",
     "JobEvent",
     "JobInfo",
+    "JobParent",
     "ResourceError",
     "Resources",
     "Retry",
+    "Submission",
+    "SubmitConflictError",
+    "SubmitError",
+    "SubmitForbiddenError",
+    "SubmitRefusedError",
     "WorkerApp",
     "WorkerEvent",
     "open_resources",

@@ -23,7 +23,10 @@ class ChildRef:
 
 @dataclass(frozen=True, slots=True)
 class ChildView:
-    """A child job as it was when it was looked at. `error_…` are empty without an error."""
+    """A child job as it was when it was looked at. `error_…` are empty without an error.
+
+    `result_ref` is as in its status, where the result is kept elsewhere.
+    """
 
     name: str
     uid: str
@@ -33,6 +36,7 @@ class ChildView:
     message: str
     attempt: int
     result: Json = None
+    result_ref: Json = None
     error_type: str = ""
     error_category: str = ""
     error_message: str = ""
@@ -68,6 +72,7 @@ def read_child(obj: JsonObject) -> ChildView:
         message=text(status, "message"),
         attempt=integer(status, "attempt"),
         result=status.get("result"),
+        result_ref=status.get("resultRef"),
         error_type=text(error, "type"),
         error_category=text(error, "category"),
         error_message=text(error, "message"),
