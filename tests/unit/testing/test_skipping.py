@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator
 
 import pytest
+import uvloop
 
 from asyncjob import JobContext, WorkerApp
 from asyncjob.testing import FakeCluster, run_handler
@@ -100,6 +101,15 @@ async def test_the_loop_is_left_as_it_was() -> None:
     async with FakeCluster(app), FakeCluster(app):
         assert [getattr(loop, name) for name in names] != before
     assert [getattr(loop, name) for name in names] == before
+
+
+def test_the_event_loop_of_workers_will_do() -> None:
+    async def main() -> tuple[object, float]:
+        run = await run_handler(app, "limits-itself")
+        return run.result, run.clock.elapsed
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(main()) == ("timed out", 5)
 
 
 async def test_two_clusters_have_two_clocks(cluster: FakeCluster) -> None:

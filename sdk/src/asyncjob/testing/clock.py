@@ -18,6 +18,13 @@ _BOOT: Final = 1000.0
 _ROUNDING: Final = 1e-6
 
 
+class _Handle(asyncio.TimerHandle):
+    """A handle that no event loop keeps count of."""
+
+    def cancel(self) -> None:
+        asyncio.Handle.cancel(self)
+
+
 @dataclass(frozen=True, slots=True)
 class Timer:
     """A callback that waits for its time. `sleeps`: by `asyncio.sleep`, which may be skipped."""
@@ -108,7 +115,7 @@ class FakeClock:
         if self._closed:
             raise ClockClosed
         loop = asyncio.get_running_loop()
-        handle = asyncio.TimerHandle(when, callback, args, loop, context)
+        handle = _Handle(when, callback, args, loop, context)
 
         def call() -> None:
             loop.call_soon(callback, *args, context=context)
