@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from asyncjob.app import Handler, JobContext, JobInfo, Resources, WorkerApp, outcomes
 from asyncjob.app.child_errors import AttemptOverError
-from asyncjob.app.children import ChildJobs, NoChildJobs
+from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
 from asyncjob.app.resources import NO_RESOURCES
 from asyncjob.app.stop import Stop
 from asyncjob.json_types import child, integer, opt_text

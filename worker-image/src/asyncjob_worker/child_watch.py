@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from asyncjob.app.child_errors import ChildGoneError
-from asyncjob.app.children import ChildRef, ChildView, read_child
+from asyncjob.app.child_view import ChildRef, ChildView, read_child
 from asyncjob.errors import ApiError, NotFoundError
 from asyncjob.json_types import child, text
 from asyncjob.kube import KubeSession

@@ -13,7 +13,7 @@ import structlog
 
 from asyncjob.app.child_errors import AttemptOverError, SubmitConflictError
 from asyncjob.app.child_order import ChildOrder
-from asyncjob.app.children import ChildRef, ChildView, read_child
+from asyncjob.app.child_view import ChildRef, ChildView, read_child
 from asyncjob.errors import AlreadyExistsError, ApiError, NotFoundError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession

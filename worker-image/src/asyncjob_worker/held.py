@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from asyncjob.app.context import JobParent
+from asyncjob.app.job_info import JobParent
 from asyncjob.app.stop import Stop
 from asyncjob.json_types import Json, JsonObject, child, opt_text, text
 from asyncjob.lifecycle.move import Fields, clip

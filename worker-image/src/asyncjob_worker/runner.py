@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 
 from asyncjob.app import Resources, WorkerApp
-from asyncjob.app.children import ChildJobs, NoChildJobs
+from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
 from asyncjob.app.stop import Stop
 from asyncjob.lifecycle.move import Move
 from asyncjob_worker.attempt import Attempt, Tools

@@ -10,10 +10,12 @@ from asyncjob.app.child_errors import (
     SubmitForbiddenError,
     SubmitRefusedError,
 )
-from asyncjob.app.children import Child, ChildView, Submission
-from asyncjob.app.context import JobContext, JobInfo, JobParent
+from asyncjob.app.child_view import ChildView
+from asyncjob.app.children import Child, Submission
+from asyncjob.app.context import JobContext
 from asyncjob.app.events import Event, JobEnded, JobEvent, WorkerEvent
 from asyncjob.app.handler import Handler, HandlerError, Isolation
+from asyncjob.app.job_info import JobInfo, JobParent
 from asyncjob.app.middleware import CallNext
 from asyncjob.app.opening import ResourceError, open_resources
 from asyncjob.app.resources import Resources

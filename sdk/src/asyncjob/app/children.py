@@ -1,124 +1,16 @@
-"""Child jobs as their parent's handler sees them, and the seam to whoever submits them."""
+"""Child jobs in the hands of their parent's handler."""
 
 import asyncio
 import concurrent.futures
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Generator
+from typing import Any
 
-from asyncjob.app.child_errors import AttemptOverError, ChildFailedError, SubmitError
-from asyncjob.app.child_order import ChildOrder
-from asyncjob.app.eventual import Eventual
-from asyncjob.json_types import Json, JsonObject, child, integer, text
-from asyncjob.lifecycle.phases import FINISHED, Phase
+from asyncjob.app.child_errors import AttemptOverError
+from asyncjob.app.child_jobs import ChildJobs
+from asyncjob.app.child_view import ChildRef, ChildView
+from asyncjob.app.eventual import Eventual, then
 
-
-@dataclass(frozen=True, slots=True)
-class ChildRef:
-    """Which job a child is."""
-
-    name: str
-    uid: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChildView:
-    """A child job as it was when it was looked at. `error_…` are empty without an error.
-
-    `result_ref` is as in its status, where the result is kept elsewhere.
-    """
-
-    name: str
-    uid: str
-    type: str
-    phase: Phase
-    reason: str
-    message: str
-    attempt: int
-    result: Json = None
-    result_ref: Json = None
-    error_type: str = ""
-    error_category: str = ""
-    error_message: str = ""
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing happens to it without a person."""
-        return self.phase in FINISHED
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether it has succeeded."""
-        return self.phase is Phase.SUCCEEDED
-
-    def check(self) -> "ChildView":
-        """Return itself; raises ChildFailedError unless it has succeeded."""
-        if not self.succeeded:
-            why = f"{self.reason}: {self.message}".strip(": ")
-            raise ChildFailedError(f"child {self.name} ended as {self.phase.value} ({why})")
-        return self
-
-
-def read_child(obj: JsonObject) -> ChildView:
-    """Read an AsyncJob; raises ValueError on a phase this version does not know."""
-    meta, status = child(obj, "metadata"), child(obj, "status")
-    error = child(status, "error")
-    return ChildView(
-        name=text(meta, "name"),
-        uid=text(meta, "uid"),
-        type=text(child(obj, "spec"), "type"),
-        phase=Phase(text(status, "phase", Phase.QUEUED)),
-        reason=text(status, "reason"),
-        message=text(status, "message"),
-        attempt=integer(status, "attempt"),
-        result=status.get("result"),
-        result_ref=status.get("resultRef"),
-        error_type=text(error, "type"),
-        error_category=text(error, "category"),
-        error_message=text(error, "message"),
-    )
-
-
-class ChildJobs(Protocol):
-    """Submits and looks at the children of one attempt; called from the handler's thread.
-
-    Futures are filled from any thread. They raise the errors of `child_errors`.
-    """
-
-    def submit(self, order: ChildOrder) -> "concurrent.futures.Future[ChildRef]":
-        """Create the job; the same order twice is the same job."""
-
-    def wait(
-        self, child: ChildRef, timeout: float | None
-    ) -> "concurrent.futures.Future[ChildView]":
-        """Look until the job has finished; TimeoutError after so many seconds."""
-
-    def list(self) -> "concurrent.futures.Future[Sequence[ChildView]]":
-        """Look at all children of the job, those of earlier attempts included."""
-
-    def stop(self) -> None:
-        """Submit nothing more, and cancel all futures that are not filled yet."""
-
-
-class NoChildJobs:
-    """Stands where nobody submits."""
-
-    def submit(self, order: ChildOrder) -> "concurrent.futures.Future[ChildRef]":
-        """Refuse."""
-        raise SubmitError(f"whoever runs this handler submits no jobs: {order.name}")
-
-    def wait(
-        self, child: ChildRef, timeout: float | None
-    ) -> "concurrent.futures.Future[ChildView]":
-        """Refuse."""
-        raise SubmitError(f"whoever runs this handler looks at no jobs: {child.name}, {timeout}")
-
-    def list(self) -> "concurrent.futures.Future[Sequence[ChildView]]":
-        """Refuse."""
-        raise SubmitError("whoever runs this handler looks at no jobs")
-
-    def stop(self) -> None:
-        """Do nothing."""
+__all__ = ["Child", "ChildJobs", "ChildRef", "ChildView", "Submission"]
 
 
 class Child:
@@ -196,27 +88,3 @@ class Submission(Eventual[Child]):
         if future.cancelled():
             raise AttemptOverError
         future.result()
-
-
-def then(source: "concurrent.futures.Future[Any]", step: Any) -> "concurrent.futures.Future[Any]":
-    """Return a future of what a quick step makes of another's value; cancelling goes both ways."""
-    target: concurrent.futures.Future[Any] = concurrent.futures.Future()
-
-    def take(_: "concurrent.futures.Future[Any]") -> None:
-        if source.cancelled():
-            target.cancel()
-            return
-        if not target.set_running_or_notify_cancel():
-            return
-        try:
-            target.set_result(step(source.result()))
-        except Exception as error:  # noqa: BLE001  # it is handed on, whatever it is
-            target.set_exception(error)
-
-    def give_up(_: "concurrent.futures.Future[Any]") -> None:
-        if target.cancelled():
-            source.cancel()
-
-    source.add_done_callback(take)
-    target.add_done_callback(give_up)
-    return target

@@ -1,71 +1,25 @@
 """What a handler knows of its job and can tell about it."""
 
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
-from typing import Protocol
 
 import structlog
 
+from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
 from asyncjob.app.child_order import ChildOptions, DependsOn, Parent, child_order
-from asyncjob.app.children import Child, ChildJobs, ChildView, NoChildJobs, Submission, then
-from asyncjob.app.eventual import Eventual
+from asyncjob.app.child_view import ChildView
+from asyncjob.app.children import Child, Submission
+from asyncjob.app.eventual import Eventual, then
+from asyncjob.app.job_info import JobInfo, JobParent
+from asyncjob.app.reports import NOTED, Noted, ReportSink
 from asyncjob.app.tracing import trace_id_of
 from asyncjob.free_json import MAX_BYTES, clean, normalize
-from asyncjob.json_types import Json, JsonObject
+from asyncjob.json_types import Json
 from asyncjob.models.retry_policy import RetryPolicy
 
-
-@dataclass(frozen=True, slots=True)
-class JobParent:
-    """The job that submitted this one; `name` is None where only its UID is known."""
-
-    uid: str
-    name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class JobInfo:
-    """The facts of one attempt; they do not change while it runs."""
-
-    namespace: str
-    name: str
-    uid: str
-    type: str
-    queue: str
-    attempt: int
-    retries: int = 0
-    max_retries: int = 0
-    last_checkpoint: Json = None
-    request: JsonObject = field(default_factory=dict)
-    traceparent: str | None = None
-    priority: int = 0
-    parent: JobParent | None = None
-
-
-class ReportSink(Protocol):
-    """Takes what a handler reports; called from the handler's thread."""
-
-    def progress(self, percent: int, message: str | None) -> None:
-        """Note how far the handler is; stored soon, the newest wins."""
-
-    def checkpoint(self, value: Json) -> None:
-        """Note where to resume; stored soon, the newest wins."""
-
-
-class Noted:
-    """What reporting returns: nothing to wait for, but `await` is allowed."""
-
-    __slots__ = ()
-
-    def __await__(self) -> Generator[None, None, None]:
-        """Return at once."""
-        yield from ()
-
-
-_NOTED = Noted()
+__all__ = ["JobContext", "JobInfo", "JobParent", "ReportSink"]
 
 
 class JobContext:
@@ -161,7 +115,7 @@ class JobContext:
         """Report how far the work is, 0 to 100, and what it is doing."""
         text = clean(message) if message else None
         self._sink.progress(min(100, max(0, int(percent))), text)
-        return _NOTED
+        return NOTED
 
     def checkpoint(self, value: object) -> Noted:
         """Save where to resume: any JSON, replaced whole; stored within about a second.
@@ -171,7 +125,7 @@ class JobContext:
         """
         checked = normalize(value, what="the checkpoint", max_bytes=self._max_bytes)
         self._sink.checkpoint(checked)
-        return _NOTED
+        return NOTED
 
     def submit(
         self,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
-from asyncjob.app.context import JobInfo
 from asyncjob.app.inspection import Inspected, Needs
+from asyncjob.app.job_info import JobInfo
 from asyncjob.lifecycle.phases import Phase, Reason
 
 

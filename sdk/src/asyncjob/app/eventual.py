@@ -40,3 +40,27 @@ def _refuse_in_event_loop() -> None:
     except RuntimeError:
         return
     raise RuntimeError("result() would block the event loop: await it in an async handler")
+
+
+def then(source: "concurrent.futures.Future[Any]", step: Any) -> "concurrent.futures.Future[Any]":
+    """Return a future of what a quick step makes of another's value; cancelling goes both ways."""
+    target: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+    def take(_: "concurrent.futures.Future[Any]") -> None:
+        if source.cancelled():
+            target.cancel()
+            return
+        if not target.set_running_or_notify_cancel():
+            return
+        try:
+            target.set_result(step(source.result()))
+        except Exception as error:  # noqa: BLE001  # it is handed on, whatever it is
+            target.set_exception(error)
+
+    def give_up(_: "concurrent.futures.Future[Any]") -> None:
+        if target.cancelled():
+            source.cancel()
+
+    source.add_done_callback(take)
+    target.add_done_callback(give_up)
+    return target
