@@ -489,3 +489,26 @@ async def a_succeeded_job_is_beyond_cancel_and_redrive(cluster: Cluster) -> list
     job = await run(cluster, "echo", 1)
     wishes: tuple[dict[str, Any], ...] = ({"cancel": True}, {"redrive": 1})
     return [job, *[await refusal(cluster.change("job", **wish)) for wish in wishes]]
+
+
+# ---- what belongs to an app
+
+
+@scenario
+async def a_parent_waits_for_its_children(cluster: Cluster) -> list[Any]:
+    job = await run(cluster, "fans-out", [3, -1], priority=4)
+    assert job["status"]["result"] == [
+        ["Succeeded", "", 6],
+        ["DeadLetter", "NotRetryable", None],
+    ]
+    return [job]
+
+
+@scenario
+async def a_child_whose_name_is_taken_fails_its_parent(cluster: Cluster) -> list[Any]:
+    await cluster.create("other", "nobody-knows-it")
+    other = await cluster.get("other")
+    policy = {"maxRetries": 0}
+    job = await run(cluster, "submits-badly", other["metadata"]["name"], retryPolicy=policy)
+    assert job["status"]["error"]["type"] == "SubmitConflictError"
+    return [job]

@@ -4,6 +4,7 @@ They are driven by their payload and attempt alone, so that both backends see th
 """
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import date
 from typing import Any
 
@@ -151,3 +152,34 @@ async def big_checkpoint(job: JobContext, payload: int) -> None:
 @app.handler("not-json")
 async def not_json(job: JobContext) -> Any:
     return {"number": float("nan")}
+
+
+class Ledger:
+    """A resource."""
+
+    def __init__(self) -> None:
+        self.factor = 2
+
+
+@app.resource
+async def ledger() -> AsyncIterator[Ledger]:
+    yield Ledger()
+
+
+@app.handler("doubles")
+def doubles(job: JobContext, payload: int, *, ledger: Ledger) -> int:
+    if payload < 0:
+        raise Fail("negative")
+    return ledger.factor * payload
+
+
+@app.handler("fans-out")
+async def fans_out(job: JobContext, payload: list[int]) -> Any:
+    children = [await job.submit("doubles", each, key=str(each)) for each in payload]
+    seen = [await child.wait() for child in children]
+    return [[view.phase, view.reason, view.result] for view in seen]
+
+
+@app.handler("submits-badly")
+async def submits_badly(job: JobContext, payload: str) -> None:
+    await job.submit("doubles", 1, name=payload)

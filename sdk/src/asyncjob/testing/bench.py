@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from asyncjob.app import JobInfo, Resources, WorkerApp
-from asyncjob.app.context import JobParent
+from asyncjob.app.job_info import JobParent
 from asyncjob.free_json import MAX_BYTES
 from asyncjob.json_types import JsonObject, as_object, child, integer, opt_text, text
 from asyncjob.lifecycle.policy import BUILT_IN

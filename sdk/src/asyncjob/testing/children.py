@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from asyncjob.app.child_errors import AttemptOverError, SubmitConflictError, SubmitRefusedError
 from asyncjob.app.child_order import ChildOrder
-from asyncjob.app.children import ChildRef, ChildView, read_child
+from asyncjob.app.child_view import ChildRef, ChildView, read_child
 from asyncjob.errors import InvalidError
 from asyncjob.json_types import child, text
 from asyncjob.names import CONTENT_ANNOTATION, PARENT_LABEL

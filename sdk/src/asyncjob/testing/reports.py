@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
 from asyncjob.app import JobContext
-from asyncjob.app.context import Noted
+from asyncjob.app.reports import Noted
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.move import Fields, clip
 
