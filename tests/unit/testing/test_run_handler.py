@@ -167,6 +167,7 @@ async def test_a_time_limit_passes_without_anyone_waiting() -> None:
         await run.until(lambda: run.checkpoints)
         await run.time_out()
     assert run.outcome.reason is Reason.EXECUTION_TIMEOUT
+    assert run.clock.elapsed == 1800
     assert run.checkpoints == [0]
 
 
