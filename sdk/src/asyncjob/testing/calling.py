@@ -1,0 +1,82 @@
+"""Calls a handler as a worker does: with its resources, inside its app's middleware.
+
+How an attempt goes on is not its concern.
+"""
+
+import asyncio
+import concurrent.futures
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from asyncjob.app import Handler, Isolation, Resources, WorkerApp
+from asyncjob.app.middleware import wrap
+from asyncjob.app.threads import in_daemon_thread
+from asyncjob.testing.reports import SteppedContext
+
+_EXITS: Final = (SystemExit, KeyboardInterrupt)
+_UNCARRIED: Final = (
+    *_EXITS,
+    StopIteration,
+    asyncio.CancelledError,
+    concurrent.futures.CancelledError,
+)
+
+
+class HandlerExitError(Exception):
+    """The handler tried to end the process or its own task; a worker's error of this name."""
+
+
+def runs_in_loop(handler: Handler) -> bool:
+    """Return whether the handler is run in the event loop; if not, in a thread."""
+    return handler.isolation is Isolation.LOOP or inspect.iscoroutinefunction(handler.function)
+
+
+async def work_on(
+    app: WorkerApp, handler: Handler, job: SteppedContext, payload: object, resources: Resources
+) -> object:
+    """Run the handler; not over before the handler is, unless the job's context is abandoned."""
+    positional = (job, payload) if handler.takes_payload else (job,)
+    call = partial(handler.function, *positional, **resources.arguments(handler.needs))
+
+    async def core() -> object:
+        return await (call() if runs_in_loop(handler) else _in_thread(call, job))
+
+    try:
+        result: object = await wrap(app.middleware_of(handler), job, resources, core)()
+    except _EXITS as error:
+        raise HandlerExitError(_exit(error)) from error
+    await job.settle()
+    return result
+
+
+async def _in_thread(call: Callable[[], Any], job: SteppedContext) -> object:
+    """Run it in a thread that holds up nobody's exit; a cancel alone does not end the wait."""
+    future = in_daemon_thread(partial(_contained, call), "handler")
+    cancelled: asyncio.CancelledError | None = None
+    while not future.done():
+        try:
+            await asyncio.wait({future})
+        except asyncio.CancelledError as error:
+            cancelled = error
+            if job.abandoned:
+                raise
+    if cancelled is not None:
+        future.exception()  # no longer counts
+        raise cancelled
+    return future.result()
+
+
+def _contained(call: Callable[[], Any]) -> object:
+    """Call a sync handler; what a future cannot carry is wrapped."""
+    try:
+        return call()
+    except _UNCARRIED as error:
+        raise HandlerExitError(_exit(error)) from error
+
+
+def _exit(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"the handler called sys.exit({error.code!r})"
+    return f"the handler raised {type(error).__name__}"

@@ -1,0 +1,213 @@
+"""A whole app without a cluster: jobs in memory, one worker, the operator's part, a fake clock.
+
+Handlers run for real, and what becomes of them is decided by the functions that workers and
+operator decide with. There is no network, no lease that runs out, no second worker, no retention
+and no queue with limits.
+"""
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Self
+
+from asyncjob.app import WorkerApp
+from asyncjob.app.opening import open_resources
+from asyncjob.free_json import MAX_BYTES
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob.names import CRON_JOB_KIND, JOB_KIND, QUEUE_KIND
+from asyncjob.testing.bench import Bench
+from asyncjob.testing.clock import START, FakeClock
+from asyncjob.testing.crew import Crew
+from asyncjob.testing.engine import Engine
+from asyncjob.testing.errors import NotFakedError, StuckError, TestKitError
+from asyncjob.testing.job import FakeJob
+from asyncjob.testing.manifests import Manifest, documents, invalid, read_job_manifest
+from asyncjob.testing.queues import Queues
+from asyncjob.testing.skipping import skipping
+from asyncjob.testing.store import Record, Store
+from asyncjob.testing.submission import job_manifest
+
+
+class FakeCluster:
+    """Runs an app's jobs; an async context manager. Nothing runs but while the test waits for it.
+
+    `resources` are given to handlers, by type, instead of what the app declares; of that the rest
+    that handlers, or those of the given `types`, need is opened for real. `concurrency` handlers
+    run at a time. `draw`, from 0 to 1, decides the jitter of every retry; 0.5 means none.
+    `patience` is how many real seconds a handler may take without sleeping, reporting or ending.
+    A result or checkpoint of more than `max_bytes` is refused.
+    """
+
+    def __init__(
+        self,
+        app: WorkerApp,
+        *,
+        resources: Mapping[Any, object] | None = None,
+        types: Collection[str] | None = None,
+        namespace: str = "default",
+        concurrency: int = 10,
+        start: datetime = START,
+        draw: float = 0.5,
+        patience: float = 5.0,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        self.clock = FakeClock(start)
+        self._app = app
+        self._overrides = dict(resources or {})
+        self._concurrency = concurrency
+        self._draw, self._patience, self._max_bytes = draw, patience, max_bytes
+        self._numbers = itertools.count(1)
+        self._queues = Queues()
+        self._store = Store(self.clock, namespace)
+        self._running = False
+        self._types = types
+        self._stack = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        self._crew = Crew(self._patience)
+        self.clock.on_timer = self._crew.stir
+        opening = open_resources(self._app, overrides=self._overrides, types=self._needed())
+        bench = Bench(
+            self._app,
+            self.clock,
+            self._store,
+            await self._stack.enter_async_context(opening),
+            self._crew.stir,
+            self._draw,
+            self._max_bytes,
+        )
+        self.engine = Engine(bench, self._queues, self._crew, self._concurrency)
+        self._stack.enter_context(skipping())
+        return self
+
+    def _needed(self) -> Collection[Any]:
+        """Return the types of resources that handlers need, and their middleware."""
+        types = self._app.handlers if self._types is None else self._types
+        handlers = [self._app.handlers[type_] for type_ in types]
+        layers = [layer for one in handlers for layer in self._app.middleware_of(one)]
+        needs = [*(one.needs for one in handlers), *(layer.needs for layer in layers)]
+        return {need.type for each in needs for need in each.values()}
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            await self.engine.close(self._patience)
+        finally:
+            await self._stack.aclose()
+
+    # ---- objects
+
+    async def submit(
+        self, type_: str, payload: object = None, *, name: str | None = None, **options: object
+    ) -> FakeJob:
+        """Create a job.
+
+        `options` are fields of its spec in Python's spelling (`queue`, `priority`, `not_before`,
+        `execution_timeout_seconds` or short `timeout`, `retry_policy` or short `retry`, …), times
+        as datetime or text. Raises what `apply` does, and TypeError for an unknown option.
+        """
+        given = name or f"job-{next(self._numbers)}"
+        return self._create(job_manifest(given, type_, payload, options))
+
+    async def apply(self, manifest: Manifest) -> list[FakeJob]:
+        """Create or change what the manifest holds, as `kubectl apply` does; returns its jobs.
+
+        Takes AsyncJobs and AsyncQueues as mapping, model or YAML. Raises InvalidError for what the
+        API server refuses, NotFakedError for what the fake cluster does not heed.
+        """
+        jobs = [self._apply(document) for document in documents(manifest)]
+        return [job for job in jobs if job is not None]
+
+    def restore(self, manifest: JsonObject, status: JsonObject) -> FakeJob:
+        """Create a queued job that has a past: `status` holds the fields that tell of it."""
+        spec = read_job_manifest(manifest)
+        return self._handle(self._store.create(child(manifest, "metadata"), spec, status))
+
+    def job(self, name: str) -> FakeJob:
+        """Return a job; raises NotFoundError."""
+        return self._handle(self._store.get(name))
+
+    @property
+    def jobs(self) -> Sequence[FakeJob]:
+        """All jobs, in the order of their creation."""
+        return [self._handle(record) for record in self._store]
+
+    # ---- time
+
+    async def run_until_idle(self) -> None:
+        """Run until nothing happens any more without somebody doing something.
+
+        Backoffs, start times and sleeping handlers are skipped. Raises StuckError for a handler
+        that waits for something else than time.
+        """
+        await self._run(lambda: False, until=None)
+
+    async def run_until(self, condition: Callable[[], object]) -> None:
+        """Run until the condition holds; it is looked at after each single change of any job.
+
+        A handler is then where it was: at the report that made the condition true. Raises
+        StuckError if the condition does not hold though nothing happens any more.
+        """
+        await self._run(condition, until=None)
+        if not condition():
+            raise StuckError(f"nothing happens any more, and it does not hold; {self.jobs}")
+
+    async def advance(self, seconds: float | timedelta) -> None:
+        """Let so much time pass, and all that it brings happen."""
+        passed = seconds.total_seconds() if isinstance(seconds, timedelta) else seconds
+        until = self.clock.elapsed + passed
+        await self._run(lambda: False, until=until)
+        self.clock.move_to(until)
+
+    async def _run(self, condition: Callable[[], object], *, until: float | None) -> None:
+        if self._running:
+            raise TestKitError("the cluster runs already: wait for that first")
+        self._running = True
+        try:
+            await self._go_on(condition, until)
+        finally:
+            self._running = False
+
+    async def _go_on(self, condition: Callable[[], object], until: float | None) -> None:
+        while not condition():
+            if self.engine.step():
+                await asyncio.sleep(0)  # a handler that begins gets to its first await
+                continue
+            if await self._crew.work(lenient=until is not None):
+                continue
+            due_at = self.engine.due_at()
+            if due_at is None or (until is not None and due_at > until):
+                return
+            self.clock.move_to(due_at)
+
+    # ---- how it is done
+
+    def _apply(self, document: JsonObject) -> FakeJob | None:
+        kind = text(document, "kind")
+        if kind == QUEUE_KIND:
+            self._queues.apply(document)
+            return None
+        if kind == CRON_JOB_KIND:
+            raise NotFakedError("the fake cluster has no schedules: submit the jobs yourself")
+        if kind != JOB_KIND:
+            raise invalid(f"kind {kind!r} is neither {JOB_KIND} nor {QUEUE_KIND}")
+        name = text(child(document, "metadata"), "name")
+        if name not in self._store:
+            return self._create(document)
+        record = self._store.get(name)
+        self.engine.change(record, read_job_manifest(document, exists=True))
+        return self._handle(record)
+
+    def _create(self, document: JsonObject) -> FakeJob:
+        spec = read_job_manifest(document)
+        return self._handle(self._store.create(child(document, "metadata"), spec))
+
+    def _handle(self, record: Record) -> FakeJob:
+        return FakeJob(self.engine, record)

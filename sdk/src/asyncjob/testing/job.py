@@ -1,0 +1,142 @@
+"""A job in the fake cluster, as a test looks at it and acts on it."""
+
+from collections.abc import Sequence
+
+from asyncjob.app.stop import Stop
+from asyncjob.json_types import Json, JsonObject
+from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.models import AsyncJob, AsyncJobStatus
+from asyncjob.models.status import HistoryEntry, JobError, Progress
+from asyncjob.testing.engine import Engine
+from asyncjob.testing.store import Record
+
+
+class FakeJob:
+    """One job. What it tells is always of now; what a user or a fate does to it is awaited."""
+
+    def __init__(self, engine: Engine, record: Record) -> None:
+        self._engine = engine
+        self.record = record
+
+    def __repr__(self) -> str:
+        why = f" ({self.reason})" if self.reason else ""
+        return f"<FakeJob {self.name}: {self.phase}{why}>"
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.record.view.name
+
+    @property
+    def uid(self) -> str:
+        """Its UID."""
+        return self.record.view.uid
+
+    @property
+    def manifest(self) -> JsonObject:
+        """The whole object, as `kubectl get -o yaml` would show it."""
+        return self.record.obj
+
+    @property
+    def versions(self) -> Sequence[JsonObject]:
+        """The object after each write, oldest first."""
+        return tuple(self.record.versions)
+
+    @property
+    def model(self) -> AsyncJob:
+        """The object as a model."""
+        return AsyncJob.model_validate(self.record.obj)
+
+    @property
+    def status(self) -> AsyncJobStatus:
+        """Its status as a model."""
+        return AsyncJobStatus.model_validate(self.record.status)
+
+    @property
+    def phase(self) -> Phase:
+        """Where it is in its life."""
+        return self.record.view.phase
+
+    @property
+    def phases(self) -> Sequence[Phase]:
+        """All the phases it went through, from Queued to where it is."""
+        return tuple(self.record.phases)
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why it is there."""
+        return self.status.reason
+
+    @property
+    def message(self) -> str | None:
+        """Why it is there, in words."""
+        return self.status.message
+
+    @property
+    def attempt(self) -> int:
+        """Claims so far."""
+        return self.record.view.attempt
+
+    @property
+    def result(self) -> Json:
+        """What the handler returned, as JSON."""
+        return self.record.status.get("result")
+
+    @property
+    def error(self) -> JobError | None:
+        """The last failure."""
+        return self.status.error
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far the handler has come."""
+        return self.status.progress
+
+    @property
+    def checkpoint(self) -> Json:
+        """What the handler saved last."""
+        return self.record.status.get("checkpoint")
+
+    @property
+    def history(self) -> Sequence[HistoryEntry]:
+        """Its changes of phase, oldest first."""
+        return self.status.history or ()
+
+    @property
+    def children(self) -> "Sequence[FakeJob]":
+        """The jobs that it has submitted, in the order of their creation."""
+        return [FakeJob(self._engine, one) for one in self._engine.children_of(self.record)]
+
+    # ---- what a user may do
+
+    async def cancel(self) -> None:
+        """Cancel it; a running handler is told to stop, a dead letter dismissed."""
+        self._engine.change(self.record, {"cancel": True})
+
+    async def suspend(self) -> None:
+        """Hold it back from being claimed."""
+        self._engine.change(self.record, {"suspend": True})
+
+    async def resume(self) -> None:
+        """Hold it back no longer."""
+        self._engine.change(self.record, {"suspend": False})
+
+    async def redrive(self) -> None:
+        """Run a dead letter again with fresh budgets."""
+        self._engine.change(self.record, {"redrive": self.record.view.redrives + 1})
+
+    async def rerun(self) -> "FakeJob":
+        """Return a new job that does the same again."""
+        number = self.record.view.reruns + 1
+        self._engine.change(self.record, {"rerun": number})
+        return FakeJob(self._engine, self._engine.rerun(self.record, number))
+
+    # ---- what fate may do
+
+    async def crash(self) -> None:
+        """Let its worker die in mid-run: what the handler does from now on counts no more."""
+        await self._engine.crash(self.record)
+
+    async def drain(self) -> None:
+        """Let its worker shut down, its grace period over: the handler is told to stop."""
+        self._engine.attempt_of(self.record).stop(Stop.DRAINING)

@@ -1,0 +1,169 @@
+"""`run_handler`: the shortest way to a handler's unit test."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from functools import wraps
+from types import TracebackType
+from typing import Any, Final, ParamSpec
+
+from asyncjob.app import WorkerApp
+from asyncjob.app.stop import Stop
+from asyncjob.free_json import MAX_BYTES, normalize
+from asyncjob.json_types import Json
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.testing.cluster import FakeCluster
+from asyncjob.testing.errors import TestKitError
+from asyncjob.testing.handler_run import HandlerRun
+from asyncjob.testing.job import FakeJob
+from asyncjob.testing.submission import job_manifest
+
+P = ParamSpec("P")
+
+StopAt = Callable[[HandlerRun], Stop | None]
+"""Looked at after each report: why to stop the handler there, or None."""
+
+_NAME: Final = "job"
+
+
+class HandlerCall(Awaitable[HandlerRun]):
+    """A run to come: `await` it to its end, or enter it with `async with` to act in mid-run."""
+
+    def __init__(
+        self,
+        cluster: FakeCluster,
+        create: Callable[[FakeCluster], FakeJob],
+        *,
+        stop_at: StopAt | None,
+        raise_errors: bool,
+    ) -> None:
+        self._cluster = cluster
+        self._create = create
+        self._stop_at = stop_at
+        self._raise_errors = raise_errors
+        self._run: HandlerRun | None = None
+
+    def __await__(self) -> Generator[Any, None, HandlerRun]:
+        return self._to_the_end().__await__()
+
+    async def __aenter__(self) -> HandlerRun:
+        await self._cluster.__aenter__()
+        try:
+            job = self._create(self._cluster)
+            await self._cluster.run_until(lambda: job.phase is Phase.RUNNING)
+            self._run = HandlerRun(self._cluster, job)
+        except BaseException:
+            await self._cluster.__aexit__(None, None, None)
+            raise
+        return self._run
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._run is not None
+        try:
+            if error is None:
+                await self._run.finish()
+        finally:
+            await self._cluster.__aexit__(kind, error, trace)
+        if self._raise_errors and error is None and self._run.error is not None:
+            raise self._run.error
+
+    async def _to_the_end(self) -> HandlerRun:
+        async with self as run:
+            await self._maybe_stop(run)
+        return run
+
+    async def _maybe_stop(self, run: HandlerRun) -> None:
+        if (stop_at := self._stop_at) is None:
+            return
+        await self._cluster.run_until(lambda: run.over or stop_at(run))
+        if not run.over and (why := stop_at(run)) is not None:
+            await run.stop(why)
+
+
+def run_handler(
+    app: WorkerApp,
+    type_: str,
+    payload: object = None,
+    *,
+    attempt: int = 1,
+    retries: int | None = None,
+    last_checkpoint: object = None,
+    request: Mapping[str, object] | None = None,
+    resources: Mapping[Any, object] | None = None,
+    stop_at: StopAt | None = None,
+    raise_errors: bool = False,
+    draw: float = 0.5,
+    patience: float = 5.0,
+    max_bytes: int = MAX_BYTES,
+    **options: object,
+) -> HandlerCall:
+    """Run one attempt of a handler without a cluster, from claim to outcome.
+
+    >>> run = await run_handler(app, "greet", "Ada")                          # doctest: +SKIP
+    >>> async with run_handler(app, "import", rows) as run:                   # doctest: +SKIP
+    ...     await run.until(lambda: run.checkpoints)
+    ...     await run.cancel()
+
+    `attempt` and `last_checkpoint` are as the handler is to see them; the attempts before this one
+    have spent a retry each, unless `retries` says otherwise. `options` are
+    fields of the job's spec, as in `FakeCluster.submit`. `stop_at` stops the handler in mid-run;
+    `raise_errors` raises what the handler raised. The clock is fake: `asyncio.sleep` in the handler
+    takes no time. `draw`, `patience` and `max_bytes` are those of the FakeCluster. Raises
+    TestKitError for a type that the app has no handler for.
+    """
+    _check_type(app, type_)
+    manifest = job_manifest(_NAME, type_, payload, {"request": request, **options})
+    checkpoint = normalize(last_checkpoint, what="last_checkpoint")
+
+    def create(cluster: FakeCluster) -> FakeJob:
+        return cluster.restore(manifest, _past(cluster, attempt, retries, checkpoint))
+
+    cluster = FakeCluster(
+        app,
+        resources=resources,
+        types=(type_,),
+        draw=draw,
+        patience=patience,
+        max_bytes=max_bytes,
+    )
+    return HandlerCall(cluster, create, stop_at=stop_at, raise_errors=raise_errors)
+
+
+def _sync(call: Callable[P, HandlerCall]) -> Callable[P, HandlerRun]:
+    @wraps(call)
+    def run(*args: P.args, **kwargs: P.kwargs) -> HandlerRun:
+        async def main() -> HandlerRun:
+            return await call(*args, **kwargs)
+
+        return asyncio.run(main())
+
+    return run
+
+
+run_handler_sync = _sync(run_handler)
+"""`run_handler` for tests that are no coroutines: the same arguments, and the run at its end."""
+
+
+def _past(
+    cluster: FakeCluster, attempt: int, retries: int | None, checkpoint: Json
+) -> dict[str, Json]:
+    """Return the status of a job that is queued for its attempt of this number."""
+    past: dict[str, Json] = {
+        "attempt": attempt - 1,
+        "retries": attempt - 1 if retries is None else retries,
+    }
+    if checkpoint is not None:
+        past["checkpoint"] = checkpoint
+    if attempt > 1:
+        past["firstStartTime"] = cluster.clock.text
+    return past
+
+
+def _check_type(app: WorkerApp, type_: str) -> None:
+    if type_ not in app.handlers:
+        known = ", ".join(sorted(app.handlers)) or "none at all"
+        raise TestKitError(f"the app has no handler for {type_!r}; it has {known}")

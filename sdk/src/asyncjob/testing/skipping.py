@@ -1,0 +1,98 @@
+"""Time skipping: what a handler sets a timer for goes by the fake clock, and nothing else does.
+
+Whether code is a handler's is told by its context, which the tasks it starts inherit. So the test
+itself, its fixtures and its event loop keep real time. Only `asyncio.sleep` lets time be skipped:
+a timeout around real work must not fire because nothing else is going on.
+"""
+
+import asyncio
+import contextvars
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from asyncjob.testing.clock import FakeClock
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Timekeeper:
+    """The clock of one handler's run; `owner` is how the clock knows the run."""
+
+    clock: FakeClock
+    owner: object
+
+
+_TIMEKEEPER: contextvars.ContextVar[Timekeeper | None] = contextvars.ContextVar(
+    "timekeeper", default=None
+)
+
+
+def context_with(timekeeper: Timekeeper) -> contextvars.Context:
+    """Return a copy of the current context in which timers go by the fake clock."""
+    context = contextvars.copy_context()
+    context.run(_TIMEKEEPER.set, timekeeper)
+    return context
+
+
+@contextmanager
+def skipping() -> Iterator[None]:
+    """Have the running loop look at the context of whoever asks it for time."""
+    loop = asyncio.get_running_loop()
+    names = ("time", "call_later", "call_at")
+    before = {name: loop.__dict__[name] for name in names if name in loop.__dict__}
+    patched = _Patched(loop.time, loop.call_later, loop.call_at)
+    for name in names:
+        setattr(loop, name, getattr(patched, name))
+    try:
+        yield
+    finally:
+        for name in names:
+            delattr(loop, name)
+        loop.__dict__.update(before)
+
+
+@dataclass(frozen=True, slots=True)
+class _Patched:
+    real_time: Callable[[], float]
+    real_call_later: Callable[..., asyncio.TimerHandle]
+    real_call_at: Callable[..., asyncio.TimerHandle]
+
+    def time(self) -> float:
+        keeper = _TIMEKEEPER.get()
+        return self.real_time() if keeper is None else keeper.clock.monotonic
+
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        keeper = _TIMEKEEPER.get()
+        if keeper is None:
+            return self.real_call_later(delay, callback, *args, context=context)
+        clock, sleeps = keeper.clock, _is_called_by_sleep()
+        when = clock.monotonic + delay
+        return clock.set_timer(when, callback, args, context, owner=keeper.owner, sleeps=sleeps)
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        keeper = _TIMEKEEPER.get()
+        if keeper is None:
+            return self.real_call_at(when, callback, *args, context=context)
+        owner = keeper.owner
+        return keeper.clock.set_timer(when, callback, args, context, owner=owner, sleeps=False)
+
+
+def _is_called_by_sleep() -> bool:
+    frame = inspect.currentframe()
+    patched = frame.f_back if frame else None
+    caller = patched.f_back if patched else None
+    return caller is not None and caller.f_code is asyncio.sleep.__code__

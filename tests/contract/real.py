@@ -1,0 +1,165 @@
+"""Scenarios on a real control plane, with real operator and workers: all at the same time."""
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from asyncjob.kube.answers import to_error
+from asyncjob.names import API_VERSION, JOB_KIND, JOBS, collection, job_path
+from asyncjob_dev.controlplane import ControlPlane
+from asyncjob_dev.supervisor import DevWorker
+from contract.cluster import Condition, Obj
+from contract.lives import Life, live
+from contract.scenarios import CRASHING, SCENARIOS
+from support.api import Answer, Client
+from support.installation import install
+from support.operator import OperatorProcess, now
+from support.workers import Field, field_on
+
+APP = "support.contract_app:app"
+OPERATOR = ("--no-retention", "--backoff-initial=0.2", "--backoff-max=2")
+LOOK_SECONDS = 0.15
+WITHIN_SECONDS = 60.0
+
+
+class Town:
+    """The namespace that all scenarios share; looks at all its jobs at once."""
+
+    def __init__(self, field: Field, client: Client) -> None:
+        self.field = field
+        self.client = client
+        self.workers: dict[str, DevWorker] = {}
+        self._jobs: dict[str, Obj] = {}
+        self._looked = asyncio.Condition()
+
+    async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> Obj:
+        """Send a request; raises the SDK's error for a refusal."""
+        answer: Answer = await asyncio.to_thread(self.client.request, method, path, body, **more)
+        if not answer.accepted:
+            raise to_error(answer.status, json.dumps(answer.body).encode())
+        return answer.body
+
+    async def watch(self) -> None:
+        """Look at all jobs until cancelled."""
+        path = collection(self.field.namespace, JOBS)
+        while True:
+            found = await self.ask("GET", path)
+            self._jobs = {job["metadata"]["name"]: job for job in found["items"]}
+            async with self._looked:
+                self._looked.notify_all()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def until(self, name: str, condition: Condition) -> Obj:
+        """Return the job once the condition holds for its status."""
+
+        def holds() -> bool:
+            return name in self._jobs and bool(condition(self._jobs[name]["status"]))
+
+        try:
+            async with asyncio.timeout(WITHIN_SECONDS), self._looked:
+                await self._looked.wait_for(holds)
+        except TimeoutError:
+            raise AssertionError(f"it does not come: {self._jobs.get(name)}") from None
+        return self._jobs[name]
+
+    def start(self, name: str, *options: str, restart: bool = False) -> None:
+        """Start a worker."""
+        worker = self.field.start_worker(name, *options, app=APP, restart=restart)
+        self.workers[name] = worker
+
+    def started(self) -> None:
+        """Wait until all workers work."""
+        for worker in self.workers.values():
+            self.field.until_log(worker, "worker started", within=60)
+
+
+class RealBackend:
+    """One scenario's jobs in the town."""
+
+    def __init__(self, town: Town, name: str, number: int) -> None:
+        self._town = town
+        self._prefix = name
+        self.queue = f"own-{number}"
+
+    async def create(self, name: str, type_: str, payload: Any = None, **spec: Any) -> None:
+        given = {} if payload is None else {"payload": payload}
+        body = {
+            "apiVersion": API_VERSION,
+            "kind": JOB_KIND,
+            "metadata": {"name": f"{self._prefix}.{name}"},
+            "spec": {"type": type_, **given, **spec},
+        }
+        await self._town.ask("POST", collection(self._town.field.namespace, JOBS), body)
+
+    async def change(self, name: str, **spec: Any) -> None:
+        body, kind = {"spec": spec}, "application/merge-patch+json"
+        await self._town.ask("PATCH", self._path(name), body, content_type=kind)
+
+    async def get(self, name: str) -> Obj:
+        return await self._town.ask("GET", self._path(name))
+
+    async def until(self, name: str, condition: Condition) -> Obj:
+        return await self._town.until(f"{self._prefix}.{name}", condition)
+
+    async def crash_worker_of(self, name: str) -> None:
+        (await self._worker_of(name)).kill()
+
+    async def drain_worker_of(self, name: str) -> None:
+        worker = await self._worker_of(name)
+        worker.terminate()
+        options = (f"--queue={self.queue}",)
+        await asyncio.to_thread(self._town.start, f"{worker.name}-next", *options)
+
+    def time(self, seconds: float) -> str:
+        return now(seconds)
+
+    async def _worker_of(self, name: str) -> DevWorker:
+        lease: Mapping[str, str] = (await self.get(name))["status"]["lease"]
+        return self._town.workers[lease["holder"]]
+
+    def _path(self, name: str) -> str:
+        return job_path(self._town.field.namespace, f"{self._prefix}.{name}")
+
+
+@contextlib.contextmanager
+def town(folder: Path) -> Iterator[Field]:
+    """Run a control plane with an operator and prepare a namespace on it."""
+    with ControlPlane() as plane:
+        install(plane)
+        log = folder / "operator.log"
+        with (
+            OperatorProcess(plane.kubeconfig, log, *OPERATOR) as operator,
+            field_on(plane, folder) as field,
+        ):
+            operator.until_ready().until_leading()
+            yield field
+
+
+async def run_all(field: Field) -> dict[str, Life]:
+    """Run all scenarios at the same time."""
+    plane = field.plane
+    strict = (("fieldValidation", "Strict"),)
+    place = Town(field, Client(plane.url, plane.ca_file, plane.admin_token, strict))
+    numbers = {name: number for number, name in enumerate(SCENARIOS)}
+    place.start("worker-main", f"--concurrency={len(SCENARIOS)}")
+    for name in CRASHING:
+        queue = f"--queue=own-{numbers[name]}"
+        place.start(f"worker-{numbers[name]}", queue, "--grace=0", restart=True)
+    await asyncio.to_thread(place.started)
+    watch = asyncio.create_task(place.watch())
+    begun = time.monotonic()
+    try:
+        lives = await asyncio.gather(
+            *(
+                live(scenario, RealBackend(place, name.replace("_", "-"), numbers[name]))
+                for name, scenario in SCENARIOS.items()
+            )
+        )
+    finally:
+        watch.cancel()
+    print(f"{len(lives)} scenarios in {time.monotonic() - begun:.1f} s")  # noqa: T201  # for -s
+    return dict(zip(SCENARIOS, lives, strict=True))

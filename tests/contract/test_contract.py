@@ -1,0 +1,55 @@
+"""One suite for the fake cluster and the real one; where both pass, their objects are compared."""
+
+import asyncio
+from itertools import pairwise
+
+import pytest
+
+from contract import fake, real
+from contract.lives import Life, comparable
+from contract.scenarios import SCENARIOS
+from support.checker import violations
+
+each = pytest.mark.parametrize("name", SCENARIOS)
+on_real = [pytest.mark.integration, pytest.mark.timeout(180)]
+
+
+@pytest.fixture(scope="session")
+def fake_lives() -> dict[str, Life]:
+    return asyncio.run(fake.run_all())
+
+
+@pytest.fixture(scope="session")
+def real_lives(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Life]:
+    with real.town(tmp_path_factory.mktemp("town")) as field:
+        return asyncio.run(real.run_all(field))
+
+
+@each
+@pytest.mark.parametrize("cluster", ["fake", pytest.param("real", marks=on_real)])
+def test_the_scenario_holds(cluster: str, name: str, request: pytest.FixtureRequest) -> None:
+    lives: dict[str, Life] = request.getfixturevalue(f"{cluster}_lives")
+    lives[name].check()
+
+
+@each
+@pytest.mark.integration
+@pytest.mark.timeout(180)
+def test_the_fake_cluster_stores_what_the_real_one_stores(
+    name: str, fake_lives: dict[str, Life], real_lives: dict[str, Life]
+) -> None:
+    faked, lived = fake_lives[name], real_lives[name]
+    faked.check()
+    lived.check()
+    assert comparable(faked.objects) == comparable(lived.objects)
+
+
+@each
+def test_no_step_of_the_fake_cluster_breaks_a_law(name: str, fake_lives: dict[str, Life]) -> None:
+    broken = [
+        law
+        for versions in fake_lives[name].versions
+        for before, after in pairwise(versions)
+        for law in violations(before, after)
+    ]
+    assert broken == []
