@@ -232,3 +232,15 @@ async def test_jitter_is_decided_by_the_draw() -> None:
     for draw, delay in ((0.0, 5), (0.5, 10), (1.0, 15)):
         run = await run_handler(app, "raises", "again", retry=policy, draw=draw)
         assert run.outcome.retry_after == delay
+
+
+async def test_a_handler_with_a_process_of_its_own_is_checked_and_runs_here() -> None:
+    app = WorkerApp()
+
+    @app.handler("render", isolation="process", memory_mib=64)
+    def render(job: JobContext, payload: int) -> int:
+        return payload * 2
+
+    assert (await run_handler(app, "render", 21)).result == 42
+    refused = await run_handler(app, "render", "x", raise_errors=False)
+    assert refused.outcome.reason is Reason.INVALID_PAYLOAD

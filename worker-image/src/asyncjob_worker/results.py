@@ -25,8 +25,6 @@ log = structlog.get_logger()
 MAX_REFUSALS: Final = 4
 """A result that the store refuses so often is refused for good."""
 
-_HINT: Final = "; start the worker with --offload-url to keep larger results in a store"
-
 
 class Results:
     """Keeps results for one worker process."""
@@ -45,7 +43,9 @@ class Results:
         try:
             data = await self._encode(handler, result)
         except TooManyBytesError as error:
-            return self._refused(held, str(error) + ("" if self._offload.url else _HINT))
+            return self._refused(
+                held, str(error) + ("" if self._offload.url else outcomes.OFFLOAD_HINT)
+            )
         except FreeJsonError as error:
             return self._refused(held, str(error))
         if len(data) <= self._max_bytes:

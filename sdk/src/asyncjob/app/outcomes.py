@@ -1,5 +1,7 @@
 """How an attempt ended, as the one change of status to report. Decides; does not act."""
 
+from typing import Final
+
 import orjson
 from pydantic import ValidationError
 
@@ -16,7 +18,7 @@ from asyncjob.app.error_report import (
 from asyncjob.app.handler import Handler, explain
 from asyncjob.app.stop import Stop
 from asyncjob.errors import ApiError, TooLargeError
-from asyncjob.free_json import FreeJsonError, encode, size_of
+from asyncjob.free_json import FreeJsonError, TooManyBytesError, encode, size_of
 from asyncjob.lifecycle import outcome
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.outcome import Failure
@@ -25,11 +27,15 @@ from asyncjob.lifecycle.policy import BUILT_IN
 from asyncjob.lifecycle.retry import delay
 from asyncjob.lifecycle.view import JobView
 
+OFFLOAD_HINT: Final = "; start the worker with --offload-url to keep larger results in a store"
+
 
 def succeeded(job: JobView, handler: Handler, result: object, *, max_bytes: int, now: str) -> Move:
     """Return success, or the refusal of a result that cannot be stored."""
     try:
         data = encode_result(handler, result, max_bytes=max_bytes)
+    except TooManyBytesError as error:
+        return result_refused(job, f"{error}{OFFLOAD_HINT}", now=now)
     except FreeJsonError as error:
         return result_refused(job, str(error), now=now)
     return outcome.succeed(job, now=now, result=orjson.loads(data))

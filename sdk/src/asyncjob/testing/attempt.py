@@ -36,7 +36,7 @@ class Attempt:
         self._bench = bench
         self.job = read_job(obj)
         self._obj = obj
-        self._handler: Handler = bench.app.handlers[self.job.type]
+        self._handler: Handler = bench.app.handlers[self.job.type].inside()
         self._work: Work | None = None
         self._decided: Callable[[], Move] | None = None
         self._context: SteppedContext | None = None
