@@ -25,6 +25,21 @@ OPERATE_VERB: Final = "operate"
 PARENT_LABEL: Final = f"{GROUP}/parent"
 """On a child job: the UID of the job that submitted it."""
 
+CRON_JOB_LABEL: Final = f"{GROUP}/cron-job"
+"""On a job of a schedule: name of its AsyncCronJob; a long one is cut and told by a digest."""
+
+CRON_JOB_UID_LABEL: Final = f"{GROUP}/cron-job-uid"
+"""On a job of a schedule: UID of its AsyncCronJob."""
+
+BACKFILL_LABEL: Final = f"{GROUP}/backfill"
+"""On a job of a schedule that a backfill created: `true`."""
+
+TRIGGER_ANNOTATION: Final = f"{GROUP}/trigger"
+"""On a job that a schedule's trigger created: its number."""
+
+SCHEDULED_TIME_ANNOTATION: Final = f"{GROUP}/scheduled-time"
+"""On a job of a schedule: the time it is for, RFC 3339 in UTC; of a trigger when it was heeded."""
+
 COMPONENT_LABEL: Final = f"{GROUP}/component"
 """On pods and leases: which part they belong to (`worker`, `operator`, `gateway`)."""
 
@@ -61,3 +76,13 @@ def job_path(namespace: str, name: str) -> str:
 def job_status_path(namespace: str, name: str) -> str:
     """Return the API path of the status subresource of one AsyncJob."""
     return f"{job_path(namespace, name)}/status"
+
+
+def cron_job_path(namespace: str, name: str) -> str:
+    """Return the API path of one AsyncCronJob."""
+    return f"{collection(namespace, CRON_JOBS)}/{name}"
+
+
+def cron_job_status_path(namespace: str, name: str) -> str:
+    """Return the API path of the status subresource of one AsyncCronJob."""
+    return f"{cron_job_path(namespace, name)}/status"
