@@ -50,7 +50,7 @@ class Office:
         self.looked: list[str] = []
         self.dispatch = Dispatch(
             self.todo,
-            self.actor,  # type: ignore[arg-type]  # acts in the actor's stead
+            self.actor,
             self.leadership,
             self.looked.append,
         )

@@ -6,7 +6,6 @@ from typing import Final, Protocol
 
 import structlog
 
-from asyncjob_operator.apply.actor import Actor
 from asyncjob_operator.apply.todo import Todo
 
 log = structlog.get_logger()
@@ -24,11 +23,21 @@ class Leadership(Protocol):
         """Wait until it may."""
 
 
+class Acting(Protocol):
+    """Who acts on one thing at a time."""
+
+    async def act(self, uid: str) -> None:
+        """Do what is due."""
+
+    def broken(self, uid: str) -> None:
+        """Leave alone for a while what makes the operator stumble."""
+
+
 class Dispatch:
     """Bounded concurrency; `look` is called with each job that was worked on."""
 
     def __init__(
-        self, todo: Todo, actor: Actor, leadership: Leadership, look: Callable[[str], None]
+        self, todo: Todo, actor: Acting, leadership: Leadership, look: Callable[[str], None]
     ) -> None:
         self._todo = todo
         self._actor = actor

@@ -10,6 +10,7 @@ from asyncjob_operator.apply.notices import Notices
 from asyncjob_operator.apply.patience import Patience
 from asyncjob_operator.apply.sweep import Sweep
 from asyncjob_operator.apply.todo import Todo
+from asyncjob_operator.handlers.crons import Crons
 from asyncjob_operator.handlers.desk import Desk
 from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.kube.clock import moment, monotonic
@@ -39,6 +40,14 @@ class Parts:
             leads=leadership.leads,
         )
         self.dispatch = Dispatch(todo, actor, leadership, observer.look)
+        self.crons = Crons(
+            settings,
+            session,
+            leadership,
+            observer=observer,
+            notices=self.notices,
+            metrics=metrics,
+        )
         self.sweep = Sweep(
             session,
             observer.store,

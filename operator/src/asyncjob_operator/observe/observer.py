@@ -20,6 +20,7 @@ from asyncjob_operator.core.queue_view import QueueView
 from asyncjob_operator.core.sighting import Sighting, sight
 from asyncjob_operator.core.snapshot import Snapshot
 from asyncjob_operator.observe.agenda import Agenda
+from asyncjob_operator.observe.cron.children import Children
 from asyncjob_operator.observe.queues import Queues
 from asyncjob_operator.observe.store import Address, JobStore
 from asyncjob_operator.observe.workers import Workers
@@ -47,6 +48,7 @@ class Observer:
 
     def __init__(self, options: Options, now: Callable[[], Moment], listener: Listener) -> None:
         self.store = JobStore()
+        self.children = Children()
         self.agenda = Agenda()
         self.workers = Workers(lambda: now().monotonic, self._pod_changed)
         self.queues = Queues(self._queue_changed)
@@ -82,6 +84,7 @@ class Observer:
         """Take that the job is gone."""
         job = self.store.get(uid)
         self.store.remove(uid)
+        self.children.lost(uid)
         self._seen.pop(uid, None)
         self._refused.pop(uid, None)
         self.agenda.drop(uid)
@@ -116,6 +119,7 @@ class Observer:
     def _keep(self, job: JobView, obj: JsonObject, *, live: bool) -> None:
         before = self.store.get(job.uid)
         self.store.put(job)
+        self.children.saw(job, obj)
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and live:
                 self._listener.died(job, text(child(obj, "status"), "message"))
