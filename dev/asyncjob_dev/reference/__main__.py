@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from asyncjob import models
-from asyncjob_dev.reference import lifecycle
+from asyncjob_dev.reference import lifecycle, schedules
 from asyncjob_dev.reference.blocks import Blocks, fill, names
 from asyncjob_dev.reference.fields import fields
 
@@ -15,6 +15,8 @@ BLOCKS: Blocks = {
     "lifecycle.phases": lifecycle.phases,
     "lifecycle.edges": lifecycle.edges,
     "lifecycle.reasons": lifecycle.reasons,
+    "schedules.clock-changes": schedules.clock_changes,
+    "schedules.reasons": schedules.reasons,
     "fields.asyncjob.spec": lambda: fields(models.AsyncJobSpec),
     "fields.asyncjob.status": lambda: fields(models.AsyncJobStatus),
     "fields.asyncqueue.spec": lambda: fields(models.AsyncQueueSpec),

@@ -1,13 +1,11 @@
 """Schedules under one operator: what is due, what was missed, and what users ask for."""
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 
-from asyncjob.names import BACKFILL_LABEL, CRON_JOB_UID_LABEL, TRIGGER_ANNOTATION
+from asyncjob.names import CRON_JOB_UID_LABEL, TRIGGER_ANNOTATION
 from asyncjob_dev.errors import ApiError
-from support.crons import NEVER_DUE, Crons, minutes_ago, times_of
-from support.operator import FakeWorker, Jobs, until
+from support.crons import Crons
+from support.operator import FakeWorker, Jobs
 
 pytestmark = pytest.mark.integration
 

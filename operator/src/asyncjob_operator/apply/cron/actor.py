@@ -139,13 +139,28 @@ class CronActor:
         return obj
 
     async def _act_on(self, obj: JsonObject) -> bool:
-        """Return whether there was anything to do."""
+        """Return whether there was anything to do.
+
+        The answer to a write that gave us the reservation is a fresh read, too: going on with it
+        leaves more of the reservation's time for what it is for.
+        """
+        latest: JsonObject | None = obj
+        acted = False
+        while latest is not None:
+            cron, decision = await self._decide(latest)
+            if decision.effect is None:
+                return acted
+            acted = True
+            if not self._leads():
+                return acted
+            latest = await self._carry_out(decision.effect, cron, latest)
+        return acted
+
+    async def _decide(self, obj: JsonObject) -> tuple[CronView, CronDecision]:
         cron, decision = self._judge.refresh(obj)
         if decision.effect and decision.effect.rests:
-            cron, decision = self._judge.refresh(obj, await self._unfinished(cron))
-        if decision.effect and self._leads():
-            await self._carry_out(decision.effect, cron, obj)
-        return decision.effect is not None
+            return self._judge.refresh(obj, await self._unfinished(cron))
+        return cron, decision
 
     async def _unfinished(self, cron: CronView) -> list[Child]:
         """List the schedule's unfinished jobs; it begins after the schedule was read."""
@@ -156,10 +171,14 @@ class CronActor:
         found = self._session.list(collection(cron.namespace, JOBS), params)
         return [child_of(read_job(obj), obj) async for obj in found]
 
-    async def _carry_out(self, effect: Effect, cron: CronView, obj: JsonObject) -> None:
+    async def _carry_out(
+        self, effect: Effect, cron: CronView, obj: JsonObject
+    ) -> JsonObject | None:
+        """Return the schedule as it is now, if there is more to do at once."""
         match effect:
             case Write():
-                await self._write(effect, cron)
+                answer = await self._write(effect, cron)
+                return answer if effect.claims else None
             case Create():
                 refused = await self._runs.create(cron, obj, effect.runs)
                 if refused:
@@ -172,8 +191,9 @@ class CronActor:
             case Remove():
                 for one in effect.children:
                     await self._remove(one)
+        return None
 
-    async def _write(self, effect: Write, cron: CronView) -> None:
+    async def _write(self, effect: Write, cron: CronView) -> JsonObject:
         sent_at = self._clock()
         body = merge_body(effect.fields, cron.resource_version)
         answer = await self._session.merge_patch(
@@ -185,6 +205,7 @@ class CronActor:
         if effect.told:
             self._notices.tell(_notice(cron, effect.told))
         self._judge.saw(answer)
+        return answer
 
     def _may_create(self, uid: str) -> bool:
         return self._leads() and may_create(self._judge.sent_at(uid), self._clock())
