@@ -242,9 +242,24 @@ class Replica:
             self.session.gate.set_result(None)
         await self.settle()
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way."""
+        return self.task is None or self.task.done()
+
+    async def run(self, most: int = 60) -> None:
+        """Take in what there is, and act until there is nothing more to do."""
+        for _ in range(most):
+            if self.idle:
+                self.watch()
+                await self.step()
+                if self.idle:
+                    return
+            await self.step()
+
     async def settle(self) -> None:
         """Let it go on until it waits for the test again."""
-        for _ in range(6):
+        for _ in range(4):
             await asyncio.sleep(0)
 
     async def crash(self) -> None:

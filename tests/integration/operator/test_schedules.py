@@ -1,11 +1,20 @@
 """Schedules under one operator: what is due, what was missed, and what users ask for."""
 
+from typing import Any
+
 import pytest
 
-from asyncjob.names import CRON_JOB_UID_LABEL, TRIGGER_ANNOTATION
+from asyncjob.names import (
+    BACKFILL_LABEL,
+    CRON_JOB_LABEL,
+    CRON_JOB_UID_LABEL,
+    SCHEDULED_TIME_ANNOTATION,
+    TRIGGER_ANNOTATION,
+    cron_job_path,
+)
 from asyncjob_dev.errors import ApiError
-from support.crons import Crons
-from support.operator import FakeWorker, Jobs
+from support.crons import Crons, minutes_ago, times_of
+from support.operator import FakeWorker, Jobs, until
 
 pytestmark = pytest.mark.integration
 
@@ -18,6 +27,7 @@ TEMPLATE = {
         "request": {"headers": {"x": ["1"]}},
     },
 }
+EVERY_MINUTE = "* * * * *"
 
 
 @pytest.fixture
@@ -28,6 +38,11 @@ def crons(jobs: Jobs) -> Crons:
 def finish(worker: FakeWorker, name: str) -> None:
     worker.claim(name)
     worker.succeed(name)
+
+
+def missed(minutes: int) -> dict[str, Any]:
+    """Return the status of a schedule that nobody has looked after for so many minutes."""
+    return {"settledTime": minutes_ago(minutes)}
 
 
 def test_a_trigger_creates_the_templates_job_once_and_is_acknowledged(
@@ -49,9 +64,174 @@ def test_a_trigger_creates_the_templates_job_once_and_is_acknowledged(
     assert status["active"] == [{"name": "daily-t3", "uid": run["metadata"]["uid"]}]
     assert "lastScheduleTime" not in status
     finish(worker, "daily-t3")
-    status = crons.until_status("daily", activeCount=0)
-    assert status["lastSuccessfulTime"]
+    assert crons.until_status("daily", activeCount=0)["lastSuccessfulTime"]
     crons.until_quiet("daily")
     assert crons.names("daily") == ["daily-t3"]
     with pytest.raises(ApiError, match="never shrinks"):
         crons.change("daily", trigger=2)
+
+
+def test_after_downtime_each_misfire_policy_does_what_it_says(crons: Crons) -> None:
+    hourly = {"schedule": "30 * * * *", "startingDeadlineSeconds": 0}
+    day = missed(24 * 60)
+    crons.create("skip", status=day, **hourly, misfirePolicy="Skip")
+    crons.create("once", status=day, **hourly, misfirePolicy="FireOnce")
+    crons.create("all", status=day, **hourly, misfirePolicy="FireAll", misfireLimit=5)
+    minutely = {"schedule": EVERY_MINUTE, "misfirePolicy": "FireOnce"}
+    crons.create("often", status=missed(24 * 60), **minutely)
+    skipped = crons.until_status("skip", reason="Skipped", missed=24)
+    assert crons.names("skip") == []
+    assert crons.until_status("once", reserved=None, missed=23)["reason"] == "Misfired"
+    [once] = crons.until_runs("once", 1)
+    latest = once["metadata"]["annotations"][SCHEDULED_TIME_ANNOTATION]
+    assert latest == skipped["settledTime"]
+    assert len(crons.until_runs("all", 5)) == 5
+    assert crons.until_status("all", reserved=None, missed=19)["lastScheduleTime"] == latest
+    assert times_of(crons.runs("all"))[-1] == latest
+    until(lambda: crons.status("often").get("missed", 0) >= 1438, 10)
+    assert len(crons.runs("often")) in (1, 2)
+    [event] = until(lambda: crons.jobs.events("skip"), 5)
+    assert (event["reason"], event["involvedObject"]["kind"]) == ("Skipped", "AsyncCronJob")
+
+
+def test_forbid_leaves_out_and_replace_waits_for_what_it_cancels(
+    crons: Crons, worker: FakeWorker
+) -> None:
+    for policy in ("Forbid", "Replace"):
+        crons.create(policy.lower(), concurrencyPolicy=policy, trigger=1)
+    crons.until_runs("forbid", 1)
+    crons.until_runs("replace", 1)
+    crons.until_status("replace", reserved=None)
+    worker.claim("replace-t1", lease=60)
+    crons.change("forbid", trigger=2)
+    status = crons.until_status("forbid", triggers=2, reason="TriggerRefused")
+    assert "forbid-t1" in status["message"]
+    assert crons.names("forbid") == ["forbid-t1"]
+    crons.change("replace", trigger=2)
+    until(lambda: crons.jobs.get("replace-t1")["spec"].get("cancel"), 10)
+    crons.until_status("replace", triggers=2)
+    crons.until_quiet("replace")
+    assert crons.names("replace") == ["replace-t1"]
+    worker.end_container(0)
+    crons.jobs.until_phase("replace-t1", "Cancelled")
+    crons.until_runs("replace", 2)
+    finish(worker, "forbid-t1")
+    crons.until_status("forbid", activeCount=0)
+    crons.change("forbid", trigger=3)
+    crons.until_runs("forbid", 2)
+
+
+def test_a_missed_run_is_left_out_under_forbid_and_made_up_for_in_turn(
+    crons: Crons, worker: FakeWorker
+) -> None:
+    crons.create(
+        "turn",
+        status=missed(3),
+        schedule=EVERY_MINUTE,
+        concurrencyPolicy="Forbid",
+        misfirePolicy="FireAll",
+        misfireLimit=2,
+    )
+    [first] = crons.until_runs("turn", 1)
+    assert len(crons.until_quiet("turn")["reserved"]["runs"]) == 1
+    crons.change("turn", suspend=True)
+    finish(worker, first["metadata"]["name"])
+    [_, second] = crons.until_runs("turn", 2)
+    assert times_of([first]) < times_of([second])
+    crons.until_status("turn", reserved=None)
+
+
+def test_a_backfill_goes_through_its_range_once_a_few_at_a_time(
+    crons: Crons, worker: FakeWorker
+) -> None:
+    wish = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T04:00:00Z", "maxActive": 2}
+    crons.create("fill", schedule="0 * * * *", suspend=True, backfill=wish)
+    for step in range(0, 4, 2):
+        runs = crons.until_runs("fill", step + 2)
+        crons.until_quiet("fill")
+        assert len(crons.runs("fill")) == step + 2
+        for run in runs[step:]:
+            finish(worker, run["metadata"]["name"])
+    crons.until_status("fill", reason="Backfilled", reserved=None)
+    done = crons.until_quiet("fill")["backfill"]
+    assert (done["total"], done["created"], done["completed"]) == (5, 5, True)
+    assert crons.names("fill")[-1] == "fill-20260101t0400z"
+    assert crons.runs("fill")[-1]["metadata"]["labels"][BACKFILL_LABEL] == "true"
+    crons.change("fill", backfill={"limit": 7})
+    assert crons.until_quiet("fill")["backfill"]["created"] == 5
+    crons.change("fill", backfill={"to": "2026-01-31T00:00:00Z", "limit": 100})
+    assert "more than 100" in crons.until_status("fill", reason="BackfillRefused")["message"]
+
+
+def test_history_limits_keep_the_newest_even_below_retentions_floors(
+    crons: Crons, worker: FakeWorker
+) -> None:
+    limits = {"successfulJobsHistoryLimit": 1, "failedJobsHistoryLimit": 0}
+    crons.jobs.queue("floor", retention={"minAgeSeconds": 3600})
+    template = {"spec": {"type": "test", "queue": "floor", "retryPolicy": {"maxRetries": 0}}}
+    crons.create("short", jobTemplate=template, **limits)
+    for number in (1, 2):
+        crons.change("short", trigger=number)
+        until(lambda number=number: crons.jobs.exists(f"short-t{number}"), 10)  # type: ignore[misc]  # bound at once
+        crons.until_status("short", triggers=number, reserved=None)
+        finish(worker, f"short-t{number}")
+    until(lambda: crons.names("short") == ["short-t2"], 10)
+    crons.change("short", trigger=3)
+    until(lambda: crons.jobs.exists("short-t3"), 10)
+    crons.until_status("short", triggers=3, reserved=None)
+    worker.claim("short-t3")
+    worker.fail("short-t3")
+    until(lambda: crons.names("short") == ["short-t2"], 10)
+    assert crons.until_quiet("short")["activeCount"] == 0
+
+
+def test_what_is_wrong_with_a_schedule_is_said_and_others_go_on(crons: Crons) -> None:
+    crons.create("zone", timeZone="Mars/Olympus")
+    crons.create("range", schedule="5-1 * * * *")
+    crons.create("never", schedule="0 0 30 2 *")
+    crons.create("fine", trigger=1)
+    crons.jobs.create("taken-t1")
+    crons.create("taken", trigger=1)
+    bad_label = {"metadata": {"labels": {"a": "not a label!"}}, "spec": {"type": "test"}}
+    crons.create("refused", jobTemplate=bad_label, trigger=1)
+    crons.until_runs("fine", 1)
+    assert "spec.timeZone" in crons.until_status("zone", reason="BadTimeZone")["message"]
+    assert "minute" in crons.until_status("range", reason="BadSchedule")["message"]
+    assert "no day" in crons.until_status("never", reason="NeverFires")["message"]
+    assert "taken-t1" in crons.until_status("taken", reason="NameTaken")["message"]
+    crons.until_status("refused", reason="JobRefused", reserved=None)
+    until(lambda: crons.jobs.events("zone"), 5)
+    crons.change("zone", timeZone="Europe/Berlin")
+    crons.until_status("zone", reason="Scheduled", message=None)
+    assert crons.names("taken") == []
+    assert CRON_JOB_LABEL not in crons.jobs.get("taken-t1")["metadata"].get("labels", {})
+
+
+def test_times_that_pass_while_suspended_or_before_a_change_are_not_run(crons: Crons) -> None:
+    crons.create("paused", status=missed(9), schedule=EVERY_MINUTE, suspend=True)
+    crons.until_status("paused", reason="Suspended", nextScheduleTime=None)
+    crons.create("changed", status=missed(9), schedule="0 0 29 2 *")
+    crons.until_status("changed", reason="Scheduled")
+    crons.change("paused", suspend=False, schedule="0 0 29 2 *")
+    crons.change("changed", schedule="*/2 * * * *", startingDeadlineSeconds=3600)
+    crons.until_status("paused", reason="Scheduled")
+    until(lambda: crons.status("changed")["observed"]["schedule"] == "*/2 * * * *", 10)
+    assert all(not crons.names(name) for name in ("paused", "changed")) or times_of(
+        crons.runs("changed")
+    ) > [minutes_ago(1)]
+    assert not crons.status("changed").get("missed")
+
+
+def test_a_deleted_schedule_leaves_its_jobs_alone(crons: Crons, worker: FakeWorker) -> None:
+    crons.create("gone", trigger=1)
+    crons.until_runs("gone", 1)
+    crons.until_status("gone", reserved=None)
+    crons.api.delete(cron_job_path(crons.jobs.namespace, "gone"))
+    finish(worker, "gone-t1")
+    again = crons.create("gone", trigger=1)
+    assert "another job" in crons.until_status("gone", reason="NameTaken")["message"]
+    crons.change("gone", trigger=2)
+    crons.until_status("gone", triggers=2, reserved=None)
+    owners = {run["metadata"]["labels"][CRON_JOB_UID_LABEL] for run in crons.runs("gone")}
+    assert len(owners) == 2
+    assert again["metadata"]["uid"] in owners
