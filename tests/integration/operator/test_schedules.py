@@ -1,19 +1,16 @@
 """Schedules under one operator: what is due, what was missed, and what users ask for."""
 
-from typing import Any
-
 import pytest
 
 from asyncjob.names import (
     BACKFILL_LABEL,
     CRON_JOB_LABEL,
     CRON_JOB_UID_LABEL,
-    SCHEDULED_TIME_ANNOTATION,
     TRIGGER_ANNOTATION,
     cron_job_path,
 )
 from asyncjob_dev.errors import ApiError
-from support.crons import Crons, minutes_ago, times_of
+from support.crons import Crons
 from support.operator import FakeWorker, Jobs, until
 
 pytestmark = pytest.mark.integration
@@ -27,7 +24,6 @@ TEMPLATE = {
         "request": {"headers": {"x": ["1"]}},
     },
 }
-EVERY_MINUTE = "* * * * *"
 
 
 @pytest.fixture
@@ -38,11 +34,6 @@ def crons(jobs: Jobs) -> Crons:
 def finish(worker: FakeWorker, name: str) -> None:
     worker.claim(name)
     worker.succeed(name)
-
-
-def missed(minutes: int) -> dict[str, Any]:
-    """Return the status of a schedule that nobody has looked after for so many minutes."""
-    return {"settledTime": minutes_ago(minutes)}
 
 
 def test_a_trigger_creates_the_templates_job_once_and_is_acknowledged(
@@ -69,29 +60,6 @@ def test_a_trigger_creates_the_templates_job_once_and_is_acknowledged(
     assert crons.names("daily") == ["daily-t3"]
     with pytest.raises(ApiError, match="never shrinks"):
         crons.change("daily", trigger=2)
-
-
-def test_after_downtime_each_misfire_policy_does_what_it_says(crons: Crons) -> None:
-    hourly = {"schedule": "30 * * * *", "startingDeadlineSeconds": 0}
-    day = missed(24 * 60)
-    crons.create("skip", status=day, **hourly, misfirePolicy="Skip")
-    crons.create("once", status=day, **hourly, misfirePolicy="FireOnce")
-    crons.create("all", status=day, **hourly, misfirePolicy="FireAll", misfireLimit=5)
-    minutely = {"schedule": EVERY_MINUTE, "misfirePolicy": "FireOnce"}
-    crons.create("often", status=missed(24 * 60), **minutely)
-    skipped = crons.until_status("skip", reason="Skipped", missed=24)
-    assert crons.names("skip") == []
-    assert crons.until_status("once", reserved=None, missed=23)["reason"] == "Misfired"
-    [once] = crons.until_runs("once", 1)
-    latest = once["metadata"]["annotations"][SCHEDULED_TIME_ANNOTATION]
-    assert latest == skipped["settledTime"]
-    assert len(crons.until_runs("all", 5)) == 5
-    assert crons.until_status("all", reserved=None, missed=19)["lastScheduleTime"] == latest
-    assert times_of(crons.runs("all"))[-1] == latest
-    until(lambda: crons.status("often").get("missed", 0) >= 1438, 10)
-    assert len(crons.runs("often")) in (1, 2)
-    [event] = until(lambda: crons.jobs.events("skip"), 5)
-    assert (event["reason"], event["involvedObject"]["kind"]) == ("Skipped", "AsyncCronJob")
 
 
 def test_forbid_leaves_out_and_replace_waits_for_what_it_cancels(
@@ -121,26 +89,6 @@ def test_forbid_leaves_out_and_replace_waits_for_what_it_cancels(
     crons.until_runs("forbid", 2)
 
 
-def test_a_missed_run_is_left_out_under_forbid_and_made_up_for_in_turn(
-    crons: Crons, worker: FakeWorker
-) -> None:
-    crons.create(
-        "turn",
-        status=missed(3),
-        schedule=EVERY_MINUTE,
-        concurrencyPolicy="Forbid",
-        misfirePolicy="FireAll",
-        misfireLimit=2,
-    )
-    [first] = crons.until_runs("turn", 1)
-    assert len(crons.until_quiet("turn")["reserved"]["runs"]) == 1
-    crons.change("turn", suspend=True)
-    finish(worker, first["metadata"]["name"])
-    [_, second] = crons.until_runs("turn", 2)
-    assert times_of([first]) < times_of([second])
-    crons.until_status("turn", reserved=None)
-
-
 def test_a_backfill_goes_through_its_range_once_a_few_at_a_time(
     crons: Crons, worker: FakeWorker
 ) -> None:
@@ -166,10 +114,11 @@ def test_a_backfill_goes_through_its_range_once_a_few_at_a_time(
 def test_history_limits_keep_the_newest_even_below_retentions_floors(
     crons: Crons, worker: FakeWorker
 ) -> None:
-    limits = {"successfulJobsHistoryLimit": 1, "failedJobsHistoryLimit": 0}
     crons.jobs.queue("floor", retention={"minAgeSeconds": 3600})
     template = {"spec": {"type": "test", "queue": "floor", "retryPolicy": {"maxRetries": 0}}}
-    crons.create("short", jobTemplate=template, **limits)
+    crons.create(
+        "short", jobTemplate=template, successfulJobsHistoryLimit=1, failedJobsHistoryLimit=0
+    )
     for number in (1, 2):
         crons.change("short", trigger=number)
         until(lambda number=number: crons.jobs.exists(f"short-t{number}"), 10)  # type: ignore[misc]  # bound at once
@@ -205,21 +154,6 @@ def test_what_is_wrong_with_a_schedule_is_said_and_others_go_on(crons: Crons) ->
     crons.until_status("zone", reason="Scheduled", message=None)
     assert crons.names("taken") == []
     assert CRON_JOB_LABEL not in crons.jobs.get("taken-t1")["metadata"].get("labels", {})
-
-
-def test_times_that_pass_while_suspended_or_before_a_change_are_not_run(crons: Crons) -> None:
-    crons.create("paused", status=missed(9), schedule=EVERY_MINUTE, suspend=True)
-    crons.until_status("paused", reason="Suspended", nextScheduleTime=None)
-    crons.create("changed", status=missed(9), schedule="0 0 29 2 *")
-    crons.until_status("changed", reason="Scheduled")
-    crons.change("paused", suspend=False, schedule="0 0 29 2 *")
-    crons.change("changed", schedule="*/2 * * * *", startingDeadlineSeconds=3600)
-    crons.until_status("paused", reason="Scheduled")
-    until(lambda: crons.status("changed")["observed"]["schedule"] == "*/2 * * * *", 10)
-    assert all(not crons.names(name) for name in ("paused", "changed")) or times_of(
-        crons.runs("changed")
-    ) > [minutes_ago(1)]
-    assert not crons.status("changed").get("missed")
 
 
 def test_a_deleted_schedule_leaves_its_jobs_alone(crons: Crons, worker: FakeWorker) -> None:

@@ -4,6 +4,8 @@ import asyncio
 import json
 import socket
 import subprocess
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -40,6 +42,13 @@ def test_it_tells_the_facts_of_the_attempt() -> None:
     assert (job.last_checkpoint, job.seconds_left, job.cancelled) == (None, 12.5, False)
     job.stop()
     assert job.cancelled
+
+
+def test_a_job_of_a_schedule_knows_the_time_it_is_for() -> None:
+    info = replace(context(Sink()).info, scheduled_time="2026-01-01T03:00:00.000Z")
+    job = JobContext(info, Sink(), remaining=lambda: 1.0)
+    assert job.scheduled_time == datetime(2026, 1, 1, 3, tzinfo=UTC)
+    assert context(Sink()).scheduled_time is None
 
 
 @pytest.mark.parametrize(("given", "told"), [(-5, 0), (12.9, 12), (100, 100), (250, 100)])

@@ -70,11 +70,12 @@ def test_nothing_at_or_before_the_settled_time_is_run_whatever_the_clock_says() 
         assert decided(cron, now).effect is None
 
 
-def test_the_last_scheduled_time_guards_where_no_settled_time_is_known() -> None:
-    status = settled("2026-11-20T00:00", lastScheduleTime="2026-11-20T03:00:00Z")
-    assert decided(raw_cron(status={**status, "settledTime": None}), "2026-11-20T03:00:30") == (
-        decided(raw_cron(status=settled("2026-11-20T03:00")), "2026-11-20T03:00:30")
-    )
+def test_the_last_scheduled_time_guards_where_the_settled_time_does_not() -> None:
+    last = {"lastScheduleTime": "2026-11-20T03:00:00Z"}
+    settled_at_last = decided(raw_cron(status=settled("2026-11-20T03:00")), "2026-11-20T03:00:30")
+    earlier = settled("2026-11-20T00:00", **last)
+    for status in (earlier, {**earlier, "settledTime": None}):
+        assert decided(raw_cron(status=status), "2026-11-20T03:00:30") == settled_at_last
 
 
 def test_a_new_schedule_owes_nothing_for_before_its_creation() -> None:
@@ -144,6 +145,12 @@ def test_skip_runs_what_is_within_the_starting_deadline() -> None:
     fields = written(cron, MISSED["now"])
     assert reserved_names(fields) == [name_at("2026-11-21T02:00"), name_at("2026-11-21T03:00")]
     assert fields["missed"] == 22
+
+
+def test_fire_once_runs_all_that_are_on_time() -> None:
+    cron = raw_cron(status=settled(MISSED["since"]), startingDeadlineSeconds=5400)
+    fields = written(cron, MISSED["now"])
+    assert reserved_names(fields) == [name_at("2026-11-21T02:00"), name_at("2026-11-21T03:00")]
 
 
 @pytest.mark.parametrize(("late", "runs"), [(60, 1), (61, 0)])

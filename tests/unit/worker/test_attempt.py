@@ -10,10 +10,13 @@ from pydantic import BaseModel, field_validator
 from asyncjob.app import JobContext, WorkerApp
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.names import SCHEDULED_TIME_ANNOTATION
 from asyncjob_worker.attempt import Attempt
+from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob, Stop
 from asyncjob_worker.settings import Settings
 from support.worker_parts import held
+from support.worker_parts import job as job_answer
 
 
 class Picky(BaseModel):
@@ -35,6 +38,20 @@ async def run(
     app: WorkerApp, of: HeldJob, threads: ThreadPoolExecutor, **settings: Any
 ) -> Move | None:
     return await Attempt(of, app.handlers["echo"], app, Settings(**settings), threads).run()
+
+
+async def test_a_handler_sees_the_time_that_its_run_is_for(threads: ThreadPoolExecutor) -> None:
+    app = WorkerApp()
+
+    @app.handler("echo")
+    async def echo(job: JobContext) -> str:
+        return str(job.scheduled_time)
+
+    answer = job_answer()
+    answer["metadata"]["annotations"] = {SCHEDULED_TIME_ANNOTATION: "2026-01-01T03:00:00.000Z"}
+    move = await run(app, HeldJob.from_answer(answer, lease_seconds()), threads)
+    assert move
+    assert move.fields["result"] == "2026-01-01 03:00:00+00:00"
 
 
 async def test_a_handler_sees_its_job(threads: ThreadPoolExecutor) -> None:

@@ -105,4 +105,5 @@ def describe(held: HeldJob) -> JobInfo:
         last_checkpoint=held.status.get("checkpoint"),
         request=child(held.spec, "request"),
         traceparent=opt_text(held.spec, "traceparent"),
+        scheduled_time=held.scheduled_time,
     )

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from asyncjob.json_types import Json, JsonObject, child, text
+from asyncjob.json_types import Json, JsonObject, child, opt_text, text
 from asyncjob.lifecycle.move import Fields, clip
 from asyncjob.lifecycle.policy import BUILT_IN, DEFAULT_CANCEL_GRACE_SECONDS, EffectivePolicy
 from asyncjob.lifecycle.view import JobView, read_job
-from asyncjob.names import job_status_path
+from asyncjob.names import SCHEDULED_TIME_ANNOTATION, job_status_path
 
 
 class Stop(StrEnum):
@@ -61,6 +61,7 @@ class HeldJob:
     stopped: Stop | None = None
     refusal: str = ""
     reporting: bool = False
+    scheduled_time: str | None = None
     on_stop: Callable[[], object] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -68,7 +69,15 @@ class HeldJob:
     def from_answer(cls, answer: JsonObject, sent_at: float) -> "HeldJob":
         """Return the job that a successful claim answered with."""
         spec, status = child(answer, "spec"), child(answer, "status")
-        return cls(read_job(answer), spec, status, started_at=sent_at, sent_at=sent_at)
+        annotations = child(child(answer, "metadata"), "annotations")
+        return cls(
+            read_job(answer),
+            spec,
+            status,
+            started_at=sent_at,
+            sent_at=sent_at,
+            scheduled_time=opt_text(annotations, SCHEDULED_TIME_ANNOTATION),
+        )
 
     @property
     def policy(self) -> EffectivePolicy:

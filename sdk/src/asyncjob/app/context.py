@@ -3,10 +3,12 @@
 import threading
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 from asyncjob.free_json import MAX_BYTES, clean, normalize
 from asyncjob.json_types import Json, JsonObject
+from asyncjob.lifecycle.timestamps import from_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,7 @@ class JobInfo:
     last_checkpoint: Json = None
     request: JsonObject = field(default_factory=dict)
     traceparent: str | None = None
+    scheduled_time: str | None = None
 
 
 class ReportSink(Protocol):
@@ -91,6 +94,15 @@ class JobContext:
     def request(self) -> Mapping[str, Json]:
         """Headers, route and query parameters of the request that submitted the job."""
         return self.info.request
+
+    @property
+    def scheduled_time(self) -> datetime | None:
+        """The time that a job of a schedule is for, in UTC; None for any other job.
+
+        A late or backfilled run has its own time here, not that of its start.
+        """
+        said = self.info.scheduled_time
+        return from_text(said) if said else None
 
     @property
     def cancelled(self) -> bool:
