@@ -68,7 +68,7 @@ def test_the_how_to_shows_schedules_that_can_be_read() -> None:
     rows = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `H")]
     assert len(rows) == 5
     for row in rows:
-        assert read_schedule(row, "UTC", "ns/name")
+        assert read_schedule(row, "UTC", "ns/name").first_after(0.0)
 
 
 def test_the_queue_fits_its_model() -> None:

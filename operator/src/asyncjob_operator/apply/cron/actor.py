@@ -141,8 +141,8 @@ class CronActor:
     async def _act_on(self, obj: JsonObject) -> bool:
         """Return whether there was anything to do.
 
-        The answer to a write that gave us the reservation is a fresh read, too: going on with it
-        leaves more of the reservation's time for what it is for.
+        The answer to a write is a fresh read, too: going on with it leaves more of the
+        reservation's time for what it is for, and takes what is made off the list at once.
         """
         latest: JsonObject | None = obj
         acted = False
@@ -184,7 +184,8 @@ class CronActor:
                 if refused:
                     log.warning("run refused", cron=cron.key, run=refused.run.name, why=refused.why)
                     drop = dropped(cron, refused.run, refused.reason, refused.why)
-                    await self._write(drop, cron)
+                    return await self._write(drop, cron)
+                return obj
             case Cancel():
                 for one in effect.children:
                     await self._cancel(one)
