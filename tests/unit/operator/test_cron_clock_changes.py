@@ -1,10 +1,14 @@
 """What a schedule does on the days on which clocks change, as the explanation tells it."""
 
+from itertools import islice, takewhile
 from pathlib import Path
 
 import pytest
 
 from asyncjob_dev.reference.schedules import CHANGES, SCHEDULES, early_runs, runs
+from asyncjob_operator.core.cron.schedule import read_schedule
+from asyncjob_operator.core.cron.view import stamp
+from support.schedules import utc
 
 PAGE = Path(__file__).parents[3] / "docs/explanation/schedules-and-clock-changes.md"
 
@@ -59,6 +63,30 @@ def test_on_a_day_that_is_longer_or_shorter(zone: str, day: str, text: str, expe
 def test_a_fixed_time_runs_once_on_every_day_of_the_week_of_the_change(zone: str, day: str) -> None:
     assert len(runs("30 2 * * *", zone, day, days=7)) == 7
     assert len(runs("0 0 * * *", zone, day, days=7)) == 7
+
+
+@pytest.mark.parametrize("text", ["0,30 1 * * SUN", "*/30 1 * * SUN"])
+def test_where_clocks_change_at_midnight_the_hour_after_it_is_not_missed(text: str) -> None:
+    schedule = read_schedule(text, "America/Santiago", "ns/name")
+    for start in ("2026-08-31T00:00:00Z", "2026-09-06T03:59:59Z"):
+        found = islice(schedule.after(utc(start)), 3)
+        assert [stamp(time)[:16] for time in found] == [
+            "2026-09-06T04:00",
+            "2026-09-06T04:30",
+            "2026-09-13T04:00",
+        ]
+
+
+@pytest.mark.parametrize("zone", ["Africa/Casablanca", "America/Havana", "Europe/Berlin", "UTC"])
+@pytest.mark.parametrize("text", ["*/20 0-3 * * *", "15 */3 * * SAT,SUN", "30 1,2 * * *"])
+def test_times_do_not_depend_on_where_one_begins_to_look(zone: str, text: str) -> None:
+    schedule = read_schedule(text, zone, "ns/name")
+    start, end = utc("2026-01-01T00:00:00Z"), utc("2027-01-01T00:00:00Z")
+    whole = list(takewhile(lambda time: time < end, schedule.after(start)))
+    assert whole == sorted(set(whole))
+    for moment in range(start, end, 86_400 * 5 + 1_800):
+        later = [time for time in whole if time > moment][:20]
+        assert list(islice(schedule.after(moment), len(later))) == later
 
 
 def test_the_page_has_a_table_for_each_change_and_each_schedule() -> None:

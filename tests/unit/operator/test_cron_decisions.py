@@ -365,6 +365,13 @@ def test_a_trigger_under_forbid_is_refused_while_a_run_is_unfinished_and_says_so
     assert "reserved" not in fields
 
 
+def test_a_trigger_under_replace_takes_the_place_of_what_is_reserved() -> None:
+    status = settled("2026-11-20T03:00", **reservation(name_at(HOURLY)))
+    cron = raw_cron(status=status, trigger=1, concurrencyPolicy="Replace")
+    fields = written(cron, "2026-11-20T03:10:00")
+    assert (reserved_names(fields), fields["missed"]) == (["nightly-t1"], 1)
+
+
 def test_a_suspended_schedule_heeds_triggers() -> None:
     observed = {"schedule": "0 * * * *", "timeZone": "UTC", "suspend": True}
     status = settled("2026-11-20T03:00", observed=observed)

@@ -1,8 +1,8 @@
 """When a schedule is due: cronsim's times, as whole seconds since the epoch, in order, each once.
 
 Zones come from the pinned tzdata package and never from the host, so that all replicas of one
-version agree. Where days are longer or shorter than others cronsim follows Debian's cron: see
-`docs/explanation/schedules-and-clock-changes.md`, whose tables a test makes anew from here.
+version agree. Where days are longer or shorter than others all is as in cronsim, which follows
+Debian's cron: see `docs/explanation/schedules-and-clock-changes.md`, whose tables come from here.
 """
 
 from collections import deque
@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
+from asyncjob_operator.core.cron.elapsing import elapsing
 from asyncjob_operator.core.cron.errors import (
     BadScheduleError,
     BadTimeZoneError,
@@ -56,6 +57,16 @@ class Schedule:
     def after(self, moment: float) -> Iterator[int]:
         """Yield the times later than the moment, in order."""
         last = int(moment // 1)
+        if self.zone is UTC or self._is_time_of_day:
+            return self._times_of_day(last)
+        return elapsing(self.fields, self.zone, last)
+
+    @property
+    def _is_time_of_day(self) -> bool:
+        minute, hour, *_ = self.fields.split()
+        return not (minute.startswith("*") or hour.startswith("*"))
+
+    def _times_of_day(self, last: int) -> Iterator[int]:
         ticks = CronSim(self.fields, datetime.fromtimestamp(last, UTC).astimezone(self.zone))
         for tick in ticks:
             # From within an hour that comes twice cronsim goes on with the first of the two.
