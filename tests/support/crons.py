@@ -30,6 +30,11 @@ def minutes_ago(minutes: float) -> str:
     )
 
 
+def hourly() -> str:
+    """Return an hourly schedule that does not come up for half an hour."""
+    return f"{(datetime.now(UTC).minute + 30) % 60} * * * *"
+
+
 class Crons:
     """The schedules of one namespace, with the admin's rights."""
 

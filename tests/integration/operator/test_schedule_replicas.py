@@ -12,7 +12,7 @@ import pytest
 from asyncjob.lifecycle.timestamps import from_text
 from asyncjob.names import SCHEDULED_TIME_ANNOTATION
 from asyncjob_dev.controlplane import ControlPlane
-from support.crons import Crons, SkewedOperator, minutes_ago, times_of
+from support.crons import Crons, SkewedOperator, hourly, minutes_ago, times_of
 from support.operator import NUMBERS, QUICK, FakeWorker, Jobs, until
 
 pytestmark = pytest.mark.integration
@@ -58,19 +58,17 @@ def test_after_a_day_of_downtime_each_policy_does_what_it_says(
     replicas: Replicas, crons: Crons
 ) -> None:
     day = missed(24 * 60)
-    hourly: Spec = {"schedule": "30 * * * *", "startingDeadlineSeconds": 0}
-    crons.create("skip", status=day, **hourly, misfirePolicy="Skip")
-    crons.create("once", status=day, **hourly, misfirePolicy="FireOnce")
-    crons.create("all", status=day, **hourly, misfirePolicy="FireAll", misfireLimit=5)
+    every_hour: Spec = {"schedule": hourly(), "startingDeadlineSeconds": 0}
+    crons.create("skip", status=day, **every_hour, misfirePolicy="Skip")
+    crons.create("once", status=day, **every_hour, misfirePolicy="FireOnce")
+    crons.create("all", status=day, **every_hour, misfirePolicy="FireAll", misfireLimit=5)
     crons.create("often", status=day, schedule=EVERY_MINUTE)
     turn: Spec = {"concurrencyPolicy": "Forbid", "misfirePolicy": "FireAll", "misfireLimit": 2}
-    crons.create("turn", status=day, **hourly, **turn)
+    crons.create("turn", status=day, **every_hour, **turn)
     crons.create("paused", status=day, schedule=EVERY_MINUTE, suspend=True)
     crons.create("changed", status=day, schedule=EVERY_MINUTE)
     crons.change("changed", schedule="0 0 29 2 *")
-    crons.create(
-        "guarded", schedule="30 * * * *", status={"lastScheduleTime": minutes_ago(24 * 60)}
-    )
+    crons.create("guarded", schedule=hourly(), status={"lastScheduleTime": minutes_ago(24 * 60)})
     replicas.start().until_ready().until_leading()
     worker = FakeWorker(crons.jobs)
 
@@ -86,7 +84,7 @@ def test_after_a_day_of_downtime_each_policy_does_what_it_says(
     assert status["lastScheduleTime"] == skipped["settledTime"]
     assert times_of(crons.runs("all"))[-1] == skipped["settledTime"]
     until(lambda: crons.status("often").get("missed", 0) >= 1438, 10)
-    assert len(crons.runs("often")) in (1, 2)
+    assert 1 <= len(crons.runs("often")) <= 3
 
     [first] = crons.until_runs("turn", 1)
     assert len(crons.until_quiet("turn")["reserved"]["runs"]) == 1
@@ -115,8 +113,8 @@ def test_three_operators_with_leader_changes_and_clocks_that_jump_run_each_time_
         "misfireLimit": 200,
         "successfulJobsHistoryLimit": 1000,
     }
-    crons.create("hourly", schedule="0 * * * *", **policy)
-    crons.create("alone", schedule="0 * * * *", concurrencyPolicy="Forbid", **policy)
+    crons.create("hourly", schedule=hourly(), **policy)
+    crons.create("alone", schedule=hourly(), concurrencyPolicy="Forbid", **policy)
     crons.until_status("hourly", reason="Scheduled")
     crons.until_status("alone", reason="Scheduled")
 
@@ -164,7 +162,7 @@ def test_two_operators_that_both_believe_to_lead_run_nothing_twice_and_keep_forb
         crons.create(
             f"cron-{number}",
             status=missed(300),
-            schedule="0 * * * *",
+            schedule=hourly(),
             misfirePolicy="FireAll",
             concurrencyPolicy="Forbid" if number % 2 else "Allow",
             startingDeadlineSeconds=0,
