@@ -89,6 +89,17 @@ def test_times_do_not_depend_on_where_one_begins_to_look(zone: str, text: str) -
         assert list(islice(schedule.after(moment), len(later))) == later
 
 
+@pytest.mark.parametrize(("zone", "day"), [(change.zone, change.day) for change in CHANGES])
+@pytest.mark.parametrize("text", SCHEDULES)
+def test_from_any_minute_of_the_day_the_next_time_is_the_same(
+    zone: str, day: str, text: str
+) -> None:
+    schedule, start = read_schedule(text, zone, "ns/name"), utc(f"{day}T00:00:00Z") - 86_400
+    whole = list(takewhile(lambda time: time < start + 5 * 86_400, schedule.after(start)))
+    for moment in range(start, start + 2 * 86_400, 600):
+        assert next(schedule.after(moment)) == next(time for time in whole if time > moment)
+
+
 def test_the_page_has_a_table_for_each_change_and_each_schedule() -> None:
     text = PAGE.read_text(encoding="utf-8")
     for change in CHANGES:
