@@ -379,10 +379,17 @@ class OperatorProcess:
             f"--health-port={self.health_port}",
             *options,
         ]
+        self._environment: dict[str, str] = {}
         self.process: subprocess.Popen[bytes] | None = None
+
+    def run_module(self, module: str, environment: dict[str, str]) -> None:
+        """Run this module of the tests in the command's stead."""
+        self._argv[:1] = [sys.executable, "-m", module]
+        self._environment = {**environment, "PYTHONPATH": str(ROOT / "tests")}
 
     def __enter__(self) -> Self:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("ASYNCJOB_")}
+        environment |= self._environment
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(self._argv, stderr=log, env=environment)
         return self

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from asyncjob import models
-from asyncjob_dev.reference import lifecycle, worker
+from asyncjob_dev.reference import lifecycle, schedules, worker
 from asyncjob_dev.reference.blocks import Blocks, fill, names
 from asyncjob_dev.reference.fields import fields
 
@@ -17,6 +17,8 @@ BLOCKS: Blocks = {
     "lifecycle.reasons": lifecycle.reasons,
     "worker.options": worker.options,
     "worker.metrics": worker.metrics,
+    "schedules.clock-changes": schedules.clock_changes,
+    "schedules.reasons": schedules.reasons,
     "fields.asyncjob.spec": lambda: fields(models.AsyncJobSpec),
     "fields.asyncjob.status": lambda: fields(models.AsyncJobStatus),
     "fields.asyncqueue.spec": lambda: fields(models.AsyncQueueSpec),

@@ -131,15 +131,20 @@ QUEUE_COLUMNS: Final[tuple[Column, ...]] = (
 CRON_JOB_COLUMNS: Final[tuple[Column, ...]] = (
     Column("Schedule", "string", ".spec.schedule", "When jobs are created."),
     Column("Time-Zone", "string", ".spec.timeZone", "Zone that the schedule is meant in."),
-    Column("Suspend", "boolean", ".spec.suspend", "No job is created."),
-    Column("Last-Schedule", "date", ".status.lastScheduleTime", "Time since the last run was due."),
+    Column(SUSPEND, "boolean", ".spec.suspend", "The schedule creates no job."),
+    Column("Active", "integer", ".status.activeCount", "Unfinished jobs."),
+    Column("Last", "date", ".status.lastScheduleTime", "Time since the last run was due."),
+    Column("Next", "string", ".status.nextScheduleTime", "When the next run is due."),
+    Column(REASON, "string", ".status.reason", "What it did last, or what keeps it."),
     Column(AGE, "date", ".metadata.creationTimestamp", "Time since it was created."),
-    Column("Type", "string", ".spec.jobTemplate.spec.type", "Which handler runs.", wide=True),
+    Column(TYPE, "string", ".spec.jobTemplate.spec.type", "Which handler runs.", wide=True),
     Column(
         "Concurrency", "string", ".spec.concurrencyPolicy", "If a run is unfinished.", wide=True
     ),
     Column("Misfire", "string", ".spec.misfirePolicy", "If runs were missed.", wide=True),
+    Column("Missed", "integer", ".status.missed", "Times without a run.", wide=True),
     Column(
-        "Next-Schedule", "string", ".status.nextScheduleTime", "When the next is due.", wide=True
+        "Last-Success", "date", ".status.lastSuccessfulTime", "Time since a success.", wide=True
     ),
+    Column("Message", "string", ".status.message", "The reason in words.", wide=True),
 )

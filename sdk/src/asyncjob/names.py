@@ -30,6 +30,20 @@ PARENT_NAME_ANNOTATION: Final = f"{GROUP}/parent-name"
 
 CONTENT_ANNOTATION: Final = f"{GROUP}/submitted-content"
 """On a child job: hash of what it was submitted with, so that its parent knows it again."""
+CRON_JOB_LABEL: Final = f"{GROUP}/cron-job"
+"""On a job of a schedule: name of its AsyncCronJob; a long one is cut and told by a digest."""
+
+CRON_JOB_UID_LABEL: Final = f"{GROUP}/cron-job-uid"
+"""On a job of a schedule: UID of its AsyncCronJob."""
+
+BACKFILL_LABEL: Final = f"{GROUP}/backfill"
+"""On a job of a schedule that a backfill created: `true`."""
+
+TRIGGER_ANNOTATION: Final = f"{GROUP}/trigger"
+"""On a job that a schedule's trigger created: its number."""
+
+SCHEDULED_TIME_ANNOTATION: Final = f"{GROUP}/scheduled-time"
+"""On a job of a schedule: the time it is for, RFC 3339 in UTC; of a trigger when it was heeded."""
 
 COMPONENT_LABEL: Final = f"{GROUP}/component"
 """On pods and leases: which part they belong to (`worker`, `operator`, `gateway`)."""
@@ -77,3 +91,13 @@ def queue_path(namespace: str, name: str) -> str:
 def queue_status_path(namespace: str, name: str) -> str:
     """Return the API path of the status subresource of one AsyncQueue."""
     return f"{queue_path(namespace, name)}/status"
+
+
+def cron_job_path(namespace: str, name: str) -> str:
+    """Return the API path of one AsyncCronJob."""
+    return f"{collection(namespace, CRON_JOBS)}/{name}"
+
+
+def cron_job_status_path(namespace: str, name: str) -> str:
+    """Return the API path of the status subresource of one AsyncCronJob."""
+    return f"{cron_job_path(namespace, name)}/status"

@@ -2,6 +2,7 @@
 
 from support.forbidden.case import Case, Scene
 from support.forbidden.claims import CLAIMS
+from support.forbidden.crons import CRONS
 from support.forbidden.leases import LEASES
 from support.forbidden.moves import MOVES
 from support.forbidden.outcomes import OUTCOMES
@@ -14,7 +15,7 @@ from support.forbidden.specs import SPECS
 WORKERS: tuple[Case, ...] = (*CLAIMS, *REPORTS, *OUTCOMES, *OWNERS, *LEASES)
 """With a worker's token."""
 
-OTHERS: tuple[Case, ...] = (*MOVES, *SPECS, *SOURCES, *SHAPES)
+OTHERS: tuple[Case, ...] = (*MOVES, *SPECS, *SOURCES, *SHAPES, *CRONS)
 """With the operator's, or a user's."""
 
 CASES: tuple[Case, ...] = (*WORKERS, *OTHERS)

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from asyncjob.names import CRON_JOBS, GROUP, JOBS, collection, job_path
 from support.api import Answer, Client
-from support.builders import cron_job, job
+from support.builders import at, cron_job, job
 from support.forbidden.case import NUMBERS, Case, Scene
 
 AUTHOR_RULE: Final = {
@@ -55,11 +55,24 @@ def _cron_of_another_type(scene: Scene) -> Answer:
     return scene.acting(_author(scene)).merge(f"{path}/{name}", change)
 
 
+def _cron_wish(**wish: Any) -> Any:
+    def attempt(scene: Scene) -> Answer:
+        path, name = collection(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
+        scene.space.admin.create(path, cron_job(name, payloadFrom=SECRET)).object()
+        return scene.acting(_author(scene)).merge(f"{path}/{name}", {"spec": wish})
+
+    return attempt
+
+
+_RANGE: Final = {"from": at(0), "to": at(3600)}
+
 SOURCES: Final[tuple[Case, ...]] = (
     Case("source.secrets", "a job from a secret its author may not read", _job(payloadFrom=SECRET)),
     Case("source.secrets", "a schedule with such a secret", _cron(payloadFrom=SECRET)),
     Case("source.secrets", "a rerun of a job with such a secret", _rerun),
     Case("source.secrets", "another handler for such a secret", _cron_of_another_type),
+    Case("source.secrets", "a trigger of such a schedule", _cron_wish(trigger=1)),
+    Case("source.secrets", "a backfill of such a schedule", _cron_wish(backfill=_RANGE)),
     Case("source.configmaps", "a job from such a config map", _job(payloadFrom=CONFIG_MAP)),
     Case("source.configmaps", "a schedule with such a config map", _cron(payloadFrom=CONFIG_MAP)),
     Case(

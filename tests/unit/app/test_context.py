@@ -6,6 +6,8 @@ import socket
 import subprocess
 import sys
 import threading
+from dataclasses import replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -96,6 +98,13 @@ def test_a_context_that_nobody_submits_for_says_so() -> None:
     with pytest.raises(SubmitError, match="looks at no jobs"):
         context(Sink()).children()
     context(Sink()).stop()
+
+
+def test_a_job_of_a_schedule_knows_the_time_it_is_for() -> None:
+    info = replace(context(Sink()).info, scheduled_time="2026-01-01T03:00:00.000Z")
+    job = JobContext(info, Sink(), remaining=lambda: 1.0)
+    assert job.scheduled_time == datetime(2026, 1, 1, 3, tzinfo=UTC)
+    assert context(Sink()).scheduled_time is None
 
 
 @pytest.mark.parametrize(("given", "told"), [(-5, 0), (12.9, 12), (100, 100), (250, 100)])

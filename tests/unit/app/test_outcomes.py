@@ -96,7 +96,8 @@ def test_a_result_is_stored_as_plain_json() -> None:
 def test_a_result_over_the_limit_is_refused_with_size_and_limit() -> None:
     move = succeeded("x" * 1000, max_bytes=100)
     assert (move.target, move.reason) == (Phase.DEAD_LETTER, Reason.RESULT_REFUSED)
-    assert move.fields["message"] == "the result has 1002 bytes, the limit is 100"
+    words = "the result has 1002 bytes, the limit is 100"
+    assert move.fields["message"] == words + outcomes.OFFLOAD_HINT
 
 
 @pytest.mark.parametrize("result", [object(), {"n": 2**63}, float("nan"), b"\xff"])

@@ -8,12 +8,20 @@ import yaml
 from examples.handlers import app
 from pydantic import ValidationError
 
-from asyncjob import AsyncJob, AsyncQueue
+from asyncjob import AsyncCronJob, AsyncJob, AsyncQueue
+from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.models import AsyncCronJobSpec
+from asyncjob_operator.core.cron.naming import run_name
+from asyncjob_operator.core.cron.schedule import read_schedule
+from asyncjob_operator.core.cron.view import stamp
 from unit.examples.notes import ROOT
 
 EXAMPLES = ROOT / "examples"
-JOBS = sorted(set(EXAMPLES.glob("*.yaml")) - {EXAMPLES / "queue.yaml", EXAMPLES / "mistake.yaml"})
+CRON = EXAMPLES / "nightly-report.yaml"
+NO_JOBS = {CRON, EXAMPLES / "queue.yaml", EXAMPLES / "mistake.yaml"}
+JOBS = sorted(set(EXAMPLES.glob("*.yaml")) - NO_JOBS)
 CHAIN = sorted((EXAMPLES / "chain").glob("*.yaml"))
+HOW_TO = ROOT / "docs/how-to/schedule-jobs.md"
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -37,6 +45,33 @@ def test_a_job_fits_the_model_and_its_handler(path: Path, monkeypatch: pytest.Mo
     job = AsyncJob.model_validate(load(path))
     assert load(path)["metadata"]["name"] == path.stem
     app.handlers[job.spec.type].read_payload(job.spec.payload)
+
+
+def test_the_schedule_can_be_read_and_its_job_fits_the_handler(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    cron = AsyncCronJob.model_validate(load(CRON))
+    job = cron.spec.job_template.spec
+    app.handlers[job.type].read_payload(job.payload)
+    plan = read_schedule(cron.spec.schedule, cron.spec.time_zone, f"default/{CRON.stem}")
+    following = plan.first_after(from_text("2026-11-21T06:00:00Z").timestamp())
+    assert following
+    page = HOW_TO.read_text(encoding="utf-8")
+    assert stamp(following) in page
+    assert f"`{run_name(CRON.stem, following)}`" in page
+
+
+def test_the_how_to_shows_schedules_that_can_be_read() -> None:
+    page = HOW_TO.read_text(encoding="utf-8")
+    spec: dict[str, Any] = {}
+    for block in page.split("```yaml\n")[1:]:
+        spec |= yaml.safe_load(block.split("```")[0])["spec"]
+    assert AsyncCronJobSpec.model_validate(spec).backfill
+    rows = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `H")]
+    assert len(rows) == 5
+    for row in rows:
+        assert read_schedule(row, "UTC", "ns/name").first_after(0.0)
 
 
 def test_the_queue_fits_its_model() -> None:

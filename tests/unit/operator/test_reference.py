@@ -9,7 +9,7 @@ from prometheus_client import Metric
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.cli import run
 from asyncjob_operator.core.decide import CHAINS
-from asyncjob_operator.core.permissions import CORE, ELECTION, RECOVERY, WORKERS
+from asyncjob_operator.core.permissions import CORE, ELECTION, RECOVERY, SCHEDULES, WORKERS
 from asyncjob_operator.telemetry.metrics import Metrics
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/operator.md").read_text(encoding="utf-8")
@@ -46,7 +46,7 @@ def test_every_metric_is_listed(metric: Metric) -> None:
 
 
 def test_every_permission_is_listed() -> None:
-    for permission in (*CORE, *RECOVERY, *WORKERS, *ELECTION):
+    for permission in (*CORE, *SCHEDULES, *RECOVERY, *WORKERS, *ELECTION):
         name = "/".join(filter(None, (permission.resource, permission.subresource)))
         found = [line for line in ROWS if permission.verb in line and f"`{name}`" in line]
         assert found, permission

@@ -10,7 +10,7 @@ from asyncjob.app import JobContext, WorkerApp
 from asyncjob.app.stop import Stop
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION
+from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION, SCHEDULED_TIME_ANNOTATION
 from asyncjob_worker.attempt import Attempt, Tools
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
@@ -36,6 +36,20 @@ def tools() -> Iterator[Tools]:
 
 async def run(app: WorkerApp, of: HeldJob, tools: Tools, **settings: Any) -> Move | None:
     return await Attempt(of, app.handlers["echo"], app, Settings(**settings), tools).run()
+
+
+async def test_a_handler_sees_the_time_that_its_run_is_for(tools: Tools) -> None:
+    app = WorkerApp()
+
+    @app.handler("echo")
+    async def echo(job: JobContext) -> str:
+        return str(job.scheduled_time)
+
+    answer = job()
+    answer["metadata"]["annotations"] = {SCHEDULED_TIME_ANNOTATION: "2026-01-01T03:00:00.000Z"}
+    move = await run(app, HeldJob.from_answer(answer, lease_seconds()), tools)
+    assert move
+    assert move.fields["result"] == "2026-01-01 03:00:00+00:00"
 
 
 async def test_a_handler_sees_its_job(tools: Tools) -> None:

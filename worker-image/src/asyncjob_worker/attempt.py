@@ -170,4 +170,5 @@ def describe(held: HeldJob) -> JobInfo:
         traceparent=opt_text(held.spec, "traceparent"),
         priority=integer(held.spec, "priority"),
         parent=held.parent,
+        scheduled_time=held.scheduled_time,
     )

@@ -14,7 +14,12 @@ from asyncjob.json_types import Json, JsonObject, child, opt_text, text
 from asyncjob.lifecycle.move import Fields, clip
 from asyncjob.lifecycle.policy import BUILT_IN, DEFAULT_CANCEL_GRACE_SECONDS, EffectivePolicy
 from asyncjob.lifecycle.view import JobView, read_job
-from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION, job_status_path
+from asyncjob.names import (
+    PARENT_LABEL,
+    PARENT_NAME_ANNOTATION,
+    SCHEDULED_TIME_ANNOTATION,
+    job_status_path,
+)
 
 _RANK = {why: rank for rank, why in enumerate(Stop)}
 
@@ -51,6 +56,7 @@ class HeldJob:
     stopped: Stop | None = None
     refusal: str = ""
     reporting: bool = False
+    scheduled_time: str | None = None
     on_stop: Callable[[], object] | None = None
     parent: JobParent | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -59,8 +65,16 @@ class HeldJob:
     def from_answer(cls, answer: JsonObject, sent_at: float) -> "HeldJob":
         """Return the job that a successful claim answered with."""
         spec, status = child(answer, "spec"), child(answer, "status")
-        parent = parent_of(child(answer, "metadata"))
-        return cls(read_job(answer), spec, status, sent_at, sent_at, parent=parent)
+        metadata = child(answer, "metadata")
+        return cls(
+            read_job(answer),
+            spec,
+            status,
+            started_at=sent_at,
+            sent_at=sent_at,
+            parent=parent_of(metadata),
+            scheduled_time=opt_text(child(metadata, "annotations"), SCHEDULED_TIME_ANNOTATION),
+        )
 
     @property
     def policy(self) -> EffectivePolicy:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from asyncjob.names import GROUP, JOBS, OPERATE_VERB, QUEUES
+from asyncjob.names import CRON_JOBS, GROUP, JOBS, OPERATE_VERB, QUEUES
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,15 @@ CORE: Final[tuple[Permission, ...]] = (
     Permission("list", GROUP, QUEUES, "queues' pauses, defaults and retention"),
     Permission("watch", GROUP, QUEUES, "queues' pauses, defaults and retention"),
     Permission("create", "", "events", "telling people", essential=False),
+)
+
+SCHEDULES: Final[tuple[Permission, ...]] = (
+    *(
+        Permission(verb, GROUP, CRON_JOBS, "schedules", essential=False)
+        for verb in ("get", "list", "watch")
+    ),
+    Permission("patch", GROUP, CRON_JOBS, "schedules", "status", essential=False),
+    _jobs("patch", "cancelling the run that concurrencyPolicy Replace replaces", essential=False),
 )
 
 RECOVERY: Final[tuple[Permission, ...]] = tuple(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from asyncjob.kube import KubeSession
 from asyncjob.kube.follow import follow
-from asyncjob.names import QUEUES, collection
+from asyncjob.names import CRON_JOBS, QUEUES, collection
 from asyncjob_operator.handlers.tasks import Tasks
 from asyncjob_operator.kube.paths import WORKERS_ONLY, leases, pods
 from asyncjob_operator.kube.preflight import Findings
@@ -39,6 +39,14 @@ class Following:
             scopes += self._follow("leases", leases, keeper, WORKERS_ONLY)
         return scopes
 
+    def start_schedules(self, schedules: Keeper, findings: Findings) -> bool:
+        """Follow schedules if that is permitted; return whether it is."""
+        needed = (("list", CRON_JOBS), ("watch", CRON_JOBS), ("get", CRON_JOBS))
+        if not all(findings.may(verb, resource) for verb, resource in needed):
+            return False
+        self._follow("schedules", _schedules, schedules, {})
+        return True
+
     def _follow(
         self,
         name: str,
@@ -59,3 +67,7 @@ class Following:
 
 def _queues(namespace: str | None) -> str:
     return collection(namespace, QUEUES)
+
+
+def _schedules(namespace: str | None) -> str:
+    return collection(namespace, CRON_JOBS)

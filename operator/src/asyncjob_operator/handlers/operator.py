@@ -85,12 +85,14 @@ class Operator:
         self._synced = False
         self._watched = False
         self._may_remove_workers = False
+        self._findings = Findings()
         self._said: list[str] = []
 
     async def run(self, findings: Findings, stop: asyncio.Event) -> None:
         """Run until `stop` is set, then stop in good order."""
         self._log_start()
-        following = Following(self._session, self._settings.scopes, self._tasks)
+        self._findings = findings
+        following = self._following = Following(self._session, self._settings.scopes, self._tasks)
         recovery = self._settings.options.recovery
         may_remove = findings.may("list", "leases") and findings.may("delete", "leases")
         self._may_remove_workers = self._settings.worker_timeout > 0 and may_remove
@@ -150,6 +152,7 @@ class Operator:
         if settings.retention:
             interval = settings.retention_interval
             start("retention", lambda: keep_retention(parts.sweep, self._leadership, interval))
+        self._parts.crons.start(self._tasks, self._following, self._findings)
         self._start_watch()
 
     def _start_watch(self) -> None:
@@ -195,8 +198,11 @@ class Operator:
     async def _stop(self) -> None:
         log.info("stopping")
         await self._tasks.end(but=ELECTION)
-        await self._parts.dispatch.drain(DRAIN_SECONDS)
-        await self._parts.admission.drain(DRAIN_SECONDS)
+        await asyncio.gather(
+            self._parts.dispatch.drain(DRAIN_SECONDS),
+            self._parts.admission.drain(DRAIN_SECONDS),
+            self._parts.crons.dispatch.drain(DRAIN_SECONDS),
+        )
         await self._tasks.end()
         await self._leadership.release()
         self._parts.tally.report()

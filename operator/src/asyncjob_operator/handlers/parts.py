@@ -12,6 +12,7 @@ from asyncjob_operator.apply.patience import Patience
 from asyncjob_operator.apply.queue_reports import QueueReports
 from asyncjob_operator.apply.sweep import Sweep
 from asyncjob_operator.apply.todo import Todo
+from asyncjob_operator.handlers.crons import Crons
 from asyncjob_operator.handlers.desk import Desk
 from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.kube.clock import moment, monotonic
@@ -53,6 +54,14 @@ class Parts:
         )
         self.admission = Dispatch(rounds, allotment, leadership)
         self.queue_reports = QueueReports(session, observer.survey.news, leadership.leads)
+        self.crons = Crons(
+            settings,
+            session,
+            leadership,
+            observer=observer,
+            notices=self.notices,
+            metrics=metrics,
+        )
         self.sweep = Sweep(
             session,
             observer.store,

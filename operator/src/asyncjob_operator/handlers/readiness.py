@@ -13,6 +13,7 @@ from asyncjob_operator.core.permissions import (
     FAREWELL,
     OPERATE,
     RECOVERY,
+    SCHEDULES,
     WORKERS,
     Permission,
 )
@@ -31,7 +32,7 @@ UNSERVED_PAUSES: Final = (1.0, 2.0, 5.0)
 
 def asked(settings: Settings, own_namespace: str) -> list[tuple[Permission, str | None]]:
     """Return each permission needed, and the namespace it is needed in."""
-    everywhere = CORE + (RECOVERY if settings.options.recovery else WORKERS)
+    everywhere = CORE + SCHEDULES + (RECOVERY if settings.options.recovery else WORKERS)
     everywhere += FAREWELL if settings.worker_timeout else ()
     pairs = [(permission, scope) for permission in everywhere for scope in settings.scopes]
     if settings.leader_elect:

@@ -20,6 +20,7 @@ from asyncjob_operator.core.queue_view import QueueView
 from asyncjob_operator.core.sighting import Sighting, sight
 from asyncjob_operator.core.snapshot import Snapshot
 from asyncjob_operator.observe.agenda import Agenda
+from asyncjob_operator.observe.cron.children import Children
 from asyncjob_operator.observe.halls import Halls
 from asyncjob_operator.observe.kinship import Kinship
 from asyncjob_operator.observe.queue_survey import QueueSurvey
@@ -57,6 +58,7 @@ class Observer:
     def __init__(self, options: Options, now: Callable[[], Moment], listener: Listener) -> None:
         self.store = JobStore()
         self.kinship = Kinship(self.store)
+        self.children = Children()
         self.agenda = Agenda()
         self.workers = Workers(lambda: now().monotonic, self._pod_changed)
         self.halls = Halls(now, listener.make_room, self.look)
@@ -95,6 +97,7 @@ class Observer:
         """Take that the job is gone."""
         job, known = self.store.get(uid), self.store.known(uid)
         self.store.remove(uid)
+        self.children.lost(uid)
         self._seen.pop(uid, None)
         self._refused.pop(uid, None)
         self.agenda.drop(uid)
@@ -133,6 +136,7 @@ class Observer:
         before, known = self.store.get(job.uid), self.store.known(job.uid)
         self.store.put(job)
         self._look_at_kin(self.kinship.changed(job, known))
+        self.children.saw(job, obj)
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and live:
                 self._listener.died(job, text(child(obj, "status"), "message"))

@@ -66,6 +66,12 @@ class Metrics:
         self.workers_removed = Counter(
             name("workers_removed"), "Leases of silent workers removed.", registry=registry
         )
+        self.cron_runs = Counter(
+            name("cron_runs"),
+            "Jobs of schedules created, by what asked for them (schedule, trigger, backfill).",
+            ["kind"],
+            registry=registry,
+        )
         self.removed = Counter(
             name("retention_removed"), "Finished jobs removed.", registry=registry
         )

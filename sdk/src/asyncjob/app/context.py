@@ -17,6 +17,7 @@ from asyncjob.app.reports import NOTED, Noted, ReportSink
 from asyncjob.app.tracing import trace_id_of
 from asyncjob.free_json import MAX_BYTES, clean, normalize
 from asyncjob.json_types import Json
+from asyncjob.lifecycle.timestamps import from_text
 from asyncjob.models.retry_policy import RetryPolicy
 
 __all__ = ["JobContext", "JobInfo", "JobParent", "ReportSink"]
@@ -82,6 +83,15 @@ class JobContext:
     def request(self) -> Mapping[str, Json]:
         """Headers, route and query parameters of the request that submitted the job."""
         return self.info.request
+
+    @property
+    def scheduled_time(self) -> datetime | None:
+        """The time that a job of a schedule is for, in UTC; None for any other job.
+
+        A late or backfilled run has its own time here, not that of its start.
+        """
+        said = self.info.scheduled_time
+        return from_text(said) if said else None
 
     @property
     def parent(self) -> JobParent | None:

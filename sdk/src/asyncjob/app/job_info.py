@@ -30,3 +30,4 @@ class JobInfo:
     traceparent: str | None = None
     priority: int = 0
     parent: JobParent | None = None
+    scheduled_time: str | None = None

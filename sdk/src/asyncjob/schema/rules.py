@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from asyncjob.json_types import Json
-from asyncjob.schema.laws import shape, transitions
+from asyncjob.schema.laws import cron, shape, transitions
 from asyncjob.schema.laws.law import Law
 
 
@@ -41,7 +41,12 @@ RULES: Final = (
     Rule("AsyncJobSpec.dependsOn", shape.DEPENDENCIES),
     Rule("PayloadSource", shape.SOURCE),
     Rule("RetryPolicy", shape.DELAYS, ".maxDelaySeconds"),
-    Rule("AsyncCronJobStatus", shape.SCHEDULE, ".lastScheduleTime"),
+    Rule("AsyncCronJobSpec.schedule", cron.SCHEDULE),
+    *(Rule("AsyncCronJobSpec.schedule", law) for law in cron.FIELDS),
+    Rule("AsyncCronJobSpec", cron.TRIGGER_GROWS, ".trigger"),
+    Rule("Backfill", cron.RANGE, ".to"),
+    Rule("AsyncCronJobStatus", cron.ADVANCES, ".lastScheduleTime"),
+    Rule("AsyncCronJobStatus", cron.SETTLED, ".settledTime"),
 )
 
 

@@ -26,9 +26,3 @@ DELAYS: Final = Law(
     "!has(self.maxDelaySeconds) || !has(self.initialDelaySeconds)"
     " || self.maxDelaySeconds >= self.initialDelaySeconds",
 )
-SCHEDULE: Final = Law(
-    "cron.advances",
-    "lastScheduleTime never goes back, so that no scheduled time is acted on twice.",
-    "!has(oldSelf.lastScheduleTime) || (has(self.lastScheduleTime)"
-    " && self.lastScheduleTime >= oldSelf.lastScheduleTime)",
-)

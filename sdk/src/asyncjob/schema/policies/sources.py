@@ -2,8 +2,8 @@
 
 The worker that resolves `payloadFrom` reads on behalf of whoever wrote the job, so the API server
 asks for their right, for ConfigMaps as for Secrets: a worker may read what the author may not.
-Children of a cron job and reruns are created by the operator, after the author of the cron job or
-of the rerun wish has been asked here.
+Children of a cron job and reruns are created by the operator, after the author of the cron job,
+of its trigger or backfill, or of the rerun wish has been asked here.
 """
 
 from typing import Final
@@ -53,7 +53,9 @@ SOURCES: Final = Policy(
         # Suspending a cron job, or cancelling a job, takes no right to what it reads.
         "asks": "request.operation == 'CREATE' || (variables.is_job"
         " ? spec.?rerun.orValue(0) > spec_was.?rerun.orValue(0)"
-        " : spec.jobTemplate != spec_was.jobTemplate)",
+        " : spec.jobTemplate != spec_was.jobTemplate"
+        " || spec.?trigger.orValue(0) > spec_was.?trigger.orValue(0)"
+        " || (has(spec.backfill) && spec.?backfill != spec_was.?backfill))",
     },
     laws=(_ONCE, _may_read("secretKeyRef", "secrets"), _may_read("configMapKeyRef", "configmaps")),
 )

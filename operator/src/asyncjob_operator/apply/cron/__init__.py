@@ -1,0 +1,1 @@
+"""Decisions about schedules, carried to the API server."""

@@ -1,0 +1,1 @@
+"""What schedules decide, pure: which runs are due, and what becomes of them."""

@@ -1,0 +1,106 @@
+"""The job that a schedule creates, and what is kept of those there are."""
+
+from dataclasses import dataclass
+
+from asyncjob.json_types import Json, JsonObject, child, text
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.view import JobView
+from asyncjob.names import (
+    API_VERSION,
+    BACKFILL_LABEL,
+    CRON_JOB_LABEL,
+    CRON_JOB_UID_LABEL,
+    JOB_KIND,
+    SCHEDULED_TIME_ANNOTATION,
+    TRIGGER_ANNOTATION,
+)
+from asyncjob_operator.core.cron.naming import label_value
+from asyncjob_operator.core.cron.view import CronView, Run, stamp
+from asyncjob_operator.core.retention import finished_of
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A job of a schedule; `wished`: somebody wants more of it, so that it stays.
+
+    `completed` is epoch seconds, 0 for an unfinished one.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    phase: Phase
+    created: str
+    finished: bool
+    completed: float
+    cancelling: bool
+    wished: bool
+    backfill: bool
+    deleting: bool
+
+
+def cron_uid_of(obj: JsonObject) -> str:
+    """Return the UID of the schedule that a job is of; empty for most jobs."""
+    return text(child(child(obj, "metadata"), "labels"), CRON_JOB_UID_LABEL)
+
+
+def child_of(job: JobView, obj: JsonObject) -> Child:
+    """Return what is kept of a job of a schedule."""
+    labels = child(child(obj, "metadata"), "labels")
+    return Child(
+        namespace=job.namespace,
+        name=job.name,
+        uid=job.uid,
+        version=job.resource_version,
+        phase=job.phase,
+        created=job.created,
+        finished=job.finished,
+        completed=finished_of(job).completed if job.finished else 0.0,
+        cancelling=job.wishes.cancel,
+        wished=job.wishes.redrive > job.redrives or job.wishes.rerun > job.reruns,
+        backfill=BACKFILL_LABEL in labels,
+        deleting=job.deleting,
+    )
+
+
+def run_body(cron: CronView, obj: JsonObject, run: Run) -> JsonObject:
+    """Return the job to create: the template's spec exactly, and where it comes from."""
+    template = child(child(obj, "spec"), "jobTemplate")
+    said = child(template, "metadata")
+    labels: dict[str, Json] = {
+        **child(said, "labels"),
+        CRON_JOB_LABEL: label_value(cron.name),
+        CRON_JOB_UID_LABEL: cron.uid,
+        **({BACKFILL_LABEL: "true"} if run.backfill else {}),
+    }
+    annotations: dict[str, Json] = {
+        **child(said, "annotations"),
+        SCHEDULED_TIME_ANNOTATION: stamp(run.time),
+        **({TRIGGER_ANNOTATION: str(run.trigger)} if run.trigger is not None else {}),
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "kind": JOB_KIND,
+        "metadata": {
+            "name": run.name,
+            "namespace": cron.namespace,
+            "labels": labels,
+            "annotations": annotations,
+        },
+        "spec": child(template, "spec"),
+    }
+
+
+def is_run(there: JsonObject, cron: CronView, run: Run) -> bool:
+    """Return whether the existing job is the run that was to be created.
+
+    A schedule made anew under the same name takes its predecessor's run of the same time for its
+    own: one run per name and time. Triggers are numbered per schedule.
+    """
+    if run.trigger is not None:
+        return cron_uid_of(there) == cron.uid
+    meta = child(there, "metadata")
+    return text(child(meta, "labels"), CRON_JOB_LABEL) == label_value(cron.name) and text(
+        child(meta, "annotations"), SCHEDULED_TIME_ANNOTATION
+    ) == stamp(run.time)

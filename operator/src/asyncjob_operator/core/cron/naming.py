@@ -1,0 +1,39 @@
+"""Names of a schedule's jobs.
+
+They follow from the schedule's name and the scheduled time, so that the API server itself refuses
+to create a run twice.
+"""
+
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Final
+
+MAX_NAME: Final = 253
+MAX_LABEL: Final = 63
+_DIGEST: Final = 10
+
+
+def run_name(cron: str, time: int) -> str:
+    """Return the name of the run of a scheduled time: `nightly-20261121t0300z`."""
+    return _suffixed(cron, f"-{datetime.fromtimestamp(time, UTC):%Y%m%dt%H%Mz}")
+
+
+def trigger_name(cron: str, number: int) -> str:
+    """Return the name of the run of a trigger: `nightly-t4`."""
+    return _suffixed(cron, f"-t{number}")
+
+
+def label_value(cron: str) -> str:
+    """Return the schedule's name as a label takes it."""
+    return cron if len(cron) <= MAX_LABEL else _cut(cron, MAX_LABEL)
+
+
+def _suffixed(name: str, suffix: str) -> str:
+    room = MAX_NAME - len(suffix)
+    return (name if len(name) <= room else _cut(name, room)) + suffix
+
+
+def _cut(name: str, room: int) -> str:
+    """Return the name cut, and told by a digest from others that begin like it."""
+    digest = sha256(name.encode()).hexdigest()[:_DIGEST]
+    return f"{name[: room - _DIGEST - 1].rstrip('-.')}-{digest}"

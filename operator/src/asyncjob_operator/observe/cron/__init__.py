@@ -1,0 +1,1 @@
+"""Schedules and their jobs, as far as the operator sees them."""

@@ -1,0 +1,198 @@
+"""The schedules there are, judged as they and their jobs are seen. Writes nothing."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import structlog
+
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob_operator.core.cron.child import Child
+from asyncjob_operator.core.cron.decide import decide
+from asyncjob_operator.core.cron.decision import CronDecision
+from asyncjob_operator.core.cron.snapshot import CronSnapshot, plan_of
+from asyncjob_operator.core.cron.view import CronView, Reserved, read_cron
+from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.observe.agenda import Agenda
+from asyncjob_operator.observe.cron.children import Children
+from asyncjob_operator.observe.followers import Name
+from asyncjob_operator.observe.store import is_newer
+
+log = structlog.get_logger()
+
+UNREADABLE_PAUSE: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What this replica knows of a reservation; times are monotonic seconds of its own.
+
+    `sent_at`: when it sent the write that made the reservation its own, if it did. `made`: which
+    of the runs it has created, or found created.
+    """
+
+    reserved: Reserved
+    seen_at: float
+    sent_at: float | None = None
+    made: frozenset[str] = frozenset()
+
+
+class Schedules:
+    """Views, claims and the agenda; `want` is told of schedules that something is due for."""
+
+    def __init__(
+        self,
+        me: str,
+        children: Children,
+        now: Callable[[], Moment],
+        want: Callable[[str], None],
+        *,
+        keeps_history: bool = True,
+    ) -> None:
+        self.agenda = Agenda()
+        self.children = children
+        children.changed = self.look
+        self._me = me
+        self._now = now
+        self._want = want
+        self._keeps_history = keeps_history
+        self._views: dict[str, CronView] = {}
+        self._uids: dict[Name, str] = {}
+        self._claims: dict[str, Claim] = {}
+
+    def saw(self, obj: JsonObject) -> None:
+        """Take a schedule as it was then."""
+        meta = child(obj, "metadata")
+        uid, version = text(meta, "uid"), text(meta, "resourceVersion")
+        known = self._views.get(uid)
+        if known and not is_newer(version, known.resource_version):
+            return
+        try:
+            cron = read_cron(obj)
+        except ValueError as error:
+            log.warning("schedule cannot be read", uid=uid, error=str(error))
+            return
+        self._keep(cron)
+        self.look(uid)
+
+    def lost(self, name: Name) -> None:
+        """Take that there is no such schedule; its jobs are left alone."""
+        uid = self._uids.pop(name, None)
+        if uid is not None:
+            self._views.pop(uid, None)
+            self._claims.pop(uid, None)
+            self.children.forget(uid)
+            self.agenda.drop(uid)
+
+    def known(self, namespace: str | None) -> Sequence[Name]:
+        """Return the names of the known schedules of one namespace, or of all."""
+        return [name for name in self._uids if namespace in (None, name[0])]
+
+    def address(self, uid: str) -> CronView | None:
+        """Return the view of a schedule."""
+        return self._views.get(uid)
+
+    def look(self, uid: str) -> None:
+        """Judge a known schedule anew."""
+        cron = self._views.get(uid)
+        if cron is None:
+            return
+        now = self._now()
+        try:
+            decision = self._decide(cron, self.children.of(uid), now)
+        except Exception:  # supervises: one schedule must not stop the others
+            log.exception("schedule cannot be judged", cron=cron.key)
+            self.agenda.block(uid, now.monotonic + UNREADABLE_PAUSE)
+            return
+        if decision.effect is None:
+            self.agenda.set(uid, decision.look_again_at)
+        elif not self.agenda.is_blocked(uid, now.monotonic):
+            self.agenda.drop(uid)
+            self._want(uid)
+
+    def refresh(
+        self, obj: JsonObject, unfinished: list[Child] | None = None
+    ) -> tuple[CronView, CronDecision]:
+        """Take a fresh read and decide anew.
+
+        `unfinished` are the schedule's unfinished jobs by a list that began after that read.
+        """
+        cron = read_cron(obj)
+        known = self._views.get(cron.uid)
+        if known and is_newer(cron.resource_version, known.resource_version):
+            self._keep(cron)
+        children = self.children.of(cron.uid)
+        if unfinished is not None:
+            children = (*unfinished, *(one for one in children if one.finished))
+        return cron, self._decide(cron, children, self._now())
+
+    def claimed(self, obj: JsonObject, sent_at: float) -> None:
+        """Take the answer to a write, sent then, that made the reservation this replica's own."""
+        cron = read_cron(obj)
+        if cron.reserved and cron.uid in self._views:
+            made = self._made(cron)
+            self._claims[cron.uid] = Claim(cron.reserved, self._now().monotonic, sent_at, made)
+
+    def created(self, uid: str, name: str) -> None:
+        """Take that a reserved run has been created."""
+        claim = self._claims.get(uid)
+        if claim:
+            self._claims[uid] = replace(claim, made=claim.made | {name})
+
+    def sent_at(self, uid: str) -> float | None:
+        """Return when this replica sent the write that gave it the reservation."""
+        claim = self._claims.get(uid)
+        return claim.sent_at if claim else None
+
+    def postpone(self, uid: str, seconds: float) -> None:
+        """Leave the schedule alone for so long, whatever is seen of it."""
+        if uid in self._views:
+            self.agenda.block(uid, self._now().monotonic + seconds)
+
+    def _keep(self, cron: CronView) -> None:
+        name = (cron.namespace, cron.name)
+        before = self._uids.get(name)
+        if before is not None and before != cron.uid:
+            self.lost(name)
+        self._uids[name] = cron.uid
+        self._views[cron.uid] = cron
+        self._claim(cron)
+
+    def _claim(self, cron: CronView) -> Claim | None:
+        """Return what is known of the reservation as it is now."""
+        claim = self._claims.get(cron.uid)
+        if cron.reserved is None:
+            self._claims.pop(cron.uid, None)
+            return None
+        if claim is None or (claim.reserved.by, claim.reserved.number) != (
+            cron.reserved.by,
+            cron.reserved.number,
+        ):
+            claim = Claim(cron.reserved, self._now().monotonic, made=self._made(cron))
+            self._claims[cron.uid] = claim
+        return claim
+
+    def _made(self, cron: CronView) -> frozenset[str]:
+        """Return which reserved runs were known to be made before the reservation changed hands."""
+        before = self._claims.get(cron.uid)
+        return (before.made if before else frozenset()) & {run.name for run in cron.runs}
+
+    def _decide(self, cron: CronView, children: tuple[Child, ...], now: Moment) -> CronDecision:
+        claim = self._claim(cron)
+        made = claim.made if claim else frozenset()
+        if cron.runs:
+            seen = self.children.names(cron.uid)
+            made |= {run.name for run in cron.runs if not run.backfill and run.name in seen}
+        return decide(
+            CronSnapshot(
+                cron=cron,
+                plan=plan_of(cron),
+                children=children,
+                me=self._me,
+                claim_sent_at=claim.sent_at if claim else None,
+                claim_seen_at=claim.seen_at if claim else now.monotonic,
+                made=made,
+                keeps_history=self._keeps_history,
+            ),
+            now,
+        )

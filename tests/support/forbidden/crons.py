@@ -1,0 +1,55 @@
+"""Schedules that are wrong by themselves, or that go back on what they were."""
+
+from typing import Any, Final
+
+from asyncjob.names import CRON_JOBS, collection
+from support.api import Answer
+from support.builders import at, cron_job
+from support.forbidden.case import NUMBERS, Case, Scene
+
+
+def _created(law: str, title: str, **spec: Any) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        body = cron_job(f"case-{next(NUMBERS)}")
+        body["spec"] |= spec
+        return scene.acting(scene.space.admin).create(collection(scene.space.name, CRON_JOBS), body)
+
+    return Case(law, title, attempt)
+
+
+def _settled_back(scene: Scene) -> Answer:
+    path, name = collection(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
+    scene.space.admin.create(path, cron_job(name)).object()
+    later, earlier = ({"status": {"settledTime": at(time)}} for time in (60, 0))
+    scene.operator.merge(f"{path}/{name}/status", later).object()
+    return scene.acting(scene.operator).merge(f"{path}/{name}/status", earlier)
+
+
+def _trigger(value: int | None) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        path, name = collection(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
+        body = cron_job(name)
+        body["spec"]["trigger"] = 3
+        scene.space.admin.create(path, body).object()
+        change = {"spec": {"trigger": value}}
+        return scene.acting(scene.space.admin).merge(f"{path}/{name}", change)
+
+    return Case("cron.trigger-grows", f"a trigger that becomes {value}", attempt)
+
+
+CRONS: Final[tuple[Case, ...]] = (
+    _created("cron.schedule", "six fields", schedule="0 0 3 * * *"),
+    _created("cron.schedule", "an unknown word", schedule="@often"),
+    _created("cron.minute", "a 60th minute", schedule="60 * * * *"),
+    _created("cron.minute", "a step of nothing", schedule="*/0 * * * *"),
+    _created("cron.hour", "a 24th hour", schedule="* 24 * * *"),
+    _created("cron.hour", "a hashed range beyond the day", schedule="* H(0-24) * * *"),
+    _created("cron.day", "a day before the first", schedule="* * 0 * *"),
+    _created("cron.month", "a month nobody knows", schedule="* * * FOO *"),
+    _created("cron.weekday", "an eighth weekday", schedule="* * * * 8"),
+    _created("cron.weekday", "a sixth Monday", schedule="* * * * MON#6"),
+    _created("cron.backfill-range", "a range backwards", backfill={"from": at(1), "to": at(0)}),
+    _trigger(2),
+    _trigger(None),
+    Case("cron.settled", "a settled time that goes back", _settled_back),
+)

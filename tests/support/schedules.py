@@ -1,0 +1,126 @@
+"""Builders of schedules, their jobs and snapshots for tests of what schedules decide."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from asyncjob.json_types import JsonObject
+from asyncjob.lifecycle.phases import FINISHED, Phase
+from asyncjob.lifecycle.timestamps import from_text
+from asyncjob_operator.core.cron.child import Child
+from asyncjob_operator.core.cron.decide import decide
+from asyncjob_operator.core.cron.decision import CronDecision, Write
+from asyncjob_operator.core.cron.snapshot import CronSnapshot, plan_of
+from asyncjob_operator.core.cron.view import read_cron, stamp
+from asyncjob_operator.core.moment import Moment
+
+ME, OTHER = "operator-a", "operator-b"
+CREATED = "2026-11-01T00:00:00Z"
+
+
+def seconds(text: str) -> float:
+    """Return the epoch seconds of `2026-11-21T03:00`, meant in UTC."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+
+
+def moment(text: str, monotonic: float = 1000.0) -> Moment:
+    """Return the moment at which the wall clock shows this, in UTC."""
+    return Moment(monotonic, seconds(text))
+
+
+def raw_cron(
+    name: str = "nightly", *, status: dict[str, Any] | None = None, **spec: Any
+) -> dict[str, Any]:
+    """Return an AsyncCronJob as the API server would; known as it is unless a status says so."""
+    whole = {
+        "schedule": "0 * * * *",
+        "timeZone": "UTC",
+        "jobTemplate": {"spec": {"type": "test", "queue": "default", "priority": 0}},
+        **spec,
+    }
+    observed = {
+        "schedule": whole["schedule"],
+        "timeZone": whole["timeZone"],
+        "suspend": whole.get("suspend", False),
+    }
+    return {
+        "apiVersion": "asyncjob.dev/v1alpha1",
+        "kind": "AsyncCronJob",
+        "metadata": {
+            "name": name,
+            "namespace": "ns",
+            "uid": f"uid-{name}",
+            "resourceVersion": "10",
+            "creationTimestamp": CREATED,
+        },
+        "spec": whole,
+        "status": {"observed": observed, "reason": "Scheduled"} if status is None else status,
+    }
+
+
+def child(name: str, phase: Phase = Phase.RUNNING, *, age: float = 0.0, **changes: Any) -> Child:
+    """Return a job of a schedule; a finished one has ended so many seconds ago."""
+    finished = phase in FINISHED
+    one = Child(
+        namespace="ns",
+        name=name,
+        uid=f"uid-{name}",
+        version="1",
+        phase=phase,
+        created=CREATED,
+        finished=finished,
+        completed=seconds("2026-11-20T00:00") - age if finished else 0.0,
+        cancelling=False,
+        wished=False,
+        backfill=False,
+        deleting=False,
+    )
+    return replace(one, **changes)
+
+
+def snapshot(obj: JsonObject, *children: Child, **changes: Any) -> CronSnapshot:
+    """Return what a decision looks at; a reservation of `ME` was sent just now."""
+    cron = read_cron(obj)
+    whole = CronSnapshot(
+        cron=cron,
+        plan=plan_of(cron),
+        children=children,
+        me=ME,
+        claim_sent_at=1000.0 if cron.reserved and cron.reserved.by == ME else None,
+        claim_seen_at=1000.0,
+        made=frozenset(),
+    )
+    return replace(whole, **changes)
+
+
+def decided(obj: JsonObject, now: str, *children: Child, **changes: Any) -> CronDecision:
+    """Return the decision at a time of the wall clock."""
+    return decide(snapshot(obj, *children, **changes), moment(now))
+
+
+def written(obj: JsonObject, now: str, *children: Child, **changes: Any) -> dict[str, Any]:
+    """Return the fields that the decision writes."""
+    effect = decided(obj, now, *children, **changes).effect
+    assert isinstance(effect, Write), effect
+    return dict(effect.fields)
+
+
+def reserved_names(fields: dict[str, Any]) -> list[str]:
+    """Return the names of the runs that a write reserves."""
+    return [run["name"] for run in (fields.get("reserved") or {}).get("runs", [])]
+
+
+def settled(time: str, **status: Any) -> dict[str, Any]:
+    """Return a status in which all is settled up to a time, under the builder's schedule."""
+    observed = {"schedule": "0 * * * *", "timeZone": "UTC", "suspend": False}
+    return {
+        "settledTime": stamp(seconds(time)),
+        "observed": observed,
+        "reason": "Scheduled",
+        **status,
+    }
+
+
+def utc(text: str) -> int:
+    """Return the epoch seconds of a time with an offset."""
+    return int(from_text(text).timestamp())

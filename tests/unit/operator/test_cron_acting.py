@@ -1,0 +1,216 @@
+"""How a decision about a schedule is carried out, and what becomes of it if that fails."""
+
+from typing import Any, cast
+
+import pytest
+
+from asyncjob.errors import ForbiddenError, InvalidError, UnknownOutcomeError
+from asyncjob.json_types import JsonObject
+from asyncjob.kube import KubeSession
+from asyncjob.lifecycle.view import read_job
+from asyncjob.names import (
+    CRON_JOB_LABEL,
+    CRON_JOB_UID_LABEL,
+    JOBS,
+    SCHEDULED_TIME_ANNOTATION,
+    collection,
+    cron_job_path,
+    cron_job_status_path,
+    job_path,
+)
+from asyncjob_operator.apply.cron.actor import CronActor
+from asyncjob_operator.apply.notices import Notices
+from asyncjob_operator.apply.patience import Patience
+from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.observe.cron.children import Children
+from asyncjob_operator.observe.cron.schedules import Schedules
+from asyncjob_operator.telemetry.metrics import Metrics
+from support.fake_session import FakeSession
+from support.schedules import raw_cron, seconds, settled
+
+PATH = cron_job_path("ns", "nightly")
+STATUS = cron_job_status_path("ns", "nightly")
+JOBS_PATH = collection("ns", JOBS)
+UID = "uid-nightly"
+RUN = "nightly-20261120t0300z"
+RUN_PATH = job_path("ns", RUN)
+
+
+class Stage:
+    """An actor on a fake API server, at three in the morning."""
+
+    def __init__(self, **spec: Any) -> None:
+        self.session, self.children, self.metrics = FakeSession(), Children(), Metrics()
+        self.wanted: list[str] = []
+        self.leads = True
+        session = cast("KubeSession", self.session)
+        self.notices = Notices(session, "me", self.now, self.metrics)
+        self.schedules = Schedules("me", self.children, self.now, self.wanted.append)
+        self.actor = CronActor(
+            session,
+            self.schedules,
+            patience=Patience(1.0, 60.0),
+            notices=self.notices,
+            metrics=self.metrics,
+            leads=lambda: self.leads,
+            saw_job=self.saw_job,
+            clock=lambda: self.now().monotonic,
+        )
+        cron = raw_cron(status=settled("2026-11-20T02:00"), **spec)
+        self.schedules.saw(self.session.put(PATH, cron))
+
+    def now(self) -> Moment:
+        return Moment(1000.0, seconds("2026-11-20T03:00:01"))
+
+    def saw_job(self, obj: JsonObject) -> None:
+        self.children.saw(read_job(obj), obj)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        status: dict[str, Any] = self.session.objects[PATH]["status"]
+        return status
+
+    @property
+    def requests(self) -> list[str]:
+        return [f"{method} {path}" for method, path, _ in self.session.requests]
+
+
+async def test_a_run_costs_one_read_two_writes_to_the_schedule_and_its_creation() -> None:
+    stage = Stage()
+    assert stage.wanted == [UID]
+    await stage.actor.act(UID)
+    assert stage.requests == [
+        f"GET {PATH}",
+        f"PATCH {STATUS}",
+        f"POST {JOBS_PATH}",
+        f"PATCH {STATUS}",
+    ]
+    assert stage.session.objects[RUN_PATH]["spec"]["type"] == "test"
+    assert "reserved" not in stage.status
+    assert stage.status["activeCount"] == 1
+
+
+async def test_who_does_not_lead_writes_nothing() -> None:
+    stage = Stage()
+    stage.leads = False
+    await stage.actor.act(UID)
+    assert stage.session.writes == []
+
+
+async def test_who_loses_leadership_after_reserving_creates_nothing() -> None:
+    stage = Stage()
+
+    def lose(path: str) -> None:
+        stage.leads = path != STATUS
+
+    stage.session.before_write = lose
+    await stage.actor.act(UID)
+    assert RUN_PATH not in stage.session.objects
+    assert [run["name"] for run in stage.status["reserved"]["runs"]] == [RUN]
+
+
+async def test_a_run_whose_name_another_job_has_is_given_up_and_said_so() -> None:
+    stage = Stage()
+    stage.session.put(RUN_PATH, {"metadata": {"name": RUN}, "spec": {}, "status": {}})
+    await stage.actor.act(UID)
+    assert (stage.status["reason"], stage.status["missed"]) == ("NameTaken", 1)
+    assert "reserved" not in stage.status
+
+
+async def test_a_run_made_by_a_schedule_of_the_same_name_before_counts_as_made() -> None:
+    stage = Stage()
+    meta = {
+        "name": RUN,
+        "namespace": "ns",
+        "uid": "job",
+        "creationTimestamp": "2026-11-20T03:00:00Z",
+        "labels": {CRON_JOB_LABEL: "nightly", CRON_JOB_UID_LABEL: "an-older-one"},
+        "annotations": {SCHEDULED_TIME_ANNOTATION: "2026-11-20T03:00:00.000Z"},
+    }
+    stage.session.put(RUN_PATH, {"metadata": meta, "spec": {"type": "x"}, "status": {}})
+    await stage.actor.act(UID)
+    assert stage.status["reason"] == "Scheduled"
+    assert "reserved" not in stage.status
+
+
+async def test_a_template_that_the_api_server_refuses_does_not_stop_the_schedule() -> None:
+    stage = Stage()
+    stage.session.fail("POST", JOBS_PATH, InvalidError("metadata.labels: bad", status=422))
+    await stage.actor.act(UID)
+    assert (stage.status["reason"], stage.status["missed"]) == ("JobRefused", 1)
+    assert "metadata.labels" in stage.status["message"]
+    assert "reserved" not in stage.status
+
+
+@pytest.mark.parametrize("error", [ForbiddenError(status=403), UnknownOutcomeError()])
+async def test_a_run_that_could_not_be_created_for_now_stays_reserved(error: Exception) -> None:
+    stage = Stage()
+    stage.session.fail("POST", JOBS_PATH, error)
+    await stage.actor.act(UID)
+    assert [run["name"] for run in stage.status["reserved"]["runs"]] == [RUN]
+    stage.session.failures.clear()
+    await stage.actor.act(UID)
+    assert RUN_PATH in stage.session.objects
+    assert "reserved" not in stage.status
+
+
+async def test_a_schedule_that_is_gone_is_forgotten() -> None:
+    stage = Stage()
+    del stage.session.objects[PATH]
+    await stage.actor.act(UID)
+    assert stage.schedules.known(None) == []
+    assert stage.session.writes == []
+
+
+async def test_a_schedule_made_anew_under_the_name_is_left_to_its_own_turn() -> None:
+    stage = Stage()
+    stage.session.objects[PATH]["metadata"] |= {"uid": "another"}
+    await stage.actor.act(UID)
+    assert stage.session.writes == []
+
+
+async def test_somebody_quicker_costs_a_conflict_and_nothing_else() -> None:
+    stage = Stage()
+
+    def quicker(path: str) -> None:
+        stage.session.before_write = lambda _path: None
+        stage.session.put(PATH, stage.session.objects[PATH])
+
+    stage.session.before_write = quicker
+    await stage.actor.act(UID)
+    assert RUN_PATH not in stage.session.objects
+    await stage.actor.act(UID)
+    assert RUN_PATH in stage.session.objects
+
+
+def test_a_schedule_that_cannot_be_read_does_not_stop_the_others() -> None:
+    stage = Stage()
+    odd = raw_cron("odd", concurrencyPolicy="Perhaps")
+    stage.schedules.saw(odd)
+    stage.schedules.saw(
+        raw_cron(
+            "far", status=settled("2026-11-20T02:00") | {"settledTime": "9999-12-31T23:59:59Z"}
+        )
+    )
+    stage.schedules.look(UID)
+    assert stage.wanted[-1] == UID
+    assert ("ns", "odd") not in stage.schedules.known("ns")
+
+
+def test_jobs_of_no_schedule_are_not_kept_and_heartbeats_disturb_nobody() -> None:
+    looked: list[str] = []
+    children = Children(looked.append)
+    meta: dict[str, Any] = {"name": "j", "namespace": "ns", "uid": "j", "resourceVersion": "1"}
+    plain = {"metadata": meta, "spec": {}, "status": {"phase": "Queued"}}
+    children.saw(read_job(plain), plain)
+    assert looked == []
+    ours = {**plain, "metadata": {**meta, "labels": {CRON_JOB_UID_LABEL: "c"}}}
+    children.saw(read_job(ours), ours)
+    renewed = {**ours, "metadata": {**ours["metadata"], "resourceVersion": "2"}}
+    children.saw(read_job(renewed), renewed)
+    assert looked == ["c"]
+    assert [one.version for one in children.of("c")] == ["2"]
+    children.lost("j")
+    assert looked == ["c", "c"]
+    assert children.of("c") == ()
+    assert children.names("c") == {"j"}
