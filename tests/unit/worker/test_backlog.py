@@ -249,3 +249,48 @@ def test_a_hundred_thousand_jobs_of_a_barred_type_are_not_looked_at() -> None:
     looks = 0
     assert names(jobs, 0, barred={"slow"}) == ["next"]
     assert looks == 0
+
+
+def test_with_ageing_who_has_waited_long_enough_comes_before_a_priority() -> None:
+    jobs = backlog()
+    jobs.age_by(10, 0)
+    jobs.put(candidate("old"), 0)
+    jobs.put(candidate("recent"), 45)
+    jobs.put(candidate("urgent", priority=3), 50)
+    jobs.put(candidate("later"), 50)
+    assert names(jobs, 60) == ["old", "urgent", "recent", "later"]
+
+
+def test_with_ageing_a_newer_version_and_a_job_put_back_keep_what_they_have_waited() -> None:
+    jobs = backlog()
+    jobs.age_by(10, 0)
+    jobs.put(candidate("old"), 0)
+    jobs.put(candidate("other", priority=1), 50)
+    jobs.put(candidate("old", resource_version="8"), 55)
+    taken = jobs.take(60)
+    assert taken
+    assert taken.resource_version == "8"
+    jobs.put_back(taken, 60)
+    assert names(jobs, 60) == ["old", "other"]
+
+
+def test_ageing_may_be_set_and_taken_back_at_any_time() -> None:
+    jobs = backlog()
+    jobs.put(candidate("a"), 0)
+    jobs.put(candidate("b", priority=1), 0)
+    jobs.age_by(10, 100)
+    jobs.put(candidate("c", priority=5), 130)
+    assert names(jobs, 130) == ["c", "b", "a"]
+    jobs.put(candidate("d"), 140)
+    jobs.put(candidate("e", priority=1), 180)
+    jobs.age_by(None, 200)
+    assert names(jobs, 200) == ["e", "d"]
+
+
+def test_what_a_job_has_waited_is_forgotten_with_it() -> None:
+    jobs = backlog()
+    jobs.age_by(10, 0)
+    for number in range(50):
+        jobs.put(candidate(f"j{number}"), 0)
+        jobs.drop(f"j{number}")
+    assert not jobs._periods

@@ -54,6 +54,15 @@ class Bench:
         return picked.name if picked else None
 
 
+def test_a_queue_that_lets_priorities_age_is_heeded(bench: Bench) -> None:
+    bench.queue.replace([{"spec": {"priorityAgeingSeconds": 10}}])
+    assert bench.pick() is None
+    bench.put("old")
+    bench.now = 40.0
+    bench.put("urgent", priority=3)
+    assert [bench.pick(), bench.pick()] == ["old", "urgent"]
+
+
 def test_nothing_is_picked_before_queue_and_roster_are_known() -> None:
     bench = Bench()
     bench.put("a")

@@ -54,6 +54,9 @@ class Backlog:
 
     A job dealt to another is left alone for `steal_after` seconds, which may be changed, times this
     worker's rank for it. Types in `limited` may be barred when taking, at no cost per job.
+
+    With ageing, priorities and times of arrival make up one order that stays as time goes by: a
+    level is the priority less the number of periods that had passed when the job arrived.
     """
 
     def __init__(self, *, steal_after: float, limit: int, limited: Iterable[str] = ()) -> None:
@@ -65,6 +68,8 @@ class Backlog:
         self._candidates: dict[str, Candidate] = {}
         self._levels: dict[int, Level] = {}
         self._filed = 0
+        self._ageing: int | None = None
+        self._periods: dict[str, int] = {}
         self.overflowed = False
 
     def __len__(self) -> int:
@@ -77,6 +82,7 @@ class Backlog:
             self.overflowed = True
             return
         self._candidates[candidate.name] = candidate
+        self._note_arrival(candidate.name, now)
         if known is None or self._place(known) != self._place(candidate):
             self._file(candidate, now)
 
@@ -88,10 +94,12 @@ class Backlog:
     def drop(self, name: str) -> None:
         """Forget a job that is no longer queued."""
         self._candidates.pop(name, None)
+        self._periods.pop(name, None)
 
     def clear(self) -> None:
         """Forget everything."""
         self._candidates.clear()
+        self._periods.clear()
         self._levels.clear()
         self._filed = 0
         self.overflowed = False
@@ -99,10 +107,17 @@ class Backlog:
     def deal_anew(self, ranks: Sequence[int], now: float) -> None:
         """File all jobs again, because the live workers have changed."""
         self._ranks = ranks
-        self._levels.clear()
-        self._filed = 0
-        for candidate in self._candidates.values():
-            self._file(candidate, now)
+        self._file_all(now)
+
+    def age_by(self, seconds: int | None, now: float) -> None:
+        """Let so many seconds of waiting count like one in priority, from now on; None: never."""
+        if seconds == self._ageing:
+            return
+        self._ageing = seconds
+        self._periods.clear()
+        for name in self._candidates:
+            self._note_arrival(name, now)
+        self._file_all(now)
 
     def take(
         self, now: float, *, crashed_too: bool = True, barred: Barred = NONE
@@ -112,18 +127,18 @@ class Backlog:
         Without `crashed_too` those that have crashed before keep their turn for later, as do those
         of limited types that are barred.
         """
-        for priority in sorted(self._levels, reverse=True):
-            level = self._levels[priority]
+        for number in sorted(self._levels, reverse=True):
+            level = self._levels[number]
             turns = level.turns(now, self.steal_after, crashed_too=crashed_too, barred=barred)
             for key, name in turns:
                 candidate = self._candidates.get(name)
-                if candidate is None or self._place(candidate) != (priority, key):
+                if candidate is None or self._place(candidate) != (number, key):
                     continue  # dropped, or filed elsewhere since
                 if crashed_too or not candidate.crashes:
                     return self._candidates.pop(name)
                 level.lanes[key].held_back.append(name)
             if level.empty:
-                del self._levels[priority]
+                del self._levels[number]
         return None
 
     def lost(self, now: float) -> None:
@@ -151,7 +166,18 @@ class Backlog:
 
     def _place(self, candidate: Candidate) -> tuple[int, str]:
         type_ = candidate.type
-        return candidate.priority, type_ if type_ in self._limited else _UNLIMITED
+        level = candidate.priority - self._periods.get(candidate.name, 0)
+        return level, type_ if type_ in self._limited else _UNLIMITED
+
+    def _note_arrival(self, name: str, now: float) -> None:
+        if self._ageing is not None:
+            self._periods.setdefault(name, int(now // self._ageing))
+
+    def _file_all(self, now: float) -> None:
+        self._levels.clear()
+        self._filed = 0
+        for candidate in self._candidates.values():
+            self._file(candidate, now)
 
     def _file(self, candidate: Candidate, now: float) -> None:
         self._filed += 1

@@ -55,6 +55,7 @@ class Choice:
         if not self.open:
             return None
         now, crashed_too = self._clock(), self._crashed is None
+        self._backlog.age_by(self._queue.ageing, now)
         while candidate := self._backlog.take(now, crashed_too=crashed_too, barred=self._barred):
             if candidate.admitted or not self._queue.limited:
                 self._begin(candidate)

@@ -23,6 +23,7 @@ class QueueView:
         self.synced = False
         self.paused = False
         self.limited = False
+        self.ageing: int | None = None
         self.defaults = PolicyLayer()
         self.cancel_grace = DEFAULT_CANCEL_GRACE_SECONDS
 
@@ -45,5 +46,6 @@ class QueueView:
             self._on_unlimited()
         defaults = child(spec, "defaults")
         self.defaults = layer_of(defaults)
+        self.ageing = opt_integer(spec, "priorityAgeingSeconds")
         grace = opt_integer(defaults, "cancelGraceSeconds")
         self.cancel_grace = DEFAULT_CANCEL_GRACE_SECONDS if grace is None else grace
