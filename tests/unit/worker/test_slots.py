@@ -54,7 +54,8 @@ class Bench:
         return picked.name if picked else None
 
 
-def test_a_queue_that_lets_priorities_age_is_heeded(bench: Bench) -> None:
+def test_a_queue_that_lets_priorities_age_is_heeded() -> None:
+    bench = Bench()
     bench.queue.replace([{"spec": {"priorityAgeingSeconds": 10}}])
     assert bench.pick() is None
     bench.put("old")
