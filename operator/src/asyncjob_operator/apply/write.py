@@ -6,10 +6,10 @@ from asyncjob.errors import AlreadyExistsError, NotFoundError
 from asyncjob.json_types import JsonObject, child
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.move import Fields, merge_body, render
+from asyncjob.lifecycle.rerun import is_rerun_of, rerun_body
 from asyncjob.lifecycle.view import JobView
 from asyncjob.names import JOBS, collection, job_path, job_status_path
 from asyncjob_operator.core.decision import Admit, Cascade, Rename, Rerun, Transition
-from asyncjob_operator.core.rerun_child import is_rerun_of, rerun_body
 
 
 @dataclass(frozen=True, slots=True)

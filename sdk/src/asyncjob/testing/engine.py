@@ -14,6 +14,7 @@ from asyncjob.lifecycle.move import Fields, Move, render
 from asyncjob.lifecycle.outcome import cancelled, crash
 from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.policy import layer_of, resolve
+from asyncjob.lifecycle.rerun import rerun_spec
 from asyncjob.lifecycle.view import JobView
 from asyncjob.testing.attempt import Attempt
 from asyncjob.testing.bench import Bench
@@ -22,7 +23,6 @@ from asyncjob.testing.crew import Crew
 from asyncjob.testing.errors import TestKitError
 from asyncjob.testing.queues import Queues
 from asyncjob.testing.reports import Errand
-from asyncjob.testing.reruns import rerun_spec
 from asyncjob.testing.store import Record, may_be_claimed
 from asyncjob.testing.upkeep import Case, Rerun, Wait, decide
 
@@ -81,7 +81,8 @@ class Engine:
         """Create the rerun and acknowledge the wish; returns the job of its name."""
         name = f"{record.view.name}-r{number}"
         if name not in self._store:
-            self._store.create({"name": name}, rerun_spec(record))
+            spec = rerun_spec(record.spec, name=record.view.name, uid=record.view.uid)
+            self._store.create({"name": name}, spec)
         self._store.change_status(record, {"reruns": number})
         return self._store.get(name)
 

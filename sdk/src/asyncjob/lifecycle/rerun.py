@@ -23,16 +23,20 @@ TAKEN_ALONG: Final = (
 """What a rerun shares with its original. Not: keys, deadlines, dependencies, trace and wishes."""
 
 
+def rerun_spec(spec: JsonObject, *, name: str, uid: str) -> JsonObject:
+    """Return the spec of a job that does again what the job of this name and UID did."""
+    taken: dict[str, Json] = {field: spec[field] for field in TAKEN_ALONG if field in spec}
+    return {**taken, "rerunOf": {"name": name, "uid": uid}}
+
+
 def rerun_body(original: JsonObject, name: str) -> JsonObject:
     """Return the new job, linked to the original and independent of it."""
     meta, spec = child(original, "metadata"), child(original, "spec")
-    taken: dict[str, Json] = {field: spec[field] for field in TAKEN_ALONG if field in spec}
-    origin = {"name": text(meta, "name"), "uid": text(meta, "uid")}
     return {
         "apiVersion": API_VERSION,
         "kind": JOB_KIND,
         "metadata": {"name": name, "namespace": text(meta, "namespace")},
-        "spec": {**taken, "rerunOf": origin},
+        "spec": rerun_spec(spec, name=text(meta, "name"), uid=text(meta, "uid")),
     }
 
 

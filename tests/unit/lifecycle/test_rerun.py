@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from asyncjob.lifecycle.rerun import TAKEN_ALONG, is_rerun_of, rerun_body
 from asyncjob.models import AsyncJobSpec
-from asyncjob_operator.core.rerun_child import TAKEN_ALONG, is_rerun_of, rerun_body
 from support.snapshots import raw
 
 LEFT_BEHIND = {
