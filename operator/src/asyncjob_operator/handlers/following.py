@@ -55,7 +55,7 @@ class Following:
         params: dict[str, str],
     ) -> list[Scope]:
         return [
-            self._follow_one(f"{name} {namespace or ''}".rstrip(), path(namespace), scope, params)
+            self._follow_one(f"watch of {name} in {namespace}", path(namespace), scope, params)
             for namespace in self._namespaces
             for scope in (Scope(keeper, namespace),)
         ]

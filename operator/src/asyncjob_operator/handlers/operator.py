@@ -144,7 +144,7 @@ class Operator:
             metrics.recovery_errors.inc,
         )
         start("comparison", self._compare)
-        start("queues", lambda: keep_queue_reports(parts.queue_reports, self._leadership))
+        start("queue numbers", lambda: keep_queue_reports(parts.queue_reports, self._leadership))
         start("policies", self._check_policies)
         if self._may_remove_workers:
             pause = max(settings.worker_timeout / LOOKS_PER_TIMEOUT, SHORTEST_LOOK)
