@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from asyncjob import WorkerApp
+from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
 from asyncjob.lifecycle.move import Move
 from asyncjob_worker.attempt import Attempt, Tools
 from asyncjob_worker.held import HeldJob
@@ -67,16 +69,20 @@ class Shop:
         most: int = 2,
         jobs_each: int = 0,
         begin: Begin | None = None,
+        app: WorkerApp = app,
+        children: Callable[[HeldJob], ChildJobs] = lambda _: NoChildJobs(),
         **settings: Any,
     ) -> None:
         self.settings = Settings(**{"app": TARGET, "stop_wait": PATIENCE, **settings})
         self.pool = Pool(begin or begin_with(), most, jobs_each=jobs_each)
-        self.tools = replace(Tools.of(self.settings), starts=Starts(1, self.pool))
+        starts = Starts(1, self.pool)
+        self.tools = replace(Tools.of(self.settings), starts=starts, children=children)
+        self.app = app
 
     async def run(self, of: HeldJob) -> Move | None:
         """Run a job to its outcome."""
-        handler = app.handlers[of.job.type]
-        return await Attempt(of, handler, app, self.settings, self.tools).run()
+        handler = self.app.handlers[of.job.type]
+        return await Attempt(of, handler, self.app, self.settings, self.tools).run()
 
     async def result(self, type_: str, payload: Any = None) -> Any:
         """Run a job that succeeds; return its result."""

@@ -166,3 +166,36 @@ def looks_sync(job: JobContext, gate: str) -> str:
     while not is_open(gate) and not job.cancelled:
         time.sleep(LOOK_SECONDS)
     return "looked"
+
+
+@dataclass
+class Private:
+    """What only a handler with a process of its own takes."""
+
+    pool: Pool
+
+
+@app.resource
+async def private(*, pool: Pool) -> AsyncIterator[Private]:
+    """Be opened in no worker."""
+    note(f"open private {os.getpid()}")
+    yield Private(pool)
+    note(f"close private {os.getpid()}")
+
+
+@app.handler("isolated-parent", isolation="process")
+async def isolated_parent(job: JobContext, *, private: Private) -> Any:
+    """Submit children from a process, and wait for them there."""
+    own = private.pool.opened == os.getpid()
+    children = [await job.submit("isolated-leaf", number, key=str(number)) for number in range(2)]
+    done = await asyncio.gather(*(child.wait(30, check=True) for child in children))
+    return {"pid": os.getpid(), "own": own, "results": [view.result for view in done]}
+
+
+@app.handler("isolated-leaf", isolation="process", concurrency=1)
+def isolated_leaf(job: JobContext, payload: int) -> Any:
+    """Take long enough to be seen beside another."""
+    trace("leaf-begin", job)
+    time.sleep(0.5)
+    trace("leaf-end", job)
+    return [payload, job.parent and job.parent.name, job.trace_id]

@@ -81,3 +81,21 @@ def test_a_worker_leaves_no_process_however_it_ends(field: Field, tmp_path: Path
     assert is_alive(second)
     killed.kill()
     until(lambda: not is_alive(second), 10.0, lambda: "the handler's process lives on")
+
+
+def test_an_isolated_parent_waits_for_children_that_run_one_at_a_time(field: Field) -> None:
+    worker = field.worker("worker-0", "--concurrency=4", app="support.shared_app:app")
+    trace_id = "ab" * 16
+    field.create("p", "isolated-parent", traceparent=f"00-{trace_id}-{'cd' * 8}-01")
+    result = field.until_phase("p", "Succeeded", within=30)["result"]
+    assert result["results"] == [[0, "p", trace_id], [1, "p", trace_id]]
+    words = [line.split()[0] for line in field.trace("leaf-")]
+    assert words == ["leaf-begin", "leaf-end"] * 2
+    # Opened in its process alone, and closed before the worker's own.
+    assert result["own"]
+    assert field.trace("open private") == [f"open private {result['pid']}"]
+    worker.terminate()
+    worker.wait_ended(20.0)
+    assert worker.process.returncode == 0
+    closed = [line.split()[1] for line in field.trace("close")]
+    assert closed == ["private", "pool", "files", "pool"]

@@ -23,6 +23,7 @@ from asyncjob_worker.cancels import cancel_params
 from asyncjob_worker.drain import Drain
 from asyncjob_worker.health import Health
 from asyncjob_worker.metrics import Metrics
+from asyncjob_worker.opened_here import types_opened_here
 from asyncjob_worker.parts import Parts
 from asyncjob_worker.pulse import Watchman
 from asyncjob_worker.readings import health_of, readings
@@ -59,6 +60,7 @@ class Worker:
         self._exhausted = False
         self._leftovers = 0
         self._metrics = metrics or Metrics()
+        self._app = app
         self._resources = OpenResources(app)
         self._parts = Parts(
             app,
@@ -122,7 +124,8 @@ class Worker:
         return not self._exhausted
 
     async def _open(self) -> None:
-        resources = await self._resources.open()
+        self._app.check()
+        resources = await self._resources.open(types_opened_here(self._app))
         self._parts.runner.provide(resources)
         self._parts.hooks.start(resources)
 

@@ -1,5 +1,6 @@
 """What a handler knows of its job and can tell about it."""
 
+import concurrent.futures
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -9,7 +10,7 @@ import structlog
 
 from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
 from asyncjob.app.child_order import ChildOptions, DependsOn, Parent, child_order
-from asyncjob.app.child_view import ChildView
+from asyncjob.app.child_view import ChildRef, ChildView
 from asyncjob.app.children import Child, Submission
 from asyncjob.app.eventual import Eventual, then
 from asyncjob.app.job_info import JobInfo, JobParent
@@ -180,14 +181,23 @@ class JobContext:
         info = self.info
         parent = Parent(info.name, info.uid, info.queue, info.priority, info.traceparent)
         order = child_order(parent, type_, payload, options)
-        stored = then(self._children.submit(order), partial(Child, jobs=self._children))
-        submission = Submission(order.name, stored)
-        self._submissions.append(submission)
-        return submission
+        return self.adopt(order.name, self._children.submit(order))
 
     def children(self) -> Eventual[Sequence[ChildView]]:
         """Return all jobs that this one has submitted, in whichever attempt."""
         return Eventual(self._children.list())
+
+    @property
+    def child_jobs(self) -> ChildJobs:
+        """The seam to whoever submits; for whoever runs the handler, where that is elsewhere."""
+        return self._children
+
+    def adopt(self, name: str, future: "concurrent.futures.Future[ChildRef]") -> Submission:
+        """Have a child that is on its way settled with this job, whoever has submitted it."""
+        stored = then(future, partial(Child, jobs=self._children))
+        submission = Submission(name, stored)
+        self._submissions.append(submission)
+        return submission
 
     async def settle(self) -> None:
         """Wait for submissions that nobody has waited for; raises the first error of these.

@@ -10,6 +10,7 @@ from asyncjob.app.error_report import ErrorKind, ErrorReport, HandlerCrashedErro
 from asyncjob.json_types import Json, JsonObject
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.isolation import messages
+from asyncjob_worker.isolation.desk import Desk
 from asyncjob_worker.isolation.frames import FrameTooLargeError, encode
 from asyncjob_worker.isolation.messages import STOP, TAKEN, Run, Word
 from asyncjob_worker.isolation.pool import Pool
@@ -19,6 +20,8 @@ log = structlog.get_logger()
 
 REPORT_SECONDS = 0.05
 """A child hands on what its handler reports at most this often."""
+
+_ENDINGS = (Word.DONE, Word.FAILED)
 
 
 class Errand:
@@ -45,7 +48,7 @@ class Errand:
         try:
             ending = await self._converse(child, job)
             child.footprint = messages.read_footprint(ending)
-            usable = not child.footprint.spent
+            usable = True
         except HandlerCrashedError as error:
             self._log_death(child, error)
             raise
@@ -72,12 +75,17 @@ class Errand:
         """Send the job; return how it ended."""
         child.write(job)
         self._child = child
-        while True:
-            message = await child.receive()
-            if messages.word(message) != Word.REPORT:
-                return message
-            self._report(message)
-            self._answer(child)
+        desk = Desk(self._context, child.write)
+        try:
+            while (word := messages.word(message := await child.receive())) not in _ENDINGS:
+                if word == Word.REPORT:
+                    self._report(message)
+                    self._answer(child)
+                else:
+                    desk.take(message)
+        finally:
+            desk.close()
+        return message
 
     def _log_death(self, child: Child, error: HandlerCrashedError) -> None:
         if not self._context.cancelled:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from asyncjob.json_types import JsonObject
+from asyncjob_worker.isolation.far_children import FarChildren
 from asyncjob_worker.isolation.lifeline import leave
 from asyncjob_worker.isolation.link import Link, Reports
 from asyncjob_worker.isolation.messages import Run, Word, read_run, word
@@ -20,8 +21,14 @@ class Order:
 
     run: Run
     reports: Reports
+    children: FarChildren
     stopping: threading.Event = field(default_factory=threading.Event)
     interrupt: Callable[[], object] | None = None
+
+    def close(self) -> None:
+        """Hand on and ask nothing more."""
+        self.reports.close()
+        self.children.close()
 
 
 class Inbox:
@@ -47,7 +54,8 @@ class Inbox:
     def _take(self, message: JsonObject) -> None:
         match word(message):
             case Word.RUN:
-                self._current = Order(read_run(message), Reports(self._link))
+                reports, children = Reports(self._link), FarChildren(self._link)
+                self._current = Order(read_run(message), reports, children)
                 self._loop.call_soon_threadsafe(self.orders.put_nowait, self._current)
             case Word.STOP if self._current:
                 # At once, for handlers that look: the event loop may be blocked by this one.
@@ -55,6 +63,8 @@ class Inbox:
                 self._loop.call_soon_threadsafe(_interrupt, self._current)
             case Word.TAKEN if self._current:
                 self._current.reports.taken()
+            case Word.ANSWER if self._current:
+                self._current.children.take(message)
             case Word.END:
                 self._loop.call_soon_threadsafe(self.orders.put_nowait, None)
 

@@ -44,7 +44,8 @@ def _check(mib: int) -> None:
     has = allocated() // MIB
     if has >= mib:
         raise MemoryError(
-            f"memory_mib={mib} is too little: the app alone takes {has} MiB in its process"
+            f"memory_mib={mib} is too little: the app alone takes {has} MiB in its process, "
+            "with the resources that are open"
         )
 
 

@@ -1,14 +1,14 @@
 """What the worker and a child tell each other, and its form as JSON.
 
-Worker to child: begin (once), run, stop, taken (a report was), end.
-Child to worker: ready or unable (once), report, done or failed.
+Worker to child: begin (once), run, stop, taken (a report was), answer, end.
+Child to worker: ready or unable (once), report, ask, forget, done or failed.
 """
 
 from dataclasses import Field, asdict, dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
-from asyncjob.app import JobInfo
+from asyncjob.app import JobInfo, JobParent
 from asyncjob.app.error_report import ErrorKind, ErrorReport
 from asyncjob.json_types import Json, JsonObject, child, text
 from asyncjob.lifecycle.move import clip
@@ -33,6 +33,9 @@ class Word(StrEnum):
     READY = "ready"
     UNABLE = "unable"
     REPORT = "report"
+    ASK = "ask"
+    FORGET = "forget"
+    ANSWER = "answer"
     DONE = "done"
     FAILED = "failed"
 
@@ -59,9 +62,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What a child holds in memory, in bytes. `spent` ones are not to be used again."""
+    """What a child holds in memory, in bytes. `spent` ones are not to be used again.
+
+    `at_first` is what it held before all jobs: the app, and the resources since opened.
+    """
 
     memory: int = 0
+    at_first: int = 0
     spent: bool = False
 
 
@@ -82,17 +89,21 @@ def begin(what: Begin) -> JsonObject:
 
 def read_begin(message: JsonObject) -> Begin:
     """Read the first message to a child."""
-    return _read(Begin, message)
+    return read_fields(Begin, message)
 
 
 def run(what: Run) -> JsonObject:
     """Return the message that starts a job."""
-    return {"is": Word.RUN, **_shallow(what), "info": _shallow(what.info)}
+    return {"is": Word.RUN, **shallow(what), "info": _plain(what.info)}
 
 
 def read_run(message: JsonObject) -> Run:
     """Read the message that starts a job."""
-    return replace(_read(Run, message), info=_read(JobInfo, child(message, "info")))
+    info = read_fields(JobInfo, child(message, "info"))
+    if info.parent is not None:
+        parent = read_fields(JobParent, child(child(message, "info"), "parent"))
+        info = replace(info, parent=parent)
+    return replace(read_fields(Run, message), info=info)
 
 
 def ready(footprint: Footprint) -> JsonObject:
@@ -124,14 +135,19 @@ def read_error(message: JsonObject) -> ErrorReport:
 
 def read_footprint(message: JsonObject) -> Footprint:
     """Read what a child holds."""
-    return _read(Footprint, message)
+    return read_fields(Footprint, message)
 
 
-def _shallow(value: Any) -> dict[str, Any]:
+def _plain(info: JobInfo) -> dict[str, Any]:
+    return {**shallow(info), "parent": info.parent and shallow(info.parent)}
+
+
+def shallow(value: Any) -> dict[str, Any]:
     """Return the fields without a deep copy of the free JSON in them."""
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
-def _read(kind: type[T], message: JsonObject) -> T:
+def read_fields(kind: type[T], message: JsonObject) -> T:
+    """Read a dataclass of plain values."""
     known: dict[str, Any] = {name: message[name] for name in kind.__dataclass_fields__}
     return kind(**known)

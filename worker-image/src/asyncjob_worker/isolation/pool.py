@@ -45,7 +45,7 @@ class Pool:
         child.jobs += 1
         if not usable or self._closed:
             child.kill()
-        elif child.jobs == self._jobs_each:
+        elif child.jobs == self._jobs_each or child.footprint.spent:
             self._in_background(child.end(END_SECONDS))
         elif not child.exited.done():
             loop = asyncio.get_running_loop()

@@ -37,7 +37,6 @@ class Child:
         self._writer = writer
         self._decoder = Decoder()
         self._received: deque[JsonObject] = deque()
-        self._at_first = 0
         self.footprint = Footprint()
         self.jobs = 0
         process.exited.add_done_callback(self._hang_up)
@@ -75,7 +74,8 @@ class Child:
         """Return whether earlier jobs have left enough of the memory limit to another."""
         if memory_mib is None:
             return True
-        grown, room = self.footprint.memory - self._at_first, memory_mib * MIB - self._at_first
+        at_first = self.footprint.at_first
+        grown, room = self.footprint.memory - at_first, memory_mib * MIB - at_first
         return grown * 2 <= room
 
     def send(self, message: JsonObject) -> None:
@@ -125,7 +125,6 @@ class Child:
         if messages.word(answer) != Word.READY:
             raise ProcessStartError(f"the handler's process cannot start: {text(answer, 'why')}")
         self.footprint = messages.read_footprint(answer)
-        self._at_first = self.footprint.memory
 
     async def _read(self) -> bytes:
         try:

@@ -1,12 +1,14 @@
 """Runs orders in a child, one at a time, and tells how each ended."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import structlog
 from pydantic import ValidationError
 
-from asyncjob.app import Handler, JobContext, WorkerApp
+from asyncjob.app import Handler, JobContext, Resources, WorkerApp
 from asyncjob.app.error_report import ErrorReport, describe, report_of, report_of_payload
 from asyncjob.errors import ConfigError
 from asyncjob.free_json import FreeJsonError, normalize
@@ -17,8 +19,8 @@ from asyncjob_worker.isolation import messages
 from asyncjob_worker.isolation.frames import MAX_BYTES
 from asyncjob_worker.isolation.inbox import Order
 from asyncjob_worker.isolation.link import Link
-from asyncjob_worker.isolation.memory import allocated, limited
-from asyncjob_worker.isolation.messages import Footprint
+from asyncjob_worker.isolation.memory import limited
+from asyncjob_worker.isolation.resources import ChildResources, given
 from asyncjob_worker.starts import Starts
 
 _ENVELOPE = 1024
@@ -41,19 +43,18 @@ class Service:
         self._link = link
         self._max_free_json = max_free_json
         self._starts = Starts(threads=1)
+        self._resources = ChildResources(app)
 
     async def run(self, orders: asyncio.Queue[Order | None]) -> None:
-        """Run orders until the end is ordered.
-
-        What an app opens once per process is to be open around this.
-        """
-        self._link.send(messages.ready(Footprint(allocated())))
+        """Run orders until the end is ordered, then close what is open."""
+        self._link.send(messages.ready(self._resources.footprint()))
         while (order := await orders.get()) is not None:
             info = order.run.info
             with structlog.contextvars.bound_contextvars(job=info.name, attempt=info.attempt):
                 ending = await self._ending(order)
-            order.reports.close()
+            order.close()
             self._link.send(ending)
+        await self._resources.close()
 
     async def _ending(self, order: Order) -> JsonObject:
         try:
@@ -63,8 +64,8 @@ class Service:
         except BaseException as error:  # noqa: BLE001  # a handler may raise anything
             spent = isinstance(error, MemoryError)
             report = self._report(error, order.run.memory_mib)
-            return messages.failed(report, Footprint(allocated(), spent))
-        return messages.done(result, Footprint(allocated()))
+            return messages.failed(report, self._resources.footprint(spent=spent))
+        return messages.done(result, self._resources.footprint())
 
     def _report(self, error: BaseException, memory_mib: int | None) -> ErrorReport:
         if isinstance(error, _PayloadRefusedError):
@@ -76,6 +77,8 @@ class Service:
 
     async def _result(self, order: Order) -> Json:
         handler = self._handler(order.run.info.type)
+        if handler.needs:
+            handler = given(handler, await self._open(handler, order))
         with limited(order.run.memory_mib):
             result = await self._work(handler, order)
         return _plain(handler, result)
@@ -85,19 +88,32 @@ class Service:
             raise ConfigError(f"the app has no handler for {type_!r} where its process imports it")
         return self._app.handlers[type_].inside()
 
-    async def _work(self, handler: Handler, order: Order) -> object:
-        payload = _read(handler, order.run.payload)
-        started = self._starts.start(handler, self._context(order), payload)
-        order.interrupt = started.interrupt
+    async def _open(self, handler: Handler, order: Order) -> Resources:
+        """Open what the handler needs. Not limited: what is open counts, its opening does not."""
+        opening = self._resources.begin(handler)
         try:
-            if order.stopping.is_set():
-                started.interrupt()
-            await asyncio.wait({started.work})
+            await _until_over(opening, opening.cancel, order)
         finally:
             order.interrupt = None
-        if started.work.cancelled():
-            raise HandlerExitError("the handler cancelled itself")
-        return started.work.result()
+        if opening.cancelled():
+            raise HandlerExitError("told to stop before its resources were open")
+        return opening.result()
+
+    async def _work(self, handler: Handler, order: Order) -> object:
+        """Return the handler's result once all that it has submitted is stored."""
+        payload, context = _read(handler, order.run.payload), self._context(order)
+        started = self._starts.start(handler, context, payload)
+        try:
+            await _until_over(started.work, started.interrupt, order)
+            if started.work.cancelled():
+                raise HandlerExitError("the handler cancelled itself")
+            result = started.work.result()
+            settling = asyncio.ensure_future(context.settle())
+            await _until_over(settling, context.stop, order)
+            settling.result()
+        finally:
+            order.interrupt = None
+        return result
 
     def _context(self, order: Order) -> JobContext:
         return JobContext(
@@ -106,7 +122,18 @@ class Service:
             remaining=lambda: order.run.ends_at - lease_seconds(),
             stopping=order.stopping,
             max_bytes=self._max_free_json,
+            children=order.children,
         )
+
+
+async def _until_over(
+    work: asyncio.Future[Any], interrupt: Callable[[], object], order: Order
+) -> None:
+    """Wait for one step of an order, which a stop interrupts."""
+    order.interrupt = interrupt
+    if order.stopping.is_set():
+        interrupt()
+    await asyncio.wait({work})
 
 
 def _read(handler: Handler, payload: Json) -> object:

@@ -1,0 +1,297 @@
+"""Child jobs of handlers in processes of their own, as if these ran in the worker."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from structlog.testing import capture_logs
+
+from asyncjob.app import JobParent
+from asyncjob.app.stop import Stop
+from asyncjob.errors import (
+    AlreadyExistsError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    TooLargeError,
+    UnknownOutcomeError,
+)
+from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob_worker.children import AttemptChildren
+from asyncjob_worker.held import HeldJob
+from asyncjob_worker.isolation import desk, frames
+from support.isolated_family_app import app
+from support.isolation import Shop, begin_with, job, until
+from support.worker_parts import Call, FakeSession
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+TARGET = "support.isolated_family_app:app"
+REFUSALS = {
+    "submitforbiddenerror": ForbiddenError("not you"),
+    "submitrefusederror": TooLargeError("too much"),
+    "submitconflicterror": AlreadyExistsError(),
+    "submiterror": NotFoundError("no such namespace"),
+    "refused": InvalidError("no"),
+}
+
+
+class Namespace(FakeSession):
+    """Jobs that finish as soon as they are there, but for one; some names are refused."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jobs: dict[str, Any] = {}
+        self.may_list = True
+        self.held_back: set[str] = set()
+        self.gate = asyncio.Event()
+
+    async def create(self, path: str, body: Any) -> Any:
+        name = body["metadata"]["name"]
+        self.calls.append(Call("create", path, body))
+        if name in self.held_back:
+            await self.gate.wait()
+        if name in REFUSALS:
+            raise REFUSALS[name]
+        metadata = {**body["metadata"], "uid": f"uid-{name}"}
+        phase = "Running" if name == "running" else "Succeeded"
+        status = {"phase": phase, "result": body["spec"].get("payload")}
+        self.jobs[name] = {**body, "metadata": metadata, "status": status}
+        return self.jobs[name]
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
+        self.calls.append(Call("get", path, params=params or {}))
+        name = path.rpartition("/")[2]
+        if name == "gone":
+            raise NotFoundError
+        if name in REFUSALS:
+            return {"metadata": {"name": name}}
+        return self.jobs[name]
+
+    async def list(self, path: str, params: Mapping[str, str]) -> AsyncIterator[Any]:
+        self.calls.append(Call("list", path, params=params))
+        if "fieldSelector" in params:
+            return
+        if not self.may_list:
+            raise ForbiddenError("no list", status=403)
+        for one in self.jobs.values():
+            yield one
+
+
+class Bench:
+    """A shop whose handlers submit into a namespace."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.namespace = Namespace()
+        self.own: list[AttemptChildren] = []
+        self.shop = Shop(app=app, begin=begin_with(TARGET), children=self._children)
+
+    def _children(self, held: HeldJob) -> AttemptChildren:
+        self.own.append(AttemptChildren(self.namespace.session, held))
+        return self.own[-1]
+
+    def trace(self) -> list[str]:
+        file = self.folder / "trace"
+        return file.read_text().splitlines() if file.exists() else []
+
+    async def run(self, type_: str, payload: Any = None) -> Move:
+        move = await self.shop.run(job(type_, payload))
+        assert move
+        return move
+
+    async def stopped(self, type_: str, why: Stop) -> Move | None:
+        """Run a handler that waits for ever for a child, and stop it then."""
+        of = job(type_)
+        running = asyncio.ensure_future(self.shop.run(of))
+        await until(lambda: "waiting" in self.trace(), "the handler waits")
+        of.stop(why)
+        return await running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def one_bench(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bench]:
+    folder = tmp_path_factory.mktemp("family")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAMILY_FOLDER", str(folder))
+        bench = Bench(folder)
+        yield bench
+        await bench.shop.close()
+
+
+@pytest.fixture
+def bench(one_bench: Bench) -> Bench:
+    one_bench.namespace = Namespace()
+    one_bench.own.clear()
+    (one_bench.folder / "trace").unlink(missing_ok=True)
+    return one_bench
+
+
+@pytest.mark.parametrize("type_", ["family", "family-sync"])
+async def test_children_are_submitted_at_a_time_and_waited_for(bench: Bench, type_: str) -> None:
+    result = await bench.shop.result(type_, 6)
+    assert result == {"results": [{"n": str(number)} for number in range(6)], "all": 6}
+    names = sorted(bench.namespace.jobs)
+    await bench.shop.result(type_, 6)
+    assert sorted(bench.namespace.jobs) == names
+
+
+async def test_errors_arrive_as_the_classes_that_an_except_names(bench: Bench) -> None:
+    bench.namespace.may_list = False
+    caught = await bench.shop.result("excepts")
+    assert [each[0] for each in caught] == [
+        "SubmitForbiddenError",
+        "SubmitRefusedError",
+        "SubmitConflictError",
+        "SubmitError",
+        "ChildGoneError",
+        "TimeoutError",
+        "ForbiddenError",
+    ]
+    assert caught[0][1] == "child submitforbiddenerror: not you"
+    assert caught[5][1] == "child running has not finished within 0.01 s"
+    assert caught[6] == ["ForbiddenError", "no list", 403]
+
+
+async def test_an_error_that_nobody_awaited_fails_the_attempt(bench: Bench) -> None:
+    move = await bench.run("forgets", "refused")
+    assert (move.target, move.reason) == (Phase.RETRYING, Reason.HANDLER_FAILED)
+    error: Any = move.fields["error"]
+    assert (error["type"], error["category"]) == ("SubmitRefusedError", "Validation")
+    assert error["message"] == "child refused: no"
+
+
+async def test_success_counts_only_once_all_that_was_submitted_is_stored(bench: Bench) -> None:
+    bench.namespace.held_back = {"kept"}
+    of = job("forgets", "kept")
+    running = asyncio.ensure_future(bench.shop.run(of))
+    await until(lambda: bench.own and bench.own[0]._going, "the child is on its way")
+    # Nothing tells from outside that a handler has returned and is not done: so it gets time.
+    done, _ = await asyncio.wait({running}, timeout=0.1)
+    assert not done
+    bench.namespace.gate.set()
+    move = await running
+    assert move
+    assert (move.target, list(bench.namespace.jobs)) == (Phase.SUCCEEDED, ["kept"])
+
+
+async def test_what_a_failed_run_has_sent_is_stored_before_the_success_of_the_next(
+    bench: Bench,
+) -> None:
+    bench.namespace.held_back = {"kept"}
+    running = asyncio.ensure_future(bench.shop.run(job("fails-once")))
+    await until(lambda: bench.own and bench.own[0]._going, "the child is on its way")
+    await until(lambda: bench.shop.pool._idle, "both runs are over")
+    bench.namespace.gate.set()
+    move = await running
+    assert move
+    assert (move.target, list(bench.namespace.jobs)) == (Phase.SUCCEEDED, ["kept"])
+
+
+async def test_a_stop_while_submissions_are_awaited_counts(bench: Bench) -> None:
+    bench.namespace.held_back = {"kept"}
+    of = job("forgets", "kept")
+    running = asyncio.ensure_future(bench.shop.run(of))
+    await until(lambda: bench.own and bench.own[0]._going, "the child is on its way")
+    processes = set(bench.shop.pool._children)
+    of.stop(Stop.DRAINING)
+    move = await running
+    bench.namespace.gate.set()
+    assert move
+    assert (move.reason, bench.namespace.jobs) == (Reason.RELEASED, {})
+    assert bench.shop.pool._children == processes, "it had to be killed"
+
+
+async def test_an_async_handler_that_waits_is_interrupted_once_and_cleans_up(bench: Bench) -> None:
+    move = await bench.stopped("waits", Stop.CANCELLED)
+    assert move
+    assert move.target is Phase.CANCELLED
+    assert bench.trace() == ["waiting", "cleaned up True"]
+
+
+async def test_a_thread_that_waits_hears_of_the_stop_and_submits_nothing_more(
+    bench: Bench,
+) -> None:
+    assert await bench.stopped("waits-sync", Stop.FENCED) is None
+    over = "the attempt is over (fenced): too-late is not submitted"
+    assert bench.trace() == ["waiting", "told", over]
+    assert list(bench.namespace.jobs) == ["running"]
+
+
+async def test_what_a_handler_does_not_wait_for_any_more_is_not_looked_at(bench: Bench) -> None:
+    bench.namespace.held_back = {"last"}
+    running = asyncio.ensure_future(bench.shop.run(job("gives-up")))
+    await until(lambda: "gave up" in bench.trace(), "the handler gives up")
+    await until(lambda: not bench.own[0]._watch._waiting, "nobody looks")
+    bench.namespace.gate.set()
+    move = await running
+    assert move
+    assert move.target is Phase.SUCCEEDED
+
+
+async def test_a_job_that_is_over_submits_nothing_by_the_next_one_of_its_process(
+    bench: Bench,
+) -> None:
+    shop = Shop(most=1, app=app, begin=begin_with(TARGET), children=bench._children)
+    assert await shop.result("keeps") == "submitted"
+    bench.namespace.jobs.clear()
+    assert await shop.result("keeps") == "the attempt is over: it has ended"
+    await shop.close()
+    assert bench.namespace.jobs == {}
+
+
+async def test_answers_that_no_frame_takes_are_an_error_with_their_size(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def encode(message: Any) -> bytes:
+        return frames.encode(message, limit=2000)
+
+    monkeypatch.setattr(desk, "encode", encode)
+    move = await bench.run("family", 9)
+    error: Any = move.fields["error"]
+    assert error["type"] == "SubmitError"
+    assert "the answer about child jobs: it has" in error["message"]
+
+
+async def test_where_nobody_submits_that_is_what_the_handler_hears() -> None:
+    shop = Shop(app=app, begin=begin_with(TARGET))
+    move = await shop.run(job("forgets", "x"))
+    assert shop.pool._idle, "it was no answer, but the end of the process"
+    await shop.close()
+    assert move
+    assert "whoever runs this handler submits no jobs: x" in str(move.fields["message"])
+
+
+async def test_a_submission_is_tried_until_it_is_answered(bench: Bench) -> None:
+    create, lost = bench.namespace.create, [UnknownOutcomeError("reset")]
+
+    async def shaky(path: str, body: Any) -> Any:
+        if lost:
+            raise lost.pop()
+        return await create(path, body)
+
+    bench.namespace.create = shaky  # type: ignore[method-assign]
+    with capture_logs():
+        assert await bench.shop.result("forgets", "kept") == "done"
+    assert list(bench.namespace.jobs) == ["kept"]
+
+
+async def test_a_handler_knows_its_parent_and_its_trace_and_logs_with_them(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    shop = Shop(app=app, begin=begin_with(TARGET))
+    of = job("plain", spec={"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01", "priority": 7})
+    of.parent = JobParent("p-uid", "p")
+    move = await shop.run(of)
+    await shop.close()
+    assert move
+    known: Any = move.fields["result"]
+    assert (known["trace"], known["priority"]) == ("ab" * 16, 7)
+    assert known["parent"] == {"uid": "p-uid", "name": "p"}
+    (line,) = (line for line in capfd.readouterr().err.splitlines() if "handler speaks" in line)
+    for word in ("extra=1", "job=j", "namespace=ns", "type=plain", f"trace_id={'ab' * 16}"):
+        assert word in line

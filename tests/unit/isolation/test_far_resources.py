@@ -1,0 +1,92 @@
+"""Resources in the processes of handlers: their own, only those needed, closed in order."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from asyncjob.app.stop import Stop
+from asyncjob.lifecycle.phases import Phase, Reason
+from support.isolated_family_app import app
+from support.isolation import Shop, begin_with, is_left, job, until
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+TARGET = "support.isolated_family_app:app"
+
+
+@dataclass
+class Bench:
+    """A shop of the app with resources, and what these have noted."""
+
+    shop: Shop
+    folder: Path
+
+    def trace(self) -> list[str]:
+        file = self.folder / "trace"
+        return file.read_text().splitlines() if file.exists() else []
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+    monkeypatch.setenv("FAMILY_FOLDER", str(tmp_path))
+    shop = Shop(app=app, begin=begin_with(TARGET))
+    yield Bench(shop, tmp_path)
+    await shop.close()
+
+
+async def test_they_are_opened_once_when_needed_and_closed_in_reverse(
+    bench: Bench, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shop = bench.shop
+    pid = (await shop.result("plain"))["pid"]
+    assert bench.trace() == []
+    assert await shop.result("uses-sync") == [pid, pid]
+    assert bench.trace() == ["open pool"]
+    assert await shop.result("uses", 3) == [3, pid, pid, None]
+    assert await shop.result("uses") == [0, pid, pid, None]
+    assert bench.trace() == ["open pool", "open files"]
+    await shop.close()
+    assert bench.trace() == ["open pool", "open files", "close files", "close pool"]
+    (line,) = (line for line in capfd.readouterr().err.splitlines() if "nobody's job" in line)
+    assert "job=" not in line
+
+
+async def test_one_that_cannot_be_opened_fails_the_attempt_and_the_next_has_a_new_process(
+    bench: Bench,
+) -> None:
+    pid = (await bench.shop.result("plain"))["pid"]
+    (bench.folder / "dry").touch()
+    move = await bench.shop.run(job("uses"))
+    assert move
+    assert (move.target, move.reason) == (Phase.RETRYING, Reason.HANDLER_FAILED)
+    assert "crashes" not in move.fields
+    error: Any = move.fields["error"]
+    assert error["type"] == "ResourceError"
+    why = "cannot be opened: ConnectionRefusedError: the pool is dry"
+    assert error["message"] == f"resource (support.isolated_family_app.pool) {why}"
+    await until(lambda: not is_left(pid), "the process is replaced")
+    (bench.folder / "dry").unlink()
+    assert (await bench.shop.result("uses"))[1] != pid
+
+
+async def test_a_stop_interrupts_the_opening(bench: Bench) -> None:
+    (bench.folder / "slow").touch()
+    of = job("uses")
+    running = asyncio.ensure_future(bench.shop.run(of))
+    await until(bench.trace, "the pool is being opened")
+    (child,) = bench.shop.pool._children
+    of.stop(Stop.DRAINING)
+    move = await running
+    assert move
+    assert move.reason is Reason.RELEASED
+    assert await child.exited == 0
+
+
+async def test_what_they_take_is_not_held_against_the_next_job(bench: Bench) -> None:
+    pid = await bench.shop.result("heavy")
+    assert await bench.shop.result("heavy") == pid

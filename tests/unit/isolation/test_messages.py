@@ -1,0 +1,106 @@
+"""What the worker and a child tell each other survives its form as JSON."""
+
+from dataclasses import fields
+from typing import Any
+
+import orjson
+import pytest
+
+from asyncjob.app import ChildView, JobInfo, JobParent
+from asyncjob.app.child_errors import AttemptOverError, ChildGoneError, SubmitForbiddenError
+from asyncjob.app.child_order import ChildOrder
+from asyncjob.app.child_view import ChildRef
+from asyncjob.errors import AsyncJobError, ForbiddenError, ThrottledError
+from asyncjob.lifecycle.phases import Phase
+from asyncjob_worker.isolation import messages, questions, typed_errors
+from asyncjob_worker.isolation.messages import Run
+from asyncjob_worker.isolation.questions import List, Question, Submit, Wait
+
+INFO = JobInfo(
+    namespace="ns",
+    name="n",
+    uid="u",
+    type="t",
+    queue="q",
+    attempt=2,
+    retries=1,
+    max_retries=3,
+    last_checkpoint={"row": 1},
+    request={"headers": {"a": ["b"]}},
+    traceparent="00-x",
+    priority=7,
+    parent=JobParent("p-uid", "p"),
+)
+VIEW = ChildView(
+    "c", "c1", "leaf", Phase.DEAD_LETTER, "Why", "words", 2, None, {"uri": "x"}, "E", "C", "m"
+)
+
+
+def over_the_wire(message: Any) -> Any:
+    return orjson.loads(orjson.dumps(message))
+
+
+@pytest.mark.parametrize("parent", [JobParent("p-uid", "p"), JobParent("p-uid"), None])
+def test_all_that_a_job_is_arrives(parent: JobParent | None) -> None:
+    values: Any = {field.name: getattr(INFO, field.name) for field in fields(JobInfo)}
+    info = JobInfo(**{**values, "parent": parent})
+    assert all(values.values()), "a new field has to be set here, so that its way is tested"
+    run = Run(info, {"p": 1}, 12.5, 64)
+    assert messages.read_run(over_the_wire(messages.run(run))) == run
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Submit(ChildOrder("c", "hash", {"spec": {"payload": [1, None]}}, "key")),
+        Submit(ChildOrder("c", "hash", {}, None)),
+        Wait(ChildRef("c", "c1"), 1.5),
+        Wait(ChildRef("c", "c1"), None),
+        List(),
+    ],
+)
+def test_a_question_arrives_as_it_was_asked(question: Question) -> None:
+    message = over_the_wire(questions.ask(3, question))
+    assert (questions.read_number(message), questions.read_question(message)) == (3, question)
+
+
+def test_answers_arrive_as_they_were_given() -> None:
+    ref = ChildRef("c", "c1")
+    assert questions.read_ref(over_the_wire(questions.plain(ref))) == ref
+    seen = questions.read_view(over_the_wire(questions.plain(VIEW)))
+    assert (seen, seen.finished) == (VIEW, True)
+    assert seen.phase is Phase.DEAD_LETTER
+    assert questions.read_views(over_the_wire(questions.plain([VIEW, VIEW]))) == [VIEW, VIEW]
+
+
+class OfAPluginError(ChildGoneError):
+    """An error that is known on one side only."""
+
+
+class ForeignError(Exception):
+    """An error that is none of ours."""
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message"),
+    [
+        (SubmitForbiddenError("no"), SubmitForbiddenError, "no"),
+        (AttemptOverError(), AttemptOverError, str(AttemptOverError())),
+        (TimeoutError("late"), TimeoutError, "late"),
+        (ThrottledError("slow"), ThrottledError, "slow"),
+        (OfAPluginError("gone"), ChildGoneError, "gone"),
+        (ForeignError("x"), AsyncJobError, "ForeignError: x"),
+    ],
+)
+def test_an_error_arrives_as_its_own_class_or_the_nearest_known(
+    error: Exception, kind: type[Exception], message: str
+) -> None:
+    arrived = typed_errors.from_json(over_the_wire(typed_errors.to_json(error)))
+    assert (type(arrived), str(arrived)) == (kind, message)
+
+
+def test_an_error_of_the_api_server_keeps_its_status() -> None:
+    error = ForbiddenError("no", status=403, reason="Forbidden")
+    arrived = typed_errors.from_json(over_the_wire(typed_errors.to_json(error)))
+    assert isinstance(arrived, ForbiddenError)
+    assert (arrived.status, arrived.reason) == (403, "Forbidden")
