@@ -12,7 +12,11 @@ from asyncjob import AsyncJob, AsyncQueue
 from unit.examples.notes import ROOT
 
 EXAMPLES = ROOT / "examples"
-JOBS = sorted(set(EXAMPLES.glob("*.yaml")) - {EXAMPLES / "queue.yaml", EXAMPLES / "mistake.yaml"})
+QUEUES = [EXAMPLES / "api-queue.yaml", EXAMPLES / "queue.yaml"]
+JOBS = sorted(set(EXAMPLES.glob("*.yaml")) - {*QUEUES, EXAMPLES / "mistake.yaml"})
+SUBMITTED = {"words.count-file"}
+"""Types of jobs that nobody but a handler submits."""
+
 CHAIN = sorted((EXAMPLES / "chain").glob("*.yaml"))
 
 
@@ -39,9 +43,11 @@ def test_a_job_fits_the_model_and_its_handler(path: Path, monkeypatch: pytest.Mo
     app.handlers[job.spec.type].read_payload(job.spec.payload)
 
 
-def test_the_queue_fits_its_model() -> None:
-    queue = AsyncQueue.model_validate(load(EXAMPLES / "queue.yaml"))
-    assert queue.spec.defaults is not None
+def test_the_queues_fit_their_model_and_have_jobs() -> None:
+    limited, plain = (AsyncQueue.model_validate(load(path)) for path in QUEUES)
+    assert plain.spec.defaults is not None
+    assert limited.spec.rate_limit is not None
+    assert limited.metadata.name == load(EXAMPLES / "call-api.yaml")["spec"]["queue"]
 
 
 def test_the_mistake_is_the_one_its_comment_names() -> None:
@@ -63,4 +69,4 @@ def test_the_jobs_of_the_chain_fit_their_handlers_and_depend_on_one_another(
 
 
 def test_every_handler_has_an_example() -> None:
-    assert {load(path)["spec"]["type"] for path in JOBS} == set(app.handlers)
+    assert {load(path)["spec"]["type"] for path in JOBS} == set(app.handlers) - SUBMITTED
