@@ -12,7 +12,7 @@ from pathlib import Path
 from struct import error as StructError  # noqa: N812  # it is an exception
 
 from examples.handlers.places import drafted, target_path
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 from pydantic import BaseModel, ConfigDict, Field
 
 from asyncjob import Category, Fail, JobContext, WorkerApp
@@ -86,6 +86,8 @@ def _reading(source: Path) -> Iterator[Image.Image]:
     data = BytesIO(source.read_bytes())
     try:
         image = _decode(source, data)
+    except UnidentifiedImageError as error:
+        raise _refusal(source, f"it is none of {', '.join(FORMATS)}") from error
     except (OSError, SyntaxError, ValueError, StructError) as error:
         raise _refusal(source, str(error)) from error
     except (Image.DecompressionBombError, MemoryError) as error:

@@ -52,7 +52,7 @@ class FolderCount(BaseModel):
 
     files: int
     total: int
-    top: dict[str, int]
+    top: list[tuple[str, int]]
 
 
 @app.handler("words.count", timeout=600, retry=CHILDREN_HAVE_RETRIED)
@@ -69,8 +69,7 @@ async def count_words(job: JobContext, request: FolderOfWords) -> FolderCount:
         total += words.total
         frequency.update(words.frequency)
         await job.progress(100 * number / len(children), f"{number} of {len(children)} files")
-    top = dict(frequency.most_common(request.top))
-    return FolderCount(files=len(children), total=total, top=top)
+    return FolderCount(files=len(children), total=total, top=frequency.most_common(request.top))
 
 
 @app.handler("words.count-file", timeout=60)

@@ -7,6 +7,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from aiohttp.typedefs import Handler
 from examples.handlers.api_call import app
 from examples.limited_api import PerSecond, build
 
@@ -69,12 +70,19 @@ async def test_a_busy_api_is_called_again_when_it_says(session: Start) -> None:
         assert await shown.json() == {job.uid: {"product": "Mug"}}
 
 
-async def test_an_attempt_more_makes_no_second_order(session: Start) -> None:
-    await session(build(lambda: True))
+async def test_an_answer_that_got_lost_makes_no_second_order(session: Start) -> None:
+    lost = iter([True, False])
+
+    @web.middleware
+    async def losing(request: web.Request, handler: Handler) -> web.StreamResponse:
+        answer = await handler(request)
+        return web.Response(status=502) if next(lost) else answer
+
+    api = build(lambda: True)
+    api.middlewares.append(losing)
+    await session(api)
     async with FakeCluster(app, types=[TYPE]) as cluster:
         job = await cluster.submit(TYPE, CALL)
-        await cluster.run_until(lambda: job.phase is Phase.RUNNING)
-        await job.crash()
         await cluster.run_until_idle()
         assert (job.attempt, job.result) == (2, {"status": 201, "body": {"order": 1}})
 

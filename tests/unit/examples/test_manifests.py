@@ -68,5 +68,10 @@ def test_the_jobs_of_the_chain_fit_their_handlers_and_depend_on_one_another(
     assert [name for name, job in chain.items() if not job.spec.depends_on] == ["digest"]
 
 
+def test_the_page_of_the_examples_tells_of_each() -> None:
+    page = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    assert [path.name for path in EXAMPLES.glob("*.yaml") if f"`{path.name}`" not in page] == []
+
+
 def test_every_handler_has_an_example() -> None:
     assert {load(path)["spec"]["type"] for path in JOBS} == set(app.handlers) - SUBMITTED

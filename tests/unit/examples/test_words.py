@@ -10,7 +10,7 @@ from asyncjob.testing import FakeCluster, Phase, run_handler
 
 TYPE = "words.count"
 REQUEST = {"folder": "in", "top": 2}
-COUNTED = {"files": 3, "total": 7, "top": {"a": 4, "b": 2}}
+COUNTED = {"files": 3, "total": 7, "top": [["a", 4], ["b", 2]]}
 
 
 @pytest.fixture
