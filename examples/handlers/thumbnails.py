@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from struct import error as StructError  # noqa: N812  # it is an exception
+from typing import Annotated
 
 from examples.handlers.places import drafted, target_path
 from PIL import Image, ImageOps, UnidentifiedImageError
@@ -26,6 +27,8 @@ MAX_PIXELS = 30_000_000
 
 MEMORY_MIB = 512
 
+Edge = Annotated[int, Field(ge=1, le=2048)]
+
 
 class ThumbnailRequest(BaseModel):
     """Which image, into which folder, and how long the longer edge of each thumbnail is."""
@@ -34,7 +37,7 @@ class ThumbnailRequest(BaseModel):
 
     source: Path
     folder: Path
-    sizes: set[int] = Field(default={64, 128, 256}, min_length=1, max_length=10)
+    sizes: set[Edge] = Field(default={64, 128, 256}, min_length=1, max_length=10)
 
 
 class Thumbnail(BaseModel):
