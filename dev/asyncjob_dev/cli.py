@@ -1,5 +1,6 @@
 """`python -m asyncjob_dev`: the commands behind `make up`, `make down` and `make demo`."""
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from asyncjob.names import DEFAULT_QUEUE
 from asyncjob_dev.demo import run_demo
 from asyncjob_dev.environment import Layout, Settings, background
 from asyncjob_dev.environment.ensure import ensure
@@ -24,8 +26,26 @@ FOLDER = click.option(
     default=DEFAULT_FOLDER,
     help="Where data, logs and kubeconfig go.  [default: .dev]",
 )
+IS_QUEUE = re.compile("[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
+"""Names that fit into that of a Pod, too."""
 APP = click.option(
     "--app", default=DEFAULT_APP, show_default=True, help="What workers run, module:attribute."
+)
+
+
+def _queues(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    queues = value.split(",")
+    if not all(map(IS_QUEUE.fullmatch, queues)) or len(set(queues)) != len(queues):
+        raise click.BadParameter(f"{value!r} is no list of different queues, such as default,mail")
+    return value
+
+
+QUEUES = click.option(
+    "--queues",
+    default=DEFAULT_QUEUE,
+    show_default=True,
+    callback=_queues,
+    help="Separated by commas; each has workers of its own.",
 )
 
 
@@ -54,6 +74,7 @@ def main() -> None:
 @APP
 @click.option("--workers", type=click.IntRange(1, 16), default=2, show_default=True)
 @click.option("--slots", type=click.IntRange(1), default=4, show_default=True, help="Per worker.")
+@QUEUES
 @click.option(
     "--port",
     "api_port",

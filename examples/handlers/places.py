@@ -28,7 +28,14 @@ def target_path(wanted: Path, suffix: str) -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
-    """Open a draft that takes the place of `path` only once it is complete.
+    """Open a draft, for text, that takes the place of `path` only once it is complete."""
+    with drafted(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as stream:
+        yield stream
+
+
+@contextmanager
+def drafted(path: Path) -> Iterator[Path]:
+    """Give the path of a draft that takes the place of `path` only once it is complete.
 
     So a handler may be run again at any time: a reader sees the old file or the new one, and two
     attempts at once cannot mix their lines.
@@ -36,9 +43,9 @@ def replacing(path: Path) -> Iterator[TextIO]:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     draft = Path(name)
+    os.close(handle)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            yield stream
+        yield draft
         draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)

@@ -163,6 +163,7 @@ class Field:
         app: str = "support.worker_app:app",
         env: Mapping[str, str] | None = None,
         restart: bool = False,
+        cwd: Path | None = None,
     ) -> DevWorker:
         """Start a worker process; with `restart` it is started again in the same Pod."""
         program = str(Path(sys.executable).with_name("asyncjob-worker"))
@@ -172,6 +173,7 @@ class Field:
             argv=[program, "run", app, *options],
             env={**paths, **(env or {})},
             labels={COMPONENT_LABEL: WORKER_COMPONENT},
+            cwd=cwd,
             restart=restart,
             restart_delay=0.2,
         )

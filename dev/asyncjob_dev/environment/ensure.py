@@ -61,6 +61,7 @@ def differences(asked: Asked, state: State) -> list[str]:
         "app": state.app,
         "workers": state.workers,
         "slots": state.slots,
+        "queues": state.queues,
         "api_port": state.port,
     }
     return [

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from asyncjob.names import COMPONENT_LABEL, OPERATOR_COMPONENT, WORKER_COMPONENT
+from asyncjob.names import COMPONENT_LABEL, DEFAULT_QUEUE, OPERATOR_COMPONENT, WORKER_COMPONENT
 from asyncjob_dev.environment.layout import ROOT
 from asyncjob_dev.environment.settings import Settings
 from asyncjob_dev.supervisor import WorkerSpec
@@ -32,12 +32,13 @@ def operator(settings: Settings) -> WorkerSpec:
     )
 
 
-def worker(settings: Settings, number: int) -> WorkerSpec:
-    """Return the worker of a number, from 1; it imports its app from the project's folder."""
+def worker(settings: Settings, number: int, queue: str = DEFAULT_QUEUE) -> WorkerSpec:
+    """Return a queue's worker of a number, from 1; it imports its app from the project's folder."""
     return WorkerSpec(
-        name=f"worker-{number}",
+        name=f"worker-{number}" if queue == DEFAULT_QUEUE else f"worker-{queue}-{number}",
         argv=[
             *(program("asyncjob-worker"), "run", settings.app),
+            f"--queue={queue}",
             f"--concurrency={settings.slots}",
             f"--grace={max(0.0, settings.grace - 2.0):g}",
         ],
@@ -53,8 +54,10 @@ SERVICES: tuple[ServiceBuilder, ...] = (operator,)
 
 
 def workers(settings: Settings) -> list[WorkerSpec]:
-    """Return all workers."""
-    return [worker(settings, number) for number in range(1, settings.workers + 1)]
+    """Return all workers: so many for each queue."""
+    numbers = range(1, settings.workers + 1)
+    queues = settings.queues.split(",")
+    return [worker(settings, number, queue) for queue in queues for number in numbers]
 
 
 def program(name: str) -> str:

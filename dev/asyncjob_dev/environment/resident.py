@@ -74,6 +74,7 @@ def observe(environment: Environment) -> State:
         parts=[*control, *pods],
         workers=settings.workers,
         slots=settings.slots,
+        queues=settings.queues,
     )
 
 

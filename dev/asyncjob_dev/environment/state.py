@@ -28,6 +28,7 @@ class State:
     parts: list[Part] = field(default_factory=list)
     workers: int = 0
     slots: int = 0
+    queues: str = ""
 
 
 def save(path: Path, state: State) -> None:

@@ -18,7 +18,7 @@ from asyncjob_dev.environment.occupancy import occupy
 from asyncjob_dev.environment.state import Part, State, save
 
 US = os.getpid()
-COMPLETE = State(20001, "a:b", [Part("etcd", 7)], workers=2, slots=4)
+COMPLETE = State(20001, "a:b", [Part("etcd", 7)], workers=2, slots=4, queues="a,b")
 STARTING = State(20001, "a:b")
 
 
@@ -108,6 +108,7 @@ def test_what_is_up_with_other_settings_is_not_what_was_asked_for(
 
 
 def test_settings_that_run_already_are_no_difference() -> None:
-    asked = {"app": "a:b", "workers": 2, "slots": 4, "api_port": 20001}
+    asked = {"app": "a:b", "workers": 2, "slots": 4, "api_port": 20001, "queues": "a,b"}
     assert differences(asked, COMPLETE) == []
     assert differences({"workers": 3}, COMPLETE) == ["WORKERS is 2, not 3"]
+    assert differences({"queues": "a"}, COMPLETE) == ["QUEUES is a,b, not a"]

@@ -18,8 +18,11 @@ from unit.examples.notes import ROOT
 
 EXAMPLES = ROOT / "examples"
 CRON = EXAMPLES / "nightly-report.yaml"
-NO_JOBS = {CRON, EXAMPLES / "queue.yaml", EXAMPLES / "mistake.yaml"}
-JOBS = sorted(set(EXAMPLES.glob("*.yaml")) - NO_JOBS)
+QUEUES = [EXAMPLES / "api-queue.yaml", EXAMPLES / "queue.yaml"]
+JOBS = sorted(set(EXAMPLES.glob("*.yaml")) - {*QUEUES, CRON, EXAMPLES / "mistake.yaml"})
+SUBMITTED = {"words.count-file"}
+"""Types of jobs that nobody but a handler submits."""
+
 CHAIN = sorted((EXAMPLES / "chain").glob("*.yaml"))
 HOW_TO = ROOT / "docs/how-to/schedule-jobs.md"
 
@@ -74,9 +77,11 @@ def test_the_how_to_shows_schedules_that_can_be_read() -> None:
         assert read_schedule(row, "UTC", "ns/name").first_after(0.0)
 
 
-def test_the_queue_fits_its_model() -> None:
-    queue = AsyncQueue.model_validate(load(EXAMPLES / "queue.yaml"))
-    assert queue.spec.defaults is not None
+def test_the_queues_fit_their_model_and_have_jobs() -> None:
+    limited, plain = (AsyncQueue.model_validate(load(path)) for path in QUEUES)
+    assert plain.spec.defaults is not None
+    assert limited.spec.rate_limit is not None
+    assert limited.metadata.name == load(EXAMPLES / "call-api.yaml")["spec"]["queue"]
 
 
 def test_the_mistake_is_the_one_its_comment_names() -> None:
@@ -97,5 +102,10 @@ def test_the_jobs_of_the_chain_fit_their_handlers_and_depend_on_one_another(
     assert [name for name, job in chain.items() if not job.spec.depends_on] == ["digest"]
 
 
+def test_the_page_of_the_examples_tells_of_each() -> None:
+    page = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    assert [path.name for path in EXAMPLES.glob("*.yaml") if f"`{path.name}`" not in page] == []
+
+
 def test_every_handler_has_an_example() -> None:
-    assert {load(path)["spec"]["type"] for path in JOBS} == set(app.handlers)
+    assert {load(path)["spec"]["type"] for path in JOBS} == set(app.handlers) - SUBMITTED

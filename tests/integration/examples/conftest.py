@@ -1,0 +1,28 @@
+"""A folder as a user has it, and a namespace with an operator of its own beside the other tests."""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from asyncjob_dev.controlplane import ControlPlane
+from support.operator import QUICK, OperatorProcess
+from support.workers import ROOT, Field, field_on
+
+# As a worker does it, which is started in the folder that its app lies in.
+sys.path.append(str(ROOT))
+
+
+@pytest.fixture
+def field(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Field]:
+    """Prepare a namespace with an operator for it alone; its folder has the examples' data."""
+    shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
+    with field_on(control_plane, tmp_path) as prepared:
+        here = f"--namespace={prepared.namespace}"
+        log = tmp_path / "operator.log"
+        lease = f"--lease-{here.removeprefix('--')}"
+        with OperatorProcess(control_plane.kubeconfig, log, here, lease, *QUICK) as operator:
+            operator.until_leading()
+            yield prepared
