@@ -232,6 +232,8 @@ async def test_what_is_no_text_comes_as_base64_and_nothing_as_none(server: WebSe
         ('text/plain; charset="UTF-16"; x=y', "ü".encode("utf-16"), "ü"),
         ("text/plain; charset=utf-7", b"+2AA-", "?"),
         ("text/plain; charset=zlib", b"plain", "plain"),
+        ("text/plain; charset=punycode", b"abc-", "abc-"),
+        ("text/plain; charset=unicode_escape", b"\\n", "\\n"),
         ("text/plain; charset=nonsense", "ü".encode(), "ü"),
         ("text/plain; charset=", b"x", "x"),
     ],
