@@ -304,3 +304,9 @@ def test_an_app_includes_another() -> None:
 def test_a_category_that_cannot_be_stored_is_refused(category: str) -> None:
     with pytest.raises(HandlerError, match="no category"):
         WorkerApp().categorize(KeyError, category)
+
+
+def test_a_forgotten_job_type_is_told_instead_of_registering_nothing() -> None:
+    bare: Any = WorkerApp().handler
+    with pytest.raises(HandlerError, match=r'@app.handler\("takes_both"\)'):
+        bare(takes_both)

@@ -28,6 +28,12 @@ async def children(job: JobContext) -> Sequence[ChildView]:
     return await job.children()
 
 
+@app.handler("resumes")
+async def resumes(job: JobContext, payload: list[str]) -> int:
+    start: int = job.last_checkpoint or 0
+    return len(payload[start:])
+
+
 @app.on(Event.SUCCEEDED, Event.RELEASED)
 def ended(event: JobEnded, *, text: str) -> None: ...
 

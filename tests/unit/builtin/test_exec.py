@@ -144,6 +144,21 @@ async def test_a_program_ended_by_a_signal_says_which() -> None:
         await shell("kill -SEGV $$")
 
 
+async def test_a_signal_without_a_name_is_told_by_its_number() -> None:
+    with pytest.raises(ProgramFailedError, match="ended by signal 40"):
+        await shell("kill -40 $$")
+
+
+async def test_a_script_whose_interpreter_is_missing_says_so(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/shell\n")
+    script.chmod(0o755)
+    app = build_app({"ASYNCJOB_EXEC_ALLOW": str(script)})
+    with pytest.raises(Fail, match="the interpreter in its first line") as refusal:
+        await run_handler(app, "exec", {"argv": [str(script)]})
+    assert refusal.value.category == "NotFound"
+
+
 async def test_a_program_that_is_not_there_is_final(tmp_path: Path) -> None:
     app = build_app({"ASYNCJOB_EXEC_ALLOW": f"/nowhere/program {tmp_path}"})
     with pytest.raises(Fail, match="not in this worker's image") as missing:

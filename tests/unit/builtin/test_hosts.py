@@ -134,3 +134,9 @@ def test_the_refusal_names_the_variable_and_what_to_add() -> None:
         hosts("a.test").check(parse_url("https://b.test:8443/"))
     with pytest.raises(HostRefusedError, match="it is empty"):
         hosts().check(parse_url("https://b.test/"))
+
+
+@pytest.mark.parametrize("host", ["a" * 64 + ".example.org", ".".join(["abcdefg"] * 32)])
+def test_a_name_that_no_resolver_takes_is_no_name(host: str) -> None:
+    with pytest.raises(ValueError, match="is no host name"):
+        parse_url(f"http://{host}/")

@@ -232,6 +232,8 @@ async def test_what_is_no_text_comes_as_base64_and_nothing_as_none(server: WebSe
         ('text/plain; charset="UTF-16"; x=y', "ü".encode("utf-16"), "ü"),
         ("text/plain; charset=utf-7", b"+2AA-", "?"),
         ("text/plain; charset=zlib", b"plain", "plain"),
+        ("text/plain; charset=punycode", b"abc-", "abc-"),
+        ("text/plain; charset=unicode_escape", b"\\n", "\\n"),
         ("text/plain; charset=nonsense", "ü".encode(), "ü"),
         ("text/plain; charset=", b"x", "x"),
     ],
@@ -315,14 +317,16 @@ async def test_a_redirect_to_what_is_no_plain_address_is_final(
     server: WebServer, location: str
 ) -> None:
     server.answer("/", 302, Location=location)
-    with pytest.raises(Fail, match="redirect is not followed"):
+    with pytest.raises(Fail, match="redirect is not followed") as refusal:
         await call(server, followRedirects=True)
+    assert refusal.value.category == "Validation"
 
 
 async def test_redirects_end(server: WebServer) -> None:
     server.answer("/", 302, Location="/")
-    with pytest.raises(Fail, match="more than 5 redirects"):
+    with pytest.raises(Fail, match="more than 5 redirects") as refusal:
         await call(server, followRedirects=True)
+    assert refusal.value.category == "Validation"
     assert len(server.asked) == 6
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from asyncjob import testing as kit
 from asyncjob_worker.builtin import app, build_app
 from asyncjob_worker.builtin.pause import sleep_on
 from support.handler_runs import Reports, context, run_handler
@@ -75,3 +76,9 @@ async def test_no_seconds_are_no_division_by_zero(clock: Clock) -> None:
 async def test_seconds_are_checked(seconds: object) -> None:
     with pytest.raises(ValidationError, match="seconds"):
         await run_handler(build_app({}), "sleep", {"seconds": seconds})
+
+
+async def test_a_test_skips_the_sleep_and_counts_its_reports() -> None:
+    run = await kit.run_handler(build_app({}), "sleep", {"seconds": 86_400}, timeout=90_000)
+    assert run.result == {"slept": 86_400}
+    assert len(run.progress) == 100

@@ -52,3 +52,30 @@ async def test_the_end_of_the_socket_alone_ends_a_process_and_its_programs(
     assert "SIGKILL" in str(move.fields["message"])
     await until(lambda: not is_alive(pid) and not is_alive(grandchild), "both are dead")
     await shop.close()
+
+
+async def test_what_a_process_had_started_is_reaped_where_that_is_ours(tmp_path: Path) -> None:
+    """As the first process of a container: made so here by becoming their new parent."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", FIRST_PROCESS, str(tmp_path)]
+    assert subprocess.run(command, env=env, check=False).returncode == 0  # noqa: ASYNC221
+
+
+FIRST_PROCESS = """
+import asyncio, ctypes, os, pathlib, signal, sys
+from support.isolation import Shop, is_left, job, until
+
+SUBREAPER = 36
+assert ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0) == 0
+
+async def main(folder):
+    shop = Shop()
+    task, pid = await shop.begin(job("family", str(folder)), folder)
+    os.kill(pid, signal.SIGKILL)
+    await task
+    grandchild = int((folder / "grandchild").read_text())
+    await until(lambda: not is_left(grandchild), "not even a zombie is left")
+    await shop.close()
+
+asyncio.run(main(pathlib.Path(sys.argv[1])))
+"""

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from asyncjob import Fail, JobContext, Retry, RetryPolicy, WorkerApp
 from asyncjob.testing import (
+    FakeCluster,
     HandlerRun,
     Phase,
     Reason,
@@ -244,3 +245,23 @@ async def test_a_handler_with_a_process_of_its_own_is_checked_and_runs_here() ->
     assert (await run_handler(app, "render", 21)).result == 42
     refused = await run_handler(app, "render", "x", raise_errors=False)
     assert refused.outcome.reason is Reason.INVALID_PAYLOAD
+
+
+def test_mistakes_in_using_the_kit_are_told() -> None:
+    wrong: Any = "cancel"
+    with pytest.raises(TestKitError, match="'cancel'; say one of"):
+        run_handler_sync(app, "rows", 1, stop_at=lambda _: wrong)
+    with pytest.raises(TestKitError, match="attempt is 0"):
+        run_handler_sync(app, "rows", 1, attempt=0)
+
+
+async def test_the_sync_form_sends_coroutines_to_the_other() -> None:
+    with pytest.raises(TestKitError, match="`await run_handler"):
+        run_handler_sync(app, "rows", 1)
+
+
+async def test_a_cluster_that_was_not_entered_says_so() -> None:
+    with pytest.raises(TestKitError, match="async with FakeCluster"):
+        await FakeCluster(app).submit("rows", 1)
+    with pytest.raises(TestKitError, match="async with FakeCluster"):
+        await FakeCluster(app).run_until_idle()

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import uvloop
@@ -119,3 +120,29 @@ async def test_two_clusters_have_two_clocks(cluster: FakeCluster) -> None:
         await cluster.run_until_idle()
         await other.run_until_idle()
     assert (cluster.clock.elapsed, other.clock.elapsed) == (7, 9)
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_clusters_of_one_loop_come_and_go_in_any_order(run: Any) -> None:
+    async def overlapping() -> list[Any]:
+        loop = asyncio.get_running_loop()
+        first, second = FakeCluster(app), FakeCluster(app)
+        await first.__aenter__()
+        await second.__aenter__()
+        await first.__aexit__(None, None, None)
+        job = await second.submit("nap", 900)
+        await second.run_until_idle()
+        await second.__aexit__(None, None, None)
+        assert abs(loop.time() - time.monotonic()) < 60
+        return [job.result]
+
+    async def together() -> list[Any]:
+        return [(await call).result for call in [run_handler(app, "nap", 9.0) for _ in "ab"]]
+
+    async def gathered() -> list[Any]:
+        runs = await asyncio.gather(*(run_handler(app, "nap", float(n)) for n in (3, 1, 2)))
+        return [one.result for one in runs]
+
+    assert run(overlapping()) == [900]
+    assert run(together()) == [9, 9]
+    assert run(gathered()) == [3, 1, 2]

@@ -1,6 +1,9 @@
 """Starting a worker: how many slots, which app, and one clear line for each mistake."""
 
+import os
+import signal
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -243,3 +246,17 @@ def test_what_handlers_own_processes_need_is_handed_on(
 
 def test_no_two_starts_of_a_process_share_an_identity() -> None:
     assert identify("p", "u").worker != identify("p", "u").worker
+
+
+def test_sigterm_ends_a_worker_that_is_still_importing_its_app(folder: Path) -> None:
+    """To the first process of a container it means nothing unless a handler is set."""
+    module(folder, "slow_app", "import time\nprint('importing', flush=True)\ntime.sleep(50)")
+    command = [sys.executable, "-m", "asyncjob_worker", "run", "slow_app"]
+    env = {**os.environ, **POD}
+    with subprocess.Popen(
+        command, env=env, cwd=folder, stdout=subprocess.PIPE, text=True
+    ) as worker:
+        assert worker.stdout
+        assert worker.stdout.readline() == "importing\n"
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(20) == 0

@@ -5,7 +5,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import click
@@ -56,7 +57,8 @@ def run(*, app: str, reload: bool, log_format: Format, **given: Any) -> None:
         if reload:
             run_reloading(app, sys.argv[1:], settings)
             return
-        code = uvloop.run(_serve(load_app(app), settings, holder, given))
+        with _ending_on_sigterm():
+            code = uvloop.run(_serve(load_app(app), settings, holder, given))
     except AsyncJobError as error:
         raise click.ClickException(" ".join(str(error).split())) from error
     sys.exit(code)
@@ -82,6 +84,19 @@ async def _serve(
     if worker.leftovers:
         _exit_now(code)
     return code
+
+
+@contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """Heed SIGTERM from the import on, where it means nothing to a container's first process.
+
+    Later the event loop does. A worker that missed it would claim jobs, and be killed with them.
+    """
+    before = signal.signal(signal.SIGTERM, lambda *_: _exit_now(0))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _exit_now(code: int) -> NoReturn:

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
+from typing import Any
 
 import structlog
 
@@ -76,8 +77,8 @@ class JobContext:
         return f"{self.info.uid}/{self.info.attempt}"
 
     @property
-    def last_checkpoint(self) -> Json:
-        """What an earlier attempt saved last; None at first."""
+    def last_checkpoint(self) -> Any:
+        """What an earlier attempt saved last, JSON of the handler's own shape; None at first."""
         return self.info.last_checkpoint
 
     @property

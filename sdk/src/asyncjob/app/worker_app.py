@@ -97,6 +97,9 @@ class WorkerApp:
         Raises HandlerError on a bad or repeated type, a value out of bounds, and a signature or an
         option that does not fit.
         """
+        if callable(type_):
+            name = getattr(type_, "__name__", "it")
+            raise HandlerError(f'{name}: @app.handler needs a job type: @app.handler("{name}")')
 
         def register(function: F) -> F:
             self._check_type(type_)

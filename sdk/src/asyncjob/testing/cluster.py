@@ -63,6 +63,7 @@ class FakeCluster:
         self._queues = Queues()
         self._store = Store(self.clock, namespace)
         self._running = False
+        self._engine: Engine | None = None
         self._types = types
         self._stack = contextlib.AsyncExitStack()
 
@@ -79,9 +80,16 @@ class FakeCluster:
             self._draw,
             self._max_bytes,
         )
-        self.engine = Engine(bench, self._queues, self._crew, self._concurrency)
+        self._engine = Engine(bench, self._queues, self._crew, self._concurrency)
         self._stack.enter_context(skipping())
         return self
+
+    @property
+    def engine(self) -> Engine:
+        """What runs its jobs; raises TestKitError outside the `async with` block."""
+        if self._engine is None:
+            raise TestKitError("enter the cluster first: `async with FakeCluster(app) as cluster:`")
+        return self._engine
 
     def _needed(self) -> Collection[Any]:
         """Return the types of resources that handlers need, and their middleware."""

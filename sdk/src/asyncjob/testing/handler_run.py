@@ -114,7 +114,10 @@ class HandlerRun:
             case Stop.DRAINING:
                 await self.drain()
             case _:
-                raise TestKitError(f"a test does not stop a handler as {why.value!r}")
+                raise TestKitError(
+                    f"a test does not stop a handler as {why!r}; say one of "
+                    "Stop.CANCELLED, Stop.TIMED_OUT, Stop.DRAINING"
+                )
 
     async def finish(self) -> None:
         """Let the handler work to its end."""

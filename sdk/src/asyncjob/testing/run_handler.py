@@ -113,9 +113,11 @@ def run_handler(
     fields of the job's spec, as in `FakeCluster.submit`. `stop_at` stops the handler in mid-run;
     `raise_errors` raises what the handler raised. The clock is fake: `asyncio.sleep` in the handler
     takes no time. `draw`, `patience` and `max_bytes` are those of the FakeCluster. Raises
-    TestKitError for a type that the app has no handler for.
+    TestKitError for a type that the app has no handler for, and for an attempt below 1.
     """
     _check_type(app, type_)
+    if attempt < 1:
+        raise TestKitError(f"attempt is {attempt}: attempts are counted from 1")
     manifest = job_manifest(_NAME, type_, payload, {"request": request, **options})
     checkpoint = normalize(last_checkpoint, what="last_checkpoint")
 
@@ -139,9 +141,18 @@ def _sync(call: Callable[P, HandlerCall]) -> Callable[P, HandlerRun]:
         async def main() -> HandlerRun:
             return await call(*args, **kwargs)
 
+        _check_no_loop()
         return asyncio.run(main())
 
     return run
+
+
+def _check_no_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise TestKitError("an event loop runs already: `await run_handler(...)` instead")
 
 
 run_handler_sync = _sync(run_handler)

@@ -8,12 +8,15 @@ a timeout around real work must not fire because nothing else is going on.
 import asyncio
 import contextvars
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from asyncjob.testing.clock import FakeClock
+
+_NAMES: Final = ("time", "call_later", "call_at")
+_KEY: Final = "_asyncjob_testing"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,24 +43,40 @@ def context_with(timekeeper: Timekeeper) -> contextvars.Context:
 def skipping() -> Iterator[None]:
     """Have the running loop look at the context of whoever asks it for time."""
     loop = asyncio.get_running_loop()
-    names = ("time", "call_later", "call_at")
-    before = {name: loop.__dict__[name] for name in names if name in loop.__dict__}
-    patched = _Patched(loop.time, loop.call_later, loop.call_at)
-    for name in names:
-        setattr(loop, name, getattr(patched, name))
+    patched = loop.__dict__.get(_KEY) or _patch(loop)
+    patched.users += 1
     try:
         yield
     finally:
-        for name in names:
-            delattr(loop, name)
-        loop.__dict__.update(before)
+        patched.users -= 1
+        if not patched.users:
+            _restore(loop, patched)
 
 
-@dataclass(frozen=True, slots=True)
+def _patch(loop: asyncio.AbstractEventLoop) -> "_Patched":
+    before: dict[str, Any] = {name: loop.__dict__[name] for name in _NAMES if name in loop.__dict__}
+    patched = _Patched(before, loop.time, loop.call_later, loop.call_at)
+    loop.__dict__[_KEY] = patched
+    for name in _NAMES:
+        setattr(loop, name, getattr(patched, name))
+    return patched
+
+
+def _restore(loop: asyncio.AbstractEventLoop, patched: "_Patched") -> None:
+    for name in (*_NAMES, _KEY):
+        delattr(loop, name)
+    loop.__dict__.update(patched.before)
+
+
+@dataclass(slots=True)
 class _Patched:
+    """Serves all clusters of a loop, in whatever order they come and go."""
+
+    before: Mapping[str, Any]
     real_time: Callable[[], float]
     real_call_later: Callable[..., asyncio.TimerHandle]
     real_call_at: Callable[..., asyncio.TimerHandle]
+    users: int = 0
 
     def time(self) -> float:
         keeper = _TIMEKEEPER.get()

@@ -50,6 +50,7 @@ class Process:
         code = self._process.wait()
         with suppress(RuntimeError):  # the event loop is closed
             self._loop.call_soon_threadsafe(self._note_end, code)
+        _reap_orphans(self.pid)
 
     def _note_end(self, code: int) -> None:
         if not self.exited.done():
@@ -78,3 +79,10 @@ def spawn() -> tuple[Process, socket.socket]:
 def _kill_group(group: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
+
+
+def _reap_orphans(group: int) -> None:
+    """Reap what it had started, where that falls to us: as a container's first process."""
+    with suppress(ChildProcessError):
+        while True:
+            os.waitpid(-group, 0)

@@ -9,6 +9,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from asyncjob import Fail, JobContext
 from asyncjob.app import Category
@@ -58,7 +59,10 @@ def _run(order: Order, should_stop: Callable[[], bool]) -> Ended:
     try:
         return run(order, should_stop)
     except FileNotFoundError as error:
-        message = f"{order.argv[0]} is not in this worker's image"
+        missing = order.argv[0]
+        if Path(missing).exists():
+            missing = f"what {missing} needs to run (the interpreter in its first line)"
+        message = f"{missing} is not in this worker's image"
         raise Fail(message, category=Category.NOT_FOUND) from error
     except PermissionError as error:
         message = f"{order.argv[0]} may not be run by this worker's user"
@@ -79,4 +83,7 @@ def _result(call: ExecCall, ended: Ended) -> ExecResult:
 def _end(code: int) -> str:
     if code > 0:
         return f"ended with {code}"
-    return f"was ended by {signal.Signals(-code).name}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:  # Python has no names for most real-time signals
+        return f"was ended by signal {-code}"

@@ -25,6 +25,9 @@ KEPT_HEADERS = (
     "x-correlation-id",
     "x-request-id",
 )
+NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"})
+"""Python's own, for anything but text on the wire; punycode takes seconds for a long body."""
+
 MAX_HEADER = 1024
 MAX_URL = 8192
 
@@ -86,6 +89,6 @@ def _charset(content_type: str) -> str:
     charset = after.partition(";")[0].strip(" \"'")
     try:
         b" ".decode(charset, "ignore")
+        return "utf-8" if codecs.lookup(charset).name in NO_CHARSETS else charset
     except (LookupError, ValueError):
         return "utf-8"
-    return charset

@@ -55,7 +55,8 @@ class Call:
                 if location is None:
                     return await self._read(request, response)
                 request = _next(request, response.status, location)
-        raise Fail(f"{request.shown}: more than {MAX_REDIRECTS} redirects")
+        message = f"{request.shown}: more than {MAX_REDIRECTS} redirects"
+        raise Fail(message, category=Category.VALIDATION)
 
     def _send(self, request: Request) -> "aiohttp.client._RequestContextManager":
         """Every request goes through here, so that none misses the allow-list."""
@@ -102,7 +103,8 @@ def _next(request: Request, status: int, location: str) -> Request:
     try:
         return redirected(request, status, location)
     except ValueError as error:
-        raise Fail(f"{request.shown}: its redirect is not followed: {error}") from error
+        message = f"{request.shown}: its redirect is not followed: {error}"
+        raise Fail(message, category=Category.VALIDATION) from error
 
 
 def _size(response: aiohttp.ClientResponse, body: Head) -> int | None:

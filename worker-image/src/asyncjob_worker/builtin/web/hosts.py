@@ -17,6 +17,7 @@ _ENTRY = re.compile(r"(?P<any>\*\.)?(?P<host>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:(?P<
 _NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
 _MAX_PORT = 65535
+_MAX_NAME, _MAX_LABEL = 253, 63
 
 
 class HostRefusedError(Exception):
@@ -93,7 +94,8 @@ def _canonical(host: str) -> str:
         return ipaddress.IPv6Address(name).compressed if "%" not in name else _refuse(host)
     if _is_address(name):
         return str(ipaddress.IPv4Address(host))
-    return name if _NAME.fullmatch(name) else _refuse(host)
+    fits = len(name) <= _MAX_NAME and max(map(len, name.split("."))) <= _MAX_LABEL
+    return name if fits and _NAME.fullmatch(name) else _refuse(host)
 
 
 def _refuse(host: str) -> str:
