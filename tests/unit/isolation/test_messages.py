@@ -30,6 +30,7 @@ INFO = JobInfo(
     traceparent="00-x",
     priority=7,
     parent=JobParent("p-uid", "p"),
+    scheduled_time="2026-01-01T03:00:00.000Z",
 )
 VIEW = ChildView(
     "c", "c1", "leaf", Phase.DEAD_LETTER, "Why", "words", 2, None, {"uri": "x"}, "E", "C", "m"
