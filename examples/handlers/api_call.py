@@ -68,7 +68,7 @@ async def api() -> AsyncIterator[aiohttp.ClientSession]:
 @app.handler("api.call", timeout=30, retry=PATIENT)
 async def call_api(job: JobContext, call: Call, *, http: aiohttp.ClientSession) -> Answer:
     """Post it once, however often the job runs."""
-    key = {"Idempotency-Key": job.info.uid}
+    key = {"Idempotency-Key": job.uid}
     async with http.post(call.path, json=call.body, headers=key) as response:
         await _check(response)
         return Answer(status=response.status, body=await response.json())
@@ -78,8 +78,10 @@ async def _check(response: aiohttp.ClientResponse) -> None:
     """Raise what says best whether, and when, to try again."""
     said = f"the API answered {response.status}: {(await response.text())[:200]}"
     match response.status:
-        case HTTPStatus.TOO_MANY_REQUESTS | HTTPStatus.SERVICE_UNAVAILABLE:
-            raise Retry(said, after=_retry_after(response))
+        case HTTPStatus.TOO_MANY_REQUESTS:
+            raise Retry(said, after=_retry_after(response), category=Category.RATE_LIMITED)
+        case HTTPStatus.SERVICE_UNAVAILABLE:
+            raise Retry(said, after=_retry_after(response), category=Category.NETWORK)
         case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
             raise PermissionError(said)
         case status if status >= HTTPStatus.INTERNAL_SERVER_ERROR:

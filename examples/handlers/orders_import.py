@@ -68,7 +68,7 @@ def import_orders(job: JobContext, request: ImportRequest, *, orders: OrderBook)
             good = [row for row in batch if isinstance(row, Order)]
             done.bad += [row for row in batch if isinstance(row, BadRow)]
             _check(done, request)
-            orders.store(good, job=job.info.uid, attempt=job.attempt)
+            orders.store(good, job=job.uid, attempt=job.attempt)
             done.rows += len(batch)
             done.imported += len(good)
             job.checkpoint(done)

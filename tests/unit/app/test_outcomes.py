@@ -160,6 +160,17 @@ def test_retry_has_the_category_of_its_cause() -> None:
     assert category(failed(error)) == Category.TIMEOUT
 
 
+@pytest.mark.parametrize(
+    ("category", "stored"), [("RateLimited", "RateLimited"), ("", "Network"), ("x" * 65, "Network")]
+)
+def test_retry_may_have_a_category_of_its_own(category: str, stored: str) -> None:
+    error = Retry(category=category)
+    error.__cause__ = ConnectionError()
+    move = outcomes.failed(held().job, error, {}, now=NOW, draw=0.5)
+    assert isinstance(found := move.fields["error"], dict)
+    assert found["category"] == stored
+
+
 def test_retry_spends_a_retry_and_ends_when_none_is_left() -> None:
     spent = held(retries=3)
     assert failed(Retry(), spent).reason is Reason.RETRIES_EXHAUSTED

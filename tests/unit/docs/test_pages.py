@@ -138,8 +138,9 @@ async def test_the_shared_resources_work(page: ModuleType) -> None:
             name: resources.arguments(handler.needs) for name, handler in page.app.handlers.items()
         }
         add = page.add_user
-        assert [add(job, name, **given["user.add"]) for name in ("b", "a", "b")] == [1, 2, 2]
-        assert page.list_users(job, **given["user.list"]) == ["a", "b"]
+        counts = [await add(job, name, **given["user.add"]) for name in ("b", "a", "b")]
+        assert counts == [1, 2, 2]
+        assert await page.list_users(job, **given["user.list"]) == ["a", "b"]
         assert page.count(job, **given["report.count"]) == 1
         assert not given["page.fetch"]["http"].closed  # type: ignore[attr-defined]  # a session
     assert await page.names_in_a_fake() == []

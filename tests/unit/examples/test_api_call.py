@@ -111,7 +111,8 @@ async def test_the_wait_is_what_the_api_asks_for(session: Start, wanted: str, af
         (401, Phase.DEAD_LETTER, "Permission"),
         (404, Phase.DEAD_LETTER, "Validation"),
         (500, Phase.RETRYING, "Network"),
-        (503, Phase.RETRYING, "Internal"),
+        (429, Phase.RETRYING, "RateLimited"),
+        (503, Phase.RETRYING, "Network"),
     ],
 )
 async def test_a_refusal_has_its_category(

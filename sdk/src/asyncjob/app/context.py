@@ -67,6 +67,11 @@ class JobContext:
         return logger
 
     @property
+    def uid(self) -> str:
+        """UID of the job: the same for all its attempts, and for no other job ever."""
+        return self.info.uid
+
+    @property
     def attempt(self) -> int:
         """Number of this attempt, from 1; it never shrinks."""
         return self.info.attempt

@@ -57,7 +57,9 @@ def report_of(error: BaseException, categories: Categories) -> ErrorReport:
     if isinstance(error, FreeJsonError):
         return ErrorReport(ErrorKind.REFUSED, kind, Category.VALIDATION, message)
     if isinstance(error, Retry):
-        category = categorize(error.__cause__ or error, categories)
+        category = error.category or ""
+        if not is_category(category):
+            category = categorize(error.__cause__ or error, categories)
         return ErrorReport(ErrorKind.RETRY, kind, category, message, error.after)
     if isinstance(error, Fail):
         category = error.category if is_category(error.category) else Category.INTERNAL
