@@ -253,7 +253,10 @@ def test_an_app_knows_its_handlers_and_their_policy() -> None:
     [
         ({"timeout": 0}, "timeout is 0, not a whole number of seconds from 1"),
         ({"lease": 4}, "lease is 4, not a whole number of seconds from 5 to 600"),
-        ({"concurrency": 0}, "concurrency is 0, at least 1 is needed"),
+        ({"concurrency": 0}, "concurrency is 0, not a whole number of at least 1"),
+        ({"concurrency": 1.5}, "concurrency is 1.5, not a whole number of at least 1"),
+        ({"concurrency": "3"}, "concurrency is '3', not a whole number of at least 1"),
+        ({"retry": 3}, r"retry is 3, not a RetryPolicy: retry=RetryPolicy\(max_retries=3\)"),
     ],
 )
 def test_a_policy_that_no_job_could_have_is_refused(options: Any, words: str) -> None:
@@ -268,10 +271,16 @@ def test_a_handler_has_a_lease_and_a_concurrency_of_its_own() -> None:
     assert (handler.policy.lease_duration_seconds, handler.concurrency) == (15, 2)
 
 
-@pytest.mark.parametrize("type_", ["", "-x", "x-", "with space", "x" * 129, "ü"])
+@pytest.mark.parametrize("type_", ["", "-x", "x-", "with space", "x\n", "x" * 129, "ü"])
 def test_a_bad_type_is_refused(type_: str) -> None:
     with pytest.raises(HandlerError, match="no job type"):
         WorkerApp().handler(type_)(takes_both)
+
+
+def test_a_decorator_that_forgets_the_type_is_refused_and_registers_nothing_silently() -> None:
+    forgetful: Any = WorkerApp().handler
+    with pytest.raises(HandlerError, match=r'the type of its jobs.*@app.handler\("type"\)'):
+        forgetful(takes_both)
 
 
 @pytest.mark.parametrize("type_", ["SEND_EMAIL", "report.daily", "a", "x/y-z"])

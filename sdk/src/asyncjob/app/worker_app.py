@@ -17,6 +17,7 @@ from asyncjob.app.events import (
     OfJob,
     OfWorker,
     WorkerEvent,
+    known_events,
     read_hook,
 )
 from asyncjob.app.handler import Function, Handler, HandlerError, build
@@ -97,6 +98,7 @@ class WorkerApp:
         Raises HandlerError on a bad or repeated type, a value out of bounds, and a signature or an
         option that does not fit.
         """
+        self._check_type(type_)
 
         def register(function: F) -> F:
             self._check_type(type_)
@@ -146,9 +148,10 @@ class WorkerApp:
         Sync or async; resources by keyword. What it raises is logged and changes nothing. Raises
         HandlerError on a signature that does not fit.
         """
+        told_of = known_events(events)
 
         def register(function: F) -> F:
-            self._hooks.append(read_hook(frozenset(events), function))
+            self._hooks.append(read_hook(told_of, function))
             return function
 
         return register
@@ -210,8 +213,12 @@ class WorkerApp:
             )
         self._resources[resource.type] = resource
 
-    def _check_type(self, type_: str) -> None:
-        if len(type_) > _MAX_TYPE_LENGTH or not re.match(TYPE_PATTERN, type_):
+    def _check_type(self, type_: object) -> None:
+        if not isinstance(type_, str):
+            raise HandlerError(
+                f'a handler needs the type of its jobs, not {name_of(type_)}: @app.handler("type")'
+            )
+        if len(type_) > _MAX_TYPE_LENGTH or not re.fullmatch(TYPE_PATTERN, type_):
             raise HandlerError(
                 f"{type_!r} is no job type: letters, digits, '.', '_', '/' and '-' are allowed, "
                 f"at most {_MAX_TYPE_LENGTH}, and it begins and ends with a letter or digit"
