@@ -13,7 +13,7 @@ from asyncjob.app.explain import explain
 from asyncjob.app.inspection import HandlerError, Needs
 from asyncjob.app.middleware import Middleware
 from asyncjob.app.signature import read_signature
-from asyncjob.free_json import dump
+from asyncjob.free_json import FreeJsonError, dump
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.policy import PolicyLayer
 
@@ -76,8 +76,10 @@ class Handler:
         """Return the result by the type that the handler declares; as it is if by none.
 
         One from a process of its own comes out as JSON already.
-        Raises FreeJsonError for NaN, and whatever a serializer of the handler's own raises.
+        Raises FreeJsonError for NaN and for a coroutine, and whatever a serializer of the
+        handler's own raises.
         """
+        _check_awaited(result)
         if self.result is None or self.isolation is Isolation.PROCESS:
             return result
         return dump(self.result, result, what="the result")
@@ -114,6 +116,16 @@ def build(
 
 def _place(*, is_async: bool) -> Isolation:
     return Isolation.LOOP if is_async else Isolation.THREAD
+
+
+def _check_awaited(result: object) -> None:
+    """Raise FreeJsonError for what an `async def` gives whose caller did not await it."""
+    if inspect.iscoroutine(result):
+        result.close()
+        raise FreeJsonError(
+            "the result is a coroutine that nobody has awaited, so its code did not run: a "
+            "decorator or middleware that wraps an `async def` has to be one and await it"
+        )
 
 
 def _check_isolation(type_: str, isolation: str | None, memory_mib: int | None) -> None:
