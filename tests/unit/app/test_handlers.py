@@ -290,6 +290,41 @@ def test_a_good_type_is_taken(type_: str) -> None:
     assert type_ in app.handlers
 
 
+class Incomplete(BaseModel):
+    part: "DefinedLater"
+    other: "DefinedNowhere"  # type: ignore[name-defined]  # noqa: F821
+
+
+class Complete(BaseModel):
+    part: "DefinedLater"
+
+
+class DefinedLater(BaseModel):
+    number: int
+
+
+@pytest.mark.parametrize("what", ["payload", "result"])
+def test_a_type_that_is_nowhere_is_found_at_the_start_and_not_by_the_first_job(what: str) -> None:
+    async def work(job: JobContext, payload: Any) -> Any: ...
+
+    work.__annotations__["payload" if what == "payload" else "return"] = Incomplete
+    app = WorkerApp()
+    app.handler("t")(work)
+    with pytest.raises(HandlerError, match=f"'t': its {what} .*'DefinedNowhere' is not defined"):
+        app.check()
+
+
+def test_a_type_may_be_defined_after_the_handler() -> None:
+    async def work(job: JobContext, payload: Complete) -> Complete: ...
+
+    app = WorkerApp()
+    app.handler("t")(work)
+    app.check()
+    assert app.handlers["t"].read_payload({"part": {"number": 1}}) == Complete(
+        part=DefinedLater(number=1)
+    )
+
+
 def test_two_handlers_for_one_type_are_refused() -> None:
     app, other = WorkerApp(), WorkerApp()
     app.handler("t")(takes_both)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import orjson
 from pydantic import TypeAdapter
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 
 from asyncjob.app.explain import explain
 from asyncjob.app.inspection import HandlerError, Needs
@@ -58,6 +59,21 @@ class Handler:
     def inside(self) -> "Handler":
         """Return the handler as it runs inside its own process."""
         return replace(self, isolation=_place(is_async=self.is_async))
+
+    def check_types(self) -> None:
+        """Raise HandlerError if its payload or result needs a type that is nowhere.
+
+        Asked once all is imported: pydantic lets a type be defined after the handler.
+        """
+        for what, adapter in (("payload", self.payload), ("result", self.result)):
+            try:
+                if adapter is not None:
+                    adapter.rebuild(raise_errors=True)
+            except (PydanticUserError, PydanticUndefinedAnnotation) as error:
+                reason = str(error).splitlines()[0]
+                raise HandlerError(
+                    f"handler {self.type!r}: its {what} cannot be checked: {reason}"
+                ) from error
 
     def read_payload(self, payload: Json) -> object:
         """Return the payload as the handler wants it; its own default where there is none.

@@ -182,10 +182,12 @@ class WorkerApp:
             self._hooks.append(hook if hook.types is not None else replace(hook, types=own))
 
     def check(self, given: Mapping[Any, object] = NOTHING) -> None:
-        """Raise HandlerError if a resource is missing, or if some need each other.
+        """Raise HandlerError if a type or resource is missing, or if some need each other.
 
         `given` are resources from elsewhere, by type.
         """
+        for handler in self._handlers.values():
+            handler.check_types()
         in_order(self._resources, given, self._resources)
         check_needs(self._resources, given, self._needs())
 
