@@ -315,7 +315,8 @@ def test_a_type_that_is_nowhere_is_found_at_the_start_and_not_by_the_first_job(w
 
 
 def test_a_type_may_be_defined_after_the_handler() -> None:
-    async def work(job: JobContext, payload: Complete) -> Complete: ...
+    async def work(job: JobContext, payload: Complete) -> Complete:
+        return payload
 
     app = WorkerApp()
     app.handler("t")(work)
