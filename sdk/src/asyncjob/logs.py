@@ -34,7 +34,13 @@ def configure(style: Format = "text", level: int = logging.INFO) -> None:
 
 def _renderers(style: Format) -> list[structlog.typing.Processor]:
     strip = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+    # Never the values of variables, which both show by default: a payload may be a secret.
     if style == "json":
-        format_errors = structlog.processors.dict_tracebacks
+        described = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        format_errors = structlog.processors.ExceptionRenderer(described)
         return [strip, format_errors, structlog.processors.JSONRenderer()]
-    return [strip, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+    plain = structlog.dev.plain_traceback
+    return [
+        strip,
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain),
+    ]

@@ -28,6 +28,13 @@ def spec(made: ChildOrder) -> Any:
     return made.body["spec"]
 
 
+def test_a_payload_that_is_refused_names_the_way_out_only_where_it_is_one() -> None:
+    with pytest.raises(SubmitRefusedError, match=r"limit is .*hand large data over by a reference"):
+        order("x" * 2_000_000)
+    with pytest.raises(SubmitRefusedError, match=r"the payload is nan, which JSON does not have$"):
+        order(float("nan"))
+
+
 def test_a_child_says_whose_it_is_and_inherits_queue_priority_and_trace() -> None:
     made = order(Page(number=1), key="p1")
     metadata: Any = made.body["metadata"]

@@ -253,7 +253,10 @@ def test_an_app_knows_its_handlers_and_their_policy() -> None:
     [
         ({"timeout": 0}, "timeout is 0, not a whole number of seconds from 1"),
         ({"lease": 4}, "lease is 4, not a whole number of seconds from 5 to 600"),
-        ({"concurrency": 0}, "concurrency is 0, at least 1 is needed"),
+        ({"concurrency": 0}, "concurrency is 0, not a whole number of at least 1"),
+        ({"concurrency": 1.5}, "concurrency is 1.5, not a whole number of at least 1"),
+        ({"concurrency": "3"}, "concurrency is '3', not a whole number of at least 1"),
+        ({"retry": 3}, r"retry is 3, not a RetryPolicy: retry=RetryPolicy\(max_retries=3\)"),
     ],
 )
 def test_a_policy_that_no_job_could_have_is_refused(options: Any, words: str) -> None:
@@ -268,10 +271,16 @@ def test_a_handler_has_a_lease_and_a_concurrency_of_its_own() -> None:
     assert (handler.policy.lease_duration_seconds, handler.concurrency) == (15, 2)
 
 
-@pytest.mark.parametrize("type_", ["", "-x", "x-", "with space", "x" * 129, "ü"])
+@pytest.mark.parametrize("type_", ["", "-x", "x-", "with space", "x\n", "x" * 129, "ü"])
 def test_a_bad_type_is_refused(type_: str) -> None:
     with pytest.raises(HandlerError, match="no job type"):
         WorkerApp().handler(type_)(takes_both)
+
+
+def test_a_decorator_that_forgets_the_type_is_refused_and_registers_nothing_silently() -> None:
+    forgetful: Any = WorkerApp().handler
+    with pytest.raises(HandlerError, match=r'type of its jobs: @app.handler\("takes_both"\)'):
+        forgetful(takes_both)
 
 
 @pytest.mark.parametrize("type_", ["SEND_EMAIL", "report.daily", "a", "x/y-z"])
@@ -279,6 +288,42 @@ def test_a_good_type_is_taken(type_: str) -> None:
     app = WorkerApp()
     app.handler(type_)(takes_both)
     assert type_ in app.handlers
+
+
+class Incomplete(BaseModel):
+    part: "DefinedLater"
+    other: "DefinedNowhere"  # type: ignore[name-defined]  # noqa: F821
+
+
+class Complete(BaseModel):
+    part: "DefinedLater"
+
+
+class DefinedLater(BaseModel):
+    number: int
+
+
+@pytest.mark.parametrize("what", ["payload", "result"])
+def test_a_type_that_is_nowhere_is_found_at_the_start_and_not_by_the_first_job(what: str) -> None:
+    async def work(job: JobContext, payload: Any) -> Any: ...
+
+    work.__annotations__["payload" if what == "payload" else "return"] = Incomplete
+    app = WorkerApp()
+    app.handler("t")(work)
+    with pytest.raises(HandlerError, match=f"'t': its {what} .*'DefinedNowhere' is not defined"):
+        app.check()
+
+
+def test_a_type_may_be_defined_after_the_handler() -> None:
+    async def work(job: JobContext, payload: Complete) -> Complete:
+        return payload
+
+    app = WorkerApp()
+    app.handler("t")(work)
+    app.check()
+    assert app.handlers["t"].read_payload({"part": {"number": 1}}) == Complete(
+        part=DefinedLater(number=1)
+    )
 
 
 def test_two_handlers_for_one_type_are_refused() -> None:
@@ -304,9 +349,3 @@ def test_an_app_includes_another() -> None:
 def test_a_category_that_cannot_be_stored_is_refused(category: str) -> None:
     with pytest.raises(HandlerError, match="no category"):
         WorkerApp().categorize(KeyError, category)
-
-
-def test_a_forgotten_job_type_is_told_instead_of_registering_nothing() -> None:
-    bare: Any = WorkerApp().handler
-    with pytest.raises(HandlerError, match=r'@app.handler\("takes_both"\)'):
-        bare(takes_both)

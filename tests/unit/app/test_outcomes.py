@@ -105,6 +105,17 @@ def test_a_result_that_is_not_json_is_refused(result: object) -> None:
     assert succeeded(result).reason is Reason.RESULT_REFUSED
 
 
+@pytest.mark.parametrize("kind", [None, int])
+def test_a_result_that_nobody_has_awaited_is_refused_with_the_way_out(kind: type | None) -> None:
+    async def work() -> int:
+        return 1
+
+    move = succeeded(work(), of=handler(kind))
+    assert move.reason is Reason.RESULT_REFUSED
+    assert "a coroutine that nobody has awaited" in str(move.fields["message"])
+    assert "decorator" in str(move.fields["message"])
+
+
 def test_nan_in_a_declared_result_is_refused_and_never_becomes_null() -> None:
     move = succeeded({"share": float("nan")}, of=handler(dict[str, Any]))
     assert move.reason is Reason.RESULT_REFUSED
@@ -131,6 +142,19 @@ def test_an_ordinary_error_is_retried_with_its_category() -> None:
 
 def test_the_apps_own_category_comes_first() -> None:
     assert category(failed(ZeroDivisionError())) == "Arithmetic"
+
+
+@pytest.mark.parametrize(
+    "error", [Fail("no", category="NotFound"), Retry("later", after=5), ConnectionError("x")]
+)
+def test_an_error_in_a_task_group_means_what_it_means_by_itself(error: Exception) -> None:
+    nested = ExceptionGroup("tasks", [ExceptionGroup("unhandled errors", [error])])
+    assert failed(nested) == failed(error)
+
+
+def test_several_errors_of_a_task_group_are_one_of_category_internal() -> None:
+    move = failed(ExceptionGroup("tasks", [ConnectionError("x"), ValueError("y")]))
+    assert (category(move), move.target) == (Category.INTERNAL, Phase.RETRYING)
 
 
 def test_fail_is_final() -> None:

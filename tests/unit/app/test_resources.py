@@ -232,6 +232,7 @@ async def test_a_resource_that_ends_while_in_use_is_logged() -> None:
         "resource has ended while in use",
         "resource failed",
     ]
+    assert [entry["error"] for entry in logs] == ["OSError: lost"] * 2
 
 
 def test_a_missing_resource_names_who_needs_it_and_what_there_is(steps: Steps) -> None:

@@ -46,6 +46,12 @@ async def test_hooks_are_told_in_order_sync_or_async_with_resources() -> None:
     assert [line for line in told if "sync" not in line] == ["a", "b"]
 
 
+@pytest.mark.parametrize("wrong", ["succeeded", lambda _: None], ids=["text", "no events at all"])
+def test_a_hook_that_names_what_is_no_event_is_refused(wrong: Any) -> None:
+    with pytest.raises(HandlerError, match=r"names its events, not .*@app.on\(Event.SUCCEEDED\)"):
+        WorkerApp().on(wrong)
+
+
 async def test_a_hook_that_fails_is_logged_and_told_the_next() -> None:
     app, told = WorkerApp(), list[str]()
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from asyncjob.app.child_errors import SubmitRefusedError
 from asyncjob.app.explain import explain
-from asyncjob.free_json import FreeJsonError, normalize
+from asyncjob.free_json import FreeJsonError, TooManyBytesError, normalize
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.lifecycle.timestamps import to_text
 from asyncjob.models.retry_policy import RetryPolicy
@@ -139,9 +139,9 @@ def _payload(type_: str, payload: object) -> Json:
     try:
         return normalize(payload, what="the payload", max_bytes=MAX_PAYLOAD_BYTES)
     except FreeJsonError as error:
-        raise SubmitRefusedError(
-            f"child of type {type_!r}: {error}; hand large data over by a reference to it"
-        ) from error
+        is_large = isinstance(error, TooManyBytesError)
+        way_out = "; hand large data over by a reference to it" if is_large else ""
+        raise SubmitRefusedError(f"child of type {type_!r}: {error}{way_out}") from error
 
 
 def _retry(retry: RetryPolicy | None) -> Json:

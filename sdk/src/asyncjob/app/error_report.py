@@ -52,7 +52,8 @@ class HandlerCrashedError(AsyncJobError):
 
 
 def report_of(error: BaseException, categories: Categories) -> ErrorReport:
-    """Return what an error of a handler means."""
+    """Return what an error of a handler means; of a group of one, what that one means."""
+    error = alone(error)
     kind, message = clean(type(error).__name__), describe(error)
     if isinstance(error, FreeJsonError):
         return ErrorReport(ErrorKind.REFUSED, kind, Category.VALIDATION, message)
@@ -65,6 +66,13 @@ def report_of(error: BaseException, categories: Categories) -> ErrorReport:
         category = error.category if is_category(error.category) else Category.INTERNAL
         return ErrorReport(ErrorKind.FAIL, kind, category, message)
     return ErrorReport(ErrorKind.FAILURE, kind, categorize(error, categories), message)
+
+
+def alone(error: BaseException) -> BaseException:
+    """Return the one error of a group: a task group wraps whatever one of its tasks raises."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
 
 
 def report_of_payload(error: ValidationError) -> ErrorReport:

@@ -1,11 +1,11 @@
 """Lifecycle events: what an app's hooks are told, after the fact."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
-from asyncjob.app.inspection import Inspected, Needs
+from asyncjob.app.inspection import HandlerError, Inspected, Needs, name_of
 from asyncjob.app.job_info import JobInfo
 from asyncjob.lifecycle.phases import Phase, Reason
 
@@ -90,6 +90,16 @@ class Hook:
         if told.event not in self.events:
             return False
         return isinstance(told, WorkerEvent) or self.types is None or told.job.type in self.types
+
+
+def known_events(events: Sequence[object]) -> frozenset[Event]:
+    """Return the events that a hook names; raises HandlerError for what is none."""
+    for event in events:
+        if not isinstance(event, Event):
+            raise HandlerError(
+                f"a hook names its events, not {name_of(event)}: @app.on(Event.SUCCEEDED)"
+            )
+    return frozenset(event for event in events if isinstance(event, Event))
 
 
 def read_hook(events: frozenset[Event], function: Callable[..., Any]) -> Hook:

@@ -8,12 +8,13 @@ from typing import Any, Final
 
 import orjson
 from pydantic import TypeAdapter
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 
 from asyncjob.app.explain import explain
 from asyncjob.app.inspection import HandlerError, Needs
 from asyncjob.app.middleware import Middleware
 from asyncjob.app.signature import read_signature
-from asyncjob.free_json import dump
+from asyncjob.free_json import FreeJsonError, dump
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.policy import PolicyLayer
 
@@ -59,6 +60,21 @@ class Handler:
         """Return the handler as it runs inside its own process."""
         return replace(self, isolation=_place(is_async=self.is_async))
 
+    def check_types(self) -> None:
+        """Raise HandlerError if its payload or result needs a type that is nowhere.
+
+        Asked once all is imported: pydantic lets a type be defined after the handler.
+        """
+        for what, adapter in (("payload", self.payload), ("result", self.result)):
+            try:
+                if adapter is not None:
+                    adapter.rebuild(raise_errors=True)
+            except (PydanticUserError, PydanticUndefinedAnnotation) as error:
+                reason = str(error).splitlines()[0]
+                raise HandlerError(
+                    f"handler {self.type!r}: its {what} cannot be checked: {reason}"
+                ) from error
+
     def read_payload(self, payload: Json) -> object:
         """Return the payload as the handler wants it; its own default where there is none.
 
@@ -76,8 +92,10 @@ class Handler:
         """Return the result by the type that the handler declares; as it is if by none.
 
         One from a process of its own comes out as JSON already.
-        Raises FreeJsonError for NaN, and whatever a serializer of the handler's own raises.
+        Raises FreeJsonError for NaN and for a coroutine, and whatever a serializer of the
+        handler's own raises.
         """
+        _check_awaited(result)
         if self.result is None or self.isolation is Isolation.PROCESS:
             return result
         return dump(self.result, result, what="the result")
@@ -114,6 +132,16 @@ def build(
 
 def _place(*, is_async: bool) -> Isolation:
     return Isolation.LOOP if is_async else Isolation.THREAD
+
+
+def _check_awaited(result: object) -> None:
+    """Raise FreeJsonError for what an `async def` gives whose caller did not await it."""
+    if inspect.iscoroutine(result):
+        result.close()
+        raise FreeJsonError(
+            "the result is a coroutine that nobody has awaited, so its code did not run: a "
+            "decorator or middleware that wraps an `async def` has to be one and await it"
+        )
 
 
 def _check_isolation(type_: str, isolation: str | None, memory_mib: int | None) -> None:

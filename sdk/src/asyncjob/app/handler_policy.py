@@ -20,14 +20,25 @@ def handler_policy(
     if lease is not None:
         source["leaseDurationSeconds"] = lease
     if retry is not None:
+        _check_retry(type_, retry)
         source["retryPolicy"] = retry.model_dump(mode="json", by_alias=True, exclude_none=True)
     return layer_of(source)  # type: ignore[arg-type]  # a pydantic dump is plain JSON
 
 
 def check_concurrency(type_: str, concurrency: int | None) -> None:
     """Raise HandlerError for what would never let a job run."""
-    if concurrency is not None and concurrency < 1:
-        raise HandlerError(f"handler {type_!r}: concurrency is {concurrency}, at least 1 is needed")
+    if concurrency is not None and (type(concurrency) is not int or concurrency < 1):
+        raise HandlerError(
+            f"handler {type_!r}: concurrency is {concurrency!r}, not a whole number of at least 1"
+        )
+
+
+def _check_retry(type_: str, retry: object) -> None:
+    if not isinstance(retry, RetryPolicy):
+        raise HandlerError(
+            f"handler {type_!r}: retry is {retry!r}, not a RetryPolicy: "
+            "retry=RetryPolicy(max_retries=3)"
+        )
 
 
 def _check(type_: str, what: str, seconds: int | None, allowed: range) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import structlog
 
+from asyncjob.app.error_report import alone
 from asyncjob.app.inspection import HandlerError, name_of
 from asyncjob.app.resources import Kind, Resource, Resources, in_order
 from asyncjob.app.threads import in_daemon_thread, started_future
@@ -154,10 +155,12 @@ class _Life:
 
     def _note_end(self, _: asyncio.Future[None]) -> None:
         if not self._ending.is_set():
-            log.error("resource has ended while in use", resource=self._resource.who)
+            who, error = self._resource.who, _why(self.over)
+            log.error("resource has ended while in use", resource=who, error=error)
 
 
 def _why(over: asyncio.Future[None]) -> str:
     error = None if over.cancelled() else over.exception()
+    error = alone(error) if error else None
     text = f"{type(error).__name__}: {error}" if error else "it was cancelled"
     return " ".join(text.split())

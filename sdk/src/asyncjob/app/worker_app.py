@@ -17,6 +17,7 @@ from asyncjob.app.events import (
     OfJob,
     OfWorker,
     WorkerEvent,
+    known_events,
     read_hook,
 )
 from asyncjob.app.handler import Function, Handler, HandlerError, build
@@ -97,9 +98,7 @@ class WorkerApp:
         Raises HandlerError on a bad or repeated type, a value out of bounds, and a signature or an
         option that does not fit.
         """
-        if callable(type_):
-            name = getattr(type_, "__name__", "it")
-            raise HandlerError(f'{name}: @app.handler needs a job type: @app.handler("{name}")')
+        self._check_type(type_)
 
         def register(function: F) -> F:
             self._check_type(type_)
@@ -149,9 +148,10 @@ class WorkerApp:
         Sync or async; resources by keyword. What it raises is logged and changes nothing. Raises
         HandlerError on a signature that does not fit.
         """
+        told_of = known_events(events)
 
         def register(function: F) -> F:
-            self._hooks.append(read_hook(frozenset(events), function))
+            self._hooks.append(read_hook(told_of, function))
             return function
 
         return register
@@ -182,10 +182,12 @@ class WorkerApp:
             self._hooks.append(hook if hook.types is not None else replace(hook, types=own))
 
     def check(self, given: Mapping[Any, object] = NOTHING) -> None:
-        """Raise HandlerError if a resource is missing, or if some need each other.
+        """Raise HandlerError if a type or resource is missing, or if some need each other.
 
         `given` are resources from elsewhere, by type.
         """
+        for handler in self._handlers.values():
+            handler.check_types()
         in_order(self._resources, given, self._resources)
         check_needs(self._resources, given, self._needs())
 
@@ -213,8 +215,13 @@ class WorkerApp:
             )
         self._resources[resource.type] = resource
 
-    def _check_type(self, type_: str) -> None:
-        if len(type_) > _MAX_TYPE_LENGTH or not re.match(TYPE_PATTERN, type_):
+    def _check_type(self, type_: object) -> None:
+        if not isinstance(type_, str):
+            example = getattr(type_, "__name__", "type")
+            raise HandlerError(
+                f'a handler needs the type of its jobs: @app.handler("{example}"), not {type_!r}'
+            )
+        if len(type_) > _MAX_TYPE_LENGTH or not re.fullmatch(TYPE_PATTERN, type_):
             raise HandlerError(
                 f"{type_!r} is no job type: letters, digits, '.', '_', '/' and '-' are allowed, "
                 f"at most {_MAX_TYPE_LENGTH}, and it begins and ends with a letter or digit"

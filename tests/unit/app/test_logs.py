@@ -1,0 +1,42 @@
+"""Logs: what an error may show."""
+
+import logging
+from collections.abc import Iterator
+from typing import get_args
+
+import pytest
+import structlog
+
+from asyncjob.logs import Format, configure
+
+SECRET = "hunter" + str(2)
+
+
+@pytest.fixture
+def root() -> Iterator[logging.Logger]:
+    """Give the root logger, and put all back as it was."""
+    logger, configured = logging.getLogger(), structlog.get_config()
+    handlers, level = list(logger.handlers), logger.level
+    yield logger
+    logger.handlers, logger.level = handlers, level
+    structlog.configure(**configured)
+
+
+def fail(password: str) -> None:
+    raise ValueError(len(password))
+
+
+@pytest.mark.parametrize("style", get_args(Format))
+def test_an_error_is_logged_with_its_lines_and_never_with_the_values_of_variables(
+    style: Format, root: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure(style)
+    try:
+        fail(SECRET)
+    except ValueError:
+        root.exception("it failed")
+    logged = capsys.readouterr().err
+    assert "it failed" in logged
+    assert "ValueError" in logged
+    assert "in fail" in logged or '"name": "fail"' in logged
+    assert SECRET not in logged
