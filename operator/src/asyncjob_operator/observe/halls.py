@@ -30,9 +30,9 @@ Queue = tuple[str, str]
 class Hall:
     """One queue with limits, or one whose limits were lifted and whose book is not empty yet.
 
-    `gone` are the UIDs of jobs that have a place and, by a live read, are no more. `reached` are the
-    places whose jobs were seen in the stay they are for, or read live since: only what is seen of
-    such a job tells that its stay is over. Another view may be older than the stay.
+    `gone` are the UIDs of jobs that have a place and, by a live read, are no more. `reached` are
+    the places whose jobs were seen in the stay they are for, or read live since: only what is seen
+    of such a job tells that its stay is over. Another view may be older than the stay.
     """
 
     def __init__(self, limits: Limits) -> None:
