@@ -46,7 +46,7 @@ class Hall:
 
     def take(self, job: JobView, *, lines_up: bool) -> bool:
         """Take a job as it is now; returns whether somebody may get a place by that."""
-        changed = self._occupy(job) | self._line_up(job, lines_up=lines_up)
+        changed = self.occupy(job) | self._line_up(job, lines_up=lines_up)
         place = self.book.places.get(job.uid)
         if place is not None and job.phase is Phase.QUEUED and self.book.is_for(job):
             self.reached.add(place)
@@ -58,7 +58,8 @@ class Hall:
         left = self.occupants.pop(uid, None) is not None
         return self.line.discard(uid) | left | (uid in self.book.places)
 
-    def _occupy(self, job: JobView) -> bool:
+    def occupy(self, job: JobView) -> bool:
+        """Take whether a job runs, or may any moment; returns whether that is news."""
         if occupies(job) == (job.uid in self.occupants):
             return False
         if self.occupants.pop(job.uid, None) is None:
@@ -104,6 +105,12 @@ class Halls:
         hall = self._halls.get(queue)
         if hall and hall.take(job, lines_up=lines_up):
             self._changed(queue)
+
+    def count(self, job: JobView) -> None:
+        """Take whether a job runs, and no more of it."""
+        hall = self._halls.get((job.namespace, job.queue))
+        if hall:
+            hall.occupy(job)
 
     def lose(self, job: JobView) -> None:
         """Take that a job is gone."""
