@@ -262,3 +262,12 @@ def test_a_change_of_a_large_queue_counts_who_runs_at_once_and_takes_the_rest_bi
     assert (set(hall.occupants), len(hall.line)) == ({uid}, 0)
     scene.pass_time(0)
     assert len(hall.line) == 300
+
+
+def test_a_duplicate_seen_before_the_others_admission_is_looked_at_again() -> None:
+    scene = Scene()
+    scene.see("b", spec={"deduplicationId": "one"})
+    uid = scene.see("a", spec={"deduplicationId": "one"})
+    assert uid not in scene.ear.wanted
+    scene.see("b", spec={"deduplicationId": "one"}, admitted=True)
+    assert uid in scene.ear.wanted

@@ -142,7 +142,8 @@ class Observer:
                 self._listener.died(job, text(child(obj, "status"), "message"))
             if job.finished:
                 self.survey.finished((job.namespace, job.queue))
-                self._look_at_others(job)
+        if before is None or (before.phase, before.admitted) != (job.phase, job.admitted):
+            self._look_at_others(job)
 
     def _judge(self, job: JobView, now: Moment, *, live: bool) -> None:
         try:
