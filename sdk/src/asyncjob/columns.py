@@ -99,7 +99,7 @@ QUEUE_COLUMNS: Final[tuple[Column, ...]] = (
         "Oldest",
         "integer",
         ".status.oldestQueuedSeconds",
-        "How long the oldest claimable job has waited, in seconds.",
+        "How long the oldest job that could start has been queued, in seconds.",
     ),
     Column("Workers", "integer", ".status.workers", "Live workers that serve the queue."),
     Column("Slots", "integer", ".status.slots", "How many jobs these run at once.", wide=True),

@@ -208,6 +208,25 @@ def test_a_limit_holds_whatever_the_operators_have_seen(limit: int, steps: list[
         assert len(server.occupied()) <= limit, (step, server.jobs, server.queue)
 
 
+def test_a_place_stays_with_its_job_though_another_operator_has_not_seen_it_queued_yet() -> None:
+    server, (one, other) = stage(1)
+    server.suspend("a")
+    one.sync_job("a")
+    other.sync_job("a")
+    server.resume("a")
+    one.sync_job("a")
+    one.allot()
+    one.drain()
+    other.sync_queue()
+    other.allot()
+    other.drain()
+    one.admit("a")
+    one.drain()
+    other.admit("b")
+    other.drain()
+    assert server.occupied() == ["a"]
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 2), SOME)
 def test_places_are_given_again_once_all_has_been_seen(limit: int, steps: list[Step]) -> None:

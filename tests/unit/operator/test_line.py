@@ -43,6 +43,15 @@ def test_a_key_that_comes_later_has_its_turn_next() -> None:
     assert order(line) == ["b0", "a2"]
 
 
+def test_a_key_that_always_has_one_job_more_leaves_others_their_turns() -> None:
+    line = line_of(*(waiting(f"a{number}", "a", since=number) for number in range(3)))
+    begun = order(line, count=1)
+    for number in range(2):
+        line.put(waiting(f"b{number}", "b", since=60 + number))
+        begun += order(line, count=2 if number else 1)
+    assert begun == ["a0", "b0", "a1", "b1"]
+
+
 def test_a_priority_outranks_turns() -> None:
     line = line_of(
         waiting("a0", "a", since=1), waiting("a1", "a", 3, since=2), waiting("b0", "b", since=3)

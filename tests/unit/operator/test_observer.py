@@ -248,3 +248,26 @@ def test_the_pods_that_hold_jobs_are_known_until_their_jobs_have_left_them() -> 
     assert scene.observer.store.holders() == {("ns", POD)}
     scene.see(phase="Queued")
     assert scene.observer.store.holders() == set()
+
+
+def test_a_change_of_a_large_queue_counts_who_runs_at_once_and_takes_the_rest_bit_by_bit() -> None:
+    scene = Scene()
+    uid = scene.see("runs", phase="Running", **running())
+    for number in range(300):
+        scene.see(f"waits-{number}")
+    meta = {"namespace": "ns", "name": "default", "resourceVersion": "1000"}
+    scene.observer.queues.saw({"metadata": meta, "spec": {"maxConcurrency": 2}})
+    hall = scene.observer.halls.get(("ns", "default"))
+    assert hall
+    assert (set(hall.occupants), len(hall.line)) == ({uid}, 0)
+    scene.pass_time(0)
+    assert len(hall.line) == 300
+
+
+def test_a_duplicate_seen_before_the_others_admission_is_looked_at_again() -> None:
+    scene = Scene()
+    scene.see("b", spec={"deduplicationId": "one"})
+    uid = scene.see("a", spec={"deduplicationId": "one"})
+    assert uid not in scene.ear.wanted
+    scene.see("b", spec={"deduplicationId": "one"}, admitted=True)
+    assert uid in scene.ear.wanted

@@ -1,10 +1,14 @@
 """What the status of a queue shows."""
 
+import asyncio
 from typing import Any
+
+import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.core.queue_numbers import Numbers, Throughput, status_fields
-from support.snapshots import stamp
+from support.snapshots import raw, stamp
+from support.world import World
 
 
 def numbers(**changes: Any) -> Numbers:
@@ -63,3 +67,19 @@ def test_throughput_counts_the_last_minute() -> None:
         throughput.note(second + 0.6)
     assert throughput.per_minute(120.0) == 118
     assert throughput.per_minute(300.0) == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "oldest"),
+    [({}, 90), ({"maxConcurrency": 1}, 90), ({"maxConcurrency": 1, "paused": True}, 0)],
+)
+def test_who_waits_for_a_place_is_waiting_though_no_worker_may_claim_it(
+    spec: dict[str, Any], oldest: int
+) -> None:
+    world = World()
+    world.now = 90.0
+    meta = {"namespace": "ns", "name": "default", "resourceVersion": "1"}
+    world.observer.queues.saw({"metadata": meta, "spec": spec})
+    world.store("job", dict(raw(lastTransitionTime=stamp(0))))
+    [(_, fields)] = asyncio.run(world.observer.survey.news())
+    assert fields["oldestQueuedSeconds"] == oldest

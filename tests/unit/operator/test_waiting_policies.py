@@ -7,6 +7,7 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import Dependency
+from asyncjob_operator.core.admission.limits import Limits, Rate
 from asyncjob_operator.core.decision import Admit, Rename, Transition
 from asyncjob_operator.core.queue_view import QueueView
 from asyncjob_operator.core.ties import Need, Ties
@@ -146,3 +147,17 @@ def test_a_job_being_deleted_is_left_alone() -> None:
     obj = job(spec={"cancel": True})
     leaving = type(obj)(**{f: getattr(obj, f) for f in obj.__slots__} | {"deleting": True})
     assert judged(seen(leaving), at(0)).effect is None
+
+
+def test_a_job_admitted_before_its_queue_had_a_limit_has_to_get_a_place() -> None:
+    snapshot = seen(job(admitted=True, spec={"notBefore": stamp(-1)}))
+    limited = replace(snapshot, queue=QueueView(limits=Limits(concurrency=2)))
+    assert moved(limited, at(0)) == ("Pending", "ConcurrencyLimit")
+    assert moved(replace(limited, placed=True), at(0)) is None
+    paced = replace(snapshot, queue=QueueView(limits=Limits(rate=Rate(1, 1))))
+    assert moved(paced, at(0)) is None
+    pending = seen(job(Phase.PENDING, reason="ConcurrencyLimit"))
+    effect = judged(replace(pending, queue=limited.queue), at(0)).effect
+    assert isinstance(effect, Transition)
+    assert effect.move.target is Phase.QUEUED
+    assert effect.move.fields["admitted"] is None

@@ -14,6 +14,7 @@ from asyncjob_operator.core.policies.dismissal import dismiss
 from asyncjob_operator.core.policies.duplicate import duplicate
 from asyncjob_operator.core.policies.execution_timeout import execution_timeout
 from asyncjob_operator.core.policies.hold import hold
+from asyncjob_operator.core.policies.placeless import placeless
 from asyncjob_operator.core.policies.promotion import (
     promote_pending,
     promote_retrying,
@@ -34,6 +35,7 @@ CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {
         duplicate,
         dependency,
         hold,
+        placeless,
         admit,
         queue_timeout,
         unknown_type,

@@ -14,7 +14,7 @@ MINUTE: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """How a queue is doing; `oldest` is the wait of the oldest claimable job in whole seconds."""
+    """How a queue is doing; `oldest` is the wait of the oldest job that could start, in s."""
 
     counts: Mapping[Phase, int]
     oldest: int

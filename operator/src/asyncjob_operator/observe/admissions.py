@@ -17,7 +17,7 @@ class Admissions:
         self._observer = observer
 
     def doubts(self, queue: Queue) -> Sequence[Place]:
-        """Return the places whose jobs are not known here; a live read has to tell of them."""
+        """Return the places whose jobs may be known here as they were before, or not at all."""
         hall = self._observer.halls.get(queue)
         if hall is None:
             return ()
@@ -29,6 +29,8 @@ class Admissions:
         hall = self._observer.halls.get(queue)
         if hall and (obj is None or text(child(obj, "metadata"), "uid") != place.uid):
             hall.gone.add(place.uid)
+        elif hall:
+            hall.reached.add(place)
         if obj is not None:
             self._observer.saw(obj, live=False)
 
@@ -62,10 +64,10 @@ class Admissions:
             self._observer.look(who.uid)
 
     def _fate(self, hall: Hall, place: Place) -> Fate:
+        if place.uid in hall.gone:
+            return Fate.OVER
         job = self._observer.store.get(place.uid)
-        if job is not None:
-            if is_over(place, job, counts_running=hall.limits.counts_running):
-                return Fate.OVER
+        if job and not is_over(place, job, counts_running=hall.limits.counts_running):
             return Fate.KEPT if occupies(job) else Fate.WAITING
-        known = place.uid in self._observer.store or place.uid in hall.gone
+        known = place.uid in self._observer.store and place in hall.reached
         return Fate.OVER if known else Fate.UNKNOWN

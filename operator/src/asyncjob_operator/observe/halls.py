@@ -6,10 +6,12 @@ A queue without limits costs one look into a dictionary.
 from collections.abc import Callable
 
 from asyncjob.json_types import JsonObject
+from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView
 from asyncjob_operator.core.admission.book import (
     EMPTY_BOOK,
     Book,
+    Place,
     is_over,
     occupies,
     read_book,
@@ -28,7 +30,9 @@ Queue = tuple[str, str]
 class Hall:
     """One queue with limits, or one whose limits were lifted and whose book is not empty yet.
 
-    `gone` are the UIDs of jobs that have a place and, by a live read, are no more.
+    `gone` are the UIDs of jobs that have a place and, by a live read, are no more. `reached` are
+    the places whose jobs were seen in the stay they are for, or read live since: only what is seen
+    of such a job tells that its stay is over. Another view may be older than the stay.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -38,11 +42,14 @@ class Hall:
         self.pace = Pace()
         self.occupants: dict[str, str] = {}
         self.gone: set[str] = set()
+        self.reached: set[Place] = set()
 
     def take(self, job: JobView, *, lines_up: bool) -> bool:
         """Take a job as it is now; returns whether somebody may get a place by that."""
-        changed = self._occupy(job) | self._line_up(job, lines_up=lines_up)
+        changed = self.occupy(job) | self._line_up(job, lines_up=lines_up)
         place = self.book.places.get(job.uid)
+        if place is not None and job.phase is Phase.QUEUED and self.book.is_for(job):
+            self.reached.add(place)
         counts = self.limits.counts_running
         return changed or (place is not None and is_over(place, job, counts_running=counts))
 
@@ -51,7 +58,8 @@ class Hall:
         left = self.occupants.pop(uid, None) is not None
         return self.line.discard(uid) | left | (uid in self.book.places)
 
-    def _occupy(self, job: JobView) -> bool:
+    def occupy(self, job: JobView) -> bool:
+        """Take whether a job runs, or may any moment; returns whether that is news."""
         if occupies(job) == (job.uid in self.occupants):
             return False
         if self.occupants.pop(job.uid, None) is None:
@@ -98,6 +106,12 @@ class Halls:
         if hall and hall.take(job, lines_up=lines_up):
             self._changed(queue)
 
+    def count(self, job: JobView) -> None:
+        """Take whether a job runs, and no more of it."""
+        hall = self._halls.get((job.namespace, job.queue))
+        if hall:
+            hall.occupy(job)
+
     def lose(self, job: JobView) -> None:
         """Take that a job is gone."""
         queue = (job.namespace, job.queue)
@@ -124,6 +138,7 @@ class Halls:
             return
         before, hall.book = hall.book, book
         hall.gone &= book.places.keys()
+        hall.reached.intersection_update(book.places.values())
         hall.pace.saw(book.starts, self._now(), live=bool(before.version))
         for uid, place in book.places.items():
             if before.places.get(uid) != place:

@@ -106,7 +106,7 @@ class Observer:
             self.halls.lose(job)
             self._look_at_others(job)
         if known:
-            self._look_at_kin(self.kinship.gone(known))
+            self._look_at_many(self.kinship.gone(known))
 
     def look(self, uid: str) -> None:
         """Judge a known job anew."""
@@ -135,14 +135,15 @@ class Observer:
     def _keep(self, job: JobView, obj: JsonObject, *, live: bool) -> None:
         before, known = self.store.get(job.uid), self.store.known(job.uid)
         self.store.put(job)
-        self._look_at_kin(self.kinship.changed(job, known))
+        self._look_at_many(self.kinship.changed(job, known))
         self.children.saw(job, obj)
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and live:
                 self._listener.died(job, text(child(obj, "status"), "message"))
             if job.finished:
                 self.survey.finished((job.namespace, job.queue))
-                self._look_at_others(job)
+        if before is None or (before.phase, before.admitted) != (job.phase, job.admitted):
+            self._look_at_others(job)
 
     def _judge(self, job: JobView, now: Moment, *, live: bool) -> None:
         try:
@@ -182,7 +183,7 @@ class Observer:
             self.store.retire(job)
         self._seen.pop(job.uid, None)
 
-    def _look_at_kin(self, uids: Sequence[str]) -> None:
+    def _look_at_many(self, uids: Sequence[str]) -> None:
         """Look at these jobs; at very many bit by bit, as if their time had come."""
         if len(uids) <= AT_ONCE:
             self._look_at(uids)
@@ -206,7 +207,11 @@ class Observer:
             self._queue_changed(namespace, queue)
 
     def _queue_changed(self, namespace: str, queue: str) -> None:
+        """Count at once who runs, or places would be given twice; all else may come bit by bit."""
+        uids: list[str] = []
         for uid in self.store.uids():
             job = self.store.get(uid)
             if job and job.queue == queue and job.namespace == namespace:
-                self.look(uid)
+                self.halls.count(job)
+                uids.append(uid)
+        self._look_at_many(uids)

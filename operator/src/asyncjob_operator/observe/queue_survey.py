@@ -7,8 +7,10 @@ from typing import Final
 
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.view import JobView
 from asyncjob_operator.core.moment import Moment, epoch
 from asyncjob_operator.core.queue_numbers import Numbers, Throughput, status_fields
+from asyncjob_operator.core.queue_view import QueueView
 from asyncjob_operator.core.sighting import is_claimable
 from asyncjob_operator.observe.queues import Name, Queues
 from asyncjob_operator.observe.roll_calls import RollCalls
@@ -67,7 +69,7 @@ class QueueSurvey:
         return counts
 
     async def _oldest(self) -> dict[Name, float]:
-        """Return since when, in epoch seconds, the oldest claimable job of each queue waits."""
+        """Return since when, in epoch seconds, the oldest job of each queue waits for a start."""
         oldest: dict[Name, float] = {}
         for number, uid in enumerate(self._store.uids()):
             if number % BATCH == 0:
@@ -76,7 +78,12 @@ class QueueSurvey:
             if job is None or job.phase is not Phase.QUEUED:
                 continue
             queue = (job.namespace, job.queue)
-            if queue in self._queues and is_claimable(job, self._queues.view(*queue)):
+            if queue in self._queues and _waits(job, self._queues.view(*queue)):
                 since = epoch(job.last_transition_time or job.created)
                 oldest[queue] = min(since, oldest.get(queue, since))
         return oldest
+
+
+def _waits(job: JobView, queue: QueueView) -> bool:
+    """Return whether a queued job could start, were there a place and a worker for it."""
+    return is_claimable(job, queue) or (queue.limited and not queue.paused)

@@ -141,7 +141,7 @@ class AsyncQueueStatus(Model):
     """Jobs by phase."""
 
     oldest_queued_seconds: Counter | None = None
-    """How long the oldest claimable job has waited, in seconds."""
+    """How long the oldest job that could start has been queued, in seconds."""
 
     workers: Counter | None = None
     """Live workers that serve the queue."""

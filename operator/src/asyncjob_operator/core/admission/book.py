@@ -100,10 +100,11 @@ def stay_of(job: JobView) -> str:
 
 
 def is_over(place: Place, job: JobView, *, counts_running: bool) -> bool:
-    """Return whether a place can be taken back, seeing its job in any version, however old.
+    """Return whether a place can be taken back, by any version of its job since the place's stay.
 
     Once the job has left its stay in Queued it never returns to it, so that nobody can admit it for
-    this place any more. Where running jobs do not count, an admitted one is over too.
+    this place any more. Where running jobs do not count, an admitted one is over too. A version
+    from before the stay looks the same: whoever asks has to know that it is none.
     """
     if job.phase is Phase.RUNNING:
         return not counts_running

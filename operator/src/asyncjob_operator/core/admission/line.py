@@ -9,6 +9,10 @@ jobs that have waited less, whatever their key.
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
+
+REMEMBERED: Final = 1000
+"""Of so many keys that nobody waits with any more the last turn is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class Line:
         self._ageing = ageing
         self._waiting: dict[str, Waiting] = {}
         self._keys: dict[str, _Key] = {}
+        self._gone: dict[str, int] = {}
         self._turns = 0
         self._entries = 0
 
@@ -64,8 +69,9 @@ class Line:
         self._waiting[waiting.uid] = waiting
         key = self._keys.get(waiting.key)
         if key is None:
-            # A key that comes anew has its turn before those that have had theirs.
-            key = self._keys[waiting.key] = _Key()
+            # A key that comes anew has its turn before those that have had theirs; one that only
+            # ran out of jobs has not come anew, or one job at a time would hold all others up.
+            key = self._keys[waiting.key] = _Key(turn=self._gone.pop(waiting.key, 0))
         self._entries += 1
         heapq.heappush(key.heap, (waiting.rank(self._ageing), self._entries, waiting))
         return True
@@ -102,7 +108,15 @@ class Line:
                 return waiting
             heapq.heappop(key.heap)  # gone, or lined up anew since
         del self._keys[name]
+        if key.turn:
+            self._remember(name, key.turn)
         return None
+
+    def _remember(self, name: str, turn: int) -> None:
+        """Keep the last turn of a key that nobody waits with; the oldest matter least."""
+        self._gone[name] = turn
+        if len(self._gone) > REMEMBERED:
+            del self._gone[next(iter(self._gone))]
 
 
 class Round:

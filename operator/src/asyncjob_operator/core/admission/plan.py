@@ -26,7 +26,7 @@ class Fate(Enum):
     """It can be given to another."""
 
     UNKNOWN = auto()
-    """Its job is not known here: whether it is gone, a live read has to say."""
+    """Its job is not known here, or perhaps as it was before: a live read has to say."""
 
 
 _ADMITTED = (Fate.KEPT, Fate.OVER)
