@@ -218,11 +218,12 @@ def test_queue_and_cron_columns_print(kubectl: Callable[..., str], space: Space)
     space.admin.create(collection(space.name, QUEUES), queue("fast", maxConcurrency=4)).object()
     counts = [{"phase": "Queued", "count": 11}, {"phase": "DeadLetter", "count": 2}]
     path = f"{collection(space.name, QUEUES)}/fast/status"
-    space.operator().merge(path, {"status": {"counts": counts, "workers": 3}}).object()
+    status = {"counts": counts, "workers": 3, "oldestQueuedSeconds": 70}
+    space.operator().merge(path, {"status": status}).object()
     header, line = kubectl("get", "aq").splitlines()
-    counted = ["QUEUED", "RUNNING", "DEAD", "WORKERS"]
+    counted = ["QUEUED", "RUNNING", "DEAD", "OLDEST", "WORKERS"]
     assert header.split() == ["NAME", "PAUSED", "LIMIT", *counted, "AGE"]
-    assert line.split()[:6] == ["fast", "false", "4", "11", "2", "3"]
+    assert line.split()[:7] == ["fast", "false", "4", "11", "2", "70", "3"]
 
     space.admin.create(collection(space.name, CRON_JOBS), cron_job()).object()
     assert "0 3 * * *" in kubectl("get", "acj")
