@@ -271,3 +271,34 @@ def test_a_duplicate_seen_before_the_others_admission_is_looked_at_again() -> No
     assert uid not in scene.ear.wanted
     scene.see("b", spec={"deduplicationId": "one"}, admitted=True)
     assert uid in scene.ear.wanted
+
+
+def test_a_job_that_no_worker_of_a_limited_queue_knows_does_not_line_up_for_a_place() -> None:
+    scene = Scene()
+    meta = {"namespace": "ns", "name": "default", "resourceVersion": "7"}
+    spec = {"maxConcurrency": 1, "unknownType": "DeadLetter"}
+    scene.observer.queues.saw({"metadata": meta, "spec": spec})
+    hall = scene.observer.halls.get(("ns", "default"))
+    assert hall
+    scene.see("early", spec={"type": "b"})
+    assert len(hall.line) == 1, "without a worker nobody can tell"
+    scene.observer.roll_calls.saw_lease(roll_lease("w", 0, types=["a"]))
+    good, bad = scene.see("good", spec={"type": "a"}), scene.see("bad", spec={"type": "b"})
+    assert good in hall.line
+    assert bad not in hall.line
+    scene.observer.roll_calls.saw_lease(roll_lease("w2", 0, types=["b"]))
+    scene.pass_time(6)
+    assert bad in hall.line
+
+
+def test_a_job_beside_the_line_has_its_queue_timeout() -> None:
+    scene = Scene()
+    meta = {"namespace": "ns", "name": "default", "resourceVersion": "7"}
+    scene.observer.queues.saw({"metadata": meta, "spec": {"maxConcurrency": 1}})
+    scene.observer.roll_calls.saw_lease(roll_lease("w", 0, types=["a"]))
+    known = scene.see("known", spec={"type": "a", "queueTimeoutSeconds": 20})
+    unknown = scene.see("unknown", spec={"type": "b", "queueTimeoutSeconds": 20})
+    for _ in range(5):
+        scene.pass_time(5)
+    assert scene.ear.wanted == {unknown}
+    assert known not in scene.ear.wanted

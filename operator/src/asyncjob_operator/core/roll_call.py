@@ -119,6 +119,10 @@ class RollCall:
         """Return how many workers take jobs."""
         return sum(entry.claims for entry in self._entries.values())
 
+    def knows(self, job_type: str) -> bool:
+        """Return whether a worker may know the type, or none is there to know it."""
+        return self._may_know(job_type) or not any(entry.claims for entry in self._entries.values())
+
     def missing(self, job_type: str, now: float) -> Missing | None:
         """Return since when the type is missing, or None if it is not, or nobody can tell."""
         if not self._attended(now) or self._may_know(job_type):

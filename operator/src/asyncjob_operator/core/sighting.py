@@ -44,11 +44,13 @@ def sight(
     *,
     live: bool,
     lacks: bool = False,
+    known: bool = True,
 ) -> Sighting:
     """Return what is known after seeing the job now.
 
     `lacks` says that it waits for a job that does not exist, `live` that the job was seen as it
-    changed, not found in a list as it may long have been.
+    changed, not found in a list as it may long have been. `known`: its queue has no limits, or
+    workers that may know its type.
     """
     stay = _stay(job)
     if before is None or before.stay != stay:
@@ -57,10 +59,11 @@ def sight(
     else:
         seen, cancelled_before = _heartbeat(before, job, now), before.cancel_at
     cancel_at = _since(cancelled_before, now, holds=job.wishes.cancel)
-    claimable = _since(seen.claimable_since, now, holds=is_claimable(job, queue))
+    waits = is_claimable(job, queue) or (not known and is_waiting(job, queue))
+    claimable = _since(seen.claimable_since, now, holds=waits)
     lacking = _since(seen.lacking_since, now, holds=lacks)
-    known = (seen.cancel_at, seen.claimable_since, seen.lacking_since)
-    if known == (cancel_at, claimable, lacking):
+    told = (seen.cancel_at, seen.claimable_since, seen.lacking_since)
+    if told == (cancel_at, claimable, lacking):
         return seen
     return replace(seen, cancel_at=cancel_at, claimable_since=claimable, lacking_since=lacking)
 
@@ -69,6 +72,11 @@ def is_claimable(job: JobView, queue: QueueView) -> bool:
     """Return whether a worker might claim the job as it is."""
     admitted = job.admitted or not (job.gated or queue.limited)
     return job.phase is Phase.QUEUED and admitted and not queue.paused
+
+
+def is_waiting(job: JobView, queue: QueueView) -> bool:
+    """Return whether the job is queued and its queue not paused; it may need a place yet."""
+    return job.phase is Phase.QUEUED and not queue.paused
 
 
 def _since(before: float | None, now: Moment, *, holds: bool) -> float | None:

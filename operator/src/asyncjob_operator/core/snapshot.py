@@ -20,7 +20,8 @@ class Snapshot:
     """`others` are the other known jobs with the same deduplication id, finished ones included.
 
     `missing` is set while no worker of the queue lists the job's type. `placed`: the job has a
-    place in its queue, if that has limits.
+    place in its queue, if that has limits. `known`: the workers of a queue with limits may know its
+    type, as far as one can tell.
     """
 
     job: JobView
@@ -31,6 +32,7 @@ class Snapshot:
     others: tuple[JobView, ...] = ()
     missing: Missing | None = None
     placed: bool = False
+    known: bool = True
     ties: Ties = FREE
 
 

@@ -165,13 +165,17 @@ class Observer:
     def _decide(self, job: JobView, now: Moment, *, live: bool) -> Decision:
         queue, ties = self.queue_of(job), self.kinship.ties(job)
         lacks = bool(ties.absent) and not job.wishes.suspend
-        seen = sight(self._seen.get(job.uid), job, queue, now, live=live, lacks=lacks)
+        known = not queue.limited or self.roll_calls.knows(job)
+        before = self._seen.get(job.uid)
+        seen = sight(before, job, queue, now, live=live, lacks=lacks, known=known)
         if job.uid in self.store:
             self._seen[job.uid] = seen
         holder, others = self.workers.holder(job), self.store.others(job)
         missing = self.roll_calls.missing(job) if queue.unknown_is_dead_letter else None
         placed = queue.limited and self.halls.is_placed(job)
-        snapshot = Snapshot(job, seen, self._options, queue, holder, others, missing, placed, ties)
+        snapshot = Snapshot(
+            job, seen, self._options, queue, holder, others, missing, placed, known, ties
+        )
         decision = decide(snapshot, now)
         effect = decision.effect
         told = isinstance(effect, Refuse) and self._refused.get(job.uid) == effect.number

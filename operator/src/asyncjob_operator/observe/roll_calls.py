@@ -36,6 +36,11 @@ class RollCalls:
         call = self._calls.get((job.namespace, job.queue))
         return call.missing(job.type, self._clock()) if call else None
 
+    def knows(self, job: JobView) -> bool:
+        """Return whether a worker of the queue may know the job's type, or none is there."""
+        call = self._calls.get((job.namespace, job.queue))
+        return call is None or call.knows(job.type)
+
     def slots(self, namespace: str, queue: str) -> int:
         """Return how many jobs the queue's workers run at once."""
         call = self._calls.get((namespace, queue))

@@ -1,13 +1,14 @@
 """A queued job that needs it is admitted where it stands, once nothing holds it back.
 
-It needs it if it has gates of its own, or if its queue has limits: then it has to have a place.
+It needs it if it has gates of its own, or if its queue has limits: then it has to have a place. One
+that no worker there would claim does not line up for one, or it would keep it from the others.
 Not beside a live job with the same deduplication id, even if the id is this one's: the other is
 cancelled first, by a write that fails if it was admitted meanwhile. So never two are let through.
 """
 
 from typing import Final
 
-from asyncjob_operator.core.decision import LINE_UP, Admit, Verdict
+from asyncjob_operator.core.decision import LINE_UP, Admit, Verdict, Wait
 from asyncjob_operator.core.duplicates import any_holder
 from asyncjob_operator.core.gates import first_closed
 from asyncjob_operator.core.gates.dependencies import childless
@@ -15,6 +16,9 @@ from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.snapshot import Snapshot
 
 NAME: Final = "admit"
+
+LOOK_AGAIN_SECONDS: Final = 5.0
+"""So soon it is noticed that a worker knows a type which none has known before."""
 
 
 def admit(snapshot: Snapshot, now: Moment) -> Verdict:
@@ -25,5 +29,5 @@ def admit(snapshot: Snapshot, now: Moment) -> Verdict:
     if first_closed(snapshot, now) or any_holder(snapshot.others):
         return None
     if limited and not snapshot.placed:
-        return LINE_UP
+        return LINE_UP if snapshot.known else Wait(now.monotonic + LOOK_AGAIN_SECONDS)
     return Admit(NAME, childless(snapshot))
