@@ -276,7 +276,7 @@ def test_a_duplicate_seen_before_the_others_admission_is_looked_at_again() -> No
 def test_a_job_that_no_worker_of_a_limited_queue_knows_does_not_line_up_for_a_place() -> None:
     scene = Scene()
     meta = {"namespace": "ns", "name": "default", "resourceVersion": "7"}
-    spec = {"maxConcurrency": 1, "unknownType": "DeadLetter"}
+    spec: JsonObject = {"maxConcurrency": 1, "unknownType": "DeadLetter"}
     scene.observer.queues.saw({"metadata": meta, "spec": spec})
     hall = scene.observer.halls.get(("ns", "default"))
     assert hall
