@@ -62,8 +62,9 @@ types: $(STAMP) ## strict type checks
 unit: $(STAMP) ## tests that need no API server: seconds
 	$(BIN)/pytest tests/unit tests/properties
 
+# In the order of the folders, so that the long ones do not come last, when one process has them alone.
 test: $(STAMP) ## all tests but those that need pods or images, on real API servers: about ten minutes
-	$(BIN)/pytest tests --ignore=tests/e2e --ignore=tests/packaging --numprocesses=2 --dist=loadfile
+	$(BIN)/pytest tests --ignore=tests/e2e --ignore=tests/packaging --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 
 image: $(STAMP) ## build the worker's image with docker, podman or buildah (IMAGE=name BASE=image)
 	@$(BIN)/python -m asyncjob_dev.images $(call given,IMAGE,--tag) $(call given,BASE,--base)
