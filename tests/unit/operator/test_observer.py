@@ -8,6 +8,7 @@ from asyncjob.lifecycle.view import JobView
 from asyncjob_operator.core.decision import Transition
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.options import Options
+from asyncjob_operator.observe.admissions import Admissions
 from asyncjob_operator.observe.observer import Observer
 from support.snapshots import POD, POD_UID, WORKER, at, raw, roll_lease, running, stamp
 
@@ -302,3 +303,24 @@ def test_a_job_beside_the_line_has_its_queue_timeout() -> None:
         scene.pass_time(5)
     assert scene.ear.wanted == {unknown}
     assert known not in scene.ear.wanted
+
+
+def test_where_workers_may_not_be_watched_a_limit_alone_decides_how_many_get_a_place() -> None:
+    scene = Scene()
+    meta = {"namespace": "ns", "name": "default", "resourceVersion": "7"}
+    scene.observer.queues.saw({"metadata": meta, "spec": {"maxConcurrency": 3}})
+    for number in range(5):
+        scene.see(f"job-{number}")
+    admissions = Admissions(scene.observer)
+
+    def taken() -> int:
+        plan = admissions.plan(("ns", "default"), scene.moment())
+        assert plan
+        admissions.put_back(plan)
+        return len(plan.taken)
+
+    assert taken() == 3
+    scene.observer.roll_calls.followed = True
+    assert taken() == 1, "one to try with, while no worker is there"
+    scene.observer.roll_calls.saw_lease(roll_lease("w", 0, types=["test"], slots=2))
+    assert taken() == 3

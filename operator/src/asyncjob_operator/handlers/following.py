@@ -35,6 +35,7 @@ class Following:
             observer.workers.pods_known = True
             scopes += self._follow("pods", pods, PodKeeper(observer.workers), WORKERS_ONLY)
         if findings.may("list", "leases") and findings.may("watch", "leases"):
+            observer.roll_calls.followed = True
             keeper = LeaseKeeper(observer.workers, observer.roll_calls)
             scopes += self._follow("leases", leases, keeper, WORKERS_ONLY)
         return scopes

@@ -43,6 +43,8 @@ class QueueSurvey:
 
     async def news(self) -> list[tuple[Name, dict[str, Json]]]:
         """Return the fields of each queue whose status does not say the same already."""
+        if not self._queues.names_in(None):
+            return []
         oldest = await self._oldest()
         counts = self._counts()
         now = self._now()
@@ -53,7 +55,7 @@ class QueueSurvey:
                 counts=counts[queue],
                 oldest=max(0, int(now.wall - since)),
                 workers=self._roll_calls.workers(*queue),
-                slots=self._roll_calls.slots(*queue),
+                slots=self._roll_calls.slots(*queue) or 0,
                 finished_per_minute=self._finished[queue].per_minute(now.monotonic),
                 paused=self._queues.view(*queue).paused,
             )

@@ -15,6 +15,7 @@ class RollCalls:
     """One roll call per queue; `changed` is called with a queue that may lack a type from now on.
 
     `resized` is called with one whose workers run more or fewer jobs at once than before.
+    `followed` is False where Leases may not be watched: nothing is known of workers then.
 
     A queue without any Lease is forgotten, and with it since when a type has been missing.
     """
@@ -25,6 +26,7 @@ class RollCalls:
         changed: Callable[[str, str], None],
         resized: Callable[[Queue], None],
     ) -> None:
+        self.followed = False
         self._clock = clock
         self._changed = changed
         self._resized = resized
@@ -41,8 +43,10 @@ class RollCalls:
         call = self._calls.get((job.namespace, job.queue))
         return call is None or call.knows(job.type)
 
-    def slots(self, namespace: str, queue: str) -> int:
-        """Return how many jobs the queue's workers run at once."""
+    def slots(self, namespace: str, queue: str) -> int | None:
+        """Return how many jobs the queue's workers run at once, None if that is not known."""
+        if not self.followed:
+            return None
         call = self._calls.get((namespace, queue))
         return call.slots if call else 0
 
