@@ -17,7 +17,8 @@ from contract.lives import Life, live
 from contract.scenarios import CRASHING, SCENARIOS
 from support.api import Answer, Client
 from support.installation import install
-from support.operator import OperatorProcess, now
+from support.jobs import now
+from support.operator import OperatorProcess
 from support.workers import Field, field_on
 
 APP = "support.contract_app:app"

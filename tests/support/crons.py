@@ -17,7 +17,8 @@ from asyncjob.names import (
 )
 from asyncjob_dev.api import Object
 from support.builders import cron_job
-from support.operator import Jobs, OperatorProcess, until
+from support.jobs import Jobs, until
+from support.operator import OperatorProcess
 
 NEVER_DUE = "0 0 29 2 *"
 """A schedule that does not come up while a test runs, but on a leap day."""

@@ -1,47 +1,19 @@
-"""An operator process under test, and jobs driven by hand as a worker and its kubelet would."""
+"""An operator process under test."""
 
-import itertools
 import os
 import signal
 import socket
 import subprocess
 import sys
-import time
-import uuid
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self
 from urllib.request import urlopen
 
-from asyncjob.lifecycle.claim import Candidate, Holder, claim_body, renewal
-from asyncjob.lifecycle.move import merge_body, render
-from asyncjob.lifecycle.outcome import Failure, fail, succeed
-from asyncjob.lifecycle.policy import layer_of, resolve
-from asyncjob.lifecycle.timestamps import to_text
-from asyncjob.lifecycle.view import read_job
-from asyncjob.names import (
-    COMPONENT_LABEL,
-    JOBS,
-    POD_UID_ANNOTATION,
-    QUEUES,
-    WORKER_COMPONENT,
-    WORKER_LEASE_PREFIX,
-    collection,
-    job_path,
-    job_status_path,
-)
-from asyncjob_dev.api import Api, Object
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.errors import ApiError
 from asyncjob_dev.kubeconfig import write_kubeconfig
+from support.jobs import Jobs, until
 
-T = TypeVar("T")
-
-ROOT = Path(__file__).parents[2]
-RBAC = "rbac.authorization.k8s.io"
-NUMBERS = itertools.count(1)
 QUICK = (
     "--lease-margin=0.3",
     "--timeout-margin=0.5",
@@ -52,25 +24,8 @@ QUICK = (
     "--retention-min-age=0",
 )
 """Options under which little patience is needed to see the operator act."""
-
-POD_ACCOUNT = "pods"
-LEASES = "/apis/coordination.k8s.io/v1/namespaces"
-
-
-def until(
-    probe: Callable[[], T | None], within: float, what: str = "it", *, every: float = 0.05
-) -> T:
-    """Return the first true answer of the probe."""
-    give_up_at = time.monotonic() + within
-    while not (answer := probe()):
-        assert time.monotonic() < give_up_at, f"{what} did not come within {within} s"
-        time.sleep(every)
-    return answer
-
-
-def now(seconds: float = 0.0) -> str:
-    """Return the time so many seconds from now, as it is stored."""
-    return to_text(datetime.now(UTC) + timedelta(seconds=seconds))
+ROOT = Path(__file__).parents[2]
+RBAC = "rbac.authorization.k8s.io"
 
 
 def free_port() -> int:
@@ -106,263 +61,6 @@ def service_account(plane: ControlPlane, namespace: str, name: str) -> str:
     plane.api.create(accounts, {"metadata": {"name": name}})
     token: str = plane.api.create(f"{accounts}/{name}/token", {"spec": {}})["status"]["token"]
     return token
-
-
-def worker_kubeconfig(worker: "FakeWorker", path: Path) -> Path:
-    """Write a kubeconfig with a token bound to the worker's pod, with the worker's role."""
-    api, namespace = worker.jobs.api, worker.jobs.namespace
-    subject = {"kind": "ServiceAccount", "name": worker.account, "namespace": namespace}
-    api.create(
-        f"/apis/{RBAC}/v1/namespaces/{namespace}/rolebindings",
-        {
-            "metadata": {"name": worker.account},
-            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "asyncjob-worker"},
-            "subjects": [subject],
-        },
-    )
-    bound = {"kind": "Pod", "apiVersion": "v1", "name": worker.pod, "uid": worker.pod_uid}
-    account = f"/api/v1/namespaces/{namespace}/serviceaccounts/{worker.account}"
-    answer = api.create(f"{account}/token", {"spec": {"boundObjectRef": bound}})
-    user = {"token": answer["status"]["token"]}
-    write_kubeconfig(path, url=api.url, ca_file=api.ca_file, user=user, namespace=namespace)
-    return path
-
-
-class Jobs:
-    """The jobs of one namespace of its own, with the admin's rights."""
-
-    def __init__(self, api: Api, namespace: str | None = None) -> None:
-        self.api = api
-        self.namespace = namespace or f"ops-{next(NUMBERS)}-{uuid.uuid4().hex[:6]}"
-        if namespace is None:
-            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
-            api.create("/api/v1/namespaces", body)
-            # Pods need an account, and "default" comes whenever the controller gets to it.
-            accounts = f"/api/v1/namespaces/{self.namespace}/serviceaccounts"
-            api.create(accounts, {"metadata": {"name": POD_ACCOUNT}})
-
-    def create(self, name: str, **spec: Any) -> Object:
-        """Create a job."""
-        body = {
-            "apiVersion": "asyncjob.dev/v1alpha1",
-            "kind": "AsyncJob",
-            "metadata": {"name": name},
-            "spec": {"type": "test", **spec},
-        }
-        return self.api.create(collection(self.namespace, JOBS), body)
-
-    def queue(self, name: str, **spec: Any) -> Object:
-        """Create an AsyncQueue."""
-        body = {
-            "apiVersion": "asyncjob.dev/v1alpha1",
-            "kind": "AsyncQueue",
-            "metadata": {"name": name},
-            "spec": spec,
-        }
-        return self.api.create(collection(self.namespace, QUEUES), body)
-
-    def get(self, name: str) -> Object:
-        """Return the job."""
-        return self.api.get(job_path(self.namespace, name))
-
-    def status(self, name: str) -> Object:
-        """Return the job's status."""
-        status: Object = self.get(name)["status"]
-        return status
-
-    def exists(self, name: str) -> bool:
-        """Return whether there is such a job."""
-        return self.api.answers(job_path(self.namespace, name))
-
-    def wish(self, name: str, **wishes: Any) -> None:
-        """Change what a user may change."""
-        self.api.merge(job_path(self.namespace, name), {"spec": wishes})
-
-    def until_phase(self, name: str, phase: str, within: float = 10.0) -> Object:
-        """Return the status once the job is in the phase."""
-
-        def probe() -> Object | None:
-            status = self.status(name)
-            return status if status["phase"] == phase else None
-
-        return until(probe, within, f"{name} in {phase} (is {self.status(name)})")
-
-    def until_reason(self, name: str, reason: str, within: float = 10.0) -> Object:
-        """Return the status once it has the reason."""
-
-        def probe() -> Object | None:
-            status = self.status(name)
-            return status if status.get("reason") == reason else None
-
-        return until(probe, within, f"{name} for {reason} (is {self.status(name)})")
-
-    def stays(self, name: str, phase: str, seconds: float) -> None:
-        """Check that the job does not leave the phase for so long."""
-        give_up_at = time.monotonic() + seconds
-        while time.monotonic() < give_up_at:
-            assert self.status(name)["phase"] == phase
-            time.sleep(0.1)
-
-    def events(self, name: str) -> list[Object]:
-        """Return the Events about a job."""
-        answer = self.api.get(
-            f"/api/v1/namespaces/{self.namespace}/events",
-            fieldSelector=f"involvedObject.name={name}",
-        )
-        events: list[Object] = answer["items"]
-        return events
-
-
-class FakeWorker:
-    """Claims, renews and reports as a worker would, and is its own kubelet."""
-
-    def __init__(
-        self, jobs: Jobs, pod: str = "worker-0", *, with_pod: bool = True, account: str = ""
-    ) -> None:
-        self.jobs, self.pod, self.account = jobs, pod, account
-        self.pod_uid = str(uuid.uuid4())
-        self._pods = f"/api/v1/namespaces/{jobs.namespace}/pods"
-        if with_pod:
-            self._create_pod()
-        self.start()
-
-    def start(self) -> None:
-        """Announce a new process of the pod."""
-        self.worker = f"{self.pod}/{uuid.uuid4().hex[:8]}"
-        path, _, name = self.lease_path.rpartition("/")
-        body = {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {
-                "name": name,
-                "labels": {COMPONENT_LABEL: WORKER_COMPONENT},
-                "annotations": {POD_UID_ANNOTATION: self.pod_uid},
-            },
-            "spec": {"holderIdentity": self.worker},
-        }
-        try:
-            self.jobs.api.create(path, body)
-        except ApiError:
-            self.jobs.api.merge(self.lease_path, body)
-
-    @property
-    def lease_path(self) -> str:
-        """Return the path of the Lease in which this worker announces itself."""
-        name = WORKER_LEASE_PREFIX + self.pod
-        return f"{LEASES}/{self.jobs.namespace}/leases/{name}"
-
-    def announce(self) -> None:
-        """Renew the announcement."""
-        time = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-        self.jobs.api.merge(self.lease_path, {"spec": {"renewTime": time}})
-
-    def withdraw(self) -> None:
-        """Say that this worker is gone."""
-        self.jobs.api.merge(self.lease_path, {"spec": {"holderIdentity": ""}})
-
-    @property
-    def announced(self) -> bool:
-        """Return whether there is such a Lease."""
-        return self.jobs.api.answers(self.lease_path)
-
-    def claim(self, name: str, lease: int = 5, started: str | None = None, **policy: Any) -> Object:
-        """Claim a queued job; `policy` stands for what its handler says."""
-        body = self.claim_of(self.jobs.get(name), lease, started, **policy)
-        return self.jobs.api.merge(job_status_path(self.jobs.namespace, name), body)
-
-    def claim_of(
-        self, obj: Object, lease: int = 5, started: str | None = None, **policy: Any
-    ) -> Object:
-        """Return the merge-patch that claims this very version of the job."""
-        job = read_job(obj)
-        spec = obj["spec"]
-        defaults: Object = {"leaseDurationSeconds": lease, "retryPolicy": {"jitter": 0, **policy}}
-        effective = resolve(layer_of(spec), layer_of(defaults))
-        candidate = Candidate(job.name, job.resource_version, job.type, attempt=job.attempt)
-        holder = Holder(self.pod, self.pod_uid, self.worker)
-        claim = uuid.uuid4().hex
-        return dict(claim_body(candidate, holder, effective, claim=claim, now=started or now()))
-
-    def renew(self, name: str) -> None:
-        """Send a heartbeat."""
-        status = self.jobs.status(name)
-        fields = renewal(status["lease"], status["lease"]["renewals"] + 1, now())
-        self.jobs.api.merge(job_status_path(self.jobs.namespace, name), {"status": fields})
-
-    def fail(self, name: str, **failure: Any) -> Object:
-        """Report a failed attempt."""
-        obj = self.jobs.get(name)
-        what = Failure(type="ValueError", category="Internal", message="no luck", **failure)
-        move = fail(read_job(obj), what, now=now(), draw=0.5)
-        return self._report(obj, render(move, obj["status"]))
-
-    def succeed(self, name: str) -> Object:
-        """Report success."""
-        obj = self.jobs.get(name)
-        return self._report(obj, render(succeed(read_job(obj), now=now()), obj["status"]))
-
-    def end_container(
-        self,
-        exit_code: int,
-        *,
-        reason: str = "Error",
-        phase: str = "Running",
-        finished: str | None = None,
-    ) -> None:
-        """Say as a kubelet would that the container has ended."""
-        terminated = {
-            "exitCode": exit_code,
-            "reason": reason,
-            "startedAt": now(-60),
-            "finishedAt": (finished or now(1.0))[:19] + "Z",
-        }
-        self._pod_status(phase, {"terminated": terminated})
-
-    def pod_status(self, status: Object) -> None:
-        """Replace the pod's status."""
-        self.jobs.api.merge(f"{self._pods}/{self.pod}/status", {"status": status})
-
-    def delete_pod(self) -> None:
-        """Delete the pod at once, as a force-delete does."""
-        self.jobs.api.delete(f"{self._pods}/{self.pod}", {"gracePeriodSeconds": 0})
-
-    def _report(self, obj: Object, fields: Any) -> Object:
-        body = merge_body(fields, obj["metadata"]["resourceVersion"])
-        name = obj["metadata"]["name"]
-        return self.jobs.api.merge(job_status_path(self.jobs.namespace, name), dict(body))
-
-    def _create_pod(self) -> None:
-        if self.account:
-            accounts = f"/api/v1/namespaces/{self.jobs.namespace}/serviceaccounts"
-            self.jobs.api.create(accounts, {"metadata": {"name": self.account}})
-        spec: Object = {
-            "nodeName": "nowhere",
-            "containers": [{"name": "worker", "image": "w"}],
-            "serviceAccountName": self.account or POD_ACCOUNT,
-            "automountServiceAccountToken": False,
-        }
-        pod = self.jobs.api.create(
-            self._pods,
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": self.pod, "labels": {COMPONENT_LABEL: WORKER_COMPONENT}},
-                "spec": spec,
-            },
-        )
-        self.pod_uid = pod["metadata"]["uid"]
-        self._pod_status("Running", {"running": {"startedAt": now()}})
-
-    def _pod_status(self, phase: str, state: Object) -> None:
-        container = {
-            "name": "worker",
-            "image": "w",
-            "imageID": "",
-            "ready": "running" in state,
-            "restartCount": 0,
-            "state": state,
-        }
-        self.pod_status({"phase": phase, "containerStatuses": [container]})
 
 
 class OperatorProcess:

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
+from support.fake_worker import FakeWorker
 from support.installation import install
-from support.operator import QUICK, FakeWorker, Jobs, OperatorProcess, operator_kubeconfig
+from support.jobs import Jobs
+from support.operator import QUICK, OperatorProcess, operator_kubeconfig
 
 
 @pytest.fixture(scope="session")

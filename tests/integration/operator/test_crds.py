@@ -9,15 +9,10 @@ import pytest
 from asyncjob.kube import load_access
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_operator.handlers.job_watch import watch_jobs
+from support.fake_worker import FakeWorker
 from support.installation import ROOT, install
-from support.operator import (
-    QUICK,
-    FakeWorker,
-    Jobs,
-    OperatorProcess,
-    operator_kubeconfig,
-    until,
-)
+from support.jobs import Jobs, until
+from support.operator import QUICK, OperatorProcess, operator_kubeconfig
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
 

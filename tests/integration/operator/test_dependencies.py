@@ -7,7 +7,8 @@ import yaml
 
 from asyncjob.names import JOBS, PARENT_LABEL, collection
 from asyncjob_dev.errors import ApiError
-from support.operator import FakeWorker, Jobs, until
+from support.fake_worker import FakeWorker
+from support.jobs import Jobs, until
 
 pytestmark = pytest.mark.integration
 

@@ -11,7 +11,8 @@ from asyncjob.names import queue_path
 from asyncjob_dev.api import Object
 from asyncjob_dev.controlplane import ControlPlane
 from support.history import History, Version
-from support.operator import NUMBERS, QUICK, OperatorProcess, until
+from support.jobs import NUMBERS, until
+from support.operator import QUICK, OperatorProcess
 from support.workers import Field, field_on
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]

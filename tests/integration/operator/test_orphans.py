@@ -10,7 +10,8 @@ from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.names import JOBS, collection, job_status_path
 from asyncjob_dev.controlplane import ControlPlane
-from support.operator import FakeWorker, Jobs, until, worker_kubeconfig
+from support.fake_worker import FakeWorker, worker_kubeconfig
+from support.jobs import Jobs, until
 
 pytestmark = pytest.mark.integration
 

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.operator import QUICK, FakeWorker, Jobs, OperatorProcess, now, until
+from support.fake_worker import FakeWorker
+from support.jobs import Jobs, now, until
+from support.operator import QUICK, OperatorProcess
 
 pytestmark = pytest.mark.integration
 

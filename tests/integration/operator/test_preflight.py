@@ -10,13 +10,8 @@ import pytest
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.installation import install
-from support.operator import (
-    Jobs,
-    OperatorProcess,
-    operator_kubeconfig,
-    service_account,
-    until,
-)
+from support.jobs import Jobs, until
+from support.operator import OperatorProcess, operator_kubeconfig, service_account
 
 pytestmark = pytest.mark.integration
 

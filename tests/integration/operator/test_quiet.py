@@ -2,7 +2,9 @@
 
 import pytest
 
-from support.operator import FakeWorker, Jobs, OperatorProcess, until
+from support.fake_worker import FakeWorker
+from support.jobs import Jobs, until
+from support.operator import OperatorProcess
 
 pytestmark = pytest.mark.integration
 

@@ -4,7 +4,9 @@ import time
 
 import pytest
 
-from support.operator import FakeWorker, Jobs, OperatorProcess, now, until
+from support.fake_worker import FakeWorker
+from support.jobs import Jobs, now, until
+from support.operator import OperatorProcess
 
 pytestmark = pytest.mark.integration
 

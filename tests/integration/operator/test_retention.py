@@ -7,7 +7,9 @@ import pytest
 
 from asyncjob.names import JOBS, collection
 from asyncjob_dev.controlplane import ControlPlane
-from support.operator import QUICK, FakeWorker, Jobs, OperatorProcess, until
+from support.fake_worker import FakeWorker
+from support.jobs import Jobs, until
+from support.operator import QUICK, OperatorProcess
 
 pytestmark = pytest.mark.integration
 

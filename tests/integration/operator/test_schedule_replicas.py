@@ -13,7 +13,9 @@ from asyncjob.lifecycle.timestamps import from_text
 from asyncjob.names import SCHEDULED_TIME_ANNOTATION
 from asyncjob_dev.controlplane import ControlPlane
 from support.crons import Crons, SkewedOperator, hourly, minutes_ago, times_of
-from support.operator import NUMBERS, QUICK, FakeWorker, Jobs, until
+from support.fake_worker import FakeWorker
+from support.jobs import NUMBERS, Jobs, until
+from support.operator import QUICK
 
 pytestmark = pytest.mark.integration
 

@@ -11,7 +11,8 @@ from asyncjob.names import (
 )
 from asyncjob_dev.errors import ApiError
 from support.crons import Crons
-from support.operator import FakeWorker, Jobs, until
+from support.fake_worker import FakeWorker
+from support.jobs import Jobs, until
 
 pytestmark = pytest.mark.integration
 

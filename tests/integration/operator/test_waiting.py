@@ -4,7 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from support.operator import FakeWorker, Jobs, now, until
+from support.fake_worker import FakeWorker
+from support.jobs import Jobs, now, until
 
 pytestmark = pytest.mark.integration
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from support.operator import FakeWorker, Jobs, until
+from support.fake_worker import FakeWorker
+from support.jobs import Jobs, until
 
 pytestmark = pytest.mark.integration
 

@@ -11,7 +11,9 @@ from asyncjob.kube import KubeSession, load_access
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_operator.apply.farewell import Farewell
 from asyncjob_operator.telemetry.metrics import Metrics
-from support.operator import QUICK, FakeWorker, Jobs, OperatorProcess, until
+from support.fake_worker import FakeWorker
+from support.jobs import Jobs, until
+from support.operator import QUICK, OperatorProcess
 
 pytestmark = pytest.mark.integration
 

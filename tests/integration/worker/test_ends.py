@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asyncjob_dev.supervisor import DevWorker
-from support.operator import now
+from support.jobs import now
 from support.probes import Probes
 from support.workers import Field
 
