@@ -159,12 +159,17 @@ class Allotment:
     def _look_again_in(self, key: str, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         at = loop.time() + max(0.0, seconds)
-        due_at, timer = self._timers.get(key, (0.0, None))
-        if loop.time() < due_at <= at:
+        due_at, timer = self._timers.get(key, (None, None))
+        if due_at is not None and due_at <= at:
             return
         if timer is not None:
             timer.cancel()
-        self._timers[key] = (at, loop.call_at(at, self._again, key))
+        self._timers[key] = (at, loop.call_at(at, self._time_has_come, key))
+
+    def _time_has_come(self, key: str) -> None:
+        """Look again; a timer may go off a little before its time, and is done all the same."""
+        del self._timers[key]
+        self._again(key)
 
     def _count(self, outcome: str) -> None:
         self._metrics.writes.labels(NAME, outcome).inc()

@@ -1,0 +1,122 @@
+"""Rounds of admission: what is written, and when a queue is looked at again by time alone."""
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from asyncjob.errors import ConflictError
+from asyncjob.kube import KubeSession
+from asyncjob.names import queue_path
+from asyncjob_operator.apply import allotment
+from asyncjob_operator.apply.allotment import TIDY_SECONDS, Allotment
+from asyncjob_operator.apply.patience import Patience
+from asyncjob_operator.core.admission.book import Place
+from asyncjob_operator.core.admission.plan import Plan
+from asyncjob_operator.telemetry.metrics import Metrics
+from support.fake_session import FakeSession
+from support.snapshots import at
+
+PATH = queue_path("ns", "q")
+
+
+class Timer:
+    """Goes off when the test says so."""
+
+    def __init__(self, when: float, call: Callable[[], None]) -> None:
+        self.when, self.call, self.cancelled = when, call, False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class Scene:
+    """One queue whose plans the test makes, on a clock in its hands."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.time = 0.0
+        self.timers: list[Timer] = []
+        self.again: list[str] = []
+        self.plans: list[Plan] = []
+        self.put_backs = 0
+        self.session = FakeSession()
+        self.session.put(PATH, {"metadata": {"name": "q"}})
+        loop = SimpleNamespace(time=lambda: self.time, call_at=self.call_at)
+        monkeypatch.setattr(allotment, "asyncio", SimpleNamespace(get_running_loop=lambda: loop))
+        self.allotment = Allotment(
+            cast("KubeSession", self.session),
+            self,
+            now=lambda: at(self.time),
+            leads=lambda: True,
+            again=self.again.append,
+            patience=Patience(1.0, 60.0),
+            metrics=Metrics(),
+        )
+
+    def call_at(self, when: float, call: Callable[[str], None], key: str) -> Timer:
+        self.timers.append(Timer(when, lambda: call(key)))
+        return self.timers[-1]
+
+    def go_off(self) -> None:
+        """Let the one timer that is set go off."""
+        [timer] = [timer for timer in self.timers if not timer.cancelled]
+        self.timers.clear()
+        timer.call()
+
+    async def round(self, **changes: Any) -> None:
+        fields = {"version": "1", "places": (), "starts": (), "taken": (), "freed": 0}
+        self.plans.append(Plan(**{**fields, "next_at": None, **changes}))
+        await self.allotment.act("ns/q")
+
+    def doubts(self, _queue: tuple[str, str]) -> Sequence[Place]:
+        return ()
+
+    def settle(self, *_: object) -> None: ...
+
+    def plan(self, *_: object) -> Plan:
+        return self.plans.pop()
+
+    def put_back(self, _plan: Plan) -> None:
+        self.put_backs += 1
+
+    def saw(self, _obj: object) -> None: ...
+
+    def lost(self, _queue: tuple[str, str]) -> None: ...
+
+
+@pytest.fixture
+def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
+    return Scene(monkeypatch)
+
+
+async def test_places_that_are_over_are_struck_off_after_a_while_though_a_timer_is_early(
+    scene: Scene,
+) -> None:
+    await scene.round(freed=1)
+    scene.time = TIDY_SECONDS - 0.0004
+    scene.go_off()
+    assert scene.again == ["ns/q"]
+    await scene.round(freed=1)
+    assert not scene.session.writes
+    scene.time = TIDY_SECONDS + 0.001
+    scene.go_off()
+    assert scene.again == ["ns/q", "ns/q"]
+    await scene.round(freed=1)
+    assert len(scene.session.writes) == 1
+
+
+async def test_of_several_times_to_look_again_the_first_counts(scene: Scene) -> None:
+    await scene.round(next_at=30.0)
+    await scene.round(next_at=5.0)
+    await scene.round(next_at=10.0)
+    assert [timer.when for timer in scene.timers if not timer.cancelled] == [5.0]
+
+
+async def test_a_conflict_is_looked_at_anew_at_once_and_nobody_is_lost(scene: Scene) -> None:
+    scene.session.fail("PATCH", f"{PATH}/status", ConflictError("changed"))
+    await scene.round(freed=1)
+    scene.time = 2 * TIDY_SECONDS
+    await scene.round(freed=1)
+    assert scene.again == ["ns/q"]
+    assert scene.put_backs == 1
