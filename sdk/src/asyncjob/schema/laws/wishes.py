@@ -59,7 +59,7 @@ ANOTHER: Final = Law(
     "spec.depends-on-others",
     "A job does not depend on itself.",
     "object.kind != 'AsyncJob'"
-    " || spec.?dependsOn.orValue([]).all(one, one.name != object.metadata.name)",
+    " || dyn(variables.template).?dependsOn.orValue([]).all(one, one.name != object.metadata.name)",
     "'spec.dependsOn: ' + object.metadata.name + ' cannot wait for itself; leave it out'",
 )
 PRIORITY: Final = Law(
