@@ -9,9 +9,11 @@ STAMP := $(VENV)/.installed
 # An option, if its variable was given to make; one of that name in the environment means nothing.
 given = $(if $(filter command,$(origin $(1))),$(2) '$($(1))')
 
+TESTS := --ignore=tests/e2e --ignore=tests/packaging --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+
 GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.reference
 
-.PHONY: help venv lock generate format lint types test unit verify clean tools demo up down status image image-test
+.PHONY: help venv lock generate format lint types test soak unit verify clean tools demo up down status image image-test
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -63,8 +65,11 @@ unit: $(STAMP) ## tests that need no API server: seconds
 	$(BIN)/pytest tests/unit tests/properties
 
 # In the order of the folders, so that the long ones do not come last, when one process has them alone.
-test: $(STAMP) ## all tests but those that need pods or images, on real API servers: about ten minutes
-	$(BIN)/pytest tests --ignore=tests/e2e --ignore=tests/packaging --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+test: $(STAMP) ## all tests but the long ones and those that need pods or images: about ten minutes
+	$(BIN)/pytest tests -m "not soak" $(TESTS)
+
+soak: $(STAMP) ## the long ones: thousands of jobs, many kills and random lives on real API servers
+	$(BIN)/pytest tests -m soak $(TESTS)
 
 image: $(STAMP) ## build the worker's image with docker, podman or buildah (IMAGE=name BASE=image)
 	@$(BIN)/python -m asyncjob_dev.images $(call given,IMAGE,--tag) $(call given,BASE,--base)

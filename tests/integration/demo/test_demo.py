@@ -71,7 +71,12 @@ def test_the_demo_fails_and_says_why_when_a_job_does_not_go_as_it_should(
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)]
+    ("number", "code"),
+    [
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.soak),
+        pytest.param(signal.SIGTERM, 130, marks=pytest.mark.soak),
+        (signal.SIGKILL, -9),
+    ],
 )
 def test_a_demo_that_is_cut_short_leaves_nothing_running(
     commands: Commands, number: signal.Signals, code: int

@@ -23,7 +23,7 @@ from support.identities import Space
 from support.installation import install as install_all
 from support.random_lives import NUMBERS, RandomLives, World
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.soak]
 
 LIVES, STEPS = 50, 40
 """So many runs of so many steps each; a step is a write and a read."""

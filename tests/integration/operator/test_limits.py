@@ -56,6 +56,7 @@ def is_running(version: Version) -> bool:
     return version.phase == "Running"
 
 
+@pytest.mark.soak
 def test_never_more_run_than_the_queue_allows_though_jobs_fail_and_leaders_change(
     scene: Scene,
 ) -> None:
@@ -84,6 +85,7 @@ def test_never_more_run_than_the_queue_allows_though_jobs_fail_and_leaders_chang
     assert history.most(lambda version: version.phase == "Running" or version.admitted) == LIMIT
 
 
+@pytest.mark.soak
 def test_a_rate_limit_holds_in_every_window_and_nobody_starves(scene: Scene) -> None:
     field, history = scene.field, scene.history()
     field.queue("default", rateLimit={"count": 10})

@@ -13,7 +13,7 @@ from asyncjob_dev.controlplane import ControlPlane
 from support.fake_worker import FakeWorker, worker_kubeconfig
 from support.jobs import Jobs, until
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.soak]
 
 ORPHANS = 1000
 AT_ONCE = 16

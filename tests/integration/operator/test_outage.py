@@ -13,7 +13,11 @@ from support.operator import QUICK, OperatorProcess
 pytestmark = pytest.mark.integration
 
 
-@pytest.mark.parametrize("outage", [1.0, 14.0], ids=["short", "longer than leadership lasts"])
+@pytest.mark.parametrize(
+    "outage",
+    [1.0, pytest.param(14.0, marks=pytest.mark.soak)],
+    ids=["short", "longer than leadership lasts"],
+)
 def test_the_operator_outlives_a_killed_api_server_and_goes_on(
     fragile_plane: ControlPlane, operator_access: Path, tmp_path: Path, outage: float
 ) -> None:

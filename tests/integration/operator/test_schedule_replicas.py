@@ -17,7 +17,7 @@ from support.fake_worker import FakeWorker
 from support.jobs import NUMBERS, Jobs, until
 from support.operator import QUICK
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.soak]
 
 DAY = 86_400.0
 Spec = dict[str, Any]

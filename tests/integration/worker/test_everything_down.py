@@ -7,7 +7,12 @@ import pytest
 from support.operator import OperatorProcess
 from support.workers import Field
 
-pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.chaos,
+    pytest.mark.soak,
+    pytest.mark.timeout(120),
+]
 
 RUNNING = [f"running-{number}" for number in range(4)]
 WAITING = [f"waiting-{number}" for number in range(8)]

@@ -13,7 +13,12 @@ from asyncjob.names import JOBS, collection
 from support.probes import Probes
 from support.workers import Field
 
-pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.chaos,
+    pytest.mark.soak,
+    pytest.mark.timeout(600),
+]
 
 JOBS_IN_ALL = 10_000
 PART = 1_000
