@@ -39,7 +39,7 @@ def remove(name: str, mounted: Path = MOUNTED) -> None:
 
 
 def _is_version_1(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink() and (path / "tasks").exists()
+    return path.is_dir() and not path.is_symlink() and (path / "cgroup.procs").exists()
 
 
 def _removed(cgroup: Path) -> bool:
