@@ -26,6 +26,8 @@ NODE_TOOLS = (
     "pause",
 )
 """What a node needs besides, each in a module of its own as well."""
+KIND = "kind"
+"""Makes clusters of containers, where Docker runs."""
 OWN = "v0.0.0"
 """The version of a program whose source is in its module's folder."""
 
