@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -45,12 +46,22 @@ class Cluster:
         within: float = COMMAND_SECONDS,
     ) -> str:
         """Run kubectl and return what it says; raises KubectlError."""
-        cache = f"--cache-dir={self.folder / 'kubectl-cache'}"
-        command = [str(resolve("kubectl").path), cache, *arguments]
-        done = self._run(command, input, within)
+        done = self._run([*self._kubectl, *arguments], input, within)
         if done.returncode:
             raise KubectlError(arguments, done.returncode, done.stderr)
         return done.stdout
+
+    @contextmanager
+    def logs_of(self, namespace: str, pod: str) -> Iterator[Callable[[], str]]:
+        """Follow what a pod writes; the result waits for its end and returns all of it."""
+        command = [*self._kubectl, "logs", "--follow", pod, f"--namespace={namespace}"]
+        with subprocess.Popen(
+            command, env=self._environment, stdout=subprocess.PIPE, text=True
+        ) as following:
+            try:
+                yield lambda: following.communicate(timeout=COMMAND_SECONDS)[0]
+            finally:
+                following.kill()
 
     def helm(self, *arguments: str, within: float = 600.0) -> str:
         """Run helm, with folders of its own, and return what it says."""
@@ -102,15 +113,22 @@ class Cluster:
             "get", "events", f"--namespace={namespace}"
         )
 
+    @property
+    def _kubectl(self) -> list[str]:
+        return [str(resolve("kubectl").path), f"--cache-dir={self.folder / 'kubectl-cache'}"]
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        homes = ("HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME")
+        own = {name: str(self.folder / name.lower()) for name in homes}
+        return {**os.environ, **own, "KUBECONFIG": str(self.kubeconfig)}
+
     def _run(
         self, command: list[str], said: str | None, within: float
     ) -> subprocess.CompletedProcess[str]:
-        own = {"KUBECONFIG": str(self.kubeconfig)}
-        for name in ("HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"):
-            own[name] = str(self.folder / name.lower())
         return subprocess.run(
             command,
-            env={**os.environ, **own},
+            env=self._environment,
             input=said,
             capture_output=True,
             text=True,

@@ -4,6 +4,7 @@ Whoever tests something else than what is applied here takes `cluster`, which ha
 nothing installed.
 """
 
+import hashlib
 import os
 import uuid
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ from e2e.targets import Images, Target, choose
 
 SYSTEM = "asyncjob-e2e"
 DOCKERFILES = {"worker": "worker-image", "operator": "operator"}
+CHECKOUT = hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
+"""Checkouts on one machine share the engine's images, so each has names of its own."""
 RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 
 
@@ -38,7 +41,7 @@ def images(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Images:
 @pytest.fixture(scope="session")
 def built(engine: Engine) -> dict[str, str]:
     """Build the images from the repository's Dockerfiles; unchanged layers come from the cache."""
-    names = {name: f"localhost/asyncjob-{name}:e2e" for name in DOCKERFILES}
+    names = {name: f"localhost/asyncjob-{name}:e2e-{CHECKOUT}" for name in DOCKERFILES}
     for name, folder in DOCKERFILES.items():
         build(engine, Recipe(ROOT / folder / "Dockerfile", names[name]), os.environ)
     return names

@@ -6,7 +6,7 @@ import pytest
 
 from e2e.cluster import Cluster
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300, func_only=True)]
 
 CHART = "apiVersion: v2\nname: tiny\nversion: 1.0.0\n"
 MAP = """

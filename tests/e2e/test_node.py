@@ -21,7 +21,7 @@ from e2e.cluster import until
 LACKS = lacks(os.environ)
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(300, func_only=True),
     pytest.mark.skipif(bool(LACKS), reason=f"no node can run here: {'; '.join(LACKS)}"),
 ]
 

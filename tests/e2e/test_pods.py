@@ -9,7 +9,7 @@ from e2e.cluster import until
 from e2e.faults import sigkill
 from e2e.space import Space
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300, func_only=True)]
 
 PYTHON = "/opt/asyncjob/bin/python"
 
@@ -96,7 +96,9 @@ def test_a_killed_container_restarts_and_its_job_is_recovered(space: Space) -> N
 def test_a_deleted_pod_gives_its_job_back_and_another_takes_it(space: Space) -> None:
     space.create("long", "sleep", {"seconds": 300})
     first = space.until_phase("long", "Running")["lease"]["holder"]
-    space.cluster.kubectl("delete", "pod", first, f"--namespace={space.name}", within=25.0)
+    with space.cluster.logs_of(space.name, first) as all_of_it:
+        space.cluster.kubectl("delete", "pod", first, f"--namespace={space.name}", within=25.0)
+        assert "worker stopped" in all_of_it()
     status = space.until_status(
         "long", lambda now: (now["attempt"], now["phase"]) == (2, "Running")
     )

@@ -13,6 +13,7 @@ from asyncjob_dev.endings import unwound_by_signals
 from asyncjob_dev.errors import DevError
 from asyncjob_dev.images import find_engine
 from asyncjob_dev.node.node import Node
+from asyncjob_dev.node.programs import lacks
 
 NAME = click.option("--name", default="dev", show_default=True, help="Several can be up at once.")
 
@@ -64,6 +65,14 @@ def status(name: str) -> None:
             click.echo("not up; `python -m asyncjob_dev node up` starts it")
             sys.exit(1)
     click.echo(found.kubeconfig if found.seconds else "starting")
+
+
+@node.command()
+def check() -> None:
+    """Say what this machine lacks for a node; exit code 1 if anything."""
+    if missing := lacks(os.environ):
+        click.echo("; ".join(missing))
+        sys.exit(1)
 
 
 @node.command()

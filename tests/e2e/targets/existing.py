@@ -7,6 +7,7 @@ from e2e.targets.errors import TargetError
 from e2e.targets.target import Environment, Images
 
 PREFIX = "ASYNCJOB_E2E_IMAGES"
+TAG = "ASYNCJOB_E2E_TAG"
 PUSH = "ASYNCJOB_E2E_PUSH"
 POLICY = "ASYNCJOB_E2E_NETWORK_POLICY"
 
@@ -28,6 +29,7 @@ class ExistingTarget:
             )
         self.kubeconfig = Path(named)
         self.enforces_network_policy = environ.get(POLICY) == "1"
+        self._tag = environ.get(TAG) or "e2e"
         self._push = environ.get(PUSH) == "1"
 
     def up(self) -> AbstractContextManager[object]:
@@ -36,7 +38,8 @@ class ExistingTarget:
 
     def load(self, image: str, images: Images) -> str:
         """Push it, if that is wanted; else trust that it is there."""
-        reference = f"{self._prefix}/{image.rpartition('/')[2]}"
+        repository = image.rpartition("/")[2].partition(":")[0]
+        reference = f"{self._prefix}/{repository}:{self._tag}"
         if self._push:
             images.engine.push(image, reference)
         return reference

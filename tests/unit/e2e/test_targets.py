@@ -63,7 +63,7 @@ def test_images_for_an_existing_cluster_are_pushed_only_if_told(
     engine = FakeEngine("docker")
     engine.done.clear()
     target = choose(existing(tmp_path, **more), tmp_path)
-    reference = target.load("localhost/asyncjob-worker:e2e", Images(engine, tmp_path))
+    reference = target.load("localhost/asyncjob-worker:e2e-0a1b", Images(engine, tmp_path))
     assert reference == "registry.example/team/asyncjob-worker:e2e"
-    both = [f"tag localhost/asyncjob-worker:e2e {reference}", f"push --quiet {reference}"]
+    both = [f"tag localhost/asyncjob-worker:e2e-0a1b {reference}", f"push --quiet {reference}"]
     assert engine.done == (both if pushes else [])

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.binaries.pins import NODE_TOOLS, OWN, read_pin
-from asyncjob_dev.node import leftovers, pause, programs
-from asyncjob_dev.node.errors import NodeNotUpError
+from asyncjob_dev.node import cgroups, leftovers, pause, programs
+from asyncjob_dev.node.errors import LeftoverError, NodeNotUpError
 from asyncjob_dev.node.layout import Layout
 from asyncjob_dev.node.node import Node
 from asyncjob_dev.node.surroundings import has_capability
@@ -48,6 +48,20 @@ def test_all_that_the_machine_lacks_is_named_with_its_package(
     assert "it takes root" in said
 
 
+def test_cgroups_that_cannot_be_written_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "hierarchies", lambda: [tmp_path])
+    monkeypatch.setattr(programs, "CNI_PLUGINS", str(tmp_path))
+    monkeypatch.setattr(programs, "PACKAGES", {})
+    monkeypatch.setattr(programs, "NAMESPACES", ("--version",))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    for name in programs.PLUGINS:
+        (tmp_path / name).touch()
+    monkeypatch.setattr(os, "access", lambda _path, _mode: False)
+    assert programs.lacks({"PATH": ""}) == [f"no cgroup can be made in {tmp_path}"]
+
+
 @pytest.mark.parametrize("tool", NODE_TOOLS)
 def test_every_program_of_a_node_is_pinned(tool: str) -> None:
     pin = read_pin(tool)
@@ -74,6 +88,18 @@ def test_the_folders_of_the_dead_are_removed(tmp_path: Path) -> None:
     (tmp_path / ".lock").touch()
     leftovers.sweep(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+def test_what_cannot_be_removed_is_named_and_keeps_no_other_node_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def resist(_name: str) -> None:
+        raise LeftoverError("cgroup dead")
+
+    Layout(tmp_path, "dead").make()
+    monkeypatch.setattr(cgroups, "remove", resist)
+    leftovers.sweep(tmp_path)
+    assert "cgroup dead is still there" in capsys.readouterr().err
 
 
 def test_a_node_that_is_not_up_says_how_to_start_it(tmp_path: Path) -> None:
