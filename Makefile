@@ -13,7 +13,8 @@ TESTS := --ignore=tests/e2e --ignore=tests/packaging --numprocesses=2 --dist=loa
 
 GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.reference
 
-.PHONY: help venv lock generate format lint types test soak unit verify clean tools demo up down status image image-test
+# No target but the virtual environment is a file.
+.PHONY: $(shell grep -hoE '^[a-z0-9-]+:' $(MAKEFILE_LIST) | tr -d :)
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -28,12 +29,15 @@ $(STAMP): requirements/dev.txt pyproject.toml sdk/pyproject.toml operator/pyproj
 	@touch $@
 
 lock: ## pin requirements again, with hashes; dev comes first, the others take its versions
-	@for part in dev build worker; do \
+	@for part in dev build worker operator; do \
 	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/$$part.in -o requirements/$$part.txt || exit 1; \
 	done
 
 tools: $(STAMP) ## find, download or build the control plane's programs, and say where they are
 	@$(BIN)/python -m asyncjob_dev.binaries
+
+node-tools: $(STAMP) ## the same for what a node needs besides: kubelet, containerd, helm and others
+	@$(BIN)/python -m asyncjob_dev.binaries --node
 
 demo: $(STAMP) ## the main job on a real API server: set up, shown, checked, torn down
 	@$(BIN)/python -m asyncjob_dev demo
@@ -74,8 +78,20 @@ soak: $(STAMP) ## the long ones: thousands of jobs, many kills and random lives 
 image: $(STAMP) ## build the worker's image with docker, podman or buildah (IMAGE=name BASE=image)
 	@$(BIN)/python -m asyncjob_dev.images $(call given,IMAGE,--tag) $(call given,BASE,--base)
 
+operator-image: $(STAMP) ## build the image of operator and gateway likewise (IMAGE=name BASE=image)
+	@$(BIN)/python -m asyncjob_dev.images --file operator/Dockerfile --tag asyncjob-operator $(call given,IMAGE,--tag) $(call given,BASE,--base)
+
 image-test: $(STAMP) ## build the worker's image and run jobs in it (root; buildah, debootstrap, runc)
 	$(BIN)/pytest tests/packaging
+
+node-up: $(STAMP) ## keep a real node with real pods running (root on Linux; NAME=name)
+	@$(BIN)/python -m asyncjob_dev node up $(call given,NAME,--name)
+
+node-down: $(STAMP) ## end what `make node-up` started (NAME=name)
+	@$(BIN)/python -m asyncjob_dev node down $(call given,NAME,--name)
+
+e2e: $(STAMP) ## the suite on real pods (TARGET=kind|node|existing; kind where Docker runs, else node)
+	ASYNCJOB_E2E_TARGET=$(if $(filter command,$(origin TARGET)),'$(TARGET)',"$$ASYNCJOB_E2E_TARGET") $(BIN)/pytest tests/e2e
 
 verify: generate lint types ## regenerate, lint, check types, and demand a clean tree
 	@changed=$$(git status --porcelain); [ -z "$$changed" ] || { echo "the tree is not clean (regenerated files have to be committed):"; echo "$$changed"; exit 1; }

@@ -1,0 +1,56 @@
+"""Takes away what a node leaves that the kernel does not: cgroups, a network device, files."""
+
+import fcntl
+import os
+import shutil
+import time
+from pathlib import Path
+
+from asyncjob_dev.node import cgroups, link
+from asyncjob_dev.node.errors import LeftoverError
+from asyncjob_dev.node.layout import Layout
+from asyncjob_dev.node.plan import load
+from asyncjob_dev.progress import note
+
+GONE_SECONDS = 30.0
+
+
+def alive(lock: Path) -> bool:
+    """Return whether anything of the node still holds its lock."""
+    try:
+        file = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
+
+
+def remove(layout: Layout) -> None:
+    """Remove what is left of a dead node, whose last processes may be dying still."""
+    cgroups.remove(layout.cgroup)
+    if plan := load(layout.plan):
+        link.disconnect(plan.block)
+    deadline = time.monotonic() + GONE_SECONDS
+    while layout.root.exists():
+        shutil.rmtree(layout.root, ignore_errors=True)
+        if time.monotonic() >= deadline:
+            raise LeftoverError(layout.root)
+
+
+def sweep(nodes: Path) -> None:
+    """Remove what is left of every node whose starter was killed; call under the lock of all.
+
+    What resists is named and left: it is in the way of no other node.
+    """
+    for folder in nodes.glob("[!.]*"):
+        layout = Layout(nodes, folder.name)
+        if not alive(layout.lock):
+            try:
+                remove(layout)
+            except LeftoverError as error:
+                note(str(error))
