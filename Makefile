@@ -28,7 +28,7 @@ $(STAMP): requirements/dev.txt pyproject.toml sdk/pyproject.toml operator/pyproj
 	@touch $@
 
 lock: ## pin requirements again, with hashes; dev comes first, the others take its versions
-	@for part in dev build worker; do \
+	@for part in dev build worker operator; do \
 	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/$$part.in -o requirements/$$part.txt || exit 1; \
 	done
 
@@ -73,6 +73,9 @@ soak: $(STAMP) ## the long ones: thousands of jobs, many kills and random lives 
 
 image: $(STAMP) ## build the worker's image with docker, podman or buildah (IMAGE=name BASE=image)
 	@$(BIN)/python -m asyncjob_dev.images $(call given,IMAGE,--tag) $(call given,BASE,--base)
+
+operator-image: $(STAMP) ## build the image of operator and gateway likewise (IMAGE=name BASE=image)
+	@$(BIN)/python -m asyncjob_dev.images --file operator/Dockerfile --tag asyncjob-operator $(call given,IMAGE,--tag) $(call given,BASE,--base)
 
 image-test: $(STAMP) ## build the worker's image and run jobs in it (root; buildah, debootstrap, runc)
 	$(BIN)/pytest tests/packaging

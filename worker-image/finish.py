@@ -1,7 +1,8 @@
 """Runs once, as root, in the last stage of an image build: what needs its Python but no shell.
 
 Takes out pip and its kin, which a running worker never needs, and compiles what a worker imports,
-because a read-only file system cannot keep what is compiled later. The official Kubernetes client
+because a read-only file system cannot keep what is compiled later. The modules to import are its
+arguments, the worker's by default. The official Kubernetes client
 has a thousand model classes that nobody here imports: of it, only what is imported is compiled.
 """
 
@@ -11,6 +12,7 @@ import re
 import shutil
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 from py_compile import PycInvalidationMode
 
@@ -40,15 +42,15 @@ def remove_installers(base: Path) -> None:
                 path.unlink()
 
 
-def compile_all(packages: str) -> None:
-    """Compile the installed packages, and by importing them those of Python itself."""
+def compile_all(packages: str, modules: Sequence[str] = IMPORTED) -> None:
+    """Compile the installed packages, and by importing modules those of Python itself."""
     mode = PycInvalidationMode.UNCHECKED_HASH
     if not compileall.compile_dir(packages, quiet=1, rx=LARGE, invalidation_mode=mode):
         sys.exit(f"not everything in {packages} can be compiled")
-    for module in IMPORTED:
+    for module in modules:
         importlib.import_module(module)
 
 
 if __name__ == "__main__":
     remove_installers(Path(sys.base_prefix))
-    compile_all(sysconfig.get_path("purelib"))
+    compile_all(sysconfig.get_path("purelib"), sys.argv[1:] or IMPORTED)

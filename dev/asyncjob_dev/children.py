@@ -128,14 +128,20 @@ def _block_until_ended(pid: int) -> None:
 
 
 def spawn(
-    command: Sequence[str], *, log_file: Path, env: Mapping[str, str] | None, cwd: Path | None
+    command: Sequence[str],
+    *,
+    log_file: Path,
+    env: Mapping[str, str] | None,
+    cwd: Path | None,
+    outlives_us: bool = False,
 ) -> Child:
     """Start `command`; its output is appended to `log_file`."""
+    argv = list(command) if outlives_us else bound(command)
     with log_file.open("ab") as log:
 
         def start() -> _Popen:
             return subprocess.Popen(
-                bound(command),
+                argv,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -19,6 +19,7 @@ from asyncjob_dev.environment.occupancy import holder
 from asyncjob_dev.environment.settings import DEFAULT_APP
 from asyncjob_dev.environment.status import guide, table
 from asyncjob_dev.errors import DevError
+from asyncjob_dev.node.cli import node
 
 FOLDER = click.option(
     "--folder",
@@ -67,6 +68,9 @@ def _tell(step: str) -> None:
 @click.group()
 def main() -> None:
     """Run asyncjob on this machine, on a real Kubernetes API server."""
+
+
+main.add_command(node)
 
 
 @main.command()

@@ -21,7 +21,8 @@ class ManagedProcess:
     """A named process with a log file and a ready probe; a context manager.
 
     `env` is the whole environment (None: ours). `ready` is polled until it returns True. Times are
-    in seconds. A stopped process can be started again.
+    in seconds. A stopped process can be started again. With `outlives_us` it does not end with
+    this process, which then has to see to that.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class ManagedProcess:
         ready: Callable[[], bool] = ALWAYS_READY,
         ready_within: float = 30.0,
         grace: float = 10.0,
+        outlives_us: bool = False,
     ) -> None:
         self.name = name
         self.argv = tuple(argv)
@@ -44,6 +46,7 @@ class ManagedProcess:
         self.ready = ready
         self._ready_within = ready_within
         self._grace = grace
+        self._outlives_us = outlives_us
         self._child: Child | None = None
         self._log_start = 0
 
@@ -75,7 +78,13 @@ class ManagedProcess:
         """Start without waiting; does nothing when it runs."""
         if not self.running:
             self._log_start = self.log_file.stat().st_size if self.log_file.exists() else 0
-            self._child = spawn(self.argv, log_file=self.log_file, env=self._env, cwd=self._cwd)
+            self._child = spawn(
+                self.argv,
+                log_file=self.log_file,
+                env=self._env,
+                cwd=self._cwd,
+                outlives_us=self._outlives_us,
+            )
 
     def wait_ready(self) -> None:
         """Wait for the ready probe; raises `ProcessDiedError` or `NotReadyError`."""

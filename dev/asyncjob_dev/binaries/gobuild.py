@@ -18,7 +18,20 @@ from asyncjob_dev.progress import Progress
 
 TAIL_LINES = 25
 # A cold build on two cores; Go's own cache makes the second one a matter of seconds.
-COLD_SECONDS = {"etcd": 25, "kube-apiserver": 210, "kube-controller-manager": 60, "kubectl": 25}
+COLD_SECONDS = {
+    "etcd": 25,
+    "kube-apiserver": 210,
+    "kube-controller-manager": 60,
+    "kubectl": 25,
+    "kubelet": 180,
+    "helm": 110,
+}
+KUBERNETES = "k8s.io/kubernetes/"
+STAMPED = {
+    "github.com/containerd/containerd/v2/": "github.com/containerd/containerd/v2/version.Version",
+    "helm.sh/helm/v4/": "helm.sh/helm/v4/internal/version.version",
+}
+"""The variable that holds the version, by the start of a package's path."""
 # The first Go that switches to another toolchain by itself.
 SWITCHES_SINCE = (1, 21)
 
@@ -46,8 +59,7 @@ def build(pin: Pin, output: Path, environ: Mapping[str, str], tried: Sequence[st
 
 def arguments(pin: Pin, output: Path) -> list[str]:
     """Return what to pass to `go`."""
-    stamps = [] if pin.tool == "etcd" else _version_stamps(pin.version)
-    flags = ["-mod=readonly", "-trimpath", "-ldflags", " ".join(["-s", "-w", *stamps])]
+    flags = ["-mod=readonly", "-trimpath", "-ldflags", " ".join(["-s", "-w", *_stamps(pin)])]
     return ["build", *flags, "-o", str(output), pin.package]
 
 
@@ -68,8 +80,15 @@ def check_compiler(pin: Pin, go: str, environ: Mapping[str, str]) -> None:
         raise GoTooOldError(pin.tool, _short(pin.go), has, toolchain)
 
 
-def _version_stamps(version: str) -> list[str]:
-    """Without these the API server reports v0.0.0."""
+def _stamps(pin: Pin) -> list[str]:
+    """Return the linker's flags without which a program reports no version, or v0.0.0."""
+    if pin.package.startswith(KUBERNETES):
+        return _kubernetes_stamps(pin.version)
+    variables = [name for start, name in STAMPED.items() if pin.package.startswith(start)]
+    return [f"-X {name}={pin.version}" for name in variables]
+
+
+def _kubernetes_stamps(version: str) -> list[str]:
     major, minor, _ = version.removeprefix("v").split(".", 2)
     values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
     return [f"-X k8s.io/component-base/version.{name}={text}" for name, text in values.items()]

@@ -14,6 +14,20 @@ from asyncjob_dev.errors import PinUnreadableError
 
 TOOLS_DIR = Path(__file__).resolve().parents[2] / "tools"
 TOOLS = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
+NODE_TOOLS = (
+    "kube-scheduler",
+    "kube-proxy",
+    "kubelet",
+    "containerd",
+    "containerd-shim-runc-v2",
+    "ctr",
+    "coredns",
+    "helm",
+    "pause",
+)
+"""What a node needs besides, each in a module of its own as well."""
+OWN = "v0.0.0"
+"""The version of a program whose source is in its module's folder."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +53,7 @@ def read_pin(tool: str, tools_dir: Path = TOOLS_DIR) -> Pin:
     try:
         text = (module_dir / "go.mod").read_text(encoding="utf-8")
         sums = (module_dir / "go.sum").read_text(encoding="utf-8")
+        own = [file.read_text(encoding="utf-8") for file in sorted(module_dir.glob("*.go"))]
     except OSError as error:
         raise PinUnreadableError(module_dir, error.strerror or "cannot be read") from error
     package = _directive("tool", text, module_dir)
@@ -48,7 +63,7 @@ def read_pin(tool: str, tools_dir: Path = TOOLS_DIR) -> Pin:
         version=_version(package, text, module_dir),
         go=_directive("go", text, module_dir),
         module_dir=module_dir,
-        digest=hashlib.sha256(f"{text}\0{sums}".encode()).hexdigest()[:12],
+        digest=hashlib.sha256("\0".join([text, sums, *own]).encode()).hexdigest()[:12],
     )
 
 
@@ -60,6 +75,8 @@ def _directive(word: str, text: str, where: Path) -> str:
 
 
 def _version(package: str, text: str, where: Path) -> str:
+    if package == _directive("module", text, where):
+        return OWN
     required: Mapping[str, str] = dict(
         re.findall(r"^\s*(?:require\s+)?(\S+)\s+(v\d\S*)", text, re.MULTILINE)
     )

@@ -29,11 +29,11 @@ def apiserver(options: Options, layout: Layout, port: int, etcd_port: int) -> li
     """Return the flags of the API server."""
     return [
         f"--etcd-servers=http://{LOOPBACK}:{etcd_port}",
-        f"--bind-address={LOOPBACK}",
+        f"--bind-address={options.address}",
         f"--secure-port={port}",
-        # A machine without a network has no other address, and no pod looks for this one.
-        f"--advertise-address={LOOPBACK}",
-        "--endpoint-reconciler-type=none",
+        # A machine without a network has no other address than loopback, and no pod looks for that.
+        f"--advertise-address={options.address}",
+        *(["--endpoint-reconciler-type=none"] if options.address == LOOPBACK else []),
         f"--cert-dir={layout.certs}",
         f"--token-auth-file={layout.tokens}",
         f"--authorization-mode={options.authorization}",

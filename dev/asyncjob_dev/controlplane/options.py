@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from asyncjob_dev.ports import LOOPBACK
+
 # Few, because each costs CPU on a small machine. No scheduler's or kubelet's business is done
 # here, and no pod garbage collector runs: the nodes that development Pods name do not exist.
 DEFAULT_CONTROLLERS = (
@@ -20,7 +22,7 @@ DEFAULT_CONTROLLERS = (
 class Options:
     """Choices with their defaults; times are in seconds.
 
-    Without `data_dir` everything lives in a temporary folder that goes when the control plane
+    `address` is where the API listens; one that pods can reach is also told to them. Without `data_dir` everything lives in a temporary folder that goes when the control plane
     stops. Without `api_port` a free port is taken. `fsync=False` loses data when the machine
     crashes, not when a process does. Extra flags come last, so they win. `grace` is how long the
     API server and etcd may take to end; None means 5 with a `data_dir` of one's own and not at
@@ -28,6 +30,7 @@ class Options:
     """
 
     data_dir: Path | None = None
+    address: str = LOOPBACK
     api_port: int | None = None
     with_controller_manager: bool = True
     controllers: tuple[str, ...] = DEFAULT_CONTROLLERS

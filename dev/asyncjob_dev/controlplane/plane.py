@@ -20,7 +20,7 @@ KUBECTL_PATIENCE = 60.0
 
 
 class ControlPlane:
-    """A real Kubernetes API on 127.0.0.1; a context manager.
+    """A real Kubernetes API, on 127.0.0.1 unless told otherwise; a context manager.
 
     All but `options` raises `DevError` before `start` and after `stop`.
     """
@@ -43,7 +43,7 @@ class ControlPlane:
 
     @property
     def url(self) -> str:
-        """Where the API is: `https://127.0.0.1:<port>`."""
+        """Where the API is, such as `https://127.0.0.1:<port>`."""
         return self._now.processes.url
 
     @property

@@ -46,7 +46,7 @@ class ProcessMaker:
         """Choose ports and return the processes, none of them started."""
         etcd_port, peer_port, free = free_ports(3)
         port = self._options.api_port or free
-        url = f"https://{LOOPBACK}:{port}"
+        url = f"https://{self._options.address}:{port}"
         return Processes(
             url,
             self._etcd(etcd_port, peer_port),

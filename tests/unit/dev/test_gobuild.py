@@ -11,7 +11,8 @@ from asyncjob_dev.errors import BuildError, DiskFullError, GoMissingError, GoToo
 
 
 def pin(tmp_path: Path, tool: str = "kubectl", version: str = "v1.36.3") -> Pin:
-    return Pin(tool, f"example.test/cmd/{tool}", version, "1.26.0", tmp_path, "0123456789ab")
+    owner = "go.etcd.io" if tool == "etcd" else "k8s.io/kubernetes"
+    return Pin(tool, f"{owner}/cmd/{tool}", version, "1.26.0", tmp_path, "0123456789ab")
 
 
 def fake_go(tmp_path: Path, *, version: str = "go1.26.8", toolchain: str = "local",

@@ -155,16 +155,17 @@ def test_installers_are_taken_out_of_a_base_and_nothing_else(tmp_path: Path) -> 
     assert left == ["bin", "inside", "lib", "pydantic", "python3", "python3.11", "site-packages"]
 
 
-def test_the_image_has_what_the_distributions_in_it_depend_on() -> None:
-    needed = {name for part in ("sdk", "worker-image") for name in dependencies(part)}
-    lines = (ROOT / "requirements" / "worker.in").read_text().splitlines()
+@pytest.mark.parametrize(("image", "own"), [("worker", "worker-image"), ("operator", "operator")])
+def test_an_image_has_what_the_distributions_in_it_depend_on(image: str, own: str) -> None:
+    needed = {name for part in ("sdk", own) for name in dependencies(part)}
+    lines = (ROOT / "requirements" / f"{image}.in").read_text().splitlines()
     listed = {line for line in lines if line and not line.startswith(("#", "-c"))}
-    assert listed == needed - {"asyncjob-sdk"}, "correct requirements/worker.in, then `make lock`"
+    assert listed == needed - {"asyncjob-sdk"}, f"correct requirements/{image}.in, then `make lock`"
 
 
 def test_what_is_listed_is_pinned_in_the_versions_that_are_tested() -> None:
     tested = pins("dev")
-    for part in ("build", "worker"):
+    for part in ("build", "worker", "operator"):
         assert pins(part).items() <= tested.items(), "run `make lock`"
 
 

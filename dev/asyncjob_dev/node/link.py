@@ -1,0 +1,64 @@
+"""The virtual cable between the machine and a node's network namespace.
+
+It goes with the namespace. Until then the machine routes the node's whole network over it, so that
+tests and kubectl reach API server, Services and pods from outside.
+"""
+
+import ipaddress
+import json
+import subprocess
+import time
+
+from asyncjob_dev.node.errors import CommandFailedError, LeftoverError
+from asyncjob_dev.node.network import Block
+
+INSIDE = "eth0"
+GONE_SECONDS = 10.0
+POLL_SECONDS = 0.05
+
+
+def run(*command: str) -> str:
+    """Run a program of the machine; raises CommandFailedError."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CommandFailedError(command, done.returncode, done.stderr or done.stdout)
+    return done.stdout
+
+
+def taken() -> list[ipaddress.IPv4Network]:
+    """Return the networks that this machine routes anywhere, in any table."""
+    routes = json.loads(run("ip", "-json", "-4", "route", "show", "table", "all"))
+    found = {route["dst"] for route in routes} - {"default"}
+    return [ipaddress.IPv4Network(network, strict=False) for network in found]
+
+
+def connect(block: Block, pid: int) -> None:
+    """Lay the cable into the network namespace of a process, its own end last."""
+    enter = ("nsenter", f"--target={pid}", "--net", "--")
+    peer = ("peer", "name", INSIDE, "netns", str(pid))
+    run("ip", "link", "add", block.device, "type", "veth", *peer)
+    _give(block.device, f"{block.machine}/{block.link.prefixlen}")
+    run("ip", "route", "add", str(block.whole), "via", str(block.node), "dev", block.device)
+    run(*enter, "ip", "link", "set", "lo", "up")
+    _give(INSIDE, f"{block.node}/{block.link.prefixlen}", *enter)
+    run(*enter, "ip", "route", "add", "default", "via", str(block.machine))
+
+
+def disconnect(block: Block) -> None:
+    """Wait until the cable has gone with its namespace; take it away if need be."""
+    deadline = time.monotonic() + GONE_SECONDS
+    while _exists(block.device):
+        if time.monotonic() >= deadline:
+            run("ip", "link", "delete", block.device)
+            raise LeftoverError(f"network device {block.device}", GONE_SECONDS)
+        time.sleep(POLL_SECONDS)
+
+
+def _give(device: str, address: str, *enter: str) -> None:
+    run(*enter, "ip", "address", "add", address, "dev", device)
+    run(*enter, "ip", "link", "set", device, "up")
+
+
+def _exists(device: str) -> bool:
+    shown = subprocess.run(["ip", "link", "show", device], capture_output=True, check=False)
+    return shown.returncode == 0

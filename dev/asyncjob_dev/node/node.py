@@ -1,0 +1,186 @@
+"""One node, seen from the machine: started, entered, given images, and taken away."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from asyncjob_dev.binaries import Resolver, default_resolver
+from asyncjob_dev.node import cgroups, init, leftovers, link
+from asyncjob_dev.node.errors import CommandFailedError, NodeInUseError, NodeNotUpError
+from asyncjob_dev.node.layout import Layout, nodes_dir
+from asyncjob_dev.node.network import choose
+from asyncjob_dev.node.parts import Parts
+from asyncjob_dev.node.plan import Plan, load, save
+from asyncjob_dev.node.programs import programs
+from asyncjob_dev.process import ManagedProcess
+from asyncjob_dev.progress import Progress
+from asyncjob_dev.readiness import wait_until
+
+NAMESPACES = ("--net", "--mount", "--pid", "--propagation=slave", "--mount-proc")
+READY_SECONDS = 180.0
+STOP_SECONDS = 20.0
+BEGIN_SECONDS = 10.0
+
+
+class Node:
+    """A node by its name; a context manager that takes it away.
+
+    With `outlives_us` it stays when this process ends, to be taken down by another; otherwise it
+    ends with this process, even if that is killed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        environ: Mapping[str, str] = os.environ,
+        *,
+        resolver: Resolver | None = None,
+        outlives_us: bool = False,
+    ) -> None:
+        self.layout = Layout(nodes_dir(environ), name)
+        self._environ = environ
+        self._resolver = resolver or default_resolver()
+        self._outlives_us = outlives_us
+        self._process = self._first_process()
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The admin's kubeconfig: good on the machine and inside the node alike."""
+        return self.layout.kubeconfig
+
+    @property
+    def is_up(self) -> bool:
+        """Whether anything of it runs."""
+        return leftovers.alive(self.layout.lock)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """What each step of the start took; nothing before the node is ready."""
+        with suppress(FileNotFoundError):
+            found: dict[str, float] = json.loads(self.layout.ready.read_text(encoding="utf-8"))
+            return found
+        return {}
+
+    def start(self) -> None:
+        """Return when the node is ready; else leave nothing behind."""
+        found = programs(self._resolver, self._environ)
+        with Progress(f"starting the node {self.layout.name}"):
+            with self._alone():
+                self._begin(found)
+            try:
+                self._process.wait_ready()
+            except BaseException:
+                self.stop()
+                raise
+
+    def stop(self) -> bool:
+        """End everything and remove what is left; returns whether anything ran."""
+        was_up = self.is_up
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            self._signal(number)
+            if leftovers.wait_dead(self.layout.lock, STOP_SECONDS):
+                break
+        self._process.kill()
+        with self._alone(sweep=False):
+            leftovers.remove(self.layout)
+        return was_up
+
+    def enter(self, *command: str) -> list[str]:
+        """Return the command line that runs a command inside the node."""
+        target = f"--target={self._pid()}"
+        return ["nsenter", target, "--net", "--mount", "--pid", "--", *command]
+
+    def load(self, archive: Path) -> None:
+        """Import the images of an archive, as `docker save` writes them."""
+        plan = self._plan()
+        command = Parts(self.layout, plan).ctr("images", "import", "-")
+        with archive.open("rb") as packed:
+            done = subprocess.run(
+                self.enter(*command), stdin=packed, capture_output=True, text=True, check=False
+            )
+        if done.returncode:
+            raise CommandFailedError(command, done.returncode, done.stderr)
+
+    def _begin(self, found: Mapping[str, str]) -> None:
+        if self.is_up:
+            raise NodeInUseError(self.layout.name)
+        self.layout.make()
+        plan = Plan(choose(link.taken()), found)
+        save(self.layout.plan, plan)
+        cgroups.create(self.layout.cgroup)
+        try:
+            self._process.spawn()
+            pid = self._only_child()
+            self.layout.pid.write_text(f"{pid}\n", encoding="ascii")
+            link.connect(plan.block, pid)
+        except BaseException:
+            self._process.kill()
+            leftovers.remove(self.layout)
+            raise
+
+    def _only_child(self) -> int:
+        """Wait for the process that `unshare` forks into the namespaces, and for its lock."""
+        wait_until(
+            lambda: self.is_up, self._process.name, within=BEGIN_SECONDS, alive=[self._process]
+        )
+        unshare = self._process.pid
+        children = Path(f"/proc/{unshare}/task/{unshare}/children").read_text(encoding="ascii")
+        return int(children.split()[0])
+
+    def _first_process(self) -> ManagedProcess:
+        python = [sys.executable, "-I", "-S", init.__file__, str(self.layout.lock), "--"]
+        resident = [sys.executable, "-m", "asyncjob_dev.node.resident", str(self.layout.root)]
+        return ManagedProcess(
+            f"the node {self.layout.name}",
+            ["unshare", *NAMESPACES, "--kill-child", "--fork", "--", *python, *resident],
+            log_file=self.layout.log("node"),
+            env=dict(self._environ),
+            ready=self.layout.ready.exists,
+            ready_within=READY_SECONDS,
+            outlives_us=self._outlives_us,
+        )
+
+    @contextmanager
+    def _alone(self, *, sweep: bool = True) -> Iterator[None]:
+        """Keep others from starting nodes meanwhile: they would take the same network."""
+        nodes = self.layout.nodes
+        nodes.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (nodes / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if sweep:
+                leftovers.sweep(nodes)
+            yield
+
+    def _plan(self) -> Plan:
+        plan = load(self.layout.plan)
+        if plan is None or not self.is_up:
+            raise NodeNotUpError(self.layout.name)
+        return plan
+
+    def _pid(self) -> int:
+        self._plan()
+        return int(self.layout.pid.read_text(encoding="ascii"))
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(NodeNotUpError, FileNotFoundError, ProcessLookupError):
+            os.kill(self._pid(), number)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self.stop()
