@@ -9,11 +9,11 @@ STAMP := $(VENV)/.installed
 # An option, if its variable was given to make; one of that name in the environment means nothing.
 given = $(if $(filter command,$(origin $(1))),$(2) '$($(1))')
 
-TESTS := --ignore=tests/e2e --ignore=tests/packaging --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+TESTS := --ignore=tests/e2e --ignore=tests/packaging --ignore=tests/charts --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 
-GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.reference
+GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.chart && $(BIN)/python -m asyncjob_dev.reference
 
-.PHONY: help venv lock generate format lint types test soak unit verify clean tools demo up down status image image-test
+.PHONY: help venv lock generate format lint types test soak unit chart-test verify clean tools demo up down status image image-test
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -79,6 +79,9 @@ operator-image: $(STAMP) ## build the image of operator and gateway likewise (IM
 
 image-test: $(STAMP) ## build the worker's image and run jobs in it (root; buildah, debootstrap, runc)
 	$(BIN)/pytest tests/packaging
+
+chart-test: $(STAMP) ## the Helm chart: lint, every value, every scenario on a real API server; a minute
+	$(BIN)/pytest tests/charts
 
 verify: generate lint types ## regenerate, lint, check types, and demand a clean tree
 	@changed=$$(git status --porcelain); [ -z "$$changed" ] || { echo "the tree is not clean (regenerated files have to be committed):"; echo "$$changed"; exit 1; }
