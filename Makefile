@@ -9,9 +9,9 @@ STAMP := $(VENV)/.installed
 # An option, if its variable was given to make; one of that name in the environment means nothing.
 given = $(if $(filter command,$(origin $(1))),$(2) '$($(1))')
 
-TESTS := --ignore=tests/e2e --ignore=tests/packaging --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+TESTS := --ignore=tests/e2e --ignore=tests/packaging --ignore=tests/charts --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 
-GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.reference
+GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.chart && $(BIN)/python -m asyncjob_dev.reference
 
 # No target but the virtual environment is a file.
 .PHONY: $(shell grep -hoE '^[a-z0-9-]+:' $(MAKEFILE_LIST) | tr -d :)
@@ -92,6 +92,9 @@ node-down: $(STAMP) ## end what `make node-up` started (NAME=name)
 
 e2e: $(STAMP) ## the suite on real pods (TARGET=kind|node|existing; kind where Docker runs, else node)
 	ASYNCJOB_E2E_TARGET=$(if $(filter command,$(origin TARGET)),'$(TARGET)',"$$ASYNCJOB_E2E_TARGET") $(BIN)/pytest tests/e2e
+
+chart-test: $(STAMP) ## the Helm chart: lint, every value, every scenario on a real API server; a minute
+	$(BIN)/pytest tests/charts
 
 verify: generate lint types ## regenerate, lint, check types, and demand a clean tree
 	@changed=$$(git status --porcelain); [ -z "$$changed" ] || { echo "the tree is not clean (regenerated files have to be committed):"; echo "$$changed"; exit 1; }

@@ -6,11 +6,12 @@ from pathlib import Path
 import click
 
 from asyncjob import models
-from asyncjob_dev.reference import lifecycle, schedules, worker
+from asyncjob_dev.reference import chart, lifecycle, schedules, worker
 from asyncjob_dev.reference.blocks import Blocks, fill, names
 from asyncjob_dev.reference.fields import fields
 
 BLOCKS: Blocks = {
+    "chart.values": chart.values,
     "lifecycle.diagram": lifecycle.diagram,
     "lifecycle.phases": lifecycle.phases,
     "lifecycle.edges": lifecycle.edges,

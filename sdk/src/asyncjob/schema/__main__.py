@@ -11,11 +11,12 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 
 @click.command()
 @click.option("--out", type=FOLDER, default=Path("crds"), show_default=True)
+@click.option("--chart", type=FOLDER, default=Path("charts/asyncjob/files/crds"), show_default=True)
 @click.option("--docs", type=FOLDER, default=Path("docs/reference"), show_default=True)
 @click.option("--check", is_flag=True, help="Change nothing; fail if a file is out of date.")
-def main(out: Path, docs: Path, *, check: bool) -> None:
-    """Generate the CRDs and policies, and the page of laws, from the models."""
-    wanted = {out: crds(), docs: pages()}
+def main(out: Path, chart: Path, docs: Path, *, check: bool) -> None:
+    """Generate the CRDs and policies, the chart's copy of them, and the page of laws."""
+    wanted = {out: crds(), chart: crds(), docs: pages()}
     if not check:
         for at, folder in wanted.items():
             folder.write(at)

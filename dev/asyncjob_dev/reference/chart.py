@@ -1,0 +1,109 @@
+"""The table of the chart's values: from values.yaml, its comments and its schema."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from asyncjob_dev.chart.comments import Commented, commented
+from asyncjob_dev.reference.blocks import table
+
+CHART = Path(__file__).resolve().parents[3] / "charts/asyncjob"
+Schema = Mapping[str, Any]
+Row = tuple[str, str, str, str]
+
+
+def values() -> str:
+    """Return a table for each part of the values."""
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    keys = named((CHART / "values.yaml").read_text(encoding="utf-8"), schema)
+    return "\n\n".join(_section(group, schema) for group in _groups(keys))
+
+
+def named(text: str, schema: Schema) -> list[Commented]:
+    """Return the values with a name in the schema: not what lies within Kubernetes' own objects."""
+    return [
+        key for key in commented(text) if key.path[-1] in _known(lookup(schema, key.path[:-1]))
+    ]
+
+
+def _known(node: Schema) -> Sequence[str]:
+    return list(node.get("properties", ()))
+
+
+def _groups(keys: Sequence[Commented]) -> Iterator[list[Commented]]:
+    """Return plain values together, and then each mapping with all below it."""
+    inner = [key.path[0] for key in keys if len(key.path) > 1]
+    yield [key for key in keys if key.path[0] not in inner]
+    for name in dict.fromkeys(inner):
+        yield [key for key in keys if key.path[0] == name]
+
+
+def _section(group: Sequence[Commented], schema: Schema) -> str:
+    plain = len({key.path[0] for key in group}) > 1
+    head = [] if plain else [f"### `{group[0].path[0]}`", *filter(None, [group[0].comment])]
+    rows = [row for key in group for row in _rows(key, group, schema)]
+    return "\n\n".join([*head, table(("Value", "Type", "Default", "Meaning"), rows)])
+
+
+def _rows(key: Commented, group: Sequence[Commented], schema: Schema) -> Iterator[Row]:
+    if any(other.path[:-1] == key.path for other in group):
+        return  # its keys have rows of their own
+    found = lookup(schema, key.path)
+    name = ".".join(key.path)
+    yield f"`{name}`", kind(found, schema), f"`{json.dumps(key.value)}`", key.comment
+    yield from _inner(name, found, schema)
+
+
+def _inner(name: str, node: Schema, schema: Schema) -> Iterator[Row]:
+    """Return rows for what values.yaml has no entry of: items of lists, entries of maps."""
+    for suffix, found in (("[]", node.get("items", {})), (".NAME", _entries(node))):
+        inner = resolved(found, schema)
+        if any("description" in field for field in inner.get("properties", {}).values()):
+            yield from _described(f"{name}{suffix}", inner, schema)
+
+
+def _described(name: str, node: Schema, schema: Schema) -> Iterator[Row]:
+    for key, value in node["properties"].items():
+        found = {**resolved(value, schema), **value}
+        default = "required" if key in node.get("required", ()) else ""
+        yield f"`{name}.{key}`", kind(found, schema), default, str(value.get("description", ""))
+        yield from _inner(f"{name}.{key}", found, schema)
+
+
+def _entries(node: Schema) -> Schema:
+    extra = node.get("additionalProperties")
+    return extra if isinstance(extra, dict) else {}
+
+
+def lookup(schema: Schema, path: Sequence[str]) -> Schema:
+    """Return the schema of a value; raises KeyError where there is none."""
+    node = resolved(schema, schema)
+    for key in path:
+        known = node.get("properties", {})
+        node = resolved(known[key] if key in known else _open(node), schema)
+    return node
+
+
+def _open(node: Schema) -> Schema:
+    """Return the schema of an entry of a map; a plain object takes anything."""
+    if node.get("properties"):
+        raise KeyError(str(sorted(node["properties"])))
+    return _entries(node)
+
+
+def resolved(node: Schema, schema: Schema) -> Schema:
+    """Return a node, or the definition it refers to."""
+    name = str(node.get("$ref", "")).removeprefix("#/$defs/")
+    return schema["$defs"][name] if name else node
+
+
+def kind(node: Schema, schema: Schema) -> str:
+    """Return the type of a value in words."""
+    if "enum" in node:
+        return " or ".join(str(item) for item in node["enum"])
+    types = node.get("type", "any JSON")
+    shown = types if isinstance(types, str) else " or ".join(types)
+    if shown == "array":
+        return f"list of {kind(resolved(node['items'], schema), schema)}"
+    return shown

@@ -1,0 +1,211 @@
+"""Who may do what: rules of one source, each with a reason, and none beyond what is asked for."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from asyncjob_operator.core import permissions
+from support.charts import ROOT, SCENARIOS, Helm, Object, Rendered, scenario
+
+SOURCES = ("rbac.yaml", "user-roles.yaml")
+CLUSTER_SCOPED = {
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "CustomResourceDefinition",
+    "FlowSchema",
+    "PriorityLevelConfiguration",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+}
+NAMES = [path.stem for path in SCENARIOS]
+
+
+def known_rules() -> list[Any]:
+    texts = [(ROOT / "dev/manifests" / name).read_text() for name in SOURCES]
+    roles = [role for text in texts for role in yaml.safe_load_all(text)]
+    return [rule for role in roles for rule in role["rules"]]
+
+
+def roles(rendered: Rendered) -> list[Object]:
+    return [*rendered.of("Role"), *rendered.of("ClusterRole")]
+
+
+def grants(rendered: Rendered, account: str) -> Iterator[dict[str, Any]]:
+    """Return the rules that a ServiceAccount has, wherever."""
+    named = {(role["kind"], role["metadata"]["name"]): role["rules"] for role in roles(rendered)}
+    for binding in (*rendered.of("RoleBinding"), *rendered.of("ClusterRoleBinding")):
+        if any(subject["name"] == account for subject in binding["subjects"]):
+            yield from named[binding["roleRef"]["kind"], binding["roleRef"]["name"]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_rule_has_a_wildcard(rendered: dict[str, Rendered], name: str) -> None:
+    for role in roles(rendered[name]):
+        for rule in role["rules"]:
+            assert "*" not in (*rule["verbs"], *rule["resources"], *rule["apiGroups"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rules_are_those_of_the_development_environment(
+    rendered: dict[str, Rendered], name: str
+) -> None:
+    """But for names of Secrets and ConfigMaps, the election elsewhere, and the test's own."""
+    known = known_rules()
+    own = ("-election", "-test")
+    for role in roles(rendered[name]):
+        if not role["metadata"]["name"].endswith(own):
+            for rule in role["rules"]:
+                assert {key: rule[key] for key in rule if key != "resourceNames"} in known
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_rule_has_its_reason_above_it(rendered: dict[str, Rendered], name: str) -> None:
+    rules = 0
+    for text in rendered[name].text.split("\n---\n"):
+        if not re.search(r"^kind: (Cluster)?Role$", text, re.MULTILINE):
+            continue
+        lines = text.split("\nrules:\n")[1].splitlines()
+        for above, line in zip(["", *lines], lines, strict=False):
+            if line.startswith("- apiGroups:"):
+                rules += 1
+                assert re.fullmatch(r"# .+\.", above), line
+
+    assert rules >= 8 or name == "existing-service-accounts"
+
+
+def test_the_operator_may_do_all_it_asks_for(rendered: dict[str, Rendered]) -> None:
+    """Its preflight would complain about each permission that is missing."""
+    asked = [
+        item
+        for value in vars(permissions).values()
+        for item in (value if isinstance(value, tuple) else (value,))
+        if isinstance(item, permissions.Permission)
+    ]
+    has = list(grants(rendered["default"], "asyncjob-operator"))
+
+    def granted(wanted: permissions.Permission) -> bool:
+        resource = "/".join(filter(None, (wanted.resource, wanted.subresource)))
+        return any(
+            wanted.verb in rule["verbs"]
+            and resource in rule["resources"]
+            and wanted.group in rule["apiGroups"]
+            for rule in has
+        )
+
+    assert len(asked) > 15
+    assert [item.title for item in asked if not granted(item)] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_the_operator_has_the_verb_that_opens_every_job(
+    rendered: dict[str, Rendered], name: str
+) -> None:
+    for role in roles(rendered[name]):
+        part = role["metadata"]["labels"]["app.kubernetes.io/component"]
+        assert part == "operator" or all("operate" not in rule["verbs"] for rule in role["rules"])
+
+
+def test_secrets_are_read_only_where_payloads_come_from_them(helm: Helm) -> None:
+    def sources(values: dict[str, Any]) -> list[dict[str, Any]]:
+        rules = grants(helm.render(values=values), "asyncjob-worker-default")
+        return [rule for rule in rules if {"secrets", "configmaps"} & {*rule["resources"]}]
+
+    get = {"apiGroups": [""], "verbs": ["get"]}
+    at = "workers.default.payloadSources"
+
+    assert sources({}) == []
+    assert sources({at: {"secrets": ["a", "b"]}}) == [
+        {**get, "resources": ["secrets"], "resourceNames": ["a", "b"]}
+    ]
+    assert sources({at: {"configMaps": ["*"]}}) == [{**get, "resources": ["configmaps"]}]
+    for rendered in (helm.render(), helm.render(scenario("cluster-wide"))):
+        assert all(
+            "secrets" not in rule["resources"] for role in roles(rendered) for rule in role["rules"]
+        )
+
+
+def test_children_are_submitted_only_by_workers_that_may(helm: Helm) -> None:
+    create = {"apiGroups": ["asyncjob.dev"], "resources": ["asyncjobs"], "verbs": ["create"]}
+    values = {"workers.default": {}, "workers.tree": {"children": True}}
+    rendered = helm.render(values=values)
+
+    assert create not in grants(rendered, "asyncjob-worker-default")
+    assert create in grants(rendered, "asyncjob-worker-tree")
+
+
+def test_a_namespaced_release_has_no_object_outside_its_namespaces(
+    rendered: dict[str, Rendered],
+) -> None:
+    objects = rendered["namespaced"].objects
+
+    assert {item["kind"] for item in objects} & CLUSTER_SCOPED == set()
+    assert {item["metadata"]["namespace"] for item in objects} == {"jobs", "team-a", "team-b"}
+
+
+def test_rights_end_where_the_scope_ends(rendered: dict[str, Rendered]) -> None:
+    """In `namespaced` the operator has a role in each namespace and the election's at home."""
+    named = {
+        (item["metadata"]["namespace"], item["metadata"]["name"])
+        for item in rendered["namespaced"].of("RoleBinding")
+        if item["subjects"][0]["name"] == "asyncjob-operator"
+    }
+    wide = [
+        item["roleRef"]["name"]
+        for item in rendered["cluster-wide"].of("ClusterRoleBinding")
+        if item["subjects"][0]["name"] == "asyncjob-operator"
+    ]
+
+    assert named == {
+        ("team-a", "asyncjob-operator"),
+        ("team-b", "asyncjob-operator"),
+        ("jobs", "asyncjob-operator-election"),
+    }
+    assert sorted(wide) == ["asyncjob-operator", "jobs-asyncjob-operator-install"]
+
+
+def test_existing_accounts_are_used_and_get_no_rights_from_here(
+    rendered: dict[str, Rendered],
+) -> None:
+    found = rendered["existing-service-accounts"]
+    accounts = {pod["spec"]["serviceAccountName"] for pod in found.pods().values()}
+
+    assert accounts == {"jobs-operator", "jobs-gateway", "asyncjob-worker", "asyncjob-test"}
+    assert [item["metadata"]["name"] for item in found.of("ServiceAccount")] == ["asyncjob-test"]
+    assert [*found.of("RoleBinding"), *found.of("ClusterRoleBinding")] == []
+
+
+def test_tenants_have_their_roles_in_their_own_namespace_only(
+    rendered: dict[str, Rendered],
+) -> None:
+    held = {
+        (item["metadata"]["namespace"], item["roleRef"]["name"], item["subjects"][0]["name"])
+        for item in rendered["multi-tenant"].of("RoleBinding")
+        if item["metadata"]["labels"]["app.kubernetes.io/component"] == "user-roles"
+    }
+
+    assert held == {
+        ("team-a", "asyncjob-job-admin", "team-a-leads"),
+        ("team-a", "asyncjob-job-submitter", "team-a"),
+        ("team-b", "asyncjob-job-submitter", "shop"),
+        ("team-b", "asyncjob-job-viewer", "auditor"),
+    }
+
+
+def test_user_roles_are_part_of_view_edit_and_admin_if_asked(helm: Helm) -> None:
+    def labels(*, aggregate: bool) -> dict[str, set[str]]:
+        found = helm.render(values={"userRoles.aggregate": aggregate}).of("ClusterRole")
+        return {
+            role["metadata"]["name"]: {
+                key.rpartition("-")[2] for key in role["metadata"]["labels"] if "aggregate" in key
+            }
+            for role in found
+            if "-job-" in role["metadata"]["name"]
+        }
+
+    named = ("viewer", "view"), ("submitter", "edit"), ("admin", "admin")
+
+    assert labels(aggregate=True) == {f"asyncjob-job-{one}": {part} for one, part in named}
+    assert labels(aggregate=False) == {f"asyncjob-job-{one}": set() for one, _ in named}
