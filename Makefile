@@ -11,10 +11,10 @@ given = $(if $(filter command,$(origin $(1))),$(2) '$($(1))')
 
 GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.reference
 
-.PHONY: help venv lock generate format lint types test unit verify clean tools demo up down status image image-test
+.PHONY: help venv lock generate format lint types test unit verify clean tools monitoring-tools demo up down status image image-test
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
 
 venv: $(STAMP) ## the virtual environment, with everything pinned
 
@@ -32,6 +32,9 @@ lock: ## pin requirements again, with hashes; dev comes first, the others take i
 
 tools: $(STAMP) ## find, download or build the control plane's programs, and say where they are
 	@$(BIN)/python -m asyncjob_dev.binaries
+
+monitoring-tools: $(STAMP) ## find, download or build prometheus and promtool, which only tests need
+	@$(BIN)/python -m asyncjob_dev.binaries --monitoring
 
 demo: $(STAMP) ## the main job on a real API server: set up, shown, checked, torn down
 	@$(BIN)/python -m asyncjob_dev demo

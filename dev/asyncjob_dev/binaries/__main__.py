@@ -2,6 +2,7 @@
 
 import click
 
+from asyncjob_dev.binaries.pins import MONITORING, TOOLS
 from asyncjob_dev.binaries.resolve import Binary, default_resolver
 from asyncjob_dev.errors import DevError
 
@@ -18,10 +19,11 @@ def table(found: list[Binary]) -> str:
 
 
 @click.command()
-def main() -> None:
+@click.option("--monitoring", is_flag=True, help="prometheus and promtool instead.")
+def main(*, monitoring: bool) -> None:
     """Find, download or build the control plane's programs and print where they are."""
     try:
-        click.echo(table(default_resolver().resolve_all()))
+        click.echo(table(default_resolver().resolve_all(MONITORING if monitoring else TOOLS)))
     except DevError as error:
         raise click.ClickException(str(error)) from error
 

@@ -18,7 +18,13 @@ from asyncjob_dev.progress import Progress
 
 TAIL_LINES = 25
 # A cold build on two cores; Go's own cache makes the second one a matter of seconds.
-COLD_SECONDS = {"etcd": 25, "kube-apiserver": 210, "kube-controller-manager": 60, "kubectl": 25}
+COLD_SECONDS = {
+    "etcd": 25,
+    "kube-apiserver": 210,
+    "kube-controller-manager": 60,
+    "kubectl": 25,
+    "prometheus": 350,
+}
 # The first Go that switches to another toolchain by itself.
 SWITCHES_SINCE = (1, 21)
 
@@ -46,7 +52,8 @@ def build(pin: Pin, output: Path, environ: Mapping[str, str], tried: Sequence[st
 
 def arguments(pin: Pin, output: Path) -> list[str]:
     """Return what to pass to `go`."""
-    stamps = [] if pin.tool == "etcd" else _version_stamps(pin.version)
+    is_kubernetes = pin.package.startswith("k8s.io/")
+    stamps = _version_stamps(pin.version) if is_kubernetes else []
     flags = ["-mod=readonly", "-trimpath", "-ldflags", " ".join(["-s", "-w", *stamps])]
     return ["build", *flags, "-o", str(output), pin.package]
 

@@ -14,6 +14,8 @@ from asyncjob_dev.errors import PinUnreadableError
 
 TOOLS_DIR = Path(__file__).resolve().parents[2] / "tools"
 TOOLS = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
+MONITORING = ("prometheus", "promtool")
+"""Only for the tests of alerts and dashboard."""
 
 
 @dataclass(frozen=True)
