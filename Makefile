@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 # An option, if its variable was given to make; one of that name in the environment means nothing.
 given = $(if $(filter command,$(origin $(1))),$(2) '$($(1))')
 
-GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.reference
+GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.reference && $(BIN)/python -m asyncjob_dev.monitoring
 
 .PHONY: help venv lock generate format lint types test unit verify clean tools monitoring-tools demo up down status image image-test
 
@@ -48,7 +48,7 @@ down: $(STAMP) ## stop what `make up` started; jobs are kept (WIPE=1 forgets the
 status: $(STAMP) ## say what `make up` keeps running
 	@$(BIN)/python -m asyncjob_dev status
 
-generate: $(STAMP) ## make crds/ and the generated parts of docs/ anew from the models
+generate: $(STAMP) ## make crds/, the dashboard and the generated parts of docs/ anew
 	@$(GENERATED)
 
 format: $(STAMP) ## format the code

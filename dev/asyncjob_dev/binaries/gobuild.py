@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from asyncjob_dev.binaries.pins import Pin
+from asyncjob_dev.binaries.pins import MONITORING, Pin
 from asyncjob_dev.children import bound
 from asyncjob_dev.errors import BuildError, DiskFullError, GoMissingError, GoTooOldError
 from asyncjob_dev.progress import Progress
@@ -52,8 +52,7 @@ def build(pin: Pin, output: Path, environ: Mapping[str, str], tried: Sequence[st
 
 def arguments(pin: Pin, output: Path) -> list[str]:
     """Return what to pass to `go`."""
-    is_kubernetes = pin.package.startswith("k8s.io/")
-    stamps = _version_stamps(pin.version) if is_kubernetes else []
+    stamps = [] if pin.tool in {"etcd", *MONITORING} else _version_stamps(pin.version)
     flags = ["-mod=readonly", "-trimpath", "-ldflags", " ".join(["-s", "-w", *stamps])]
     return ["build", *flags, "-o", str(output), pin.package]
 

@@ -111,9 +111,7 @@ CASES = {
         8,
         {"instance": "w"},
     ),
-    "failing heartbeats": Case(
-        "AsyncJobHeartbeatsLost", {FAILED: "0+1x20"}, 15, {"instance": "w"}
-    ),
+    "failing heartbeats": Case("AsyncJobHeartbeatsLost", {FAILED: "0+1x20"}, 15, {"instance": "w"}),
     "one failed heartbeat": Case("AsyncJobHeartbeatsLost", {FAILED: "0x5 1x20"}, 15, None),
     "only standbys": Case("AsyncJobLeaderMissing", {LEADING % "a": "1x5 0x9"}, 10, {}),
     "no operator at all": Case("AsyncJobLeaderMissing", {LEADING % "a": "1x5 stale"}, 10, {}),
