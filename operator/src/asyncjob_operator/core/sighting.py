@@ -117,8 +117,9 @@ def _first_sight(
 
 
 def _appeared_at(job: JobView, now: Moment, *, live: bool) -> float | None:
-    """Return when the job was created; one that has been redriven is seen anew, but not new."""
-    return now.monotonic if live and not job.redrives else None
+    """Return when the job was created; one that has ended before is seen anew, but not new."""
+    is_new = live and not job.finished and not job.redrives
+    return now.monotonic if is_new else None
 
 
 def _heartbeat(before: Sighting, job: JobView, now: Moment) -> Sighting:
