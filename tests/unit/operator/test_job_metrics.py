@@ -86,7 +86,11 @@ def test_retries_dead_letters_redrives_and_dismissals_have_counters_of_their_own
     scene.see("Queued", attempt=1)
     scene.see("Running", attempt=2)
     for redrives in (0, 1):
-        dead = {"attempt": 2 + redrives, "reason": "RetriesExhausted", "redrives": redrives}
+        dead: dict[str, Any] = {
+            "attempt": 2 + redrives,
+            "reason": "RetriesExhausted",
+            "redrives": redrives,
+        }
         scene.see("DeadLetter", **dead)
         scene.see("DeadLetter", **dead, spec={"redrive": redrives + 1})
         scene.see("Queued", attempt=2 + redrives, reason="Redriven", redrives=redrives + 1)
