@@ -11,13 +11,13 @@ given = $(if $(filter command,$(origin $(1))),$(2) '$($(1))')
 
 TESTS := --ignore=tests/e2e --ignore=tests/packaging --ignore=tests/charts --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 
-GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.chart && $(BIN)/python -m asyncjob_dev.reference
+GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.chart && $(BIN)/python -m asyncjob_dev.reference && $(BIN)/python -m asyncjob_dev.monitoring
 
 # No target but the virtual environment is a file.
 .PHONY: $(shell grep -hoE '^[a-z0-9-]+:' $(MAKEFILE_LIST) | tr -d :)
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
 
 venv: $(STAMP) ## the virtual environment, with everything pinned
 
@@ -39,6 +39,9 @@ tools: $(STAMP) ## find, download or build the control plane's programs, and say
 node-tools: $(STAMP) ## the same for what a node needs besides: kubelet, containerd, helm and others
 	@$(BIN)/python -m asyncjob_dev.binaries --node
 
+monitoring-tools: $(STAMP) ## find, download or build prometheus and promtool, which only tests need
+	@$(BIN)/python -m asyncjob_dev.binaries --monitoring
+
 demo: $(STAMP) ## the main job on a real API server: set up, shown, checked, torn down
 	@$(BIN)/python -m asyncjob_dev demo
 
@@ -51,7 +54,7 @@ down: $(STAMP) ## stop what `make up` started; jobs are kept (WIPE=1 forgets the
 status: $(STAMP) ## say what `make up` keeps running
 	@$(BIN)/python -m asyncjob_dev status
 
-generate: $(STAMP) ## make crds/ and the generated parts of docs/ anew from the models
+generate: $(STAMP) ## make crds/, the dashboard and the generated parts of docs/ anew
 	@$(GENERATED)
 
 format: $(STAMP) ## format the code

@@ -10,6 +10,9 @@ from types import TracebackType
 from typing import Self
 from urllib.request import urlopen
 
+from prometheus_client.parser import text_string_to_metric_families
+
+from asyncjob.metrics import TABLE
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.jobs import Jobs, until
@@ -153,6 +156,17 @@ class OperatorProcess:
             if sample.split("{")[0] == name and wanted:
                 total += float(value)
         return total
+
+    def samples(self, name: str) -> dict[tuple[str, ...], float]:
+        """Return a metric's samples by the values of their labels, in the order of the table's."""
+        [spec] = [one for one in TABLE if one.shown_as == name]
+        text = self._fetch(self.metrics_port, "/metrics")
+        return {
+            tuple(sample.labels[label] for label in spec.labels): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if sample.name == name
+        }
 
     def _fetch(self, port: int, path: str) -> str:
         try:

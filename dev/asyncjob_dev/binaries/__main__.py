@@ -2,7 +2,7 @@
 
 import click
 
-from asyncjob_dev.binaries.pins import NODE_TOOLS, TOOLS
+from asyncjob_dev.binaries.pins import MONITORING, NODE_TOOLS, TOOLS
 from asyncjob_dev.binaries.resolve import Binary, default_resolver
 from asyncjob_dev.errors import DevError
 
@@ -19,10 +19,11 @@ def table(found: list[Binary]) -> str:
 
 
 @click.command()
-@click.option("--node", is_flag=True, help="Those that a node needs besides.")
-def main(*, node: bool) -> None:
+@click.option("--node", "of_node", is_flag=True, help="Those that a node needs besides.")
+@click.option("--monitoring", is_flag=True, help="prometheus and promtool instead.")
+def main(*, of_node: bool, monitoring: bool) -> None:
     """Find, download or build the control plane's programs and print where they are."""
-    tools = NODE_TOOLS if node else TOOLS
+    tools = NODE_TOOLS if of_node else MONITORING if monitoring else TOOLS
     try:
         click.echo(table(default_resolver().resolve_all(tools)))
     except DevError as error:

@@ -25,6 +25,7 @@ COLD_SECONDS = {
     "kubectl": 25,
     "kubelet": 180,
     "helm": 110,
+    "prometheus": 350,
 }
 KUBERNETES = "k8s.io/kubernetes/"
 STAMPED = {

@@ -30,6 +30,8 @@ KIND = "kind"
 """Makes clusters of containers, where Docker runs."""
 OWN = "v0.0.0"
 """The version of a program whose source is in its module's folder."""
+MONITORING = ("prometheus", "promtool")
+"""Only for the tests of alerts and dashboard."""
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,22 @@
 """Finds each program, or makes it: the order is the contract of this package.
 
-KUBEBUILDER_ASSETS; for kubectl the one on PATH; the cache; the official archive; a build.
+KUBEBUILDER_ASSETS; for kubectl and Prometheus the one on PATH; the cache; the official archive, or
+for Prometheus Debian's package; a build.
 """
 
 import functools
 import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from asyncjob_dev.binaries.archive import Archive, pinned_release
 from asyncjob_dev.binaries.cache import Cache, cache_dir, usable
+from asyncjob_dev.binaries.debian import DebianPackage
 from asyncjob_dev.binaries.gobuild import build
 from asyncjob_dev.binaries.onpath import kubectl_on_path
-from asyncjob_dev.binaries.pins import TOOLS, TOOLS_DIR, Pin, read_pin
+from asyncjob_dev.binaries.pins import MONITORING, TOOLS, TOOLS_DIR, Pin, read_pin
 from asyncjob_dev.binaries.target import target
 from asyncjob_dev.errors import AssetsFolderMissingError, DownloadError
 from asyncjob_dev.progress import note
@@ -48,6 +51,7 @@ class Resolver:
         self._target = target()
         self._cache = Cache(cache_dir(environ))
         self._archive = archive or Archive(self._cache, self._target, pinned_release())
+        self._package = DebianPackage(self._cache, self._target, environ)
         self._builder = builder
         self._offline = ""
 
@@ -59,6 +63,7 @@ class Resolver:
             or self._from_path(pin)
             or self._from_cache(pin)
             or self._from_archive(pin)
+            or self._from_package(pin)
             or self._from_build(pin)
         )
 
@@ -80,6 +85,9 @@ class Resolver:
             raise AssetsFolderMissingError(folder, f"cannot be read: {error.strerror}") from error
 
     def _from_path(self, pin: Pin) -> Binary | None:
+        if pin.tool in MONITORING:
+            path = shutil.which(pin.tool, path=self._environ.get("PATH"))
+            return Binary(pin.tool, Path(path), "", "PATH") if path else None
         found = kubectl_on_path(pin.minor, self._environ) if pin.tool == "kubectl" else None
         return Binary(pin.tool, found[0], found[1], "PATH") if found else None
 
@@ -103,6 +111,17 @@ class Resolver:
                     self._offline = str(error)
                     note(f"{error}; building from source instead")
         return self._from_cache(pin)
+
+    def _from_package(self, pin: Pin) -> Binary | None:
+        version = self._package.version() if pin.tool in MONITORING else None
+        if version is None:
+            return None
+        path = self._package.path(pin.tool, version)
+        with self._cache.lock("debian"):
+            if not self._cache.has(path) and not self._package.install(version):
+                note(f"{pin.tool} {version} cannot be downloaded; building from source instead")
+                return None
+        return Binary(pin.tool, path, version, "Debian's package")
 
     def _from_build(self, pin: Pin) -> Binary:
         final = self._built_path(pin)

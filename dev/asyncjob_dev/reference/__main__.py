@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from asyncjob import models
-from asyncjob_dev.reference import chart, lifecycle, schedules, worker
+from asyncjob.metrics import Part
+from asyncjob_dev.reference import chart, lifecycle, metrics, schedules, worker
 from asyncjob_dev.reference.blocks import Blocks, fill, names
 from asyncjob_dev.reference.fields import fields
 
@@ -17,7 +18,10 @@ BLOCKS: Blocks = {
     "lifecycle.edges": lifecycle.edges,
     "lifecycle.reasons": lifecycle.reasons,
     "worker.options": worker.options,
-    "worker.metrics": worker.metrics,
+    "metrics.leader": lambda: metrics.metrics(Part.LEADER),
+    "metrics.operator": lambda: metrics.metrics(Part.OPERATOR),
+    "metrics.worker": lambda: metrics.metrics(Part.WORKER),
+    "metrics.gateway": lambda: metrics.metrics(Part.GATEWAY),
     "schedules.clock-changes": schedules.clock_changes,
     "schedules.reasons": schedules.reasons,
     "fields.asyncjob.spec": lambda: fields(models.AsyncJobSpec),

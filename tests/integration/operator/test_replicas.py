@@ -55,7 +55,7 @@ def test_a_standby_takes_over_from_a_killed_leader_and_need_not_wait_leases_agai
     worker = FakeWorker(alone)
     alone.create("orphan")
     worker.claim("orphan", lease=LEASE)
-    until(lambda: standby.metric("asyncjob_jobs", phase="Running") == 1, 5)
+    until(lambda: standby.metric("asyncjob_operator_known_jobs", phase="Running") == 1, 5)
     leader.kill()
     killed_at = time.monotonic()
     standby.until_leading(within=FAILOVER)

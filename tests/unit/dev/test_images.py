@@ -170,8 +170,10 @@ def test_what_is_listed_is_pinned_in_the_versions_that_are_tested() -> None:
 
 
 def dependencies(part: str) -> set[str]:
+    """Return the distributions that it needs; the image can trace."""
     project = tomllib.loads((ROOT / part / "pyproject.toml").read_text())["project"]
-    return {re.split(r"[<>=;\[ ]", line)[0] for line in project["dependencies"]}
+    tracing = project.get("optional-dependencies", {}).get("tracing", [])
+    return {re.split(r"[<>=;\[ ]", line)[0] for line in [*project["dependencies"], *tracing]}
 
 
 def pins(part: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.binaries.pins import TOOLS, read_pin
+from asyncjob_dev.binaries.pins import MONITORING, TOOLS, read_pin
 from asyncjob_dev.binaries.target import target
 from asyncjob_dev.errors import PinUnreadableError, UnsupportedPlatformError
 
@@ -30,7 +30,7 @@ def module(root: Path, tool: str, package: str, owner: str, version: str) -> Pat
     return folder
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", [*TOOLS, *MONITORING])
 def test_every_tool_of_the_repository_is_pinned(tool: str) -> None:
     pin = read_pin(tool)
     assert pin.version.startswith("v")

@@ -1,6 +1,7 @@
 """The order in which programs are looked for."""
 
 import errno
+import shutil
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +13,7 @@ from asyncjob_dev.binaries.__main__ import table
 from asyncjob_dev.binaries.archive import Archive, Release
 from asyncjob_dev.binaries.cache import Cache, cache_dir
 from asyncjob_dev.binaries.onpath import minor_of
-from asyncjob_dev.binaries.pins import Pin
+from asyncjob_dev.binaries.pins import MONITORING, Pin
 from asyncjob_dev.binaries.resolve import Binary, Resolver
 from asyncjob_dev.errors import AssetsFolderMissingError, CacheUnusableError, DownloadError
 
@@ -241,3 +242,60 @@ def test_minor_versions_are_read_from_vendors_versions_too() -> None:
 def test_the_table_lines_up() -> None:
     lines = table([Binary("etcd", Path("/x/etcd"), "", "PATH")]).splitlines()
     assert lines == ["TOOL  VERSION  FROM  PATH", "etcd  ?        PATH  /x/etcd"]
+
+
+def debian(world: World, *, has: str = "prometheus promtool") -> None:
+    """Put an apt onto PATH that knows Prometheus, with these programs in its package."""
+    path = world.root / "path"
+    for name in ("cat", "mkdir", "touch", "chmod"):
+        found = shutil.which(name)
+        assert found
+        (path / name).parent.mkdir(exist_ok=True)
+        (path / name).symlink_to(found)
+    program(path / "apt-cache", "#!/bin/sh\necho 'Package: prometheus'\necho 'Version: 1:2.42'\n")
+    program(path / "apt-get", "#!/bin/sh\ntouch prometheus.deb\n")
+    unpack = f"mkdir -p $3/usr/bin\nfor one in {has}; do touch $3/usr/bin/$one; done\n"
+    program(path / "dpkg-deb", f"#!/bin/sh\n{unpack}")
+
+
+def monitoring(world: World) -> None:
+    """Pin the programs of monitoring."""
+    for tool in MONITORING:
+        folder = world.root / "tools" / tool
+        folder.mkdir(parents=True)
+        (folder / "go.mod").write_text(GO_MOD.format(tool=tool))
+        (folder / "go.sum").write_text("")
+
+
+def test_prometheus_comes_out_of_debians_package_and_then_out_of_the_cache(world: World) -> None:
+    monitoring(world)
+    debian(world)
+    found = world.resolver().resolve("promtool")
+    assert (found.source, found.version) == ("Debian's package", "1:2.42")
+    assert found.path.stat().st_mode & 0o111
+    (world.root / "path" / "apt-get").unlink()
+    program(world.root / "path" / "apt-get", "#!/bin/sh\nexit 1\n")
+    assert world.resolver().resolve("prometheus").source == "Debian's package"
+    assert world.builder.built == []
+
+
+@pytest.mark.parametrize("has", ["", "prometheus"])
+def test_a_package_without_the_programs_is_no_use_and_they_are_built(
+    world: World, has: str
+) -> None:
+    monitoring(world)
+    debian(world, has=has)
+    assert world.resolver().resolve("promtool").source == "built"
+
+
+def test_without_apt_prometheus_is_built_and_one_on_path_comes_first(world: World) -> None:
+    monitoring(world)
+    assert world.resolver().resolve("prometheus").source == "built"
+    program(world.root / "path" / "prometheus")
+    found = world.resolver().resolve("prometheus")
+    assert (found.source, found.path) == ("PATH", world.root / "path" / "prometheus")
+
+
+def test_debians_package_is_not_looked_at_for_the_control_plane(world: World) -> None:
+    debian(world, has="etcd")
+    assert world.resolver().resolve("etcd").source == "built"

@@ -33,6 +33,7 @@ class Stage:
         self.session = FakeSession()
         self.wanted: set[str] = set()
         self.leads = True
+        self.recovered: list[tuple[str, str]] = []
         self.metrics = Metrics()
         session = cast("KubeSession", self.session)
         self.notices = Notices(session, "me", moment, self.metrics)
@@ -54,6 +55,7 @@ class Stage:
             metrics=self.metrics,
             tally=Tally(),
             leads=lambda: self.leads,
+            on_recovered=lambda *what: self.recovered.append(what),
         )
 
     def want(self, uid: str) -> None:
@@ -292,3 +294,20 @@ async def test_a_write_that_changes_nothing_is_not_repeated_in_a_hurry(stage: St
     stage.session.merge_patch = ignore  # type: ignore[assignment, method-assign]  # a deaf server
     await stage.act()
     assert not stage.wanted
+
+
+async def test_a_recovery_is_timed_from_the_last_heartbeat_and_told_to_who_counts(
+    stage: Stage,
+) -> None:
+    stage.session.put(f"{leases('ns')}/asyncjob-worker-{POD}", announcement("newest"))
+    stage.observer.workers.saw_lease(announcement("newest"))
+    stage.job(phase="Running", **running())
+    await stage.act()
+    samples = {
+        sample.name: sample.value
+        for metric in stage.metrics.recovery_seconds.collect()
+        for sample in metric.samples
+    }
+    assert samples["asyncjob_operator_recovery_seconds_count"] == 1
+    assert 0 < samples["asyncjob_operator_recovery_seconds_sum"] < 5
+    assert stage.recovered == [("ns", "WorkerCrashed")]

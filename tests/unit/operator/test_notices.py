@@ -1,37 +1,12 @@
 """Events about jobs, and that there are never floods of them."""
 
-import asyncio
-from typing import Any, cast
+from typing import Any
 
 from asyncjob.errors import ForbiddenError
-from asyncjob.kube import KubeSession
-from asyncjob_operator.apply.notices import BURST, Notices
+from asyncjob_operator.apply.notices import BURST
 from asyncjob_operator.core.job_event import event_body, namespace_notice, notice
-from asyncjob_operator.core.moment import Moment
-from asyncjob_operator.telemetry.metrics import Metrics
-from support.fake_session import FakeSession
-from support.snapshots import at, job
-
-
-class Scene:
-    def __init__(self) -> None:
-        self.session, self.metrics, self.now = FakeSession(), Metrics(), 0.0
-        session = cast("KubeSession", self.session)
-        self.notices = Notices(session, "me", self.moment, self.metrics)
-
-    def moment(self) -> Moment:
-        return at(self.now)
-
-    async def post(self) -> None:
-        posting = asyncio.create_task(self.notices.run())
-        for _ in range(200):
-            self.now += 0.0001
-            await asyncio.sleep(0)
-        posting.cancel()
-
-    @property
-    def posted(self) -> int:
-        return len(self.session.objects)
+from support.notices import Scene
+from support.snapshots import job
 
 
 async def test_a_burst_is_told_then_one_every_few_seconds() -> None:

@@ -83,3 +83,15 @@ def test_who_waits_for_a_place_is_waiting_though_no_worker_may_claim_it(
     world.store("job", dict(raw(lastTransitionTime=stamp(0))))
     [(_, fields)] = asyncio.run(world.observer.survey.news())
     assert fields["oldestQueuedSeconds"] == oldest
+
+
+def test_ages_are_told_of_queues_without_an_asyncqueue_too_and_of_empty_ones_with_one() -> None:
+    world = World()
+    world.now = 90.0
+    meta = {"namespace": "ns", "name": "empty", "resourceVersion": "1"}
+    world.observer.queues.saw({"metadata": meta, "spec": {}})
+    world.store("old", dict(raw("old", lastTransitionTime=stamp(30.9))))
+    world.store("older", dict(raw("older", lastTransitionTime=stamp(20))))
+    world.store("running", dict(raw("running", phase="Succeeded", lastTransitionTime=stamp(0))))
+    ages = asyncio.run(world.observer.survey.ages())
+    assert ages == {("ns", "empty"): 0, ("ns", "default"): 70}

@@ -4,13 +4,11 @@ from pathlib import Path
 
 import click
 import pytest
-from prometheus_client import Metric
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.cli import run
 from asyncjob_operator.core.decide import CHAINS
 from asyncjob_operator.core.permissions import CORE, ELECTION, RECOVERY, SCHEDULES, WORKERS
-from asyncjob_operator.telemetry.metrics import Metrics
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/operator.md").read_text(encoding="utf-8")
 ROWS = [line for line in PAGE.splitlines() if line.startswith("| ")]
@@ -32,17 +30,6 @@ def test_every_option_is_listed_with_its_variable_and_default(option: click.Opti
         assert default == ("on" if option.default else "off")
     elif isinstance(option.default, int | float):
         assert default == str(option.default)
-
-
-def metrics() -> list[Metric]:
-    made = Metrics()
-    made.watch_store(lambda: {("ns", "q", Phase.QUEUED): 1}, lambda: 1)
-    return list(made.registry.collect())
-
-
-@pytest.mark.parametrize("metric", metrics(), ids=lambda metric: str(metric.name))
-def test_every_metric_is_listed(metric: Metric) -> None:
-    row(metric.name + ("_total" if metric.type == "counter" else ""))
 
 
 def test_every_permission_is_listed() -> None:

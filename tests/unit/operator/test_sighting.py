@@ -3,6 +3,7 @@
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.view import JobView
 from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView
 from asyncjob_operator.core.sighting import sight
 from support.snapshots import at, job, running, stamp
@@ -67,3 +68,20 @@ def test_a_gated_job_is_claimable_from_its_admission() -> None:
     before = sight(None, job(spec=gated), OPEN_QUEUE, at(0), live=True)
     admitted = sight(before, job(admitted=True, spec=gated), OPEN_QUEUE, at(7), live=True)
     assert (before.claimable_since, admitted.claimable_since) == (None, 7)
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_only_what_was_seen_from_its_beginning_is_known_to_be_whole_and_since_when(
+    live: bool,
+) -> None:
+    first = sight(None, job(), OPEN_QUEUE, at(5), live=live)
+    assert (first.whole, first.appeared_at) == (live, 5 if live else None)
+    claimed = sight(first, job(Phase.RUNNING), OPEN_QUEUE, at(9), live=True)
+    assert (claimed.whole, claimed.appeared_at) == (True, first.appeared_at)
+
+
+@pytest.mark.parametrize(
+    "seen", [job(Phase.DEAD_LETTER), job(Phase.QUEUED, redrives=1)], ids=["ended", "redriven"]
+)
+def test_a_job_that_has_ended_before_is_not_new_when_it_is_seen_anew(seen: JobView) -> None:
+    assert sight(None, seen, OPEN_QUEUE, at(5), live=True).appeared_at is None

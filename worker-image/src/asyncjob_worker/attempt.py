@@ -12,7 +12,7 @@ from asyncjob.app.child_errors import AttemptOverError
 from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
 from asyncjob.app.resources import NO_RESOURCES
 from asyncjob.app.stop import Stop
-from asyncjob.json_types import child, integer, opt_text
+from asyncjob.json_types import child, integer
 from asyncjob.lifecycle.move import Move
 from asyncjob_worker.clock import lease_seconds, now_text
 from asyncjob_worker.execution import Execution, Stopped
@@ -167,7 +167,7 @@ def describe(held: HeldJob) -> JobInfo:
         max_retries=held.policy.max_retries,
         last_checkpoint=held.status.get("checkpoint"),
         request=child(held.spec, "request"),
-        traceparent=opt_text(held.spec, "traceparent"),
+        traceparent=held.traceparent,
         priority=integer(held.spec, "priority"),
         parent=held.parent,
         scheduled_time=held.scheduled_time,

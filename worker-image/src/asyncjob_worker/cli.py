@@ -5,8 +5,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NoReturn
 
 import click
@@ -24,6 +24,7 @@ from asyncjob_worker.offload.options import offload_options
 from asyncjob_worker.options import PREFIX, TerseCommand, all_options
 from asyncjob_worker.reload import run_reloading
 from asyncjob_worker.settings import Settings, identify
+from asyncjob_worker.tracing import Tracing, tracing_of
 from asyncjob_worker.worker import Worker
 
 EXIT_RESTART = 3
@@ -69,13 +70,16 @@ async def _serve(
 ) -> int:
     access = await load_access(given["kubeconfig"], given["namespace"])
     metrics = Metrics()
-    async with KubeSession(
-        access,
-        field_manager="asyncjob-worker",
-        connections=settings.slots() + SPARE_CONNECTIONS,
-        observer=metrics.request,
-    ) as session:
-        worker = Worker(app, settings, session, holder, metrics)
+    async with (
+        KubeSession(
+            access,
+            field_manager="asyncjob-worker",
+            connections=settings.slots() + SPARE_CONNECTIONS,
+            observer=metrics.request,
+        ) as session,
+        _traced() as tracing,
+    ):
+        worker = Worker(app, settings, session, holder, metrics, tracing=tracing)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, worker.stop)
@@ -84,6 +88,16 @@ async def _serve(
     if worker.leftovers:
         _exit_now(code)
     return code
+
+
+@asynccontextmanager
+async def _traced() -> AsyncIterator[Tracing]:
+    """Trace as the app or the environment asks, and hand on the last spans in the end."""
+    tracing = tracing_of(os.environ)
+    try:
+        yield tracing
+    finally:
+        await asyncio.to_thread(tracing.close)
 
 
 @contextmanager

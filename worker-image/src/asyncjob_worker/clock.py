@@ -1,4 +1,4 @@
-"""The worker's clocks: one for people, one for leases. The only place that reads them."""
+"""The worker's clocks: for people, for leases, for spans. The only place that reads them."""
 
 import time
 from datetime import UTC, datetime
@@ -9,6 +9,11 @@ from asyncjob.lifecycle.timestamps import to_text
 def now_text() -> str:
     """Return the wall clock as RFC 3339 text; nothing is decided by it."""
     return to_text(datetime.now(UTC))
+
+
+def wall_nanoseconds() -> int:
+    """Return the wall clock as spans tell it, in nanoseconds since 1970."""
+    return time.time_ns()
 
 
 def lease_seconds() -> float:

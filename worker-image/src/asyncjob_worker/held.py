@@ -40,7 +40,7 @@ class HeldJob:
 
     `renewals` is the number the API server has, as far as is known; `doubtful_since` is when the
     next was first sent without an answer. While `reporting` the handler is over and its outcome is
-    being written.
+    being written. `traceparent` is the submitter's, or that of the attempt once it is traced.
     """
 
     job: JobView
@@ -59,6 +59,7 @@ class HeldJob:
     scheduled_time: str | None = None
     on_stop: Callable[[], object] | None = None
     parent: JobParent | None = None
+    traceparent: str | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -73,6 +74,7 @@ class HeldJob:
             started_at=sent_at,
             sent_at=sent_at,
             parent=parent_of(metadata),
+            traceparent=opt_text(spec, "traceparent"),
             scheduled_time=opt_text(child(metadata, "annotations"), SCHEDULED_TIME_ANNOTATION),
         )
 

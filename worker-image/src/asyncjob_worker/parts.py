@@ -32,6 +32,7 @@ from asyncjob_worker.runner import JobRunner
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.slots import Slots
 from asyncjob_worker.telling import Telling
+from asyncjob_worker.tracing import NO_TRACING, Tracing
 
 log = structlog.get_logger()
 
@@ -49,6 +50,7 @@ class Parts:
         on_exhausted: Callable[[], None],
         on_failure: Callable[[], None],
         metrics: Metrics,
+        tracing: Tracing = NO_TRACING,
     ) -> None:
         access = session.access
         self._me = holder.worker
@@ -79,6 +81,7 @@ class Parts:
             on_abandoned=self._freed,
             read_object=session.get,
             metrics=metrics,
+            tracing=tracing,
             telling=self.telling,
             children=partial(AttemptChildren, session, gate=asyncio.Semaphore(AT_A_TIME)),
         )

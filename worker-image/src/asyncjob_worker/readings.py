@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 
-from asyncjob_worker import metrics
+from asyncjob.instruments import Samples
+from asyncjob.metrics import Spec, worker
 from asyncjob_worker.drain import Drain
 from asyncjob_worker.health import Health, Signs
-from asyncjob_worker.metrics import Samples, Spec
 from asyncjob_worker.parts import Parts
 from asyncjob_worker.settings import Settings
 
@@ -14,19 +14,19 @@ def readings(parts: Parts, slots: int) -> Mapping[Spec, Callable[[], Samples]]:
     """Return for each metric that is read where it is read from."""
     claims, keeper, runner = parts.claimer.counts, parts.keeper, parts.runner
     return {
-        metrics.CLAIMS: lambda: {
+        worker.CLAIMS: lambda: {
             ("won",): claims.won,
             ("conflict",): claims.conflicts,
             ("refused",): claims.refused,
         },
-        metrics.RENEWALS: lambda: {
+        worker.RENEWALS: lambda: {
             ("stored",): keeper.renewals,
             ("failed",): keeper.renewal_failures,
         },
-        metrics.RUNNING: lambda: {(): len(runner.running)},
-        metrics.SLOTS: lambda: {(): slots},
-        metrics.ABANDONED: lambda: {(): runner.abandoned},
-        metrics.BACKLOG: lambda: {(): len(parts.backlog)},
+        worker.RUNNING: lambda: {(): len(runner.running)},
+        worker.SLOTS: lambda: {(): slots},
+        worker.ABANDONED: lambda: {(): runner.abandoned},
+        worker.BACKLOG: lambda: {(): len(parts.backlog)},
     }
 
 

@@ -13,11 +13,12 @@ from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
 from asyncjob.app.stop import Stop
 from asyncjob.lifecycle.move import Move
 from asyncjob_worker.at_work import AtWork
-from asyncjob_worker.attempt import Attempt, Tools
+from asyncjob_worker.attempt import Attempt, Tools, describe
 from asyncjob_worker.cancels import Cancels
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.keeper import Keeper
+from asyncjob_worker.logged import logged
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.offload.objects import ReadObject
 from asyncjob_worker.payloads import nowhere
@@ -25,6 +26,7 @@ from asyncjob_worker.reporter import Reporter
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.starts import Work
 from asyncjob_worker.telling import Telling
+from asyncjob_worker.tracing import NO_TRACING, AttemptTrace, Tracing
 
 log = structlog.get_logger()
 
@@ -45,6 +47,7 @@ class JobRunner:
         children: Callable[[HeldJob], ChildJobs] = lambda _: NoChildJobs(),
         read_object: ReadObject = nowhere,
         metrics: Metrics | None = None,
+        tracing: Tracing = NO_TRACING,
     ) -> None:
         self._app = app
         self._telling = telling or Telling.nobody()
@@ -56,6 +59,7 @@ class JobRunner:
         self._slots = settings.slots()
         self._tools = replace(Tools.of(settings, read_object), children=children)
         self._metrics = metrics or Metrics()
+        self._tracing = tracing
         self.at_work = AtWork(lease_seconds, self._metrics.handled)
         self._abandoned: set[Work] = set()
         self._stopping: Stop | None = None
@@ -80,6 +84,13 @@ class JobRunner:
 
     async def run(self, held: HeldJob) -> None:
         """Run one job to its reported outcome; an abandoned handler keeps the caller waiting."""
+        with self._tracing.attempt(held) as trace, logged(describe(held)):
+            attempt = await self._run(held, trace)
+        if attempt.abandoned is not None:
+            self._on_abandoned(held.job.name)
+            await self._outlast(attempt.abandoned)
+
+    async def _run(self, held: HeldJob, trace: AttemptTrace) -> Attempt:
         handler = self._app.handlers[held.job.type]
         note = partial(self._note_work, held)
         attempt = Attempt(held, handler, self._app, self._settings, self._tools, on_start=note)
@@ -89,13 +100,11 @@ class JobRunner:
         self._telling.claimed(held)
         try:
             move = await attempt.run()
-            await self._report(held, move)
+            trace.ended(await self._report(held, move))
         finally:
             self._keeper.let_go(held)
             self.running.pop(held.job.uid, None)
-        if attempt.abandoned is not None:
-            self._on_abandoned(held.job.name)
-            await self._outlast(attempt.abandoned)
+        return attempt
 
     def stop_all(self, why: Stop) -> None:
         """Tell all running handlers to stop, and those of claims yet to be answered."""
@@ -126,19 +135,21 @@ class JobRunner:
         if self.cancels.is_wished(held.job.uid):
             held.stop(Stop.CANCELLED)
 
-    async def _report(self, held: HeldJob, move: Move | None) -> None:
+    async def _report(self, held: HeldJob, move: Move | None) -> Move | None:
+        """Report an outcome; returns what is stored."""
         if move is None:
             log.warning("attempt ended without an outcome", job=held.job.name, why=held.stopped)
             self._metrics.fenced(held.job.type)
-            return
+            return None
         held.reporting = True
         seconds = lease_seconds() - held.started_at
         stored = await self._reporter.report(held, move)
         if stored is None:
             self._metrics.fenced(held.job.type)
-            return
+            return None
         self._metrics.finished(held.job.type, stored)
         self._telling.ended(held, stored, seconds)
+        return stored
 
     async def _outlast(self, work: Work) -> None:
         self._abandoned.add(work)

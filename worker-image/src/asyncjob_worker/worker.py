@@ -29,6 +29,7 @@ from asyncjob_worker.pulse import Watchman
 from asyncjob_worker.readings import health_of, readings
 from asyncjob_worker.roster import roster_params
 from asyncjob_worker.settings import Settings
+from asyncjob_worker.tracing import NO_TRACING, Tracing
 
 log = structlog.get_logger()
 
@@ -52,6 +53,8 @@ class Worker:
         session: KubeSession,
         holder: Holder,
         metrics: Metrics | None = None,
+        *,
+        tracing: Tracing = NO_TRACING,
     ) -> None:
         self._settings = settings
         self._session = session
@@ -70,6 +73,7 @@ class Worker:
             on_exhausted=self._restart,
             on_failure=self._drain.begin,
             metrics=self._metrics,
+            tracing=tracing,
         )
         self._metrics.read(readings(self._parts, settings.slots()))
 

@@ -61,9 +61,15 @@ class Judge(Protocol):
     def refused(self, uid: str, number: int) -> None:
         """Remember that a wish was refused and said so."""
 
+    def silent_for(self, uid: str) -> float | None:
+        """Return the seconds since the last heartbeat of a running job, if one was seen."""
+
 
 class Actor:
-    """Carries out what is due for a job; `leads` is asked again right before each write."""
+    """Carries out what is due for a job; `leads` is asked again right before each write.
+
+    `on_recovered` is told namespace and reason of each job taken from a dead worker.
+    """
 
     def __init__(
         self,
@@ -76,9 +82,11 @@ class Actor:
         metrics: Metrics,
         tally: Tally,
         leads: Callable[[], bool],
+        on_recovered: Callable[[str, str], None] = lambda *_: None,
     ) -> None:
         self._session = session
         self._judge = judge
+        self._on_recovered = on_recovered
         self._confirmation = confirmation
         self._patience = patience
         self._notices = notices
@@ -147,11 +155,18 @@ class Actor:
             reason = effect.move.reason.value if effect.move.reason else ""
             log.debug("moved", job=job.key, policy=effect.policy, to=effect.move.target.value)
             if effect.policy == recovery.NAME:
-                self._metrics.recovered.labels(reason).inc()
-                self._tally.recovered(reason)
+                self._recovered(job, reason)
         if written.name_taken and isinstance(effect, Rerun):
             message = f"not rerun: {effect.name} exists and is another job"
             self._notices.tell(notice(job, "RerunRefused", message))
+
+    def _recovered(self, job: JobView, reason: str) -> None:
+        self._metrics.recovered.labels(reason).inc()
+        self._tally.recovered(reason)
+        self._on_recovered(job.namespace, reason)
+        silent_for = self._judge.silent_for(job.uid)
+        if silent_for is not None:
+            self._metrics.recovery_seconds.observe(silent_for)
 
     def _failed(self, uid: str, policy: str, error: ApiError) -> None:
         pause = self._patience.failed(uid)

@@ -8,7 +8,7 @@ import structlog
 
 from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
-from asyncjob_operator.core.job_event import Notice, event_body
+from asyncjob_operator.core.job_event import Notice, event_body, namespace_notice
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.telemetry.metrics import Metrics
 
@@ -18,6 +18,9 @@ BACKLOG: Final = 1000
 BURST: Final = 25.0
 SECONDS_PER_NOTICE: Final = 6.0
 MAX_NAME: Final = 200
+LEFT_OUT: Final = "EventsLeftOut"
+SUMMARY_SECONDS: Final = 300.0
+"""What was dropped is told in one Event per namespace so long after the first of it."""
 
 
 class Notices:
@@ -33,13 +36,14 @@ class Notices:
         self._queue: asyncio.Queue[Notice] = asyncio.Queue(BACKLOG)
         self._allowance: dict[str, tuple[float, float]] = {}
         self._resting: dict[tuple[str, str, str, str], float] = {}
+        self._left_out: dict[str, tuple[int, float]] = {}
 
     def tell(self, notice: Notice) -> None:
         """Post the notice soon, unless it was told lately or there are too many."""
         if self._rests(notice):
             return
         if self._queue.full() or not self._allowed(notice.namespace):
-            self._metrics.notices.labels("dropped").inc()
+            self._drop(notice.namespace)
             return
         if notice.rest:
             self._resting[notice.subject] = self._now().monotonic + notice.rest
@@ -48,7 +52,14 @@ class Notices:
     async def run(self) -> None:
         """Post until cancelled."""
         while True:
-            await self._post(await self._queue.get())
+            try:
+                async with asyncio.timeout(SUMMARY_SECONDS / 10):
+                    notice = await self._queue.get()
+            except TimeoutError:
+                pass
+            else:
+                await self._post(notice)
+            await self._sum_up()
 
     async def _post(self, notice: Notice) -> None:
         now = self._now()
@@ -61,6 +72,23 @@ class Notices:
             self._metrics.notices.labels("error").inc()
         else:
             self._metrics.notices.labels("posted").inc()
+
+    def _drop(self, namespace: str) -> None:
+        self._metrics.notices.labels("dropped").inc()
+        count, since = self._left_out.get(namespace, (0, self._now().monotonic))
+        self._left_out[namespace] = (count + 1, since)
+
+    async def _sum_up(self) -> None:
+        """Tell in one Event per namespace how many were dropped."""
+        now = self._now().monotonic
+        for namespace, (count, since) in list(self._left_out.items()):
+            if now >= since + SUMMARY_SECONDS:
+                del self._left_out[namespace]
+                message = (
+                    f"{count} Events about jobs were left out: see "
+                    "kubectl get asyncjobs --field-selector status.phase=DeadLetter"
+                )
+                await self._post(namespace_notice(namespace, LEFT_OUT, message))
 
     def _rests(self, notice: Notice) -> bool:
         now = self._now().monotonic

@@ -80,7 +80,7 @@ class Sweep:
                 crowded += 1
                 self._warn(jobs[0].namespace, len(jobs))
                 removed += await self._remove(excess)
-        self._metrics.over_limit.set(crowded)
+        self._metrics.crowded(crowded)
         return removed
 
     def _warn(self, namespace: str, finished: int) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.view import JobView
-from asyncjob.names import API_VERSION, JOB_KIND
+from asyncjob.names import API_VERSION, JOB_KIND, QUEUE_KIND
 
 REPORTER: Final = "asyncjob-operator"
 MAX_NOTE: Final = 1024
@@ -45,6 +45,11 @@ def namespace_notice(namespace: str, reason: str, message: str) -> Notice:
     return Notice(
         namespace, namespace, "", reason, message, api_version="v1", kind="Namespace", rest=HOUR
     )
+
+
+def queue_notice(namespace: str, queue: str, reason: str, message: str) -> Notice:
+    """Return a warning about a queue, with an AsyncQueue or not; told once an hour at most."""
+    return Notice(namespace, queue, "", reason, message, kind=QUEUE_KIND, rest=HOUR)
 
 
 def event_body(told: Notice, name: str, reporter: str, time: str) -> JsonObject:

@@ -38,6 +38,7 @@ class Finished:
     reason: str = ""
     parent: str = ""
     cascades: bool = False
+    attempt: int = 0
 
     @property
     def finished(self) -> bool:
@@ -66,6 +67,7 @@ def finished_of(job: JobView) -> Finished:
         reason=job.reason,
         parent=job.parent,
         cascades=job.cascades,
+        attempt=job.attempt,
     )
 
 

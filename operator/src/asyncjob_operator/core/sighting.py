@@ -23,7 +23,8 @@ class Sighting:
     `since`: this stay in this phase. `renewed_at`: the newest renewal, or the claim. `retry_at`:
     when a backoff is over. `cancel_at`: the wish to cancel. `claimable_since`: claimable without
     a break since then, None while it is not. `lacking_since`: waiting, without a break, for a job
-    that does not exist.
+    that does not exist. `whole`: this stay was seen from its beginning. `appeared_at`: when the
+    job was created, if that was seen.
     """
 
     stay: Stay
@@ -34,6 +35,8 @@ class Sighting:
     cancel_at: float | None = None
     claimable_since: float | None = None
     lacking_since: float | None = None
+    whole: bool = False
+    appeared_at: float | None = None
 
 
 def sight(
@@ -54,7 +57,7 @@ def sight(
     """
     stay = _stay(job)
     if before is None or before.stay != stay:
-        seen = _first_sight(stay, job, now, live=live)
+        seen = _first_sight(before, stay, job, now, live=live)
         cancelled_before = before.cancel_at if before else None
     else:
         seen, cancelled_before = _heartbeat(before, job, now), before.cancel_at
@@ -95,12 +98,28 @@ def _stay(job: JobView) -> Stay:
     )
 
 
-def _first_sight(stay: Stay, job: JobView, now: Moment, *, live: bool) -> Sighting:
+def _first_sight(
+    before: Sighting | None, stay: Stay, job: JobView, now: Moment, *, live: bool
+) -> Sighting:
     renewals = job.lease.renewals if job.lease else 0
     retry_at = None
     if job.phase is Phase.RETRYING:
         retry_at = now.monotonic + _backoff(job, now, live=live)
-    return Sighting(stay, now.monotonic, renewals, now.monotonic, retry_at)
+    return Sighting(
+        stay,
+        now.monotonic,
+        renewals,
+        now.monotonic,
+        retry_at,
+        whole=live,
+        appeared_at=before.appeared_at if before else _appeared_at(job, now, live=live),
+    )
+
+
+def _appeared_at(job: JobView, now: Moment, *, live: bool) -> float | None:
+    """Return when the job was created; one that has ended before is seen anew, but not new."""
+    is_new = live and not job.finished and not job.redrives
+    return now.monotonic if is_new else None
 
 
 def _heartbeat(before: Sighting, job: JobView, now: Moment) -> Sighting:

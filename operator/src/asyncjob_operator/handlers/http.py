@@ -30,10 +30,11 @@ async def serving(port: int, routes: dict[str, Handler]) -> AsyncGenerator[None]
         await runner.cleanup()
 
 
-def metrics_routes(metrics: Metrics) -> dict[str, Handler]:
-    """Return `/metrics`."""
+def metrics_routes(metrics: Metrics, prepare: Callable[[], Awaitable[None]]) -> dict[str, Handler]:
+    """Return `/metrics`; `prepare` is awaited each time before the metrics are read."""
 
     async def show(_request: web.Request) -> web.Response:
+        await prepare()
         body = generate_latest(metrics.registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 

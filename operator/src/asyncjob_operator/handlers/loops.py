@@ -9,6 +9,7 @@ import structlog
 
 from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
+from asyncjob_operator.apply.desertion import Desertion
 from asyncjob_operator.apply.dispatch import Leadership
 from asyncjob_operator.apply.farewell import Farewell
 from asyncjob_operator.apply.queue_reports import INTERVAL, QueueReports
@@ -23,6 +24,7 @@ from asyncjob_operator.telemetry.tally import Tally
 log = structlog.get_logger()
 
 LONGEST_SLEEP: Final = 5.0
+DESERTION_INTERVAL: Final = 30.0
 BATCH: Final = 200
 
 
@@ -39,6 +41,9 @@ async def keep_time(observer: Observer, metrics: Metrics, heartbeat: Heartbeat) 
         heartbeat.at = monotonic()
         await observer.agenda.sleep(heartbeat.at, LONGEST_SLEEP)
         started_at = monotonic()
+        late_by = observer.agenda.late_by(started_at)
+        if late_by is not None:
+            metrics.scheduler_lag.observe(late_by)
         looked = await _look_at_due(observer, started_at)
         metrics.cycles.inc()
         metrics.cycle_seconds.observe(monotonic() - started_at)
@@ -126,6 +131,14 @@ async def keep_queue_reports(reports: QueueReports, leadership: Leadership) -> N
         await leadership.elected()
         await reports.write()
         await asyncio.sleep(INTERVAL)
+
+
+async def keep_queues_served(desertion: Desertion, leadership: Leadership) -> None:
+    """Tell of queues without workers, looking every few seconds, while leading."""
+    while True:
+        await leadership.elected()
+        await desertion.look()
+        await asyncio.sleep(DESERTION_INTERVAL)
 
 
 async def keep_workers(farewell: Farewell, leadership: Leadership, interval: float) -> None:

@@ -20,6 +20,7 @@ from asyncjob_operator.handlers.loops import (
     keep_checking,
     keep_comparing,
     keep_queue_reports,
+    keep_queues_served,
     keep_reporting,
     keep_retention,
     keep_time,
@@ -30,7 +31,7 @@ from asyncjob_operator.handlers.readiness import wait_until_served
 from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.handlers.tasks import Tasks
 from asyncjob_operator.handlers.watchdog import Watchdog
-from asyncjob_operator.kube.clock import monotonic
+from asyncjob_operator.kube.clock import moment, monotonic
 from asyncjob_operator.kube.policies import UNSEEN
 from asyncjob_operator.kube.preflight import Findings
 from asyncjob_operator.observe.followers import Scope
@@ -114,6 +115,11 @@ class Operator:
         """Return what is wrong until all jobs have been listed."""
         return "" if self._synced else "jobs are not listed yet"
 
+    async def prepare_metrics(self) -> None:
+        """Count what takes a while to count, before somebody reads the metrics."""
+        if self._synced:
+            await self._parts.census.take()
+
     async def _take_up(self, listed: list[Scope]) -> None:
         """List all jobs once everything that bears on them is known, then begin to act."""
         for scope in listed:
@@ -145,6 +151,7 @@ class Operator:
         )
         start("comparison", self._compare)
         start("queue numbers", lambda: keep_queue_reports(parts.queue_reports, self._leadership))
+        start("queues served", lambda: keep_queues_served(parts.desertion, self._leadership))
         start("policies", self._check_policies)
         if self._may_remove_workers:
             pause = max(settings.worker_timeout / LOOKS_PER_TIMEOUT, SHORTEST_LOOK)
@@ -173,6 +180,8 @@ class Operator:
     def _saw(self, kind: str | None, obj: JsonObject) -> None:
         self._metrics.events.inc()
         self._watchdog.events += 1
+        if kind == "ADDED":
+            self._metrics.watch_lag.set(_lag(obj))
         if kind == "DELETED":
             self._parts.observer.lost(text(child(obj, "metadata"), "uid"))
         else:
@@ -222,3 +231,9 @@ class Operator:
             backoff_max=self._settings.backoff_max,
         )
         log.info("recovery started", identity=self._settings.identity)
+
+
+def _lag(obj: JsonObject) -> float:
+    """Return how old a new job is, in seconds; the API server tells whole ones, so 1 is none."""
+    age = -moment().until(text(child(obj, "metadata"), "creationTimestamp"))
+    return age if age >= 1.0 else 0.0

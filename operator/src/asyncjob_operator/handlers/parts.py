@@ -5,19 +5,23 @@ from asyncjob.kube import KubeSession
 from asyncjob_operator.apply.actor import Actor
 from asyncjob_operator.apply.allotment import Allotment
 from asyncjob_operator.apply.confirm import Confirmation, Correction
+from asyncjob_operator.apply.desertion import Desertion
 from asyncjob_operator.apply.dispatch import Dispatch, Leadership
 from asyncjob_operator.apply.farewell import Farewell
 from asyncjob_operator.apply.notices import Notices
 from asyncjob_operator.apply.patience import Patience
 from asyncjob_operator.apply.queue_reports import QueueReports
+from asyncjob_operator.apply.storms import Storms
 from asyncjob_operator.apply.sweep import Sweep
 from asyncjob_operator.apply.todo import Todo
+from asyncjob_operator.handlers.census import Census
 from asyncjob_operator.handlers.crons import Crons
 from asyncjob_operator.handlers.desk import Desk
 from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.kube.clock import moment, monotonic
 from asyncjob_operator.observe.admissions import Admissions
 from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.telemetry.job_metrics import JobMetrics
 from asyncjob_operator.telemetry.metrics import Metrics
 from asyncjob_operator.telemetry.tally import Tally
 
@@ -31,7 +35,8 @@ class Parts:
         todo, rounds, self.tally = Todo(), Todo(remember=True), Tally()
         self.notices = Notices(session, settings.identity, moment, metrics)
         desk = Desk(todo, rounds, self.notices, leadership.leads)
-        observer = self.observer = Observer(settings.options, moment, desk)
+        job_metrics = JobMetrics(metrics.registry, leadership.leads, monotonic)
+        observer = self.observer = Observer(settings.options, moment, desk, job_metrics)
         actor = Actor(
             session,
             observer,
@@ -41,6 +46,7 @@ class Parts:
             metrics=metrics,
             tally=self.tally,
             leads=leadership.leads,
+            on_recovered=Storms(self.notices.tell, monotonic).recovered,
         )
         self.dispatch = Dispatch(todo, actor, leadership, observer.look)
         allotment = Allotment(
@@ -54,6 +60,9 @@ class Parts:
         )
         self.admission = Dispatch(rounds, allotment, leadership)
         self.queue_reports = QueueReports(session, observer.survey.news, leadership.leads)
+        self.desertion = Desertion(
+            observer.survey.ages, observer.roll_calls.crews, self.notices.tell
+        )
         self.crons = Crons(
             settings,
             session,
@@ -83,8 +92,10 @@ class Parts:
             leads=leadership.leads,
             metrics=metrics,
         )
-        metrics.watch_store(lambda: observer.store.counts, lambda: len(observer.agenda))
-        metrics.leading.set_function(leadership.leads)
+        limit = settings.retention_options.namespace_limit if settings.retention else None
+        self.census = Census(observer, limit)
+        job_metrics.show(self.census.look)
+        metrics.read(leadership.leads, observer.store.by_phase, lambda: len(observer.agenda))
 
 
 def _correction(observer: Observer) -> Correction:

@@ -46,7 +46,7 @@ async def serve(settings: Settings) -> None:
         leadership = _leadership(settings, election_session)
         operator = Operator(settings, session, leadership, metrics, take_signals)
         async with (
-            serving(settings.metrics_port, metrics_routes(metrics)),
+            serving(settings.metrics_port, metrics_routes(metrics, operator.prepare_metrics)),
             serving(settings.health_port, health_routes(operator.alive, operator.ready)),
         ):
             findings = await _unless(stop, wait_until_fit(session, settings))

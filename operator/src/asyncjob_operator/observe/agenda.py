@@ -47,6 +47,11 @@ class Agenda:
             self._blocked.pop(uid, None)
         return due
 
+    def late_by(self, now: float) -> float | None:
+        """Return how many seconds ago the first deadline was due, None if none is."""
+        next_at = self._heap.next_at()
+        return None if next_at is None or next_at > now else now - next_at
+
     async def sleep(self, now: float, longest: float) -> None:
         """Wait for the next deadline, `longest` seconds at most; a sooner one cuts it short."""
         next_at = self._heap.next_at()

@@ -28,6 +28,7 @@ from asyncjob_operator.observe.queues import Queues
 from asyncjob_operator.observe.roll_calls import RollCalls
 from asyncjob_operator.observe.store import Address, JobStore
 from asyncjob_operator.observe.workers import Workers
+from asyncjob_operator.telemetry.job_metrics import JobMetrics
 
 log = structlog.get_logger()
 
@@ -55,7 +56,13 @@ class Listener(Protocol):
 class Observer:
     """The store, the sightings and the agenda under one roof."""
 
-    def __init__(self, options: Options, now: Callable[[], Moment], listener: Listener) -> None:
+    def __init__(
+        self,
+        options: Options,
+        now: Callable[[], Moment],
+        listener: Listener,
+        metrics: JobMetrics | None = None,
+    ) -> None:
         self.store = JobStore()
         self.kinship = Kinship(self.store)
         self.children = Children()
@@ -68,6 +75,7 @@ class Observer:
         self._options = options
         self._now = now
         self._listener = listener
+        self._metrics = metrics
         self._seen: dict[str, Sighting] = {}
         self._refused: dict[str, int] = {}
 
@@ -124,6 +132,11 @@ class Observer:
         """Remember that a wish was refused and said so; it is not told again."""
         self._refused[uid] = number
 
+    def silent_for(self, uid: str) -> float | None:
+        """Return the seconds since the last heartbeat that was seen of a running job."""
+        seen = self._seen.get(uid)
+        return self._now().monotonic - seen.renewed_at if seen else None
+
     def address(self, uid: str) -> Address | None:
         """Return where a job is."""
         return self.store.address(uid)
@@ -134,6 +147,8 @@ class Observer:
 
     def _keep(self, job: JobView, obj: JsonObject, *, live: bool) -> None:
         before, known = self.store.get(job.uid), self.store.known(job.uid)
+        if live and self._metrics:
+            self._metrics.saw(known, job, self._seen.get(job.uid))
         self.store.put(job)
         self._look_at_many(self.kinship.changed(job, known))
         self.children.saw(job, obj)

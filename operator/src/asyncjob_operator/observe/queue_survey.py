@@ -16,6 +16,8 @@ from asyncjob_operator.observe.queues import Name, Queues
 from asyncjob_operator.observe.roll_calls import RollCalls
 from asyncjob_operator.observe.store import JobStore
 
+_TO_THE_SECOND: Final = len("2026-01-01T00:00:00")
+
 BATCH: Final = 2000
 """So many jobs are looked at before others have their turn in the event loop."""
 
@@ -45,15 +47,14 @@ class QueueSurvey:
         """Return the fields of each queue whose status does not say the same already."""
         if not self._queues.names_in(None):
             return []
-        oldest = await self._oldest()
+        ages = await self.ages()
         counts = self._counts()
         now = self._now()
         found = []
         for queue in self._queues.names_in(None):
-            since = oldest.get(queue, now.wall)
             numbers = Numbers(
                 counts=counts[queue],
-                oldest=max(0, int(now.wall - since)),
+                oldest=int(ages.get(queue, 0.0)),
                 workers=self._roll_calls.workers(*queue),
                 slots=self._roll_calls.slots(*queue) or 0,
                 finished_per_minute=self._finished[queue].per_minute(now.monotonic),
@@ -70,9 +71,19 @@ class QueueSurvey:
             counts[namespace, queue][phase] = count
         return counts
 
-    async def _oldest(self) -> dict[Name, float]:
-        """Return since when, in epoch seconds, the oldest job of each queue waits for a start."""
-        oldest: dict[Name, float] = {}
+    async def ages(self) -> dict[Name, float]:
+        """Return for how many seconds the oldest job of each queue waits for a start.
+
+        A queue with an AsyncQueue is there with 0, any other only if a job waits.
+        """
+        oldest = await self._oldest()
+        wall = self._now().wall
+        waiting = {queue: max(0.0, wall - epoch(since)) for queue, since in oldest.items()}
+        return dict.fromkeys(self._queues.names_in(None), 0.0) | waiting
+
+    async def _oldest(self) -> dict[Name, str]:
+        """Return since when the oldest job waits, true to the second: times are text, and long."""
+        oldest: dict[Name, str] = {}
         for number, uid in enumerate(self._store.uids()):
             if number % BATCH == 0:
                 await asyncio.sleep(0)
@@ -80,9 +91,11 @@ class QueueSurvey:
             if job is None or job.phase is not Phase.QUEUED:
                 continue
             queue = (job.namespace, job.queue)
-            if queue in self._queues and _waits(job, self._queues.view(*queue)):
-                since = epoch(job.last_transition_time or job.created)
-                oldest[queue] = min(since, oldest.get(queue, since))
+            if _waits(job, self._queues.view(*queue)):
+                since = job.last_transition_time or job.created
+                before = oldest.get(queue)
+                if before is None or since[:_TO_THE_SECOND] < before[:_TO_THE_SECOND]:
+                    oldest[queue] = since
         return oldest
 
 

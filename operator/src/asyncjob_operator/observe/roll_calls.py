@@ -50,6 +50,12 @@ class RollCalls:
         call = self._calls.get((namespace, queue))
         return call.slots if call else 0
 
+    def crews(self) -> dict[Queue, tuple[int, int]] | None:
+        """Return workers and slots of each queue that has any, None if that is not known."""
+        if not self.followed:
+            return None
+        return {queue: (call.workers, call.slots) for queue, call in self._calls.items()}
+
     def workers(self, namespace: str, queue: str) -> int:
         """Return how many workers take jobs of the queue."""
         call = self._calls.get((namespace, queue))

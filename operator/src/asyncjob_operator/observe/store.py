@@ -65,6 +65,13 @@ class JobStore:
             if known:
                 yield uid, _address(known)
 
+    def by_phase(self) -> Counter[Phase]:
+        """Return how many jobs are in each phase."""
+        phases: Counter[Phase] = Counter()
+        for (_, _, phase), count in self.counts.items():
+            phases[phase] += count
+        return phases
+
     def is_news(self, uid: str, version: str) -> bool:
         """Return whether the version is newer than what is known of the job."""
         known = self.known(uid)

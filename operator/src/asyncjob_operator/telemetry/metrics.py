@@ -1,16 +1,13 @@
-"""The operator's metrics, all in one table. Names and labels are part of the interface."""
+"""The operator's metrics of itself, from the SDK's table; those of jobs are in `job_metrics`."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
+from prometheus_client import CollectorRegistry
 
+from asyncjob.instruments import counter, gauge, histogram
 from asyncjob.lifecycle.phases import Phase
-
-PREFIX = "asyncjob_operator"
-
-Counts = Mapping[tuple[str, str, Phase], int]
+from asyncjob.metrics import operator
 
 
 class Metrics:
@@ -18,102 +15,53 @@ class Metrics:
 
     def __init__(self) -> None:
         registry = self.registry = CollectorRegistry()
-        name = f"{PREFIX}_{{}}".format
-        self.leading = Gauge(name("leading"), "1 while this replica may act.", registry=registry)
-        self.synced = Gauge(name("synced"), "1 once all jobs have been listed.", registry=registry)
-        self.events = Counter(
-            name("watch_events"), "Watch events about jobs taken in.", registry=registry
-        )
-        self.watch_restarts = Counter(
-            name("watch_restarts"), "Times the watching part was started anew.", registry=registry
-        )
-        self.writes = Counter(
-            name("writes"),
-            "Decisions carried to the API server, by policy and outcome "
-            "(done, conflict, gone, refused, error, disproved).",
-            ["policy", "outcome"],
-            registry=registry,
-        )
-        self.cycles = Counter(
-            name("recovery_cycles"), "Turns of the loop that judges leases.", registry=registry
-        )
-        self.cycle_seconds = Histogram(
-            name("recovery_duration_seconds"),
-            "Duration of such a turn.",
-            buckets=(0.0001, 0.001, 0.01, 0.1, 1, 10),
-            registry=registry,
-        )
-        self.recovery_errors = Counter(
-            name("recovery_errors"), "Turns of the loop that failed.", registry=registry
-        )
-        self.recovered = Counter(
-            name("recovery_recovered"),
-            "Jobs taken from dead workers, by reason.",
-            ["reason"],
-            registry=registry,
-        )
-        self.recovery_failed = Counter(
-            name("recovery_failed"),
-            "Attempts to take a job from a dead worker that failed; each is tried again.",
-            registry=registry,
-        )
-        self.repairs = Counter(
-            name("resync_repairs"),
-            "Jobs whose change the watch had missed, by kind (added, changed, deleted).",
-            ["kind"],
-            registry=registry,
-        )
-        self.workers_removed = Counter(
-            name("workers_removed"), "Leases of silent workers removed.", registry=registry
-        )
-        self.cron_runs = Counter(
-            name("cron_runs"),
-            "Jobs of schedules created, by what asked for them (schedule, trigger, backfill).",
-            ["kind"],
-            registry=registry,
-        )
-        self.removed = Counter(
-            name("retention_removed"), "Finished jobs removed.", registry=registry
-        )
-        self.over_limit = Gauge(
-            name("retention_over_limit"),
-            "Namespaces that hold more finished jobs than their limit.",
-            registry=registry,
-        )
-        self.notices = Counter(
-            name("events_posted"),
-            "Kubernetes Events, by outcome (posted, dropped, error).",
-            ["outcome"],
-            registry=registry,
-        )
-        self.requests = Counter(
-            name("api_requests"),
-            "Requests to the API server, by method and code (0: no answer).",
-            ["method", "code"],
-            registry=registry,
-        )
+        self.leading = gauge(operator.LEADING, registry)
+        self.synced = gauge(operator.SYNCED, registry)
+        self.watch_lag = gauge(operator.WATCH_LAG, registry)
+        self.events = counter(operator.EVENTS, registry)
+        self.watch_restarts = counter(operator.WATCH_RESTARTS, registry)
+        self.writes = counter(operator.WRITES, registry)
+        self.cycles = counter(operator.CYCLES, registry)
+        self.cycle_seconds = histogram(operator.CYCLE_SECONDS, registry)
+        self.scheduler_lag = histogram(operator.SCHEDULER_LAG, registry)
+        self.recovery_errors = counter(operator.RECOVERY_ERRORS, registry)
+        self.recovered = counter(operator.RECOVERED, registry)
+        self.recovery_seconds = histogram(operator.RECOVERY_SECONDS, registry)
+        self.recovery_failed = counter(operator.RECOVERY_FAILED, registry)
+        self.repairs = counter(operator.REPAIRS, registry)
+        self.workers_removed = counter(operator.WORKERS_REMOVED, registry)
+        self.cron_runs = counter(operator.CRON_RUNS, registry)
+        self.removed = counter(operator.REMOVED, registry)
+        self.notices = counter(operator.NOTICES, registry)
+        self.requests = counter(operator.REQUESTS, registry)
+        self.request_seconds = histogram(operator.REQUEST_SECONDS, registry)
+        self._agenda = gauge(operator.AGENDA, registry)
+        self._known = gauge(operator.KNOWN, registry)
+        self._over_limit = gauge(operator.OVER_LIMIT, registry)
+        self._crowded = 0
 
-    def request(self, method: str, code: int, _seconds: float) -> None:
+    def request(self, method: str, code: int, seconds: float) -> None:
         """Count a request; the observer of a session."""
         self.requests.labels(method, str(code)).inc()
+        self.request_seconds.labels(method).observe(seconds)
 
-    def watch_store(self, counts: Callable[[], Counts], agenda: Callable[[], int]) -> None:
-        """Show jobs by phase and the size of the agenda, counted when scraped."""
-        self.registry.register(_StoreCollector(counts, agenda))
+    def crowded(self, namespaces: int) -> None:
+        """Take how many namespaces hold too many finished jobs."""
+        self._crowded = namespaces
+
+    def read(
+        self,
+        leads: Callable[[], bool],
+        known: Callable[[], Mapping[Phase, int]],
+        agenda: Callable[[], int],
+    ) -> None:
+        """Show what these say whenever somebody asks."""
+        self.leading.set_function(leads)
+        self._agenda.set_function(agenda)
+        self._over_limit.set_function(lambda: self._crowded if leads() else 0)
+        for phase in Phase:
+            self._known.labels(phase.value).set_function(partial(_count_of, phase, known))
 
 
-class _StoreCollector(Collector):
-    def __init__(self, counts: Callable[[], Counts], agenda: Callable[[], int]) -> None:
-        self._counts = counts
-        self._agenda = agenda
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        jobs = GaugeMetricFamily(
-            "asyncjob_jobs", "Jobs there are.", labels=["namespace", "queue", "phase"]
-        )
-        for (namespace, queue, phase), count in self._counts().items():
-            jobs.add_metric([namespace, queue, phase.value], count)
-        yield jobs
-        yield GaugeMetricFamily(
-            f"{PREFIX}_agenda", "Jobs to look at when their time has come.", value=self._agenda()
-        )
+def _count_of(phase: Phase, known: Callable[[], Mapping[Phase, int]]) -> int:
+    return known().get(phase, 0)

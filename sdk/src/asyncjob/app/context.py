@@ -16,7 +16,7 @@ from asyncjob.app.children import Child, Submission
 from asyncjob.app.eventual import Eventual, then
 from asyncjob.app.job_info import JobInfo, JobParent
 from asyncjob.app.reports import NOTED, Noted, ReportSink
-from asyncjob.app.tracing import trace_id_of
+from asyncjob.app.tracing import current_traceparent, trace_id_of
 from asyncjob.free_json import MAX_BYTES, clean, normalize
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.timestamps import from_text
@@ -107,7 +107,7 @@ class JobContext:
 
     @property
     def traceparent(self) -> str | None:
-        """W3C trace context of the submitter."""
+        """W3C trace context: that of this attempt where the worker traces, else the submitter's."""
         return self.info.traceparent
 
     @property
@@ -166,9 +166,9 @@ class JobContext:
 
         Children are told apart by `key`; without one, by type, payload and all options given. It
         is sent at once, tried for as long as the attempt lives, and stored before the success of
-        this handler is. `queue`, `priority` and `traceparent` are this job's unless given;
-        `timeout` is in seconds. Raises SubmitRefusedError for what cannot be a job; the submission
-        raises SubmitError.
+        this handler is. `queue` and `priority` are this job's unless given, `traceparent` that of
+        the span it is called in or else this job's; `timeout` is in seconds. Raises
+        SubmitRefusedError for what cannot be a job; the submission raises SubmitError.
         """
         options = ChildOptions(
             key=key,
@@ -182,7 +182,7 @@ class JobContext:
             depends_on=depends_on,
             concurrency_key=concurrency_key,
             deduplication_id=deduplication_id,
-            traceparent=traceparent,
+            traceparent=traceparent or current_traceparent(),
         )
         info = self.info
         parent = Parent(info.name, info.uid, info.queue, info.priority, info.traceparent)

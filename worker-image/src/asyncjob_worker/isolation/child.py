@@ -20,6 +20,7 @@ from asyncjob_worker.isolation.link import Link
 from asyncjob_worker.isolation.messages import Begin
 from asyncjob_worker.isolation.service import Service
 from asyncjob_worker.loading import load_app
+from asyncjob_worker.tracing import tracing_of
 
 
 def main() -> None:
@@ -50,7 +51,12 @@ def _begin(link: Link) -> Begin:
 async def _serve(app: WorkerApp, link: Link, begin: Begin) -> None:
     inbox = Inbox(link)
     inbox.start()
-    await Service(app, link, max_free_json=begin.max_free_json).run(inbox.orders)
+    tracing = tracing_of(os.environ)
+    try:
+        service = Service(app, link, max_free_json=begin.max_free_json, tracing=tracing)
+        await service.run(inbox.orders)
+    finally:
+        tracing.close()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import structlog
 from pydantic import ValidationError
 
 from asyncjob.app import Handler, JobContext, Resources, WorkerApp
@@ -21,7 +20,9 @@ from asyncjob_worker.isolation.inbox import Order
 from asyncjob_worker.isolation.link import Link
 from asyncjob_worker.isolation.memory import limited
 from asyncjob_worker.isolation.resources import ChildResources, given
+from asyncjob_worker.logged import logged
 from asyncjob_worker.starts import Starts
+from asyncjob_worker.tracing import NO_TRACING, Tracing
 
 _ENVELOPE = 1024
 """What a message needs beside the result in it."""
@@ -38,10 +39,18 @@ class _PayloadRefusedError(Exception):
 class Service:
     """The handlers of one child process. `max_free_json` is in bytes."""
 
-    def __init__(self, app: WorkerApp, link: Link, *, max_free_json: int) -> None:
+    def __init__(
+        self,
+        app: WorkerApp,
+        link: Link,
+        *,
+        max_free_json: int,
+        tracing: Tracing = NO_TRACING,
+    ) -> None:
         self._app = app
         self._link = link
         self._max_free_json = max_free_json
+        self._tracing = tracing
         self._starts = Starts(threads=1)
         self._resources = ChildResources(app)
 
@@ -50,7 +59,7 @@ class Service:
         self._link.send(messages.ready(self._resources.footprint()))
         while (order := await orders.get()) is not None:
             info = order.run.info
-            with structlog.contextvars.bound_contextvars(job=info.name, attempt=info.attempt):
+            with self._tracing.inside(info.traceparent), logged(info):
                 ending = await self._ending(order)
             order.close()
             self._link.send(ending)

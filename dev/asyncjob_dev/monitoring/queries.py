@@ -1,0 +1,52 @@
+"""Which metrics and labels a PromQL query uses, read off its text.
+
+Not a parser: enough to compare the project's own queries with the table of metrics.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from asyncjob.metrics import TABLE
+
+_SELECTOR = re.compile(r"\b(?P<name>asyncjob_\w+)\b\s*(?:\{(?P<labels>[^}]*)\})?")
+_MATCHER = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)")
+_GROUPING = re.compile(r"\b(?:by|on|ignoring|without)\s*\(([^)]*)\)")
+
+TARGET_LABELS = frozenset({"instance", "job", "pod"})
+"""Labels that Prometheus itself puts onto what it scrapes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Series by name with the labels they are selected by, and labels that results are put by."""
+
+    selected: Mapping[str, frozenset[str]]
+    grouped: frozenset[str]
+
+
+def used(query: str) -> Used:
+    """Return what a query uses."""
+    selected: dict[str, frozenset[str]] = {}
+    for found in _SELECTOR.finditer(query):
+        labels = frozenset(_MATCHER.findall(found["labels"] or ""))
+        selected[found["name"]] = selected.get(found["name"], frozenset()) | labels
+    grouped = [label.strip() for found in _GROUPING.findall(query) for label in found.split(",")]
+    return Used(selected, frozenset(filter(None, grouped)))
+
+
+def wrong(query: str) -> list[str]:
+    """Return what a query uses that is not in the table."""
+    uses = used(query)
+    known = {series: _labels(spec.labels, series) for spec in TABLE for series in spec.series}
+    problems = [f"no metric {name}" for name in uses.selected if name not in known]
+    selected = {name: labels for name, labels in uses.selected.items() if name in known}
+    for name, labels in selected.items():
+        problems += [f"{name} has no label {label}" for label in sorted(labels - known[name])]
+    available = frozenset[str]().union(*(known[name] for name in selected))
+    problems += [f"no metric here has label {one}" for one in sorted(uses.grouped - available)]
+    return problems if selected else [*problems, "it uses no metric of ours"]
+
+
+def _labels(labels: tuple[str, ...], series: str) -> frozenset[str]:
+    return frozenset(labels) | TARGET_LABELS | ({"le"} if series.endswith("_bucket") else set())

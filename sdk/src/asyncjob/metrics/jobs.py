@@ -1,0 +1,87 @@
+"""What the leading operator says of all jobs. Replicas that do not lead export no gauge of these.
+
+Gauges are counted from what is known of all jobs when somebody asks, and so are exact as soon as a
+new operator has listed them. Counters and histograms take in what was seen to happen while leading.
+"""
+
+from functools import partial
+from typing import Final
+
+from asyncjob.metrics.spec import LONG, Kind, Part, Spec
+
+_gauge = partial(Spec, kind=Kind.GAUGE, part=Part.LEADER)
+_counter = partial(Spec, kind=Kind.COUNTER, part=Part.LEADER, unit="jobs")
+_seconds = partial(Spec, kind=Kind.HISTOGRAM, part=Part.LEADER, unit="seconds", buckets=LONG)
+_QUEUE = ("namespace", "queue")
+_TYPE = (*_QUEUE, "type")
+
+JOBS: Final = _gauge(
+    "asyncjob_jobs", unit="jobs", help="Jobs there are.", labels=(*_QUEUE, "phase")
+)
+OLDEST: Final = _gauge(
+    "asyncjob_queue_oldest_seconds",
+    unit="seconds",
+    help="How long the oldest job waits that could be claimed, were there a worker and a place; "
+    "0 where none waits or the queue is paused.",
+    labels=_QUEUE,
+)
+WORKERS: Final = _gauge(
+    "asyncjob_queue_workers",
+    unit="workers",
+    help="Workers that take jobs of the queue; missing where Leases may not be watched.",
+    labels=_QUEUE,
+)
+SLOTS: Final = _gauge(
+    "asyncjob_queue_slots",
+    unit="jobs",
+    help="Jobs that those workers run at a time; missing where Leases may not be watched.",
+    labels=_QUEUE,
+)
+FINISHED_LIMIT: Final = _gauge(
+    "asyncjob_finished_limit",
+    unit="jobs",
+    help="Finished jobs that a namespace may hold (`--retention-namespace-limit`); missing "
+    "without retention.",
+)
+SUBMITTED: Final = _counter("asyncjob_jobs_submitted", help="Jobs created.", labels=_TYPE)
+CLAIMED: Final = _counter("asyncjob_jobs_claimed", help="Attempts begun.", labels=_TYPE)
+SUCCEEDED: Final = _counter("asyncjob_jobs_succeeded", help="Jobs that succeeded.", labels=_TYPE)
+RETRIED: Final = _counter(
+    "asyncjob_jobs_retried", help="Attempts that ended with another to follow.", labels=_TYPE
+)
+DEAD_LETTERED: Final = _counter(
+    "asyncjob_jobs_dead_lettered", help="Jobs given up, by reason.", labels=(*_TYPE, "reason")
+)
+CANCELLED: Final = _counter(
+    "asyncjob_jobs_cancelled",
+    help="Jobs cancelled, by reason: dismissed dead letters and duplicates, too.",
+    labels=(*_TYPE, "reason"),
+)
+REDRIVEN: Final = _counter("asyncjob_jobs_redriven", help="Dead letters queued anew.", labels=_TYPE)
+QUEUE_WAIT: Final = _seconds(
+    "asyncjob_job_queue_seconds",
+    help="From entering the phase Queued to the claim, where both were seen to happen.",
+    labels=_QUEUE,
+)
+END_TO_END: Final = _seconds(
+    "asyncjob_job_end_to_end_seconds",
+    help="From creation to the first end, of whatever kind, where both were seen to happen.",
+    labels=_QUEUE,
+)
+
+TABLE: Final = (
+    JOBS,
+    OLDEST,
+    WORKERS,
+    SLOTS,
+    FINISHED_LIMIT,
+    SUBMITTED,
+    CLAIMED,
+    SUCCEEDED,
+    RETRIED,
+    DEAD_LETTERED,
+    CANCELLED,
+    REDRIVEN,
+    QUEUE_WAIT,
+    END_TO_END,
+)

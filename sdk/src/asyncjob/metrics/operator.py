@@ -1,0 +1,152 @@
+"""What each operator process says of itself, whether it leads or not."""
+
+from functools import partial
+from typing import Final
+
+from asyncjob.metrics.spec import LONG, SHORT, Kind, Part, Spec
+
+_gauge = partial(Spec, kind=Kind.GAUGE, part=Part.OPERATOR)
+_counter = partial(Spec, kind=Kind.COUNTER, part=Part.OPERATOR)
+_seconds = partial(Spec, kind=Kind.HISTOGRAM, part=Part.OPERATOR, unit="seconds")
+
+LEADING: Final = _gauge(
+    "asyncjob_operator_leading", unit="yes/no", help="1 while this replica may act."
+)
+SYNCED: Final = _gauge(
+    "asyncjob_operator_synced", unit="yes/no", help="1 once all jobs have been listed."
+)
+KNOWN: Final = _gauge(
+    "asyncjob_operator_known_jobs",
+    unit="jobs",
+    help="Jobs that this replica knows of; every replica knows them all, so do not add them up.",
+    labels=("phase",),
+)
+AGENDA: Final = _gauge(
+    "asyncjob_operator_agenda", unit="jobs", help="Jobs to look at when their time has come."
+)
+EVENTS: Final = _counter(
+    "asyncjob_operator_watch_events", unit="events", help="Watch events about jobs taken in."
+)
+WATCH_LAG: Final = _gauge(
+    "asyncjob_operator_watch_lag_seconds",
+    unit="seconds",
+    help="How old the newest job was when this replica first saw it, by its own clock and the API "
+    "server's, which tells whole seconds; less than 1 is shown as 0.",
+)
+WATCH_RESTARTS: Final = _counter(
+    "asyncjob_operator_watch_restarts",
+    unit="restarts",
+    help="Times the watching part was started anew.",
+)
+REPAIRS: Final = _counter(
+    "asyncjob_operator_resync_repairs",
+    unit="jobs",
+    help="Jobs whose change the watch had missed, by kind (added, changed, deleted).",
+    labels=("kind",),
+)
+WRITES: Final = _counter(
+    "asyncjob_operator_writes",
+    unit="writes",
+    help="Decisions carried to the API server, by policy and outcome: done, conflict (somebody was "
+    "quicker), gone, refused (by a rule), error, disproved (by a live read).",
+    labels=("policy", "outcome"),
+)
+CYCLES: Final = _counter(
+    "asyncjob_operator_recovery_cycles",
+    unit="turns",
+    help="Turns of the loop that judges leases and all other deadlines.",
+)
+CYCLE_SECONDS: Final = _seconds(
+    "asyncjob_operator_recovery_duration_seconds",
+    help="Duration of such a turn.",
+    buckets=(0.0001, 0.001, 0.01, 0.1, 1, 10),
+)
+SCHEDULER_LAG: Final = _seconds(
+    "asyncjob_operator_scheduler_lag_seconds",
+    help="How late such a turn began for the deadline that was due first.",
+    buckets=SHORT,
+)
+RECOVERY_ERRORS: Final = _counter(
+    "asyncjob_operator_recovery_errors",
+    unit="turns",
+    help="Turns of the loop that failed; it goes on after a pause.",
+)
+RECOVERED: Final = _counter(
+    "asyncjob_operator_recovery_recovered",
+    unit="jobs",
+    help="Jobs taken from dead workers, by reason.",
+    labels=("reason",),
+)
+RECOVERY_SECONDS: Final = _seconds(
+    "asyncjob_operator_recovery_seconds",
+    help="From the last heartbeat, or the claim, to taking the job from its dead worker.",
+    buckets=LONG,
+)
+RECOVERY_FAILED: Final = _counter(
+    "asyncjob_operator_recovery_failed",
+    unit="writes",
+    help="Attempts to take a job from a dead worker that failed; each is tried again.",
+)
+WORKERS_REMOVED: Final = _counter(
+    "asyncjob_operator_workers_removed", unit="workers", help="Leases of silent workers removed."
+)
+CRON_RUNS: Final = _counter(
+    "asyncjob_operator_cron_runs",
+    unit="jobs",
+    help="Jobs of schedules created, by what asked for them (schedule, trigger, backfill).",
+    labels=("kind",),
+)
+REMOVED: Final = _counter(
+    "asyncjob_operator_retention_removed", unit="jobs", help="Finished jobs removed."
+)
+OVER_LIMIT: Final = _gauge(
+    "asyncjob_operator_retention_over_limit",
+    unit="namespaces",
+    help="Namespaces that held more finished jobs than their limit at the last pass; 0 where "
+    "another replica leads.",
+)
+NOTICES: Final = _counter(
+    "asyncjob_operator_events_posted",
+    unit="events",
+    help="Kubernetes Events, by outcome: posted, dropped (too many), error.",
+    labels=("outcome",),
+)
+REQUESTS: Final = _counter(
+    "asyncjob_operator_api_requests",
+    unit="requests",
+    help="Requests to the API server but for watches and the election, by method and code (0: no "
+    "answer; 429: throttled).",
+    labels=("method", "code"),
+)
+REQUEST_SECONDS: Final = _seconds(
+    "asyncjob_operator_api_request_seconds",
+    help="How long the API server took to answer them, by method.",
+    labels=("method",),
+    buckets=SHORT,
+)
+
+TABLE: Final = (
+    LEADING,
+    SYNCED,
+    KNOWN,
+    AGENDA,
+    EVENTS,
+    WATCH_LAG,
+    WATCH_RESTARTS,
+    REPAIRS,
+    WRITES,
+    CYCLES,
+    CYCLE_SECONDS,
+    SCHEDULER_LAG,
+    RECOVERY_ERRORS,
+    RECOVERED,
+    RECOVERY_SECONDS,
+    RECOVERY_FAILED,
+    WORKERS_REMOVED,
+    CRON_RUNS,
+    REMOVED,
+    OVER_LIMIT,
+    NOTICES,
+    REQUESTS,
+    REQUEST_SECONDS,
+)

@@ -1,0 +1,100 @@
+"""What each worker process says of itself."""
+
+from functools import partial
+from typing import Final
+
+from asyncjob.metrics.spec import LONG, SHORT, Kind, Part, Spec
+
+_gauge = partial(Spec, kind=Kind.GAUGE, part=Part.WORKER)
+_counter = partial(Spec, kind=Kind.COUNTER, part=Part.WORKER)
+_seconds = partial(Spec, kind=Kind.HISTOGRAM, part=Part.WORKER, unit="seconds")
+
+CLAIMS: Final = _counter(
+    "asyncjob_worker_claims",
+    unit="claims",
+    help="Claims, by what became of them: won, conflict (another worker has the job), refused (by "
+    "the API server's rules).",
+    labels=("outcome",),
+)
+FINISHED: Final = _counter(
+    "asyncjob_worker_jobs_finished",
+    unit="attempts",
+    help="Attempts whose outcome is stored, by job type, the phase that the job went to and the "
+    "reason.",
+    labels=("type", "phase", "reason"),
+)
+FENCED: Final = _counter(
+    "asyncjob_worker_fenced",
+    unit="attempts",
+    help="Attempts without a stored outcome: the job was no longer ours, or every form of the "
+    "outcome was refused.",
+    labels=("type",),
+)
+HANDLER: Final = _seconds(
+    "asyncjob_worker_handler_seconds",
+    help="How long handlers ran, by job type, abandoned ones included once they end.",
+    labels=("type",),
+    buckets=LONG,
+)
+RUNNING: Final = _gauge("asyncjob_worker_running", unit="jobs", help="Jobs held right now.")
+SLOTS: Final = _gauge("asyncjob_worker_slots", unit="jobs", help="Jobs that may run at a time.")
+ABANDONED: Final = _gauge(
+    "asyncjob_worker_abandoned", unit="slots", help="Slots held by handlers that ignore their stop."
+)
+BACKLOG: Final = _gauge("asyncjob_worker_backlog", unit="jobs", help="Claimable jobs kept in mind.")
+RENEWALS: Final = _counter(
+    "asyncjob_worker_lease_renewals",
+    unit="heartbeats",
+    help="Heartbeats, by outcome: stored, failed (no answer or refused; tried again).",
+    labels=("outcome",),
+)
+STALLS: Final = _counter(
+    "asyncjob_worker_event_loop_stalls",
+    unit="stalls",
+    help="Times the event loop stood still for more than a second, by the job type whose handler "
+    "blocked it; empty where that cannot be known.",
+    labels=("type",),
+)
+STALLED: Final = _counter(
+    "asyncjob_worker_event_loop_stalled_seconds",
+    unit="seconds",
+    help="Seconds it stood still in all; grows while it does.",
+    labels=("type",),
+)
+WATCHES: Final = _counter(
+    "asyncjob_worker_watch_starts",
+    unit="watches",
+    help="Watches begun, by what is watched (jobs, queue, workers, cancels). A healthy one lasts "
+    "about ten minutes.",
+    labels=("watch",),
+)
+REQUESTS: Final = _counter(
+    "asyncjob_worker_api_requests",
+    unit="requests",
+    help="Requests to the API server but for watches, by method and code (0: no answer; 429: "
+    "throttled).",
+    labels=("method", "code"),
+)
+REQUEST_SECONDS: Final = _seconds(
+    "asyncjob_worker_api_request_seconds",
+    help="How long the API server took to answer them, by method.",
+    labels=("method",),
+    buckets=SHORT,
+)
+
+TABLE: Final = (
+    CLAIMS,
+    FINISHED,
+    FENCED,
+    HANDLER,
+    RUNNING,
+    SLOTS,
+    ABANDONED,
+    BACKLOG,
+    RENEWALS,
+    STALLS,
+    STALLED,
+    WATCHES,
+    REQUESTS,
+    REQUEST_SECONDS,
+)

@@ -1,0 +1,116 @@
+"""A real Prometheus scrapes running processes: alerts fire and clear, the dashboard has data."""
+
+from pathlib import Path
+
+import pytest
+
+from asyncjob_dev.monitoring import dashboard
+from support.jobs import until
+from support.operator import free_port
+from support.prometheus import Prometheus
+from support.replicas import Replicas
+from support.workers import Field
+
+pytestmark = pytest.mark.integration
+
+MINUTE = 0.5
+"""A minute of the alerts takes so many seconds here; thresholds are what they are."""
+
+DEAD = "AsyncJobDeadLetters"
+MAY_BE_EMPTY = (
+    "dead_lettered",
+    "recovery_recovered",
+    "lease_renewals",
+    "fenced",
+    "claims_total{outcome!=",
+    '"429"',
+    "gateway",
+    "resync_repairs",
+)
+"""Nothing of these has happened here, or nobody exports them yet."""
+
+
+def shown(query: str) -> str:
+    """Return a query as Grafana would send it."""
+    picked = query.replace("$namespace", ".*").replace("$queue", ".*")
+    return picked.replace("$__rate_interval", "1h")
+
+
+def test_a_dead_letter_alerts_until_it_is_redriven_or_dismissed(
+    replicas: Replicas, field: Field, tmp_path: Path
+) -> None:
+    operator = replicas.start().until_leading()
+    port = free_port()
+    field.worker(
+        "worker-0", f"--health-port={port}", "--health-host=127.0.0.1",
+        app="support.monitored_app:app",
+    )  # fmt: skip
+    targets = {"operator": operator.metrics_port, "worker": port}
+    with Prometheus(tmp_path, targets, MINUTE) as prometheus:
+        for number in range(3):
+            field.create(f"fine-{number}", "fine", number)
+        field.create("later", "later")
+        field.create("doomed", "doomed")
+        field.until_phase("doomed", "DeadLetter")
+        labels = prometheus.until_firing(DEAD)
+        assert (labels["namespace"], labels["queue"]) == (field.namespace, "default")
+        assert set(prometheus.firing()) == {DEAD}
+
+        field.open("mended")
+        field.patch("doomed", {"spec": {"redrive": 1}})
+        field.until_phase("doomed", "Succeeded")
+        prometheus.until_clear(DEAD)
+
+        (tmp_path / "mended").unlink()
+        field.create("hopeless", "doomed")
+        field.until_phase("hopeless", "DeadLetter")
+        prometheus.until_firing(DEAD)
+        field.cancel("hopeless")
+        assert field.until_phase("hopeless", "Cancelled")["reason"] == "Dismissed"
+        prometheus.until_clear(DEAD)
+
+        agrees_with_what_was_done(prometheus)
+        operator.stop()
+        assert set(prometheus.until_firing("AsyncJobLeaderMissing")) == {"alertname", "severity"}
+
+
+def agrees_with_what_was_done(prometheus: Prometheus) -> None:
+    assert prometheus.ill() == []
+    until(lambda: not missing(prometheus), 5, f"data for {missing(prometheus)}")
+    counted = {
+        "submitted": 6.0, "claimed": 7.0, "succeeded": 4.0, "redriven": 1.0,
+        "dead_lettered": 2.0, "cancelled": 1.0, "retried": 1.0,
+    }  # fmt: skip
+    for name, count in counted.items():
+        assert value(prometheus, f"sum(asyncjob_jobs_{name}_total)") == count, name
+    for name, count in {"queue": 7.0, "end_to_end": 5.0}.items():
+        assert value(prometheus, f"sum(asyncjob_job_{name}_seconds_count)") == count, name
+    assert value(prometheus, "sum(asyncjob_worker_claims_total{outcome='won'})") == 7.0
+
+
+def missing(prometheus: Prometheus) -> list[str]:
+    """Return the queries of the dashboard without data, but for those that may have none."""
+    asked = dashboard.queries(dashboard.dashboard())
+    empty = [query for query in asked if not prometheus.query(shown(query))]
+    return [query for query in empty if not any(word in query for word in MAY_BE_EMPTY)]
+
+
+def value(prometheus: Prometheus, query: str) -> float:
+    [sample] = prometheus.query(query)
+    return float(sample["value"][1])
+
+
+def test_a_queue_without_workers_alerts_and_is_told_of_no_more_once_one_comes(
+    replicas: Replicas, field: Field, tmp_path: Path
+) -> None:
+    operator = replicas.start().until_leading()
+    field.create("waiting", "fine")
+    look = "asyncjob_queue_oldest_seconds"
+    until(lambda: operator.samples(look).get((field.namespace, "default"), 0) > 1, 10, "its age")
+    crews = ("asyncjob_queue_workers", "asyncjob_queue_slots")
+    key = (field.namespace, "default")
+    assert [operator.samples(name).get(key) for name in crews] == [0, 0]
+    field.worker("worker-0", "--concurrency=3", app="support.monitored_app:app")
+    field.until_phase("waiting", "Succeeded")
+    until(lambda: [operator.samples(name).get(key) for name in crews] == [1, 3], 5, "its worker")
+    assert operator.samples(look)[key] == 0

@@ -1,0 +1,85 @@
+"""One trace over submit, claim, run, retry and child, as a collector sees it."""
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from support.collector import Collector, Seen
+from support.workers import Field, until
+
+pytestmark = pytest.mark.integration
+
+TRACE_ID, SUBMIT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+TRACEPARENT = f"00-{TRACE_ID}-{SUBMIT}-01"
+
+
+def environment(collector: Collector) -> dict[str, str]:
+    return {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url,
+        "OTEL_BSP_SCHEDULE_DELAY": "100",
+        "ASYNCJOB_WORKER_LOG_FORMAT": "json",
+    }
+
+
+def lines(text: str, event: str) -> list[dict[str, Any]]:
+    """Return the log lines of that message."""
+    parsed = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    return [line for line in parsed if line["event"] == event]
+
+
+def one(spans: list[Seen]) -> Seen:
+    [span] = spans
+    return span
+
+
+def test_retries_and_children_join_the_trace_of_whoever_submitted(field: Field) -> None:
+    assert not any(name.startswith("OTEL_") for name in os.environ)
+    with Collector() as collector:
+        options = ("--concurrency=2",)
+        worker = field.worker(
+            "worker-0", *options, app="support.traced_app:app", env=environment(collector)
+        )
+        field.create("trip", "trip", "north", traceparent=TRACEPARENT)
+        field.create("alone", "leg", "south")
+        field.until_phase("trip", "Succeeded")
+        field.until_phase("alone", "Succeeded")
+        until(lambda: len(collector.named("walking")) == 2, 10, lambda: str(collector.spans))
+        until(lambda: len(collector.named("run leg")) == 2, 10, lambda: str(collector.spans))
+        until(lambda: len(collector.named("run trip")) == 2, 10, lambda: str(collector.spans))
+        log = field.log(worker)
+
+    mine = {span.name for span in collector.spans if span.trace_id == TRACE_ID}
+    assert mine == {"claim trip", "run trip", "packing", "claim leg", "run leg", "walking"}
+    assert {span.service for span in collector.spans} == {"asyncjob-worker"}
+
+    first, second = collector.named("run trip")
+    assert [span.parent for span in (first, second, *collector.named("claim trip"))] == [SUBMIT] * 4
+    assert [span.attributes["asyncjob.attempt"] for span in (first, second)] == ["1", "2"]
+    assert [span.attributes["asyncjob.phase"] for span in (first, second)] == [
+        "Retrying",
+        "Succeeded",
+    ]
+    assert (first.failed, second.failed) == (True, False)
+    assert first.attributes["error.type"] == "ValueError"
+    assert not any("stumbled" in str(span) for span in collector.spans), "no messages in spans"
+
+    packing = one(collector.named("packing"))
+    leg = one([span for span in collector.named("run leg") if span.trace_id == TRACE_ID])
+    walking = one([span for span in collector.named("walking") if span.trace_id == TRACE_ID])
+    assert (packing.parent, leg.parent, walking.parent) == (
+        second.span_id,
+        packing.span_id,
+        leg.span_id,
+    )
+    assert all(0 <= span.seconds < 15 for span in collector.spans)
+
+    # A job that nobody gave a trace has that of its UID.
+    alone = one([span for span in collector.named("run leg") if span.trace_id != TRACE_ID])
+    assert alone.trace_id == field.get("alone")["metadata"]["uid"].replace("-", "")
+
+    said = [(line["job"], line["attempt"], line["trace_id"]) for line in lines(log, "on the way")]
+    assert said == [("trip", 1, TRACE_ID), ("trip", 2, TRACE_ID)]
+    far = {(line["attempt"], line["trace_id"]) for line in lines(log, "far away")}
+    assert far == {(1, TRACE_ID), (1, alone.trace_id)}

@@ -1,0 +1,34 @@
+"""Notices on a fake API server, with the clock in the test's hands."""
+
+import asyncio
+from typing import cast
+
+from asyncjob.kube import KubeSession
+from asyncjob_operator.apply.notices import Notices
+from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.telemetry.metrics import Metrics
+from support.fake_session import FakeSession
+from support.snapshots import at
+
+
+class Scene:
+    """Tells, and posts what is to be told."""
+
+    def __init__(self) -> None:
+        self.session, self.metrics, self.now = FakeSession(), Metrics(), 0.0
+        session = cast("KubeSession", self.session)
+        self.notices = Notices(session, "me", self.moment, self.metrics)
+
+    def moment(self) -> Moment:
+        return at(self.now)
+
+    async def post(self) -> None:
+        posting = asyncio.create_task(self.notices.run())
+        for _ in range(200):
+            self.now += 0.0001
+            await asyncio.sleep(0)
+        posting.cancel()
+
+    @property
+    def posted(self) -> int:
+        return len(self.session.objects)

@@ -1,0 +1,25 @@
+"""Several operators for one namespace."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from support.jobs import NUMBERS
+from support.operator import QUICK, OperatorProcess
+from support.workers import Field
+
+
+class Replicas:
+    """Starts operators for one namespace and stops them all in the end."""
+
+    def __init__(self, kubeconfig: Path, field: Field, stack: ExitStack) -> None:
+        self._kubeconfig = kubeconfig
+        self._field = field
+        self._stack = stack
+
+    def start(self) -> OperatorProcess:
+        """Start one and wait until it has listed all jobs."""
+        namespace = self._field.namespace
+        home = (f"--namespace={namespace}", f"--lease-namespace={namespace}")
+        log = self._field.folder / f"operator-{next(NUMBERS)}.log"
+        process = OperatorProcess(self._kubeconfig, log, *QUICK, *home)
+        return self._stack.enter_context(process).until_ready()

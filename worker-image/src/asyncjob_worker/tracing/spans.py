@@ -1,0 +1,108 @@
+"""One span for the claim and one for each attempt, both under the job's own parent."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from opentelemetry import context, trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+
+from asyncjob.app.tracing import trace_id_of, traceparent_text
+from asyncjob.json_types import as_object, opt_text
+from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.phases import Phase
+from asyncjob_worker.clock import lease_seconds, wall_nanoseconds
+from asyncjob_worker.held import HeldJob
+from asyncjob_worker.tracing.parent import parent_of, remote
+from asyncjob_worker.tracing.trace import AttemptTrace
+
+_NANOSECONDS = 1_000_000_000
+
+
+class Spans:
+    """Traces by the provider of this process; no payload, result or message is in a span."""
+
+    def __init__(
+        self,
+        close: Callable[[], None] = lambda: None,
+        provider: trace.TracerProvider | None = None,
+    ) -> None:
+        self._provider = provider or trace.get_tracer_provider()
+        self._tracer = self._provider.get_tracer("asyncjob")
+        self._close = close
+
+    @contextmanager
+    def attempt(self, held: HeldJob) -> Iterator[AttemptTrace]:
+        """Trace the claim that has just been answered, and the attempt while inside."""
+        parent = parent_of(held.traceparent, held.job.uid, self._provider)
+        self._claimed(held, parent)
+        span = self._start("run", held, parent, SpanKind.CONSUMER, wall_nanoseconds())
+        made = span.get_span_context()
+        if made.is_valid:
+            held.traceparent = traceparent_text(made.trace_id, made.span_id, made.trace_flags)
+        token = context.attach(trace.set_span_in_context(span, parent))
+        try:
+            yield _Attempt(span)
+        finally:
+            context.detach(token)
+            span.end()
+
+    @contextmanager
+    def inside(self, traceparent: str | None) -> Iterator[None]:
+        """Let spans made while inside belong to that one."""
+        if traceparent is None or not trace_id_of(traceparent):
+            yield
+            return
+        token = context.attach(remote(traceparent))
+        try:
+            yield
+        finally:
+            context.detach(token)
+
+    def close(self) -> None:
+        """Hand on what has not been exported yet."""
+        self._close()
+
+    def _claimed(self, held: HeldJob, parent: Context) -> None:
+        now = wall_nanoseconds()
+        begun = now - int((lease_seconds() - held.started_at) * _NANOSECONDS)
+        self._start("claim", held, parent, SpanKind.CLIENT, begun).end(now)
+
+    def _start(self, what: str, held: HeldJob, parent: Context, kind: SpanKind, begun: int) -> Span:
+        job = held.job
+        return self._tracer.start_span(
+            f"{what} {job.type}",
+            parent,
+            kind,
+            {
+                "asyncjob.namespace": job.namespace,
+                "asyncjob.name": job.name,
+                "asyncjob.uid": job.uid,
+                "asyncjob.type": job.type,
+                "asyncjob.queue": job.queue,
+                "asyncjob.attempt": job.attempt,
+            },
+            start_time=begun,
+        )
+
+
+class _Attempt:
+    def __init__(self, span: Span) -> None:
+        self._span = span
+
+    def ended(self, stored: Move | None) -> None:
+        if stored is None:
+            self._span.set_status(Status(StatusCode.ERROR, "fenced"))
+            return
+        self._span.set_attribute("asyncjob.phase", stored.target.value)
+        reason = stored.reason.value if stored.reason else ""
+        if reason:
+            self._span.set_attribute("asyncjob.reason", reason)
+        error = opt_text(as_object(stored.fields.get("error")), "type")
+        if error:
+            self._span.set_attribute("error.type", error)
+        if stored.target in _FAILURES:
+            self._span.set_status(Status(StatusCode.ERROR, reason))
+
+
+_FAILURES = frozenset({Phase.RETRYING, Phase.DEAD_LETTER})
