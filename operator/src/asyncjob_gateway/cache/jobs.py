@@ -6,7 +6,7 @@ a newer one.
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import structlog
@@ -15,7 +15,7 @@ from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube.watch import WatchEvent
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_gateway.cache.entry import Entry, Place, entry_of, version_of
-from asyncjob_gateway.events.feed import Feed
+from asyncjob_gateway.cache.feed import Feed
 
 log = structlog.get_logger()
 
@@ -41,32 +41,31 @@ class JobCache:
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
         """Take the whole collection anew; whoever follows is told to list again."""
-        self._entries, self._order, self.counts = {}, [], Counter()
-        for obj in objects:
-            self._keep(obj)
-        self._order.sort()
+        entries = list(filter(None, map(self._read, objects)))
+        self._entries = {entry.summary.uid: entry for entry in entries}
+        self._order = sorted(entry.place for entry in entries)
+        self.counts = Counter((entry.summary.queue, entry.summary.phase) for entry in entries)
         self.synced = True
         self.feed.begin_anew()
 
     def apply(self, event: WatchEvent) -> None:
-        """Take one change."""
+        """Take one change that the watch shows; it is handed on, whatever is known already."""
         if event.type == "DELETED":
             self._lose(event.object)
-        else:
-            self.saw(event.object)
-
-    def saw(self, obj: JsonObject) -> None:
-        """Take a job as it is now, if that is news."""
-        uid = text(child(obj, "metadata"), "uid")
-        known = self._entries.get(uid)
-        version = version_of(text(child(obj, "metadata"), "resourceVersion"))
-        if uid in self._gone or (known and known.version >= version):
             return
-        entry = self._keep(obj)
-        if entry and known is None:
-            insort(self._order, self._order.pop())
+        entry = self._read(event.object)
         if entry:
+            self._keep(entry)
             self.feed.changed(entry)
+
+    def wrote(self, obj: JsonObject) -> None:
+        """Take the answer to a write of our own, so that lists have it before the watch shows it.
+
+        It is not handed on: changes are, one after the other, as the watch shows them.
+        """
+        entry = self._read(obj)
+        if entry and self.synced and entry.summary.uid not in self._gone:
+            self._keep(entry)
 
     def newest(self, after: Place | None = None) -> Iterator[Entry]:
         """Yield the jobs, newest first, beginning after a place."""
@@ -78,20 +77,23 @@ class JobCache:
         """Return how many jobs of a queue wait to be run."""
         return sum(self.counts[queue, phase] for phase in WAITING)
 
-    def _keep(self, obj: JsonObject) -> Entry | None:
+    def _read(self, obj: JsonObject) -> Entry | None:
         try:
-            entry = entry_of(obj)
+            return entry_of(obj)
         except ValueError as error:  # a phase that this version does not know
             log.warning("job not readable", error=str(error))
             return None
+
+    def _keep(self, entry: Entry) -> None:
         uid = entry.summary.uid
         before = self._entries.get(uid)
+        if before and before.version >= entry.version:
+            return
+        if before is None:
+            insort(self._order, entry.place)
         self._count(before, -1)
         self._count(entry, 1)
         self._entries[uid] = entry
-        if before is None:
-            self._order.append(entry.place)
-        return entry
 
     def _lose(self, obj: JsonObject) -> None:
         uid = text(child(obj, "metadata"), "uid")

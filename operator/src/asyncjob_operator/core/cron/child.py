@@ -14,7 +14,7 @@ from asyncjob.names import (
     SCHEDULED_TIME_ANNOTATION,
     TRIGGER_ANNOTATION,
 )
-from asyncjob_operator.core.cron.naming import label_value
+from asyncjob.lifecycle.cron_names import label_value
 from asyncjob_operator.core.cron.view import CronView, Run, stamp
 from asyncjob_operator.core.retention import finished_of
 

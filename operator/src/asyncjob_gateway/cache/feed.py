@@ -10,10 +10,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from asyncjob_gateway.cache.entry import Entry
+from asyncjob_gateway.cache.entry import Entry
 
 KEPT: Final = 4096
 """Changes kept for those who come back."""
@@ -27,7 +26,7 @@ class Change:
     """A job as it is now, or, deleted, as it was last."""
 
     version: int
-    entry: "Entry"
+    entry: Entry
     deleted: bool = False
 
 
@@ -99,11 +98,11 @@ class Feed:
         for follower in self._followers:
             follower.lose()
 
-    def changed(self, entry: "Entry") -> None:
+    def changed(self, entry: Entry) -> None:
         """Hand on a change."""
         self._hand_on(Change(entry.version, entry))
 
-    def deleted(self, entry: "Entry", version: int) -> None:
+    def deleted(self, entry: Entry, version: int) -> None:
         """Hand on that a job is gone."""
         self._hand_on(Change(version, entry, deleted=True))
 
