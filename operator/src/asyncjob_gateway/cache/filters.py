@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
-from asyncjob.lifecycle.cron_names import label_value
+from asyncjob.lifecycle.derived_names import label_value
 from asyncjob.rest.selection import Selection
 from asyncjob_gateway.cache.entry import Entry
 from asyncjob_gateway.cache.labels import selector
