@@ -1,11 +1,11 @@
 """What every route works with: who may do what, what is known, and how something is done.
 
 One object, made once and kept by the app. Pages for people, such as a dashboard, use the same:
-`visit` says who asks and checks a right; the rest of a `Visit` reads and acts in one namespace.
+`enter` says who asks and checks a right; the rest of a `Visit` reads and acts in one namespace.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from starlette.requests import Request
 
@@ -50,7 +50,6 @@ class State:
     """What changes: whether the gateway is about to stop."""
 
     stopping: bool = False
-    wrong: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,8 @@ class Visit:
     @property
     def operations(self) -> Operations:
         """What can be done in the namespace."""
-        return Operations(self.context.session, self.view, self.context.metrics)
+        context = self.context
+        return Operations(context.session, self.view, context.metrics, self.demand)
 
     async def demand(self, right: Right) -> None:
         """Raise RefusedError unless the caller has the right."""
@@ -86,7 +86,7 @@ def context_of(request: Request) -> AppContext:
     return context
 
 
-async def visit(request: Request, namespace: str | None, *rights: Right) -> Visit:
+async def enter(request: Request, namespace: str | None, *rights: Right) -> Visit:
     """Return the visit; raises RefusedError unless the caller has the rights there."""
     context = context_of(request)
     made = Visit(context, request.state.caller, context.view(namespace))

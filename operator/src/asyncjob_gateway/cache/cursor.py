@@ -1,41 +1,21 @@
-"""Where a page ended: creation time and UID of its last job, so that any replica can go on.
+"""Cursors of pages, checked where they come in.
 
-A page begins after that place, whatever has come or gone meanwhile: no job that stays as it is can
-be skipped or come twice.
+A page begins after the place that its cursor names, whatever has come or gone meanwhile: no job
+that stays as it is can be skipped or come twice. Any replica can go on.
 """
 
-import base64
-import binascii
-from typing import Final
-
-import orjson
+from asyncjob.rest.choosing import BadCursorError, Place, from_cursor
 
 from asyncjob.rest.problem import FieldProblem
-from asyncjob_gateway.cache.entry import Place
 from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.problems import kinds
 
-_LONGEST: Final = 256
 
-
-def encode(place: Place) -> str:
-    """Return the cursor of a place."""
-    return base64.urlsafe_b64encode(orjson.dumps(place)).decode().rstrip("=")
-
-
-def decode(cursor: str) -> Place:
-    """Return the place of a cursor; raises RefusedError where it is none of ours."""
+def read_cursor(cursor: str) -> Place:
+    """Return the place; raises RefusedError where it is none of ours."""
     try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        read = orjson.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError):
-        read = None
-    match read:
-        case [str(created), str(uid)] if len(cursor) <= _LONGEST:
-            return created, uid
-    detail = "is no cursor; take `next` of the page before as it is"
-    raise RefusedError(
-        kinds.INVALID,
-        f"query.cursor: {detail}",
-        errors=[FieldProblem(field="query.cursor", detail=detail)],
-    )
+        return from_cursor(cursor)
+    except BadCursorError as error:
+        detail = "is no cursor; take `next` of the page before as it is"
+        problem = FieldProblem(field="query.cursor", detail=detail)
+        raise RefusedError(kinds.INVALID, f"query.cursor {detail}", errors=[problem]) from error

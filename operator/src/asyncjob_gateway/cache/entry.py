@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
+from asyncjob.rest.choosing import Place, place
+
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.names import CRON_JOB_LABEL, PARENT_NAME_ANNOTATION
 from asyncjob.rest.job import JobSummary
 from asyncjob.rest.reading import summary_of
-
-Place = tuple[str, str]
-"""Where a job stands in lists: creation time and UID. No two jobs have the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ def entry_of(obj: JsonObject) -> Entry:
         *((error.type, error.message) if error else ()),
     )
     return Entry(
-        place=(summary.created_at, summary.uid),
+        place=place(summary),
         version=version_of(text(meta, "resourceVersion")),
         summary=summary,
         parent=text(child(meta, "annotations"), PARENT_NAME_ANNOTATION),

@@ -88,6 +88,11 @@ class Feed:
         self._changes: deque[Change] = deque()
         self._followers: set[Follower] = set()
 
+    @property
+    def newest(self) -> int:
+        """The version up to which everything is known here."""
+        return max(self.floor, self._changes[-1].version if self._changes else 0)
+
     def listed(self, version: int) -> None:
         """Take that everything up to this version is in the list that comes next."""
         self.floor = version

@@ -11,11 +11,11 @@ from asyncjob_gateway.cache.labels import selector
 Test = Callable[[Entry], bool]
 
 
-def test_of(selection: Selection, now: datetime, field: str = "query.label") -> Test | None:
-    """Return what tells whether a job is meant, None where all are; `field` names the selector."""
+def compiled(selection: Selection, now: datetime) -> Test | None:
+    """Return what tells whether a job is meant, None where all are."""
     tests = [*_exact(selection), *_ages(selection, now)]
     if selection.label:
-        labels = selector(selection.label, field)
+        labels = selector(selection.label, "query.label")
         tests.append(lambda entry: labels(entry.summary.labels))
     if selection.text:
         wanted = selection.text.casefold()

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import structlog
+from asyncjob.rest.choosing import Place
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube.watch import WatchEvent
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_gateway.cache.entry import Entry, Place, entry_of, version_of
+from asyncjob_gateway.cache.entry import Entry, entry_of, version_of
 from asyncjob_gateway.cache.feed import Feed
 
 log = structlog.get_logger()
@@ -110,5 +111,3 @@ class JobCache:
     def _count(self, entry: Entry | None, by: int) -> None:
         if entry:
             self.counts[entry.summary.queue, entry.summary.phase] += by
-
-

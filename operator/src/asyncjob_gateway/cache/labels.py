@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from asyncjob.rest.problem import FieldProblem
 from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.problems import kinds
-from asyncjob.rest.problem import FieldProblem
 
 Labels = Mapping[str, str]
 Test = Callable[[Labels], bool]

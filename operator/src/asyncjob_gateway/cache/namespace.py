@@ -10,6 +10,7 @@ from asyncjob.kube import KubeSession
 from asyncjob.kube.follow import follow
 from asyncjob.names import COMPONENT_LABEL, JOBS, QUEUES, WORKER_COMPONENT, collection
 from asyncjob.rest.surroundings import QueueInfo, WorkerInfo
+from asyncjob.rest.surroundings_reading import queue_of
 from asyncjob_gateway.cache import queues
 from asyncjob_gateway.cache.entry import version_of
 from asyncjob_gateway.cache.feed import Feed
@@ -55,12 +56,15 @@ class NamespaceView:
         objects = self._queues.by_name.values()
         return queues.queues(self.name, objects, self.jobs.counts, self.workers(now))
 
-    def queue(self, name: str, now: datetime, obj: JsonObject | None = None) -> QueueInfo:
-        """Return one queue; `obj` is its AsyncQueue, where somebody has just read it."""
-        known = obj or self.queue_object(name)
-        return queues.queue(self.name, name, known, self.jobs.counts, self.workers(now))
+    def queue(self, name: str, now: datetime, read: QueueInfo | None = None) -> QueueInfo:
+        """Return one queue; `read` is what its AsyncQueue says, if that has just been read."""
+        obj = self.queue_object(name)
+        known = read or (queue_of(obj) if obj else queues.bare(self.name, name))
+        return queues.counted(known, self.jobs.counts, self.workers(now))
 
-    async def keep(self, session: KubeSession, watched: Callable[[str], Callable[[], None]]) -> None:
+    async def keep(
+        self, session: KubeSession, watched: Callable[[str], Callable[[], None]]
+    ) -> None:
         """Keep up to date until cancelled; `watched` gives what counts the watches of a kind."""
         leases = f"/apis/coordination.k8s.io/v1/namespaces/{self.name}/leases"
         async with asyncio.TaskGroup() as group:
@@ -85,5 +89,3 @@ class NamespaceView:
     def _running(self) -> Counter[str]:
         summaries = (entry.summary for entry in self.jobs.newest())
         return Counter(summary.worker for summary in summaries if summary.worker)
-
-

@@ -1,28 +1,28 @@
 """One page of a list, cut from the cache."""
 
-from asyncjob.rest.selection import Selection
+from asyncjob.rest.choosing import Place, to_cursor
+
 from asyncjob.rest.job import Page
+from asyncjob.rest.selection import Selection
 from asyncjob_gateway.cache.clock import now
-from asyncjob_gateway.cache import cursor as cursors
-from asyncjob_gateway.cache.entry import Entry, Place
-from asyncjob_gateway.cache.filters import Test, test_of
+from asyncjob_gateway.cache.cursor import read_cursor
+from asyncjob_gateway.cache.entry import Entry
+from asyncjob_gateway.cache.filters import Test, compiled
 from asyncjob_gateway.cache.jobs import JobCache
 
 
-def page(
-    cache: JobCache, selection: Selection, cursor: str | None, limit: int
-) -> Page:
+def page(cache: JobCache, selection: Selection, cursor: str | None, limit: int) -> Page:
     """Return the jobs that match, newest first, after the cursor; raises RefusedError on a bad one.
 
     The total is counted for the first page only.
     """
-    after = cursors.decode(cursor) if cursor else None
-    test = test_of(selection, now())
+    after = read_cursor(cursor) if cursor else None
+    test = compiled(selection, now())
     found, more = _take(cache, test, after, limit)
     total = _count(cache, test) if after is None else None
     return Page(
         items=[entry.summary for entry in found],
-        next=cursors.encode(found[-1].place) if more else None,
+        next=to_cursor(found[-1].place) if more else None,
         total=total,
     )
 

@@ -23,28 +23,15 @@ def queues(
     names = {*known, *(queue for (queue, _), count in counts.items() if count)}
     names |= {worker.queue for worker in workers}
     return [
-        _with_counts(known.get(name) or bare(namespace, name), counts, workers)
-        for name in sorted(names)
+        counted(known.get(name) or bare(namespace, name), counts, workers) for name in sorted(names)
     ]
-
-
-def queue(
-    namespace: str,
-    name: str,
-    obj: JsonObject | None,
-    counts: Counts,
-    workers: Sequence[WorkerInfo],
-) -> QueueInfo:
-    """Return one queue; one that nobody knows is open, unlimited and empty."""
-    info = queue_of(obj) if obj else bare(namespace, name)
-    return _with_counts(info, counts, workers)
 
 
 def workers(leases: Iterable[JsonObject], running: Counter[str], now: datetime) -> list[WorkerInfo]:
     """Return the workers that are not silent; `running` counts jobs by pod."""
     live = [worker_of(lease) for lease in leases if not is_silent(lease, now)]
-    counted = [one.model_copy(update={"running": running[one.pod]}) for one in live]
-    return sorted(counted, key=lambda one: (one.queue, one.pod))
+    found = [one.model_copy(update={"running": running[one.pod]}) for one in live]
+    return sorted(found, key=lambda one: (one.queue, one.pod))
 
 
 def bare(namespace: str, name: str) -> QueueInfo:
@@ -52,13 +39,14 @@ def bare(namespace: str, name: str) -> QueueInfo:
     return QueueInfo(name=name, namespace=namespace, configured=False)
 
 
-def _with_counts(info: QueueInfo, counts: Counts, workers: Sequence[WorkerInfo]) -> QueueInfo:
+def counted(info: QueueInfo, counts: Counts, workers: Sequence[WorkerInfo]) -> QueueInfo:
+    """Return the queue with its jobs and workers as they are known here."""
     serving = [worker for worker in workers if worker.queue == info.name]
-    counted = {phase.value: counts.get((info.name, phase), 0) for phase in Phase}
-    running = counted[Phase.RUNNING.value]
+    jobs = {phase.value: counts.get((info.name, phase), 0) for phase in Phase}
+    running = jobs[Phase.RUNNING.value]
     return info.model_copy(
         update={
-            "counts": {phase: count for phase, count in counted.items() if count},
+            "counts": {phase: count for phase, count in jobs.items() if count},
             "workers": len(serving),
             "slots": sum(worker.slots for worker in serving),
             "drained": info.paused and not running,

@@ -28,9 +28,7 @@ Events = AsyncGenerator[ServerSentEvent]
 class Streams:
     """Counts streams, and knows when they have to end."""
 
-    def __init__(
-        self, most: int, most_per_caller: int, heartbeat: float, metrics: Metrics
-    ) -> None:
+    def __init__(self, most: int, most_per_caller: int, heartbeat: float, metrics: Metrics) -> None:
         self.stopping = asyncio.Event()
         self.heartbeat = heartbeat
         self.metrics = metrics

@@ -1,4 +1,4 @@
-"""Bodies are JSON, sent as JSON, and exactly what JSON is: checked before any field is looked at."""
+"""Bodies are JSON, sent as JSON, and exactly what JSON is; that is checked before any field."""
 
 from typing import Any, Final
 

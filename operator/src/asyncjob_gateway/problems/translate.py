@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
+import structlog
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from asyncjob.client import errors as client
 from asyncjob.errors import (
-    ApiError,
     AsyncJobError,
     ConflictError,
     ForbiddenError,
@@ -23,8 +24,15 @@ from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.problems.kinds import Kind
 
+log = structlog.get_logger()
+
 AGAIN_SECONDS: Final = 2.0
 """When to try again after an outage whose end nobody knows."""
+
+_LONGEST: Final = 1000
+"""Characters of a detail: paths into a body may be as long as the body."""
+
+_LACK: Final = "the gateway itself lacks a right that this takes; its log says which"
 
 _SHOWN: Final = 20
 """Most fields that one answer speaks of."""
@@ -38,6 +46,18 @@ _BY_STATUS: Final = {
 
 _BY_ERROR: Final[Sequence[tuple[type[AsyncJobError], Kind]]] = (
     (FreeJsonError, kinds.MALFORMED),
+    (client.InvalidSubmissionError, kinds.INVALID),
+    (client.InvalidRequestError, kinds.INVALID),
+    (client.JobNotFoundError, kinds.NO_JOB),
+    (client.NotFoundError, kinds.NOT_FOUND),
+    (client.DuplicateJobError, kinds.DUPLICATE),
+    (client.KeyReusedError, kinds.KEY_REUSED),
+    (client.JobExistsError, kinds.JOB_EXISTS),
+    (client.NotCancellableError, kinds.NOT_CANCELLABLE),
+    (client.NotADeadLetterError, kinds.NOT_DEAD),
+    (client.JobStateError, kinds.CONFLICT),
+    (client.NoResultError, kinds.NO_RESULT),
+    (client.NotAllowedError, kinds.FORBIDDEN),
     (ForbiddenError, kinds.FORBIDDEN),
     (NotFoundError, kinds.NOT_FOUND),
     (ConflictError, kinds.CONFLICT),
@@ -50,14 +70,33 @@ def refusal_of(error: AsyncJobError) -> RefusedError:
     """Return what the caller is told of an error of ours or of the API server."""
     if isinstance(error, RefusedError):
         return error
+    if _is_own_lack(error):
+        log.error("the gateway lacks a right", error=str(error))
+        return RefusedError(kinds.UNAVAILABLE, _LACK, retry_after=AGAIN_SECONDS)
     for type_, kind in _BY_ERROR:
         if isinstance(error, type_):
-            return RefusedError(kind, str(error))
+            return RefusedError(kind, _words_of(error), job_id=_job_of(error), errors=_of(error))
     if isinstance(error, ThrottledError):
         return RefusedError(kinds.THROTTLED, retry_after=error.retry_after)
-    if isinstance(error, ApiError):  # no answer, or none to be told: our own token refused, say
-        return RefusedError(kinds.UNAVAILABLE, retry_after=AGAIN_SECONDS)
-    return RefusedError(kinds.INTERNAL)
+    return RefusedError(kinds.UNAVAILABLE, retry_after=AGAIN_SECONDS)
+
+
+def _is_own_lack(error: AsyncJobError) -> bool:
+    """Return whether it is the gateway, not its caller, that may not: by RBAC, not by a policy."""
+    refused = isinstance(error, ForbiddenError | client.NotAllowedError)
+    return refused and "ValidatingAdmissionPolicy" not in str(error)
+
+
+def _words_of(error: AsyncJobError) -> str:
+    return str(error)[:_LONGEST]
+
+
+def _job_of(error: AsyncJobError) -> str | None:
+    return error.job_id or None if isinstance(error, client.InTheWayError) else None
+
+
+def _of(error: AsyncJobError) -> Sequence[FieldProblem]:
+    return error.errors[:_SHOWN] if isinstance(error, client.InvalidSubmissionError) else ()
 
 
 def from_framework(error: HTTPException) -> RefusedError:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from asyncjob.models.base import NAME_PATTERN
 from asyncjob.rest.wire import Ask
 from asyncjob_gateway.auth.rights import Right
-from asyncjob_gateway.context import Visit, context_of, visit
+from asyncjob_gateway.context import Visit, context_of, enter
 from asyncjob_gateway.limits.strict_json import StrictRequest
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -26,14 +26,14 @@ class ApiRoute(APIRoute):
         """Return what handles a request."""
         handle = super().get_route_handler()
 
-        async def enter(request: Request) -> Response:
+        async def handle_strictly(request: Request) -> Response:
             strict = StrictRequest(request.scope, request.receive)
             context = context_of(request)
             strict.state.caller = await context.authenticator.identify(strict.headers)
             await strict.read()
             return await handle(strict)
 
-        return enter
+        return handle_strictly
 
 
 class Where(Ask):
@@ -46,7 +46,7 @@ class Where(Ask):
 def visiting(*rights: Right) -> Any:
     """Return the dependency that gives a Visit to callers with these rights."""
 
-    async def enter(request: Request, where: Annotated[Where, Query()]) -> Visit:
-        return await visit(request, where.namespace, *rights)
+    async def come(request: Request, where: Annotated[Where, Query()]) -> Visit:
+        return await enter(request, where.namespace, *rights)
 
-    return Depends(enter)
+    return Depends(come)
