@@ -1,7 +1,6 @@
 """One page of a list, cut from the cache."""
 
 from asyncjob.rest.choosing import Place, to_cursor
-
 from asyncjob.rest.job import Page
 from asyncjob.rest.selection import Selection
 from asyncjob_gateway.cache.clock import now

@@ -7,10 +7,10 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
+from asyncjob.client.driving import run_async
+from asyncjob.client.errors import JobNotFoundError
 from asyncjob.client.on_kubernetes import KubernetesOperations
 from asyncjob.client.steps import Answer, Call, Steps, T
-
-from asyncjob.client.errors import JobNotFoundError
 from asyncjob.errors import AsyncJobError
 from asyncjob.intake.naming import key_name
 from asyncjob.json_types import child, opt_integer, text
@@ -27,7 +27,7 @@ from asyncjob_gateway.cache.clock import now
 from asyncjob_gateway.cache.namespace import NamespaceView
 from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.operations.batches import submit_all
-from asyncjob_gateway.operations.driving import drive
+from asyncjob_gateway.operations.driving import WatchedWorld
 from asyncjob_gateway.operations.sources import needed_for, needed_for_object
 from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.telemetry.metrics import Metrics
@@ -183,7 +183,7 @@ class Operations:
                 for right in needed_for_object(answer.object):
                     await self._demand(right)
 
-        return await drive(steps, self._session, look)
+        return await run_async(steps, WatchedWorld(self._session, look))
 
 
 def _new_id() -> str:

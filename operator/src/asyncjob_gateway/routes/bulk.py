@@ -25,7 +25,9 @@ Asked = Annotated[BulkAsk, Body(openapi_examples=BULKS)]
     responses=problems(*kinds.OF_BODIES),
     summary="Run many dead letters again",
 )
-async def redrive(body: Asked, visit: Annotated[Visit, visiting(rights.LIST, rights.CONTROL)]) -> Response:
+async def redrive(
+    body: Asked, visit: Annotated[Visit, visiting(rights.LIST, rights.CONTROL)]
+) -> Response:
     """Redrive the dead letters that match, oldest first; with `dryRun` only say which."""
     return as_json(await visit.operations.redrive_many(body))
 
@@ -36,6 +38,8 @@ async def redrive(body: Asked, visit: Annotated[Visit, visiting(rights.LIST, rig
     responses=problems(*kinds.OF_BODIES),
     summary="Be done with many dead letters",
 )
-async def dismiss(body: Asked, visit: Annotated[Visit, visiting(rights.LIST, rights.CONTROL)]) -> Response:
+async def dismiss(
+    body: Asked, visit: Annotated[Visit, visiting(rights.LIST, rights.CONTROL)]
+) -> Response:
     """Dismiss the dead letters that match, oldest first; with `dryRun` only say which."""
     return as_json(await visit.operations.dismiss_many(body))

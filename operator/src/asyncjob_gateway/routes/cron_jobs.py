@@ -19,7 +19,9 @@ router = APIRouter(prefix="/api/v1/cron-jobs", tags=["cron jobs"], route_class=A
 
 
 @router.get("", response_model=list[CronJobInfo], responses=problems(), summary="List cron jobs")
-async def list_cron_jobs(visit: Annotated[Visit, visiting(rights.LIST_CRON_JOBS)]) -> Response:
+async def list_cron_jobs(
+    visit: Annotated[Visit, visiting(rights.LIST_CRON_JOBS)],
+) -> Response:
     """Return all cron jobs, read from the API server."""
     return as_list(await visit.operations.cron_jobs())
 
@@ -50,7 +52,9 @@ async def get_cron_job(
     responses=problems(kinds.NOT_FOUND, kinds.CONFLICT),
     summary="Have a cron job run now",
 )
-async def trigger(name: CronJobName, visit: Annotated[Visit, visiting(rights.CONTROL_CRON_JOBS)]) -> Response:
+async def trigger(
+    name: CronJobName, visit: Annotated[Visit, visiting(rights.CONTROL_CRON_JOBS)]
+) -> Response:
     """Ask for one run now; the id of its job is known, it exists a moment later.
 
     Takes the caller's right to read the Secret or ConfigMap that its payload comes from, if any.
@@ -65,7 +69,9 @@ async def trigger(name: CronJobName, visit: Annotated[Visit, visiting(rights.CON
     responses=problems(kinds.NOT_FOUND, kinds.CONFLICT),
     summary="Suspend a cron job",
 )
-async def suspend(name: CronJobName, visit: Annotated[Visit, visiting(rights.CONTROL_CRON_JOBS)]) -> Response:
+async def suspend(
+    name: CronJobName, visit: Annotated[Visit, visiting(rights.CONTROL_CRON_JOBS)]
+) -> Response:
     """Keep it from creating jobs by its schedule."""
     info = await visit.operations.set_cron_job_suspended(name, suspended=True)
     return as_json(without_template_payload(info))
@@ -77,7 +83,9 @@ async def suspend(name: CronJobName, visit: Annotated[Visit, visiting(rights.CON
     responses=problems(kinds.NOT_FOUND, kinds.CONFLICT),
     summary="Resume a cron job",
 )
-async def resume(name: CronJobName, visit: Annotated[Visit, visiting(rights.CONTROL_CRON_JOBS)]) -> Response:
+async def resume(
+    name: CronJobName, visit: Annotated[Visit, visiting(rights.CONTROL_CRON_JOBS)]
+) -> Response:
     """Let it create jobs by its schedule again."""
     info = await visit.operations.set_cron_job_suspended(name, suspended=False)
     return as_json(without_template_payload(info))

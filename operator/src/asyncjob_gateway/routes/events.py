@@ -10,7 +10,6 @@ still known. A stream of one job begins with the job as it is and ends when it h
 browser that then comes back is told by 204 to stay away.
 """
 
-from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request

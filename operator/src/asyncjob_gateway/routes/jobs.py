@@ -55,7 +55,10 @@ async def list_jobs(request: Request, query: Annotated[ListQuery, Query()]) -> R
 @router.get(
     "/jobs/{id}", response_model=Job, responses=problems(kinds.NO_JOB), summary="Read a job"
 )
-async def get_job(job_id: JobId, visit: Annotated[Visit, visiting(rights.READ)]) -> Response:
+async def get_job(
+    job_id: JobId,
+    visit: Annotated[Visit, visiting(rights.READ)],
+) -> Response:
     """Return all that is known of a job, as it is now.
 
     Payload, request, checkpoint and result are null for who may not `read-payload`.
@@ -70,7 +73,10 @@ async def get_job(job_id: JobId, visit: Annotated[Visit, visiting(rights.READ)])
     responses=problems(kinds.NO_JOB),
     summary="Read what happened to a job",
 )
-async def get_history(job_id: JobId, visit: Annotated[Visit, visiting(rights.READ)]) -> Response:
+async def get_history(
+    job_id: JobId,
+    visit: Annotated[Visit, visiting(rights.READ)],
+) -> Response:
     """Return the changes of its phase, oldest first, creation included."""
     return as_list((await visit.operations.get(job_id)).history)
 

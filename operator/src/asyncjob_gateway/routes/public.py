@@ -53,7 +53,10 @@ async def submit(
     responses=problems(kinds.NO_JOB),
     summary="See where a job is",
 )
-async def get(job_id: JobId, visit: Annotated[Visit, visiting(rights.READ)]) -> Response:
+async def get(
+    job_id: JobId,
+    visit: Annotated[Visit, visiting(rights.READ)],
+) -> Response:
     """Return where the job is. Read from the API server each time, never from a cache."""
     job = await visit.operations.get(job_id)
     return as_json(

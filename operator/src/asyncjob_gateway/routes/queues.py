@@ -24,7 +24,9 @@ router = APIRouter(prefix="/api/v1/queues", tags=["queues"], route_class=ApiRout
     responses=problems(kinds.NOT_SYNCED),
     summary="List queues",
 )
-async def list_queues(visit: Annotated[Visit, visiting(rights.LIST_QUEUES)]) -> Response:
+async def list_queues(
+    visit: Annotated[Visit, visiting(rights.LIST_QUEUES)],
+) -> Response:
     """Return all queues: those with an AsyncQueue, and those that merely have jobs or workers."""
     visit.view.demand_synced()
     return as_list(visit.view.queues(now()))
@@ -36,7 +38,9 @@ async def list_queues(visit: Annotated[Visit, visiting(rights.LIST_QUEUES)]) -> 
     responses=problems(kinds.NOT_SYNCED),
     summary="Read a queue",
 )
-async def get_queue(name: QueueName, visit: Annotated[Visit, visiting(rights.READ_QUEUES)]) -> Response:
+async def get_queue(
+    name: QueueName, visit: Annotated[Visit, visiting(rights.READ_QUEUES)]
+) -> Response:
     """Return a queue; one that nobody has heard of is open, unlimited and empty."""
     visit.view.demand_synced()
     return as_json(visit.view.queue(name, now()))
@@ -48,7 +52,9 @@ async def get_queue(name: QueueName, visit: Annotated[Visit, visiting(rights.REA
     responses=problems(kinds.NOT_SYNCED, kinds.CONFLICT),
     summary="Pause a queue",
 )
-async def pause(name: QueueName, visit: Annotated[Visit, visiting(rights.CONTROL_QUEUES)]) -> Response:
+async def pause(
+    name: QueueName, visit: Annotated[Visit, visiting(rights.CONTROL_QUEUES)]
+) -> Response:
     """Keep all jobs of the queue from starting; a queue without an AsyncQueue is given one."""
     visit.view.demand_synced()
     return as_json(await visit.operations.set_paused(name, paused=True))
@@ -60,7 +66,9 @@ async def pause(name: QueueName, visit: Annotated[Visit, visiting(rights.CONTROL
     responses=problems(kinds.NOT_SYNCED, kinds.CONFLICT),
     summary="Resume a queue",
 )
-async def resume(name: QueueName, visit: Annotated[Visit, visiting(rights.CONTROL_QUEUES)]) -> Response:
+async def resume(
+    name: QueueName, visit: Annotated[Visit, visiting(rights.CONTROL_QUEUES)]
+) -> Response:
     """Let the jobs of a paused queue start."""
     visit.view.demand_synced()
     return as_json(await visit.operations.set_paused(name, paused=False))

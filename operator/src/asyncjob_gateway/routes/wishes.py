@@ -90,7 +90,10 @@ async def change(
     responses=problems(kinds.NO_JOB, kinds.CONFLICT),
     summary="Run a job again, as a new one",
 )
-async def rerun(job_id: JobId, visit: Annotated[Visit, visiting(rights.CONTROL)]) -> Response:
+async def rerun(
+    job_id: JobId,
+    visit: Annotated[Visit, visiting(rights.CONTROL)],
+) -> Response:
     """Ask for a new job that does the same; its id is known, it exists a moment later.
 
     Takes the caller's right to read the Secret or ConfigMap that the payload comes from, if any.
@@ -106,7 +109,10 @@ async def rerun(job_id: JobId, visit: Annotated[Visit, visiting(rights.CONTROL)]
     responses=problems(kinds.NO_JOB, kinds.NOT_DEAD, kinds.CONFLICT),
     summary="Run a dead letter again",
 )
-async def redrive(job_id: JobId, visit: Annotated[Visit, visiting(rights.CONTROL)]) -> Response:
+async def redrive(
+    job_id: JobId,
+    visit: Annotated[Visit, visiting(rights.CONTROL)],
+) -> Response:
     """Ask for the dead letter to be queued again, with fresh budgets of retries and crashes."""
     return as_json(await _shown(visit, await visit.operations.redrive(job_id)), 202)
 
@@ -118,7 +124,10 @@ async def redrive(job_id: JobId, visit: Annotated[Visit, visiting(rights.CONTROL
     responses=problems(kinds.NO_JOB, kinds.NOT_DEAD, kinds.CONFLICT),
     summary="Be done with a dead letter",
 )
-async def dismiss(job_id: JobId, visit: Annotated[Visit, visiting(rights.CONTROL)]) -> Response:
+async def dismiss(
+    job_id: JobId,
+    visit: Annotated[Visit, visiting(rights.CONTROL)],
+) -> Response:
     """Ask for the dead letter to be closed: it becomes Cancelled, with the reason Dismissed."""
     return as_json(await _shown(visit, await visit.operations.dismiss(job_id)), 202)
 

@@ -23,7 +23,9 @@ router = APIRouter(prefix="/api/v1/workers", tags=["workers"], route_class=ApiRo
     responses=problems(kinds.NOT_SYNCED),
     summary="List workers",
 )
-async def list_workers(visit: Annotated[Visit, visiting(rights.LIST_QUEUES)]) -> Response:
+async def list_workers(
+    visit: Annotated[Visit, visiting(rights.LIST_QUEUES)],
+) -> Response:
     """Return the workers that have announced themselves and have not fallen silent."""
     visit.view.demand_synced()
     return as_list(visit.view.workers(now()))

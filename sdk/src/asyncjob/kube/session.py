@@ -99,11 +99,11 @@ class KubeSession:
             query["continue"] = token
 
     async def send(self, request: Request) -> JsonObject:
-        """Send a request made elsewhere; a write is done under this part's name."""
-        if request.method not in _WRITES:
-            return await self._transport.send(request)
-        params = {"fieldManager": self._field_manager, **request.params}
-        return await self._transport.send(replace(request, params=params))
+        """Send a request as it is; a write gets the field manager's name."""
+        if request.method in _WRITES:
+            params = {"fieldManager": self._field_manager, **request.params}
+            request = replace(request, params=params)
+        return await self._transport.send(request)
 
     async def stream(self, path: str, params: Params, accept: str) -> aiohttp.ClientResponse:
         """Open a long answer, such as a watch; the caller closes it."""

@@ -15,6 +15,7 @@ def _extra(key: str) -> str:
 POD: Final = _extra("pod-name")
 POD_UID: Final = _extra("pod-uid")
 
+
 def _may(verb: str) -> str:
     return (
         f"authorizer.group('{GROUP}').resource('{JOBS}').namespace(request.namespace)"
