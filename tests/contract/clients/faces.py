@@ -27,21 +27,21 @@ class Blocking:
 
         def call(*args: Any, **options: Any) -> Any:
             made = method(*args, **options)
-            return self.wait(made) if inspect.isawaitable(made) else self._iterate(made)
+            return self.until_done(made) if inspect.isawaitable(made) else self._iterate(made)
 
         return call
 
-    def wait(self, work: Any) -> Any:
+    def until_done(self, work: Any) -> Any:
         """Return what the coroutine returns."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _iterate(self, values: Any) -> Iterator[Any]:
         ended = object()
         try:
-            while (value := self.wait(_next(values, ended))) is not ended:
+            while (value := self.until_done(_next(values, ended))) is not ended:
                 yield value
         finally:
-            self.wait(values.aclose())
+            self.until_done(values.aclose())
 
 
 async def _next(values: Any, ended: object) -> Any:
@@ -75,7 +75,7 @@ def async_kubernetes(town: Town) -> Iterator[Jobs]:
         client = asyncio.run_coroutine_threadsafe(made, loop).result()
         blocking = Blocking(client, loop)
         yield cast("Jobs", blocking)
-        blocking.wait(client.close())
+        blocking.until_done(client.close())
 
 
 FACES = {
