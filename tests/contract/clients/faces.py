@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from asyncjob.client import (
+    AsyncJobsClient,
     AsyncKubernetesJobsClient,
     Jobs,
+    JobsClient,
     KubernetesJobsClient,
 )
 from contract.clients.town import Town
@@ -78,7 +80,24 @@ def async_kubernetes(town: Town) -> Iterator[Jobs]:
         blocking.until_done(client.close())
 
 
+@contextlib.contextmanager
+def rest(town: Town) -> Iterator[Jobs]:
+    with JobsClient(town.gateway.url, token=town.token) as jobs:
+        yield jobs
+
+
+@contextlib.contextmanager
+def async_rest(town: Town) -> Iterator[Jobs]:
+    with in_a_loop() as loop:
+        client = AsyncJobsClient(town.gateway.url, token=town.token)
+        blocking = Blocking(client, loop)
+        yield cast("Jobs", blocking)
+        blocking.until_done(client.close())
+
+
 FACES = {
     "kubernetes": kubernetes,
     "async-kubernetes": async_kubernetes,
+    "rest": rest,
+    "async-rest": async_rest,
 }

@@ -1,4 +1,4 @@
-"""Where the clients' scenarios take place: a control plane, an operator, a worker."""
+"""Where the clients' scenarios take place: a control plane, an operator, a worker, a gateway."""
 
 import contextlib
 import itertools
@@ -12,6 +12,7 @@ from asyncjob_dev.api import Object
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.api import Client
+from support.gateway import GatewayProcess, gateway_kubeconfig
 from support.identities import Space
 from support.installation import install
 from support.operator import OperatorProcess
@@ -30,6 +31,7 @@ class Town:
     field: Field
     kubeconfig: Path
     token: str
+    gateway: GatewayProcess
 
     @property
     def namespace(self) -> str:
@@ -48,9 +50,12 @@ def town(folder: Path) -> Iterator[Town]:
         ):
             space = Space(field.namespace, Client(plane.url, plane.ca_file, plane.admin_token))
             token, kubeconfig = _caller(space, field, folder)
-            field.start_worker("worker-0", "--concurrency=16")
-            operator.until_ready().until_leading()
-            yield Town(field, kubeconfig, token)
+            rights = gateway_kubeconfig(plane, space, folder / "gateway-kubeconfig")
+            with GatewayProcess(rights, folder / "gateway.log") as gateway:
+                field.start_worker("worker-0", "--concurrency=16")
+                operator.until_ready().until_leading()
+                gateway.until_ready()
+                yield Town(field, kubeconfig, token, gateway)
 
 
 def _caller(space: Space, field: Field, folder: Path) -> tuple[str, Path]:
