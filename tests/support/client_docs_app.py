@@ -1,0 +1,19 @@
+"""Handlers of the jobs that the page on clients submits."""
+
+from typing import Any
+
+from asyncjob import Fail, JobContext, WorkerApp
+
+app = WorkerApp()
+
+
+@app.handler("SEND_EMAIL")
+async def send_email(job: JobContext, payload: dict[str, Any]) -> str:
+    if payload.get("to") == "nobody":
+        raise Fail("no such address")
+    return "sent"
+
+
+@app.handler("report.sync")
+async def sync(job: JobContext) -> None:
+    """Do nothing."""
