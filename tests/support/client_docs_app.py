@@ -1,5 +1,6 @@
 """Handlers of the jobs that the page on clients submits."""
 
+import asyncio
 from typing import Any
 
 from asyncjob import Fail, JobContext, WorkerApp
@@ -16,4 +17,5 @@ async def send_email(job: JobContext, payload: dict[str, Any]) -> str:
 
 @app.handler("report.sync")
 async def sync(job: JobContext) -> None:
-    """Do nothing."""
+    """Take long enough to be met by a second one."""
+    await asyncio.sleep(3.0)
