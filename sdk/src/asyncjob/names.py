@@ -22,6 +22,16 @@ DEFAULT_QUEUE: Final = "default"
 OPERATE_VERB: Final = "operate"
 """Virtual verb on `asyncjobs`: who may do it passes the ownership policy (the operator)."""
 
+VOUCH_VERB: Final = "vouch"
+"""Virtual verb on `asyncjobs`: who may do it has asked itself whether the author of a job may read
+the Secret or ConfigMap that its payload comes from (the gateway, on behalf of its callers)."""
+
+READ_PAYLOAD_VERB: Final = "read-payload"
+"""Virtual verb on `asyncjobs`: the gateway shows payloads and results to who has it."""
+
+CONTROL_VERB: Final = "control"
+"""Virtual verb on `asyncjobs`: the gateway cancels, reruns, redrives and so on for who has it."""
+
 PARENT_LABEL: Final = f"{GROUP}/parent"
 """On a child job: the UID of the job that submitted it."""
 
@@ -29,7 +39,15 @@ PARENT_NAME_ANNOTATION: Final = f"{GROUP}/parent-name"
 """On a child job: the name of the job that submitted it, for people."""
 
 CONTENT_ANNOTATION: Final = f"{GROUP}/submitted-content"
-"""On a child job: hash of what it was submitted with, so that its parent knows it again."""
+"""On a submitted job: hash of what it was submitted with, so that its submitter knows it again."""
+
+DEDUPLICATION_LABEL: Final = f"{GROUP}/deduplication-id"
+"""On a submitted job: digest of its deduplicationId, so that the newest of an id is found."""
+
+IDEMPOTENCY_LABEL: Final = f"{GROUP}/idempotency-key"
+"""On a submitted job with a deduplicationId: digest of its idempotencyKey, which its name does not
+follow from, so that it is found all the same."""
+
 CRON_JOB_LABEL: Final = f"{GROUP}/cron-job"
 """On a job of a schedule: name of its AsyncCronJob; a long one is cut and told by a digest."""
 
@@ -56,6 +74,7 @@ POD_UID_ANNOTATION: Final = f"{GROUP}/pod-uid"
 
 WORKER_COMPONENT: Final = "worker"
 OPERATOR_COMPONENT: Final = "operator"
+GATEWAY_COMPONENT: Final = "gateway"
 
 WORKER_ANNOTATION: Final = f"{GROUP}/worker"
 """On a worker's Lease: JSON of queue, slots and handler types."""
