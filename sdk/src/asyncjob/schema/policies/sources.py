@@ -54,7 +54,7 @@ SOURCES: Final = Policy(
         "path": f"({_JOB} ? 'spec' : 'spec.jobTemplate.spec') + '.payloadFrom'",
         "template": f"{_JOB} ? spec : spec.jobTemplate.spec",
         "source": "variables.template.payloadFrom",
-        # Apart from the laws: an expression that asks the authorizer three times exceeds its budget.
+        # Apart from the laws: asking the authorizer three times exceeds an expression's budget.
         "trusted": f"{OPERATES} || {VOUCHES}",
         # Suspending a cron job, or cancelling a job, takes no right to what it reads.
         "asks": "request.operation == 'CREATE' || (variables.is_job"
