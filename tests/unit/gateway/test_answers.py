@@ -20,7 +20,7 @@ from asyncjob_gateway.app import serve_with
 from asyncjob_gateway.auth.caller import ANYONE, Caller
 from asyncjob_gateway.cache.namespace import NamespaceView
 from asyncjob_gateway.context import AppContext
-from asyncjob_gateway.problems.kinds import KINDS
+from asyncjob_gateway.kinds import KINDS
 from asyncjob_gateway.process import make_context
 from asyncjob_gateway.settings import Settings
 from asyncjob_gateway.telemetry.metrics import Metrics

@@ -7,11 +7,11 @@ import pytest
 from click.testing import CliRunner
 from starlette.types import Receive, Scope, Send
 
+from asyncjob_gateway import kinds
 from asyncjob_gateway.auth.loopback import LoopbackOnly
 from asyncjob_gateway.cli import main
 from asyncjob_gateway.errors import RefusedError, UnsafeSettingsError
 from asyncjob_gateway.limits.load import Limited
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.settings import Settings
 
 
