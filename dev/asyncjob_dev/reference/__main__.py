@@ -7,7 +7,7 @@ import click
 
 from asyncjob import models
 from asyncjob.metrics import Part
-from asyncjob_dev.reference import chart, lifecycle, metrics, schedules, worker
+from asyncjob_dev.reference import chart, lifecycle, metrics, rest, schedules, worker
 from asyncjob_dev.reference.blocks import Blocks, fill, names
 from asyncjob_dev.reference.fields import fields
 
@@ -22,6 +22,12 @@ BLOCKS: Blocks = {
     "metrics.operator": lambda: metrics.metrics(Part.OPERATOR),
     "metrics.worker": lambda: metrics.metrics(Part.WORKER),
     "metrics.gateway": lambda: metrics.metrics(Part.GATEWAY),
+    "rest.routes": rest.routes,
+    "rest.filters": rest.filters,
+    "rest.problems": rest.problems,
+    "rest.rights": rest.rights,
+    "gateway.options": rest.options,
+    "gateway.metrics": rest.metrics,
     "schedules.clock-changes": schedules.clock_changes,
     "schedules.reasons": schedules.reasons,
     "fields.asyncjob.spec": lambda: fields(models.AsyncJobSpec),

@@ -5,8 +5,8 @@ from typing import Any, Final
 from fastapi import Request
 
 from asyncjob import free_json
+from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
 
 MAX_DEPTH: Final = free_json.MAX_DEPTH + 8
 """A payload may be as deep as the store allows, and lies some levels deep in a batch."""

@@ -20,9 +20,9 @@ from asyncjob.errors import (
 )
 from asyncjob.free_json import FreeJsonError
 from asyncjob.rest.problem import FieldProblem
+from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
-from asyncjob_gateway.problems.kinds import Kind
+from asyncjob_gateway.kinds import Kind
 
 log = structlog.get_logger()
 
