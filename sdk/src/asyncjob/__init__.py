@@ -68,12 +68,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """Import what only submitters need when it is first asked for: it is slow to load."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from asyncjob import client
-    from asyncjob.rest import selection, submission
+if not TYPE_CHECKING:  # else a type checker would let any name pass
 
-    places = (client, selection, submission)
-    return next(getattr(place, name) for place in places if hasattr(place, name))
+    def __getattr__(name: str) -> object:
+        """Import what only submitters need when it is first asked for: it is slow to load."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from asyncjob import client
+        from asyncjob.rest import selection, submission
+
+        places = (client, selection, submission)
+        return next(getattr(place, name) for place in places if hasattr(place, name))
