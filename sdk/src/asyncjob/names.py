@@ -29,7 +29,11 @@ PARENT_NAME_ANNOTATION: Final = f"{GROUP}/parent-name"
 """On a child job: the name of the job that submitted it, for people."""
 
 CONTENT_ANNOTATION: Final = f"{GROUP}/submitted-content"
-"""On a child job: hash of what it was submitted with, so that its parent knows it again."""
+"""On a submitted job: hash of what it was submitted with, so that its submitter knows it again."""
+
+DEDUPLICATION_LABEL: Final = f"{GROUP}/deduplication-id"
+"""On a submitted job: digest of its deduplicationId, so that the newest of an id is found."""
+
 CRON_JOB_LABEL: Final = f"{GROUP}/cron-job"
 """On a job of a schedule: name of its AsyncCronJob; a long one is cut and told by a digest."""
 

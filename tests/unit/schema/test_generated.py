@@ -126,7 +126,13 @@ def test_every_column_is_printed() -> None:
 
 def test_the_selectable_fields_are_as_promised() -> None:
     paths = [field["jsonPath"] for field in version()["selectableFields"]]
-    assert paths == [".spec.queue", ".spec.type", ".spec.cancel", ".status.phase"]
+    assert paths == [
+        ".spec.queue",
+        ".spec.type",
+        ".spec.cancel",
+        ".spec.deduplicationId",
+        ".status.phase",
+    ]
 
 
 def test_every_field_is_described() -> None:

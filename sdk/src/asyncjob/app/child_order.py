@@ -4,18 +4,16 @@ A parent that runs again submits again. The names of its children follow from it
 API server keeps it from having them twice.
 """
 
-import base64
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
-import orjson
 from pydantic import ValidationError
 
 from asyncjob.app.child_errors import SubmitRefusedError
 from asyncjob.app.explain import explain
+from asyncjob.canonical import digest
 from asyncjob.free_json import FreeJsonError, TooManyBytesError, normalize
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.lifecycle.timestamps import to_text
@@ -33,7 +31,6 @@ MAX_PAYLOAD_BYTES: Final = 1024 * 1024
 """Largest payload of a child: the store takes about half as much again for the whole job."""
 
 _PREFIX_LENGTH: Final = 40
-_DIGEST_LENGTH: Final = 16
 _TIMES: Final = ("notBefore", "notAfter")
 
 
@@ -90,7 +87,7 @@ class ChildOrder:
 def child_order(parent: Parent, type_: str, payload: object, options: ChildOptions) -> ChildOrder:
     """Return what to create; raises SubmitRefusedError that names what cannot be right."""
     said = _said(type_, payload, options)
-    content = _digest("content", {name: said[name] for name in said if name not in _TIMES})
+    content = digest(["content", {name: said[name] for name in said if name not in _TIMES}])
     name = options.name or _name(parent, options.key, said)
     spec = {**_inherited(parent), **said, **_trace(parent, options)}
     _check(name, spec)
@@ -169,13 +166,7 @@ def _dependency(one: str | Named | Dependency) -> Json:
 def _name(parent: Parent, key: str | None, said: Mapping[str, Json]) -> str:
     by: Json = ["key", key] if key is not None else ["content", said]
     prefix = parent.name[:_PREFIX_LENGTH].rstrip(".-")
-    return f"{prefix}-{_digest(parent.uid, by)}"
-
-
-def _digest(salt: str, value: Json) -> str:
-    data = orjson.dumps([salt, value], option=orjson.OPT_SORT_KEYS)
-    digest = base64.b32encode(hashlib.sha256(data).digest()).decode()
-    return digest[:_DIGEST_LENGTH].lower()
+    return f"{prefix}-{digest([parent.uid, by])}"
 
 
 def _check(name: str, spec: Mapping[str, Json]) -> None:

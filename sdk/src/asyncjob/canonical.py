@@ -1,0 +1,40 @@
+"""One text for each JSON value, so that a digest tells whether two values are the same.
+
+The same means what it means to the API server: order of keys and `1.0` for `1` make no difference.
+Texts are compared as they are, without Unicode normalisation.
+"""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from typing import Final
+
+import orjson
+
+from asyncjob.json_types import Json
+
+SHORT: Final = 16
+"""Characters of a digest that is part of a name: 80 bits."""
+
+_INT64: Final = range(-(2**63), 2**63)
+
+
+def canonical(value: Json) -> bytes:
+    """Return the value's one text; it has to be storable as `asyncjob.free_json` checks it."""
+    return orjson.dumps(_same(value), option=orjson.OPT_SORT_KEYS)
+
+
+def digest(value: Json, length: int = SHORT) -> str:
+    """Return so many characters, a-z and 2-7, that follow from the value; 52 are all there are."""
+    whole = base64.b32encode(hashlib.sha256(canonical(value)).digest()).decode()
+    return whole[:length].lower()
+
+
+def _same(value: Json) -> Json:
+    if isinstance(value, Mapping):
+        return {key: _same(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_same(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and int(value) in _INT64:
+        return int(value)
+    return value

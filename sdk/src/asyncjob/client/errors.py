@@ -1,0 +1,165 @@
+"""What can go wrong between a client and its jobs; the same by REST and straight on Kubernetes."""
+
+from asyncjob.errors import AsyncJobError
+from asyncjob.intake.errors import InvalidSubmissionError
+from asyncjob.rest.job import Job
+
+__all__ = [
+    "ClientConfigError",
+    "CronJobNotFoundError",
+    "DuplicateJobError",
+    "GatewayUnavailableError",
+    "InTheWayError",
+    "InvalidRequestError",
+    "InvalidSubmissionError",
+    "JobExistsError",
+    "JobFailedError",
+    "JobGoneError",
+    "JobNotFoundError",
+    "JobStateError",
+    "KeyReusedError",
+    "NoResultError",
+    "NotADeadLetterError",
+    "NotAllowedError",
+    "NotCancellableError",
+    "NotFoundError",
+    "QueueFullError",
+    "QueueNotFoundError",
+    "ResultElsewhereError",
+    "UnauthenticatedError",
+    "UnavailableError",
+    "WaitTimeoutError",
+]
+
+
+class ClientConfigError(AsyncJobError):
+    """The client does not know where to go, or with which token."""
+
+
+class NotFoundError(AsyncJobError):
+    """There is no such thing in the namespace."""
+
+
+class JobNotFoundError(NotFoundError):
+    """There is no job of this id in the namespace."""
+
+
+class JobGoneError(JobNotFoundError):
+    """The job was deleted while it was being watched."""
+
+
+class QueueNotFoundError(NotFoundError):
+    """There is no AsyncQueue of this name in the namespace."""
+
+
+class CronJobNotFoundError(NotFoundError):
+    """There is no schedule of this name in the namespace."""
+
+
+class InTheWayError(AsyncJobError):
+    """An existing job stands in the way; `job_id` says which."""
+
+    def __init__(self, message: str | None = None, *, job_id: str = "") -> None:
+        super().__init__(message)
+        self.job_id = job_id
+
+
+class JobExistsError(InTheWayError):
+    """Another job has this name."""
+
+
+class DuplicateJobError(InTheWayError):
+    """A live job has this deduplicationId."""
+
+
+class KeyReusedError(InTheWayError):
+    """The idempotencyKey belongs to a job that was submitted with another body."""
+
+
+class JobStateError(AsyncJobError):
+    """The job is not in a state that allows this."""
+
+
+class NotCancellableError(JobStateError):
+    """The job has succeeded: there is nothing left to cancel."""
+
+
+class NotADeadLetterError(JobStateError):
+    """Only a dead letter can be redriven or dismissed."""
+
+
+class InvalidRequestError(AsyncJobError):
+    """The request makes no sense to the server; the message names what is wrong with it."""
+
+
+class QueueFullError(AsyncJobError):
+    """The queue takes no more jobs for now (`maxQueued`); `retry_after` in seconds."""
+
+    retryable = True
+
+    def __init__(self, message: str | None = None, *, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class UnauthenticatedError(AsyncJobError):
+    """The token is missing, or not accepted."""
+
+
+class NotAllowedError(AsyncJobError):
+    """Whoever the token stands for may not do this; the message says which right is missing."""
+
+
+class UnavailableError(AsyncJobError):
+    """No usable answer for now: what was asked for may or may not have been done."""
+
+    retryable = True
+
+    def __init__(self, message: str | None = None, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class GatewayUnavailableError(UnavailableError):
+    """The gateway gives no usable answer for now."""
+
+
+class NoResultError(AsyncJobError):
+    """The job has no result: it has not succeeded, or its handler returned nothing."""
+
+
+class ResultElsewhereError(AsyncJobError):
+    """The result is kept in a store that this client cannot read; `uri` says where."""
+
+    def __init__(self, message: str | None = None, *, uri: str = "") -> None:
+        super().__init__(message)
+        self.uri = uri
+
+
+class WaitTimeoutError(AsyncJobError, TimeoutError):
+    """The job had not finished in time; `job` is as it was last seen, None if it never was."""
+
+    def __init__(self, message: str | None = None, *, job: Job | None = None) -> None:
+        super().__init__(message)
+        self.job = job
+
+
+class JobFailedError(AsyncJobError):
+    """The job has finished without success; `job` has all that is known of it."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(_failure(job))
+        self.job = job
+        self.attempts = job.attempt
+        self.retries = job.retries
+        self.max_retries = job.max_retries
+        self.error = job.error
+
+
+def _failure(job: Job) -> str:
+    """Return `job a ended as DeadLetter (RetriesExhausted) after 3 of 3 retries: OSError: no`."""
+    of = "" if job.max_retries is None else f" of {job.max_retries}"
+    why = f" ({job.reason})" if job.reason else ""
+    last = f"{job.error.type}: {job.error.message}" if job.error else job.message or ""
+    said = f"job {job.id} ended as {job.phase.value}{why} after {job.retries}{of} retries"
+    return f"{said}: {last}" if last else said

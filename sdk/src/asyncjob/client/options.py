@@ -1,0 +1,119 @@
+"""What `submit` takes, as a caller in Python likes to say it, and the submission it makes."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final, Protocol, TypeAlias, TypedDict
+
+from pydantic import ValidationError
+
+from asyncjob.free_json import FreeJsonError, normalize
+from asyncjob.intake.checks import MAX_PAYLOAD_BYTES
+from asyncjob.intake.errors import from_validation, refused
+from asyncjob.lifecycle.timestamps import to_text
+from asyncjob.models.retry_policy import RetryPolicy
+from asyncjob.models.spec import Dependency, PayloadSource, RequestData
+from asyncjob.rest.submission import Submission
+
+Seconds: TypeAlias = int | timedelta
+"""A span of time; a number counts seconds."""
+
+Moment: TypeAlias = datetime | timedelta | str
+"""A time: with a zone, or as so long from now, or as RFC 3339 text."""
+
+
+class Identified(Protocol):
+    """What has the id of a job: Submitted, Job, JobSummary."""
+
+    @property
+    def id(self) -> str:
+        """The id."""
+
+
+class SubmitOptions(TypedDict, total=False):
+    """Options of `submit`; fields of `Submission`, some under a shorter name."""
+
+    name: str
+    queue: str
+    labels: Mapping[str, str]
+    payload_from: PayloadSource
+    request: RequestData
+    priority: int
+    not_before: Moment
+    not_after: Moment
+    depends_on: Sequence[str | Dependency | Identified]
+    queue_timeout: Seconds
+    timeout: Seconds
+    lease: Seconds
+    cancel_grace: Seconds
+    retry: RetryPolicy
+    ttl: Seconds
+    idempotency_key: str
+    deduplication_id: str
+    concurrency_key: str
+    traceparent: str
+    suspend: bool
+
+
+_LONG: Final = {
+    "queue_timeout": "queue_timeout_seconds",
+    "timeout": "execution_timeout_seconds",
+    "lease": "lease_duration_seconds",
+    "cancel_grace": "cancel_grace_seconds",
+    "ttl": "ttl_seconds_after_finished",
+    "retry": "retry_policy",
+}
+
+
+def to_submission(
+    what: str | Submission, payload: object, options: SubmitOptions, *, now: datetime
+) -> Submission:
+    """Return the submission; raises InvalidSubmissionError that names the field at fault.
+
+    A whole Submission stands for itself; it goes with neither payload nor options.
+    """
+    if isinstance(what, Submission):
+        if payload is not None or options:
+            raise refused("job", "a Submission has its payload and options in itself")
+        return what
+    said = {
+        _LONG.get(name, name): _value(name, value, now)
+        for name, value in options.items()
+        if value is not None
+    }
+    try:
+        return Submission.model_validate({"type": what, "payload": _payload(payload), **said})
+    except ValidationError as error:
+        raise from_validation(error) from error
+
+
+def _payload(payload: object) -> object:
+    try:
+        return normalize(payload, what="payload", max_bytes=MAX_PAYLOAD_BYTES)
+    except FreeJsonError as error:
+        raise refused("payload", str(error)) from error
+
+
+def _value(name: str, value: object, now: datetime) -> object:
+    match value:
+        case datetime():
+            return _text(name, value)
+        case timedelta() if name in {"not_before", "not_after"}:
+            return to_text(now + value)
+        case timedelta():
+            return round(value.total_seconds())
+        case _ if name == "depends_on" and isinstance(value, Sequence):
+            return [_dependency(one) for one in value]
+        case _:
+            return value
+
+
+def _text(name: str, moment: datetime) -> str:
+    if moment.tzinfo is None:
+        raise refused(name, f"{moment!r} has no time zone: datetime.now(UTC) has one")
+    return to_text(moment)
+
+
+def _dependency(one: object) -> object:
+    if isinstance(one, str):
+        return {"name": one}
+    return one if isinstance(one, Dependency) else {"name": getattr(one, "id", one)}

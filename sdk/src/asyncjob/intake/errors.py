@@ -1,0 +1,42 @@
+"""A submission that cannot become a job."""
+
+from collections.abc import Sequence
+
+from pydantic import ValidationError
+
+from asyncjob.errors import AsyncJobError
+from asyncjob.free_json import clean
+from asyncjob.rest.problem import FieldProblem
+
+
+class InvalidSubmissionError(AsyncJobError):
+    """The job is not what a job has to be; `errors` says so field by field."""
+
+    def __init__(self, errors: Sequence[FieldProblem] = (), message: str | None = None) -> None:
+        said = "; ".join(f"{one.field}: {one.detail}" for one in errors)
+        super().__init__(message or said or None)
+        self.errors = tuple(errors)
+
+
+def refused(field: str, detail: str) -> InvalidSubmissionError:
+    """Return the error about one field."""
+    return InvalidSubmissionError([problem(field, detail)])
+
+
+def problem(field: str, detail: str) -> FieldProblem:
+    """Return what is wrong with one field, as text that can always be sent."""
+    return FieldProblem(field=clean(field), detail=clean(detail))
+
+
+def from_validation(error: ValidationError, prefix: str = "") -> InvalidSubmissionError:
+    """Return the error that a model's refusal stands for."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return InvalidSubmissionError(
+        [problem(_where(prefix, one["loc"]), one["msg"]) for one in found]
+    )
+
+
+def _where(prefix: str, steps: tuple[int | str, ...]) -> str:
+    if steps[:1] == ("payload",):  # free JSON is told with the type of each level
+        steps = ("payload", *steps[2::2])
+    return ".".join(filter(None, [prefix, *map(str, steps)])) or "job"
