@@ -82,9 +82,7 @@ class Moment(click.ParamType):
 
     name = "time"
 
-    def convert(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return RFC 3339 text."""
         try:
             if value[:1] in {"+", "-"}:

@@ -2,12 +2,13 @@
 
 import functools
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from shutil import get_terminal_size
-from typing import Any
+from typing import Any, Protocol
 
 import click
 
@@ -16,6 +17,13 @@ from asyncjob.cli.tables import Table, lines
 from asyncjob.json_types import Json
 
 Callback = Callable[..., Any]
+
+
+class Shown(Protocol):
+    """An answer of a client; any model of `asyncjob.rest` is one."""
+
+    def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> dict[str, Any]:
+        """Return it as plain data."""
 
 
 class Format(StrEnum):
@@ -74,12 +82,20 @@ class Screen:
         for name in names:
             click.echo(name)
 
-    def things(self, things: Sequence[Mapping[str, Json]], key: str, *, one: bool = False) -> None:
-        """Print objects as JSON or YAML, or their names; several as `items`."""
+    def answers(self, answers: Sequence[Shown], *, one: bool = False) -> None:
+        """Print answers as JSON or YAML, or their names; several as `items`."""
+        dumped = [dump(answer) for answer in answers]
         if self.format is Format.NAME:
-            self.names(str(thing[key]) for thing in things)
-        else:
-            self.data(things[0] if one else {"items": list(things)})
+            self.names(str(thing.get("id") or thing["name"]) for thing in dumped)
+        elif not one:
+            self.data({"items": dumped})
+        elif dumped:
+            self.data(dumped[0])
+
+
+def dump(answer: Shown) -> dict[str, Json]:
+    """Return an answer as JSON, without what is not set."""
+    return answer.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def to_json(value: Json) -> str:
@@ -147,8 +163,6 @@ def _no_colour() -> Callable[[Callback], Callback]:
 
 
 def _screen(output: str, *, refused: bool) -> Screen:
-    import os
-
     terminal = sys.stdout.isatty()
     return Screen(
         Format(output),

@@ -59,7 +59,9 @@ def lines(
 def _line(cells: Row, widths: list[int], *, colour: bool, width: int | None) -> str:
     room = _room(widths, width)
     *front, last = cells
-    padded = [Cell(cell.text.ljust(size), cell.colour) for cell, size in zip(front, widths, strict=False)]
+    padded = [
+        Cell(cell.text.ljust(size), cell.colour) for cell, size in zip(front, widths, strict=False)
+    ]
     parts = [*padded, Cell(cut(one_line(last.text), room), last.colour)]
     return GAP.join(_paint(part) if colour else part.text for part in parts).rstrip()
 
@@ -78,9 +80,7 @@ def cut(text: str, room: int | None) -> str:
 
 def one_line(text: str) -> str:
     """Return the text without line breaks and control characters, which could forge output."""
-    return "".join(
-        char if char.isprintable() else " " for char in " ".join(text.split())
-    )
+    return "".join(char if char.isprintable() else " " for char in " ".join(text.split()))
 
 
 def _paint(cell: Cell) -> str:

@@ -1,0 +1,76 @@
+"""Filters that choose jobs, the same for all commands that take them."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import click
+from pydantic import ValidationError
+
+from asyncjob.cli.durations import Duration
+from asyncjob.cli.lazy import SectionedOption
+from asyncjob.cli.naming import Name
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.rest.selection import Selection
+
+Callback = Callable[..., Any]
+
+FILTERS: Final = "Filters (all that are given have to match)"
+PHASE: Final = click.Choice([phase.value for phase in Phase], case_sensitive=False)
+_NAMES: Final = ("type", "queue", "label", "parent", "cron_job", "reason", "text")
+_FIELDS: Final = (*_NAMES, "older_than_seconds", "newer_than_seconds")
+
+
+def _option(*flags: str, **details: Any) -> Callable[[Callback], Callback]:
+    return click.option(*flags, cls=SectionedOption, section=FILTERS, **details)
+
+
+_PHASE_OPTION: Final = _option(
+    "--phase", multiple=True, type=PHASE, help="Phase; repeatable, any of them."
+)
+_OPTIONS: Final = (
+    _option("--type", metavar="TYPE", help="Type of the job."),
+    _option("--queue", "-q", metavar="QUEUE", help="Queue."),
+    _option("--selector", "-l", "label", metavar="LABELS", help="As kubectl: team=mail,tier!=free"),
+    _option("--reason", metavar="REASON", help="Reason, such as RetriesExhausted."),
+    _option("--parent", type=Name(), metavar="JOB", help="Job that submitted it."),
+    _option("--cron-job", type=Name(), metavar="NAME", help="Schedule that created it."),
+    _option("--text", metavar="TEXT", help="In its name, type, message or error; in any case."),
+    _option("--older-than", "older_than_seconds", type=Duration(), help="Created so long ago: 2h"),
+    _option("--newer-than", "newer_than_seconds", type=Duration(), help="Created since then: 7d"),
+)
+
+
+def filtered(*, phases: bool = True) -> Callable[[Callback], Callback]:
+    """Return a decorator that adds the filters; the command is given a `selection`."""
+    options = (_PHASE_OPTION, *_OPTIONS) if phases else _OPTIONS
+
+    def decorate(function: Callback) -> Callback:
+        @functools.wraps(function)
+        def call(phase: Sequence[str] = (), **given: Any) -> Any:
+            chosen = {name: given.pop(name) for name in _FIELDS}
+            return function(selection=selection(phase, chosen), **given)
+
+        for option in reversed(options):
+            call = option(call)
+        return call
+
+    return decorate
+
+
+def selection(phases: Sequence[str], chosen: dict[str, Any]) -> Selection:
+    """Return the selection; raises UsageError that names the filter at fault."""
+    said = {name: value for name, value in chosen.items() if value is not None}
+    if phases:
+        said["phase"] = list(phases)
+    try:
+        return Selection.model_validate(said)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = str(first["loc"][0] if first["loc"] else "filters").replace("_", "-")
+        raise click.UsageError(f"--{where}: {first['msg']}") from error
+
+
+def is_all(chosen: Selection) -> bool:
+    """Return whether nothing is filtered out."""
+    return not chosen.model_dump(exclude_none=True)
