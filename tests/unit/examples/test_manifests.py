@@ -9,9 +9,9 @@ from examples.handlers import app
 from pydantic import ValidationError
 
 from asyncjob import AsyncCronJob, AsyncJob, AsyncQueue
+from asyncjob.lifecycle.derived_names import run_name
 from asyncjob.lifecycle.timestamps import from_text
 from asyncjob.models import AsyncCronJobSpec
-from asyncjob_operator.core.cron.naming import run_name
 from asyncjob_operator.core.cron.schedule import read_schedule
 from asyncjob_operator.core.cron.view import stamp
 from unit.examples.notes import ROOT

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from asyncjob.lifecycle.derived_names import label_value, run_name, trigger_name
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.core.cron.claim import CREATE_SECONDS, REQUEST_SECONDS, TAKEOVER_SECONDS
 from asyncjob_operator.core.cron.decide import decide
 from asyncjob_operator.core.cron.decision import Cancel, Create, Remove
 from asyncjob_operator.core.cron.misfire import fires_at
-from asyncjob_operator.core.cron.naming import label_value, run_name, trigger_name
 from asyncjob_operator.core.cron.view import read_cron, stamp
 from support.schedules import (
     ME,

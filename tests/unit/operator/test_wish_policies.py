@@ -2,9 +2,9 @@
 
 import pytest
 
+from asyncjob.lifecycle.derived_names import MAX_NAME, rerun_name
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.core.decision import Admit, Refuse, Rerun, RivalLives, Transition
-from asyncjob_operator.core.policies.rerun import MAX_NAME, rerun_name
 from support.snapshots import at, job, judged, moved, seen, stamp
 
 DEDUP = {"deduplicationId": "one"}

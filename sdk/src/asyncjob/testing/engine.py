@@ -10,6 +10,7 @@ from typing import Final
 from asyncjob.app.stop import Stop
 from asyncjob.json_types import Json, child, integer
 from asyncjob.lifecycle.claim import Candidate, Holder, claim_body
+from asyncjob.lifecycle.derived_names import rerun_name
 from asyncjob.lifecycle.move import Fields, Move, render
 from asyncjob.lifecycle.outcome import cancelled, crash
 from asyncjob.lifecycle.phases import Reason
@@ -79,7 +80,7 @@ class Engine:
 
     def rerun(self, record: Record, number: int) -> Record:
         """Create the rerun and acknowledge the wish; returns the job of its name."""
-        name = f"{record.view.name}-r{number}"
+        name = rerun_name(record.view.name, number)
         if name not in self._store:
             spec = rerun_spec(record.spec, name=record.view.name, uid=record.view.uid)
             self._store.create({"name": name}, spec)

@@ -8,10 +8,10 @@ from itertools import islice, takewhile
 from typing import Final
 
 from asyncjob.json_types import Json
+from asyncjob.lifecycle.derived_names import run_name
 from asyncjob.lifecycle.schedules import CronReason
 from asyncjob_operator.core.cron.claim import reserve
 from asyncjob_operator.core.cron.decision import Fields, Told, Verdict, Write
-from asyncjob_operator.core.cron.naming import run_name
 from asyncjob_operator.core.cron.schedule import Schedule
 from asyncjob_operator.core.cron.snapshot import CronSnapshot
 from asyncjob_operator.core.cron.standing import said

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from asyncjob.json_types import Json, JsonObject, child, text
+from asyncjob.lifecycle.derived_names import label_value
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView
 from asyncjob.names import (
@@ -14,7 +15,6 @@ from asyncjob.names import (
     SCHEDULED_TIME_ANNOTATION,
     TRIGGER_ANNOTATION,
 )
-from asyncjob_operator.core.cron.naming import label_value
 from asyncjob_operator.core.cron.view import CronView, Run, stamp
 from asyncjob_operator.core.retention import finished_of
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
+from asyncjob.lifecycle.derived_names import run_name
 from asyncjob.lifecycle.schedules import ConcurrencyPolicy, CronReason
 from asyncjob_operator.core.cron.claim import MAX_RUNS, reserve
 from asyncjob_operator.core.cron.decision import Fields, Told, Verdict, Wait, Write
 from asyncjob_operator.core.cron.misfire import Choice, choose, fires_at
-from asyncjob_operator.core.cron.naming import run_name
 from asyncjob_operator.core.cron.schedule import Schedule
 from asyncjob_operator.core.cron.snapshot import CronSnapshot, look_at
 from asyncjob_operator.core.cron.standing import said, shown_of

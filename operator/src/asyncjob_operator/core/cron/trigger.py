@@ -2,11 +2,11 @@
 
 from typing import Final
 
+from asyncjob.lifecycle.derived_names import trigger_name
 from asyncjob.lifecycle.schedules import ConcurrencyPolicy, CronReason
 from asyncjob_operator.core.cron.claim import MAX_RUNS, reserve
 from asyncjob_operator.core.cron.decision import Fields, Told, Verdict, Write
 from asyncjob_operator.core.cron.due import given_up, in_the_way
-from asyncjob_operator.core.cron.naming import trigger_name
 from asyncjob_operator.core.cron.snapshot import CronSnapshot
 from asyncjob_operator.core.cron.standing import said
 from asyncjob_operator.core.cron.view import Run

@@ -1,7 +1,7 @@
-"""Names of a schedule's jobs.
+"""Names of the jobs that are created by wish or by schedule.
 
-They follow from the schedule's name and the scheduled time, so that the API server itself refuses
-to create a run twice.
+They follow from what asked for them, so that the API server itself refuses to create one twice,
+and who asked knows the name before the job exists.
 """
 
 from datetime import UTC, datetime
@@ -21,6 +21,11 @@ def run_name(cron: str, time: int) -> str:
 def trigger_name(cron: str, number: int) -> str:
     """Return the name of the run of a trigger: `nightly-t4`."""
     return _suffixed(cron, f"-t{number}")
+
+
+def rerun_name(job: str, number: int) -> str:
+    """Return the name of a rerun: `report-r1`."""
+    return _suffixed(job, f"-r{number}")
 
 
 def label_value(cron: str) -> str:

@@ -1,0 +1,154 @@
+"""A job as REST shows it, from an AsyncJob as the API server returns it. Pure.
+
+Lists have tens of thousands of these, so that a summary is taken out of the plain object and
+checked once, as a whole.
+"""
+
+from typing import Final
+
+from asyncjob.json_types import (
+    Json,
+    JsonObject,
+    as_object,
+    child,
+    flag,
+    integer,
+    items,
+    opt_integer,
+    opt_text,
+    text,
+)
+from asyncjob.lifecycle.phases import FINISHED, FROZEN, Phase
+from asyncjob.lifecycle.waiting import why_it_waits
+from asyncjob.names import (
+    CRON_JOB_LABEL,
+    CRON_JOB_UID_LABEL,
+    DEFAULT_QUEUE,
+    PARENT_LABEL,
+    PARENT_NAME_ANNOTATION,
+)
+from asyncjob.rest.job import Job, JobSummary
+
+CREATED: Final = "Created"
+"""The first thing that happens to a job, by the words of history."""
+
+_NO_QUEUE: Final[JsonObject] = {}
+
+
+def summary_of(job: JsonObject, queue: JsonObject | None = None) -> JobSummary:
+    """Return the job as lists show it.
+
+    `queue` is its AsyncQueue, if it has one: with it a waiting job says more exactly what it waits
+    for. Raises ValueError on a phase that this version does not know.
+    """
+    return JobSummary.model_validate(_summary(job, queue))
+
+
+def job_of(job: JsonObject, queue: JsonObject | None = None) -> Job:
+    """Return the job with all that is known of it, payload and result included."""
+    return Job.model_validate({**_summary(job, queue), **_spec_part(job), **_status_part(job)})
+
+
+def _summary(job: JsonObject, queue: JsonObject | None) -> dict[str, Json]:
+    meta, spec, status = child(job, "metadata"), child(job, "spec"), child(job, "status")
+    phase = Phase(text(status, "phase", Phase.QUEUED))
+    created = text(meta, "creationTimestamp")
+    reason, message = _why(job, queue, phase, status)
+    return {
+        "id": meta.get("name"),
+        "namespace": meta.get("namespace"),
+        "uid": meta.get("uid"),
+        "type": spec.get("type"),
+        "queue": text(spec, "queue", DEFAULT_QUEUE),
+        "phase": phase,
+        "reason": reason,
+        "message": message,
+        "priority": integer(spec, "priority"),
+        "attempt": integer(status, "attempt"),
+        "retries": integer(status, "retries"),
+        "maxRetries": _max_retries(spec, status),
+        "progress": status.get("progress"),
+        "worker": opt_text(child(status, "lease"), "holder"),
+        "error": status.get("error"),
+        "labels": child(meta, "labels"),
+        "createdAt": created,
+        "startedAt": status.get("startTime"),
+        "completedAt": status.get("completionTime"),
+        "updatedAt": status.get("lastUpdateTime") or status.get("lastTransitionTime") or created,
+        "nextAttemptAt": status.get("nextAttemptTime") if phase is Phase.RETRYING else None,
+        "durationSeconds": status.get("durationSeconds"),
+        "cancelling": flag(spec, "cancel") and phase not in FROZEN,
+    }
+
+
+def _why(
+    job: JsonObject, queue: JsonObject | None, phase: Phase, status: JsonObject
+) -> tuple[str | None, str | None]:
+    """Return why the job is where it is; of one that waits that is mostly written nowhere."""
+    reason, message = opt_text(status, "reason"), opt_text(status, "message")
+    if phase in FINISHED or phase is Phase.RUNNING:
+        return reason, message
+    why = why_it_waits(job, queue or _NO_QUEUE)
+    return (why.reason or reason, why.message) if why else (reason, message)
+
+
+def _max_retries(spec: JsonObject, status: JsonObject) -> int | None:
+    in_force = opt_integer(child(status, "effective"), "maxRetries")
+    return opt_integer(child(spec, "retryPolicy"), "maxRetries") if in_force is None else in_force
+
+
+def _spec_part(job: JsonObject) -> dict[str, Json]:
+    meta, spec = child(job, "metadata"), child(job, "spec")
+    labels, origin = child(meta, "labels"), child(spec, "rerunOf")
+    parent_name = text(child(meta, "annotations"), PARENT_NAME_ANNOTATION)
+    return {
+        "resourceVersion": meta.get("resourceVersion"),
+        "notBefore": spec.get("notBefore"),
+        "notAfter": spec.get("notAfter"),
+        "dependsOn": items(spec, "dependsOn"),
+        "suspended": flag(spec, "suspend"),
+        "idempotencyKey": spec.get("idempotencyKey"),
+        "deduplicationId": spec.get("deduplicationId"),
+        "concurrencyKey": spec.get("concurrencyKey"),
+        "traceparent": spec.get("traceparent"),
+        "parent": _link(parent_name, labels.get(PARENT_LABEL)),
+        "rerunOf": _link(origin.get("name"), origin.get("uid")),
+        "cronJob": _link(labels.get(CRON_JOB_LABEL), labels.get(CRON_JOB_UID_LABEL)),
+        "payload": spec.get("payload"),
+        "payloadFrom": spec.get("payloadFrom"),
+        "request": spec.get("request"),
+    }
+
+
+def _status_part(job: JsonObject) -> dict[str, Json]:
+    status = child(job, "status")
+    phase, ended = text(status, "phase"), status.get("completionTime")
+    return {
+        "firstStartedAt": status.get("firstStartTime"),
+        "failedAt": ended if phase == Phase.DEAD_LETTER else None,
+        "cancelledAt": ended if phase == Phase.CANCELLED else None,
+        "crashes": integer(status, "crashes"),
+        "releases": integer(status, "releases"),
+        "redrives": integer(status, "redrives"),
+        "reruns": integer(status, "reruns"),
+        "effective": status.get("effective"),
+        "history": [_creation(job), *map(_happening, items(status, "history"))],
+        "historyOmitted": integer(status, "historyOmitted"),
+        "hasResult": "result" in status or "resultRef" in status,
+        "checkpoint": status.get("checkpoint"),
+        "result": status.get("result"),
+        "resultRef": status.get("resultRef"),
+    }
+
+
+def _link(name: Json, uid: Json) -> Json:
+    return {"name": name or "", "uid": uid or None} if name or uid else None
+
+
+def _creation(job: JsonObject) -> JsonObject:
+    return {"time": text(child(job, "metadata"), "creationTimestamp"), "phase": CREATED}
+
+
+def _happening(entry: Json) -> JsonObject:
+    known = as_object(entry)
+    return {**known, "attempt": integer(known, "attempt")}
