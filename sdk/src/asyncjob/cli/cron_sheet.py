@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from asyncjob.cli.durations import since
 from asyncjob.cli.job_sheet import LABEL, Look
 from asyncjob.cli.surroundings_rows import until
-from asyncjob.cli.durations import since
 from asyncjob.cli.tables import one_line
 from asyncjob.cli.timeline import clock
 from asyncjob.rest.surroundings import CronJobInfo

@@ -59,7 +59,7 @@ def since(text: str | None, now: datetime) -> str:
     return age((now - then).total_seconds()) if then else ""
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType[int]):
     """An option's value that is a length of time, given to the command in seconds."""
 
     name = "duration"
@@ -74,7 +74,7 @@ class Duration(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
-class Moment(click.ParamType):
+class Moment(click.ParamType[str]):
     """An option's value that is a time: RFC 3339, or from now on as `+10m`, `-2h`.
 
     The command is given RFC 3339 text; `now` comes from the world.

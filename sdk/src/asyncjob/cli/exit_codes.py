@@ -51,6 +51,6 @@ _WORST_FIRST: Final = (
 
 def worst(codes: Iterable[ExitCode]) -> ExitCode:
     """Return the code of a command on several jobs: the worst of theirs."""
-    there = set(codes) - {ExitCode.OK}
-    ranked = [code for code in _WORST_FIRST if code in there]
-    return (ranked or sorted(there) or [ExitCode.OK])[0]
+    there = sorted(set(codes) - {ExitCode.OK})
+    ranked: list[ExitCode] = [code for code in _WORST_FIRST if code in there]
+    return next(iter([*ranked, *there]), ExitCode.OK)

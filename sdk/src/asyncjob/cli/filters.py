@@ -41,6 +41,17 @@ _OPTIONS: Final = (
 )
 
 
+def all_of(options: Sequence[Callable[[Callback], Callback]]) -> Callable[[Callback], Callback]:
+    """Return a decorator that adds the options, in this order."""
+
+    def decorate(function: Callback) -> Callback:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
 def filtered(*, phases: bool = True) -> Callable[[Callback], Callback]:
     """Return a decorator that adds the filters; the command is given a `selection`."""
     options = (_PHASE_OPTION, *_OPTIONS) if phases else _OPTIONS
@@ -51,9 +62,7 @@ def filtered(*, phases: bool = True) -> Callable[[Callback], Callback]:
             chosen = {name: given.pop(name) for name in _FIELDS}
             return function(selection=selection(phase, chosen), **given)
 
-        for option in reversed(options):
-            call = option(call)
-        return call
+        return all_of(options)(call)
 
     return decorate
 

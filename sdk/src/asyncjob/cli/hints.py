@@ -51,7 +51,7 @@ def _waiting(job: Job, program: str) -> Iterator[Hint]:
 
 
 def _log(job: Job) -> Iterator[Hint]:
-    """The log of a job is its worker's, and workers' logs are kubectl's."""
+    """Name the log of the worker that runs or ran it; workers' logs are kubectl's."""
     pod = job.worker or next((one.worker for one in reversed(job.history) if one.worker), None)
     if pod and job.phase is not Phase.SUCCEEDED:
         yield Hint(log_command(job.namespace, pod, job.id), "its lines in the worker's log")

@@ -62,11 +62,16 @@ class LazyGroup(SectionedGroup):
     """The root: sections of commands, none of them imported before it is called."""
 
     def __init__(
-        self, *args: Any, listed: Mapping[str, Mapping[str, Listed]], **attributes: Any
+        self,
+        *args: Any,
+        listed: Mapping[str, Mapping[str, Listed]],
+        unlisted: Mapping[str, Listed],
+        **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
         self.sections = listed
         self._listed = {name: one for part in listed.values() for name, one in part.items()}
+        self._unlisted = unlisted
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names, in the order of the help."""
@@ -74,7 +79,7 @@ class LazyGroup(SectionedGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command; None if there is no such one."""
-        listed = self._listed.get(cmd_name)
+        listed = self._listed.get(cmd_name) or self._unlisted.get(cmd_name)
         if listed is None:
             return super().get_command(ctx, cmd_name)
         module, _, attribute = listed.target.partition(":")

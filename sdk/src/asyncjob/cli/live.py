@@ -1,4 +1,4 @@
-"""A table that is drawn again in its place. The only module, with the progress bar, that needs rich."""
+"""A table that is drawn again in its place. Of the tables only this one needs rich."""
 
 from types import TracebackType
 from typing import Self

@@ -17,6 +17,9 @@ COLOURS: Final[dict[Phase, str]] = {
 }
 
 
+PHASES: Final = frozenset(phase.value for phase in Phase)
+
+
 def phase_cell(phase: Phase, *, cancelling: bool = False) -> Cell:
     """Return the phase in its colour; one that is being cancelled says so."""
     text = f"{phase.value}, cancelling" if cancelling else phase.value
@@ -25,4 +28,4 @@ def phase_cell(phase: Phase, *, cancelling: bool = False) -> Cell:
 
 def colour_of(word: str) -> str:
     """Return the colour of a phase by its name; none for other words."""
-    return COLOURS[Phase(word)] if word in Phase else ""
+    return COLOURS[Phase(word)] if word in PHASES else ""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import click
 
 
-class Name(click.ParamType):
+class Name(click.ParamType[str]):
     """A name, with or without its kind before it, as `kubectl get -o name` prints it."""
 
     name = "name"

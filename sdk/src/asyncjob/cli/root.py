@@ -47,11 +47,12 @@ COMMANDS: Final[Mapping[str, Mapping[str, Listed]]] = {
 @click.group(
     cls=LazyGroup,
     listed=COMMANDS,
+    unlisted={"__complete": Listed(f"{_AT}.completion:complete", "")},
     context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
 )
 @place_options(reads_environment=True)
 @click.pass_context
-def root(context: click.Context, **options: Any) -> None:
+def root(context: click.Context, /, **options: Any) -> None:
     """Durable jobs on Kubernetes: submit them, look at them, act on them.
 
     Goes straight to the API server with your kubeconfig, or through a gateway with --server.

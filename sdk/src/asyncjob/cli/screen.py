@@ -132,9 +132,7 @@ def shown(*formats: Format) -> Callable[[Callback], Callback]:
         def call(*, output: str, no_color: bool, **options: Any) -> Any:
             return function(screen=_screen(output, refused=no_color), **options)
 
-        for option in (_no_colour(), _output(choices)):
-            call = option(call)
-        return call
+        return _output(choices)(_no_colour()(call))
 
     return decorate
 

@@ -6,7 +6,6 @@ import click
 
 from asyncjob.cli.commands.wait import Wish, wait_for
 from asyncjob.cli.cron_sheet import cron_sheet
-from asyncjob.cli.durations import Moment
 from asyncjob.cli.exit_codes import ExitCode
 from asyncjob.cli.job_sheet import Look
 from asyncjob.cli.lazy import SectionedCommand, SectionedGroup
@@ -16,7 +15,6 @@ from asyncjob.cli.screen import Format, Screen, note, shown
 from asyncjob.cli.surroundings_rows import cron_table
 from asyncjob.cli.world import World
 from asyncjob.client.interface import Jobs
-from asyncjob.models.cron import RUNS
 from asyncjob.rest.surroundings import CronJobInfo
 
 PATIENCE = 30.0

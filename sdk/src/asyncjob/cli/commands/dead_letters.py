@@ -10,7 +10,7 @@ import click
 from asyncjob.cli.bulk import Deed, question, summary
 from asyncjob.cli.commands.each import each
 from asyncjob.cli.exit_codes import ExitCode
-from asyncjob.cli.filters import filtered, is_all
+from asyncjob.cli.filters import all_of, filtered, is_all
 from asyncjob.cli.lazy import SectionedCommand
 from asyncjob.cli.naming import Name
 from asyncjob.cli.place import Place, placed
@@ -40,10 +40,7 @@ _OPTIONS: Final = (
 )
 
 
-def _options(function: Callback) -> Callback:
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+_options: Final = all_of(_OPTIONS)
 
 
 @dataclass(frozen=True)

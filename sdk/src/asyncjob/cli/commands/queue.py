@@ -94,7 +94,7 @@ def _act(
 @placed
 @click.pass_obj
 def top(world: World, *, every: int, once: bool, place: Place, screen: Screen) -> None:
-    """Follow the queues: jobs by phase, oldest, workers, slots, finished per minute; Ctrl-C ends."""
+    """Follow the queues: jobs by phase, oldest, workers, slots, finished per minute."""
     with world.connect(place) as jobs:
         if once or not (screen.terminal and screen.for_people):
             _show(jobs.queues(), screen)

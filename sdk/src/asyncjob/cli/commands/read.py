@@ -5,9 +5,9 @@ from itertools import islice
 
 import click
 
+from asyncjob.cli.exit_codes import worst
 from asyncjob.cli.failures import exit_code, sentence
 from asyncjob.cli.filters import filtered
-from asyncjob.cli.exit_codes import worst
 from asyncjob.cli.job_rows import job_table
 from asyncjob.cli.job_sheet import Look, sheet
 from asyncjob.cli.lazy import SectionedCommand

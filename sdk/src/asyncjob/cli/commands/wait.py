@@ -59,7 +59,7 @@ def wait(
     5  one was cancelled
     6  the time was up
     10 with --for: one ended without coming there
-    """
+    """  # noqa: D301 - click takes a real backspace for "do not wrap"
     with world.connect(place) as jobs:
         return wait_for(jobs, world, Wish(distinct(names), target, timeout, poll, quiet), screen)
 
@@ -144,7 +144,7 @@ class _Watch:
         self.codes[name] = exit_code(error)
 
     def _away(self, error: AsyncJobError) -> None:
-        """A server that is away for a while ends no wait; what will not pass does."""
+        """Wait on while a server is away; raise what will not pass."""
         if not error.retryable:
             raise error
         if str(error) != self.trouble:

@@ -1,5 +1,6 @@
 """`watch`: jobs as they change; a live table for people, lines for all else."""
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -74,15 +75,13 @@ def _tell(seen: Iterable[JobSummary], world: World, screen: Screen) -> None:
 
 def _shower(world: World, screen: Screen) -> Callable[[JobSummary], None]:
     if screen.format is Format.JSON:
-        return lambda job: _json_line(job)
+        return _json_line
     if screen.format is Format.NAME:
         return lambda job: screen.line(job.id)
     return _Rows(world, screen).show
 
 
 def _json_line(job: JobSummary) -> None:
-    import json
-
     click.echo(json.dumps(dump(job), ensure_ascii=False))
 
 
