@@ -13,6 +13,7 @@ from asyncjob.cli.root import root
 from asyncjob.errors import AsyncJobError
 
 PLUGIN: Final = "kubectl-asyncjob"
+DEBUG: Final = "ASYNCJOB_DEBUG"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -37,12 +38,31 @@ def run(arguments: Sequence[str] | None, name: str) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return ExitCode.INTERRUPTED
+    except click.UsageError as error:
+        return _misused(error, name)
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except AsyncJobError as error:
         return _tell(error, name)
+    except Exception as error:  # noqa: BLE001 - people are shown no traceback unless they ask for it
+        return _unexpected(error)
     return code if isinstance(code, int) else ExitCode.OK
+
+
+def _unexpected(error: Exception) -> int:
+    if os.environ.get(DEBUG):
+        raise error
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    click.echo(f"error: {what} (this should not happen; {DEBUG}=1 shows where)", err=True)
+    return ExitCode.FAILED
+
+
+def _misused(error: click.UsageError, name: str) -> int:
+    called = error.ctx.command_path if error.ctx else name
+    message = error.format_message().rstrip(".").replace("\n", " ")
+    click.echo(f"error: {message} ({called} --help)", err=True)
+    return ExitCode.USAGE
 
 
 def _tell(error: AsyncJobError, name: str) -> int:

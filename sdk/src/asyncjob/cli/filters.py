@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 from pydantic import ValidationError
 
 from asyncjob.cli.durations import Duration
@@ -16,7 +17,35 @@ from asyncjob.rest.selection import Selection
 Callback = Callable[..., Any]
 
 FILTERS: Final = "Filters (all that are given have to match)"
-PHASE: Final = click.Choice([phase.value for phase in Phase], case_sensitive=False)
+
+
+class PhaseName(click.ParamType[str]):
+    """A phase in any case: `DeadLetter`, `deadletter`, `dead-letter`; other words if they are given."""
+
+    name = "phase"
+
+    def __init__(self, *others: str) -> None:
+        self._known = {word.lower(): word for word in (*others, *(one.value for one in Phase))}
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the phase as the API writes it."""
+        found = self._known.get(value.lower().replace("-", ""))
+        if found is None:
+            self.fail(f"{value!r} is none of {', '.join(self._known.values())}", param, ctx)
+        return found
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str  # noqa: ARG002 - as click calls it
+    ) -> list[CompletionItem]:
+        """Return the phases that begin so."""
+        words = self._known.items()
+        return [CompletionItem(word) for low, word in words if low.startswith(incomplete.lower())]
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002 - as click calls it
+        """Return what stands for the value in the help."""
+        return "PHASE"
+
+
 _NAMES: Final = ("type", "queue", "label", "parent", "cron_job", "reason", "text")
 _FIELDS: Final = (*_NAMES, "older_than_seconds", "newer_than_seconds")
 
@@ -26,7 +55,7 @@ def _option(*flags: str, **details: Any) -> Callable[[Callback], Callback]:
 
 
 _PHASE_OPTION: Final = _option(
-    "--phase", multiple=True, type=PHASE, help="Phase; repeatable, any of them."
+    "--phase", multiple=True, type=PhaseName(), help="Such as DeadLetter; repeatable."
 )
 _OPTIONS: Final = (
     _option("--type", metavar="TYPE", help="Type of the job."),

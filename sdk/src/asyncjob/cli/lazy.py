@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Final
 
@@ -85,6 +86,17 @@ class LazyGroup(SectionedGroup):
         module, _, attribute = listed.target.partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; say which might be meant where there is no such one."""
+        name = args[0]
+        if self.get_command(ctx, name) is None:
+            close = get_close_matches(name, self._listed, n=1, cutoff=0.5)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            ctx.fail(f"there is no command {name}{meant}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click calls it
         """Write the sections."""

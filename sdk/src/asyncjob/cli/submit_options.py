@@ -6,7 +6,7 @@ from typing import Any, Final
 import click
 
 from asyncjob.cli.durations import Duration, Moment
-from asyncjob.cli.filters import all_of
+from asyncjob.cli.filters import Callback, all_of
 from asyncjob.cli.lazy import SectionedOption
 from asyncjob.cli.naming import Name
 from asyncjob.json_types import Json

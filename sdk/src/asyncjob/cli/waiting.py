@@ -10,7 +10,6 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.job import Job
 
 FINISHED: Final = "finished"
-TARGETS: Final = (FINISHED, *(phase.value for phase in Phase))
 
 _ENDS: Final = {
     Phase.SUCCEEDED: ExitCode.OK,

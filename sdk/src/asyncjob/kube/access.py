@@ -15,6 +15,7 @@ import yaml
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 from kubernetes.aio.config import (
+    KUBE_CONFIG_DEFAULT_LOCATION,
     ConfigException,
     load_incluster_config,
     load_kube_config,
@@ -100,11 +101,11 @@ async def load_access(
 
 async def _load(kubeconfig: str | None, context: str | None) -> tuple[Configuration, str]:
     configuration = type.__call__(Configuration)  # not the process-wide default
-    _check_present(kubeconfig)
     try:
         if not (kubeconfig or context) and "KUBERNETES_SERVICE_HOST" in os.environ:
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # official client
             return configuration, _pod_namespace()
+        _check_present(kubeconfig or KUBE_CONFIG_DEFAULT_LOCATION)
         loader = await load_kube_config(  # type: ignore[no-untyped-call]  # official client
             kubeconfig, context=context, client_configuration=configuration
         )

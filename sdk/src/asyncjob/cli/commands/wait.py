@@ -9,11 +9,12 @@ from asyncjob.cli.durations import Duration, exactly
 from asyncjob.cli.exit_codes import ExitCode, worst
 from asyncjob.cli.failures import exit_code, sentence
 from asyncjob.cli.job_rows import job_table
+from asyncjob.cli.filters import PhaseName
 from asyncjob.cli.lazy import SectionedCommand
 from asyncjob.cli.naming import Name, distinct, program
 from asyncjob.cli.place import Place, placed
 from asyncjob.cli.screen import Screen, note, shown
-from asyncjob.cli.waiting import FINISHED, TARGETS, Come, judge, line
+from asyncjob.cli.waiting import FINISHED, Come, judge, line
 from asyncjob.cli.world import World
 from asyncjob.client.errors import NotFoundError
 from asyncjob.client.interface import Jobs
@@ -28,7 +29,7 @@ HOUR = 3600
 @click.option(
     "--for",
     "target",
-    type=click.Choice(TARGETS, case_sensitive=False),
+    type=PhaseName(FINISHED),
     default=FINISHED,
     show_default=True,
     help="Finished, or come to this phase (or through it).",
