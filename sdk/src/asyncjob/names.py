@@ -34,6 +34,10 @@ CONTENT_ANNOTATION: Final = f"{GROUP}/submitted-content"
 DEDUPLICATION_LABEL: Final = f"{GROUP}/deduplication-id"
 """On a submitted job: digest of its deduplicationId, so that the newest of an id is found."""
 
+IDEMPOTENCY_LABEL: Final = f"{GROUP}/idempotency-key"
+"""On a submitted job with a deduplicationId: digest of its idempotencyKey, which its name does not
+follow from, so that it is found all the same."""
+
 CRON_JOB_LABEL: Final = f"{GROUP}/cron-job"
 """On a job of a schedule: name of its AsyncCronJob; a long one is cut and told by a digest."""
 

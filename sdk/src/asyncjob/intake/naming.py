@@ -37,9 +37,9 @@ def number_of(name: str, begin: str) -> int:
     return _TOP - int(rest)
 
 
-def label_of(deduplication_id: str) -> str:
-    """Return the label value that stands for the id: ids may be longer than labels."""
-    return digest(["deduplicationId", deduplication_id], 52)
+def label_of(key: str) -> str:
+    """Return the label value that stands for a key or id, which may be longer than labels are."""
+    return digest(key, 52)
 
 
 def _derived(kind: str, namespace: str, value: str) -> str:

@@ -76,7 +76,7 @@ def order(
         name=_name(submission, namespace, begin, new_id),
         content=content_of(submission),
         spec=_spec(fields, key, carried),
-        labels=_labels(submission),
+        labels=_labels(submission, key),
         key=key,
         deduplication_id=dedup,
         stem=begin,
@@ -100,8 +100,9 @@ def _spec(fields: JsonObject, key: str | None, carried: RequestData | None) -> J
     return spec
 
 
-def _labels(submission: Submission) -> JsonObject:
+def _labels(submission: Submission, key: str | None) -> JsonObject:
     given: dict[str, Json] = dict(submission.labels or {})
-    if submission.deduplication_id:
+    if submission.deduplication_id and key:
         given[names.DEDUPLICATION_LABEL] = label_of(submission.deduplication_id)
+        given[names.IDEMPOTENCY_LABEL] = label_of(key)
     return given

@@ -5,6 +5,7 @@ has to read again; nothing here repeats a write that may have taken effect.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 
@@ -18,6 +19,7 @@ from asyncjob.kube.transport import Observer, Params, Request, Transport
 MERGE_PATCH: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 _JSON: Final = "application/json"
+_WRITES: Final = frozenset({"POST", "PUT", "PATCH"})
 
 
 class KubeSession:
@@ -95,6 +97,13 @@ class KubeSession:
             if not token:
                 return
             query["continue"] = token
+
+    async def send(self, request: Request) -> JsonObject:
+        """Send a request as it is; a write gets the field manager's name."""
+        if request.method in _WRITES:
+            params = {"fieldManager": self._field_manager, **request.params}
+            request = replace(request, params=params)
+        return await self._transport.send(request)
 
     async def stream(self, path: str, params: Params, accept: str) -> aiohttp.ClientResponse:
         """Open a long answer, such as a watch; the caller closes it."""

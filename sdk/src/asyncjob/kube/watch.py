@@ -54,6 +54,17 @@ async def watch(
     agreed. Ends when the server closes; raises
     ExpiredError, UnknownOutcomeError and what else a request raises.
     """
+    response = await open_watch(session, path, params, table=table)
+    on_open()
+    async with aclosing(events(response)) as seen:
+        async for event in seen:
+            yield event
+
+
+async def open_watch(
+    session: KubeSession, path: str, params: Params | None = None, *, table: bool = False
+) -> aiohttp.ClientResponse:
+    """Open a watch; the caller closes it. Raises what a request raises."""
     query = {
         "watch": "true",
         "allowWatchBookmarks": "true",
@@ -61,8 +72,11 @@ async def watch(
         **({"includeObject": "None"} if table else {}),
         **(params or {}),
     }
-    response = await session.stream(path, query, AS_TABLE if table else AS_OBJECTS)
-    on_open()
+    return await session.stream(path, query, AS_TABLE if table else AS_OBJECTS)
+
+
+async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[WatchEvent]:
+    """Yield what an open watch tells, and close it."""
     async with response, aclosing(_lines(response)) as lines:
         async for line in lines:
             event = _parse(line)

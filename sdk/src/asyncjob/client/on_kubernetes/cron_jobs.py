@@ -1,0 +1,44 @@
+"""Schedules: reading, triggering, suspending."""
+
+from asyncjob.client import errors
+from asyncjob.client.on_kubernetes.calls import checked, read_all
+from asyncjob.client.on_kubernetes.wishes import Numbered, one_more, setting, wished
+from asyncjob.client.steps import Call, Steps, patiently
+from asyncjob.lifecycle.derived_names import trigger_name
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import CRON_JOBS, collection, cron_job_path
+from asyncjob.rest.submission import Submitted
+from asyncjob.rest.surroundings import CronJobInfo
+from asyncjob.rest.surroundings_reading import cron_job_of
+
+
+def cron_jobs(namespace: str, patience: float) -> Steps[list[CronJobInfo]]:
+    """Return all schedules by name."""
+    found = yield from read_all(collection(namespace, CRON_JOBS), (), patience, cron_job_of)
+    return sorted(found, key=lambda one: one.name)
+
+
+def cron_job(namespace: str, name: str, patience: float) -> Steps[CronJobInfo]:
+    """Return one schedule with spec and status."""
+    found = (yield from patiently(Call("GET", _path(namespace, name)), patience)).object
+    return cron_job_of(found, whole=True)
+
+
+def trigger(namespace: str, name: str, patience: float) -> Steps[Submitted]:
+    """Ask for one run now; returns the job that it will be."""
+    wish = Numbered("trigger", "triggers")
+    yield from one_more(_path(namespace, name), wish, patience)
+    return Submitted(id=trigger_name(name, wish.number), created=True, phase=Phase.QUEUED)
+
+
+def set_suspended(
+    namespace: str, name: str, patience: float, *, suspended: bool
+) -> Steps[CronJobInfo]:
+    """Suspend a schedule or let it go on."""
+    decide = setting("suspend", suspended, otherwise=False)
+    found = yield from wished(_path(namespace, name), decide, patience)
+    return cron_job_of(found, whole=True)
+
+
+def _path(namespace: str, name: str) -> str:
+    return cron_job_path(namespace, checked(name, errors.CronJobNotFoundError))

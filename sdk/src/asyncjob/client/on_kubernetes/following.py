@@ -1,0 +1,77 @@
+"""Watches of one job, and of many."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from asyncjob.client.errors import JobGoneError, JobNotFoundError
+from asyncjob.client.on_kubernetes.calls import in_words, jobs
+from asyncjob.client.on_kubernetes.jobs import get
+from asyncjob.client.on_kubernetes.listing import selectors
+from asyncjob.client.steps import Call, Steps
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob.rest.choosing import matches
+from asyncjob.rest.job import Job, JobSummary
+from asyncjob.rest.reading import job_of, summary_of
+from asyncjob.rest.selection import Selection
+
+
+def _version(event: JsonObject) -> str:
+    return text(child(child(event, "object"), "metadata"), "resourceVersion")
+
+
+@dataclass(frozen=True, slots=True)
+class OneJob:
+    """A job on Kubernetes."""
+
+    namespace: str
+    job_id: str
+
+    def look(self) -> Steps[Job]:
+        """Return the job as it is."""
+        return in_words(get(self.namespace, self.job_id, 0.0), self._missing)
+
+    def listen(self, seen: Job) -> Call:
+        """Return a watch of the one job."""
+        params = (
+            ("fieldSelector", f"metadata.name={self.job_id}"),
+            ("resourceVersion", seen.resource_version),
+        )
+        return Call("GET", jobs(self.namespace), params)
+
+    def read(self, event: JsonObject) -> Job | None:
+        """Return the job; raises JobGoneError if the event says that it was deleted."""
+        if text(event, "type") == "DELETED":
+            raise JobGoneError(f"job {self.job_id} was deleted while it was watched")
+        return None if text(event, "type") == "BOOKMARK" else job_of(child(event, "object"))
+
+    def _missing(self, _: str) -> JobNotFoundError:
+        return JobNotFoundError(f"there is no job {self.job_id}")
+
+
+@dataclass(slots=True)
+class ManyJobs:
+    """Jobs on Kubernetes that match."""
+
+    namespace: str
+    selection: Selection
+    clock: Callable[[], datetime]
+    version: str = ""
+
+    def ask(self) -> Steps[Call]:
+        """Return a watch from where the last one ended; at first, from now."""
+        path = jobs(self.namespace)
+        if not self.version:
+            newest = yield Call("GET", path, (("limit", "1"),))
+            self.version = text(child(newest.object, "metadata"), "resourceVersion")
+        version, self.version = self.version, ""  # it counts again once the watch says something
+        return Call("GET", path, (*selectors(self.selection), ("resourceVersion", version)))
+
+    def read(self, event: JsonObject) -> JobSummary | None:
+        """Return the job if it matches."""
+        self.version = _version(event)
+        if text(event, "type") in {"BOOKMARK", "DELETED"}:
+            return None
+        obj = child(event, "object")
+        job = summary_of(obj)
+        return job if matches(job, obj, self.selection, self.clock()) else None

@@ -1,0 +1,86 @@
+"""Finding the next free number among the jobs with one deduplicationId.
+
+Read in this order, each consistently: the newest number, a job with the same key, a live job. Who
+submits at the same time either is seen by the last read or takes the same number, which the API
+server gives away once. What was read holds for 30 seconds; finished jobs with such an id are kept
+for a day, so that no number read as taken has come free by then.
+"""
+
+from typing import Final
+
+from asyncjob import names
+from asyncjob.client.errors import UnavailableError
+from asyncjob.client.on_kubernetes.calls import METADATA_ONLY, jobs
+from asyncjob.client.steps import Call, Pause, Steps, patiently
+from asyncjob.intake import Order, number_of
+from asyncjob.intake.verdict import is_live
+from asyncjob.json_types import JsonObject, as_object, child, items, text
+from asyncjob.lifecycle.phases import FINISHED
+
+HOLDS_SECONDS: Final = 30.0
+_LOOKS: Final = 5
+
+
+def free_number(order: Order, patience: float) -> Steps[int | JsonObject]:
+    """Return the number to create the job under, or the job that is there already."""
+    for _ in range(_LOOKS):
+        began = (yield Pause()).at
+        newest = yield from _newest(order, patience)
+        there = (yield from _with_key(order, patience)) or (yield from _live(order, patience))
+        if there is not None:
+            return there
+        if (yield Pause()).at - began <= HOLDS_SECONDS:
+            return newest + 1
+    raise UnavailableError("looking for jobs with the same deduplicationId takes too long")
+
+
+def _newest(order: Order, patience: float) -> Steps[int]:
+    """Return the highest number in use; names count down, so that it comes first."""
+    call = Call(
+        "GET",
+        jobs(order.namespace),
+        (("labelSelector", _selector(order, names.DEDUPLICATION_LABEL)), ("limit", "1")),
+        accept=METADATA_ONLY,
+    )
+    found = _items((yield from patiently(call, patience)).object)
+    return max((number_of(_name(one), order.stem) for one in found), default=0)
+
+
+def _with_key(order: Order, patience: float) -> Steps[JsonObject | None]:
+    """Return the job with the order's key, finished or not."""
+    params = (("labelSelector", _selector(order, names.IDEMPOTENCY_LABEL)),)
+    return (yield from _first(order, params, patience))
+
+
+def _live(order: Order, patience: float) -> Steps[JsonObject | None]:
+    """Return a live job with the id, whoever created it: also one applied with kubectl."""
+    dead = [f"status.phase!={phase.value}" for phase in sorted(FINISHED)]
+    mine = f"spec.deduplicationId={_escaped(order.deduplication_id or '')}"
+    params = (("fieldSelector", ",".join([mine, *dead])),)
+    return (yield from _first(order, params, patience))
+
+
+def _first(
+    order: Order, params: tuple[tuple[str, str], ...], patience: float
+) -> Steps[JsonObject | None]:
+    answer = yield from patiently(Call("GET", jobs(order.namespace), params), patience)
+    found = _items(answer.object)
+    mine = [one for one in found if text(child(one, "spec"), "idempotencyKey") == order.key]
+    return next(iter([*mine, *filter(is_live, found)]), None)
+
+
+def _items(page: JsonObject) -> list[JsonObject]:
+    return [as_object(one) for one in items(page, "items")]
+
+
+def _name(obj: JsonObject) -> str:
+    return text(child(obj, "metadata"), "name")
+
+
+def _selector(order: Order, label: str) -> str:
+    return f"{label}={text(order.labels, label)}"
+
+
+def _escaped(value: str) -> str:
+    """Return the text as the right side of a field selector takes it."""
+    return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")

@@ -1,0 +1,115 @@
+"""What an operation asks of the world, and what it gets: the seam between core and shells.
+
+An operation is a generator that yields steps and is sent answers; it neither sends nor sleeps.
+Whoever drives it does, in plain code or in an event loop. What fails is thrown into it.
+"""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeAlias, TypeVar
+
+from asyncjob.errors import AsyncJobError
+from asyncjob.json_types import Json, JsonObject, as_object
+
+T = TypeVar("T")
+
+JSON: Final = "application/json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+
+FIRST_PAUSE_SECONDS: Final = 0.2
+LONGEST_PAUSE_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request. `params` may name one parameter several times."""
+
+    method: str
+    path: str
+    params: tuple[tuple[str, str], ...] = ()
+    body: Json = None
+    content_type: str = JSON
+    accept: str = JSON
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait for about so many seconds; with 0, only tell the time."""
+
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Open a stream of events, in the place of one that is open. `silence`: it may be so quiet."""
+
+    call: Call
+    silence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """Wait for the stream's next event; the answer has none once it has ended or is too quiet."""
+
+
+Step: TypeAlias = Call | Pause | Listen | Next
+
+
+@dataclass(frozen=True, slots=True)
+class Emit(Generic[T]):
+    """Hand a value to whoever iterates."""
+
+    value: T
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a step; `at` is when, in seconds of a clock that never goes back."""
+
+    at: float
+    body: Json = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def object(self) -> JsonObject:
+        """Return the body where it is an object, else an empty one."""
+        return as_object(self.body)
+
+
+Steps: TypeAlias = Generator[Step, Answer, T]
+"""An operation that ends with a value."""
+
+Emissions: TypeAlias = Generator[Step | Emit[T], Answer, None]
+"""An operation that hands out values one by one."""
+
+
+@dataclass(slots=True)
+class Patience:
+    """How long failures that may pass are waited out; begins with the first of them."""
+
+    seconds: float
+    _since: float | None = None
+    _pause: float = FIRST_PAUSE_SECONDS
+
+    def outlast(self, error: AsyncJobError) -> Steps[None]:
+        """Wait before another try; raises the error where another try is of no use, or too late."""
+        if not error.retryable:
+            raise error
+        now = (yield Pause()).at
+        self._since = now if self._since is None else self._since
+        if now + self._pause - self._since > self.seconds:
+            raise error
+        yield Pause(max(self._pause, getattr(error, "retry_after", None) or 0.0))
+        self._pause = min(self._pause * 2, LONGEST_PAUSE_SECONDS)
+
+
+def patiently(call: Call, seconds: float) -> Steps[Answer]:
+    """Send a request that may be repeated until it is answered; gives up after `seconds`."""
+    patience = Patience(seconds)
+    while True:
+        try:
+            return (yield call)
+        except AsyncJobError as error:
+            yield from patience.outlast(error)
