@@ -54,3 +54,14 @@ async def test_a_context_is_looked_for_even_in_a_pod(
     monkeypatch.setenv("KUBECONFIG", two_contexts)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "192.0.2.1")
     assert (await load_access(context="away")).host == "http://away.example"
+
+
+async def test_without_any_kubeconfig_one_line_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(NoClusterError, match="--kubeconfig"):
+        await load_access()
+    assert caplog.text == ""

@@ -10,6 +10,7 @@ import click
 
 from asyncjob.cli.exit_codes import ExitCode
 from asyncjob.cli.root import root
+from asyncjob.cli.world import World
 from asyncjob.errors import AsyncJobError
 
 PLUGIN: Final = "kubectl-asyncjob"
@@ -26,31 +27,45 @@ def program(path: str) -> str:
     return "kubectl asyncjob" if PurePath(path).stem == PLUGIN else "asyncjob"
 
 
-def run(arguments: Sequence[str] | None, name: str) -> int:
+def run(arguments: Sequence[str] | None, name: str, world: World | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
-        code = root.main(arguments, prog_name=name, standalone_mode=False)
+        code = root.main(arguments, prog_name=name, standalone_mode=False, obj=world)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read us has enough. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.OK
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
-        return ExitCode.INTERRUPTED
-    except click.UsageError as error:
-        return _misused(error, name)
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except AsyncJobError as error:
-        return _tell(error, name)
-    except Exception as error:  # noqa: BLE001 - people are shown no traceback unless they ask for it
-        return _unexpected(error)
+    except (BrokenPipeError, SystemExit) as error:
+        return _unread(error)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - people are shown no traceback
+        return _ended(error, name)
     return code if isinstance(code, int) else ExitCode.OK
 
 
-def _unexpected(error: Exception) -> int:
+def _unread(error: BaseException) -> int:
+    """End in silence: whoever read us has enough. Python must not complain when it flushes."""
+    if not isinstance(error, BrokenPipeError) and not isinstance(
+        error.__context__, BrokenPipeError
+    ):
+        raise error
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    return ExitCode.OK
+
+
+def _ended(error: BaseException, name: str) -> int:
+    match error:
+        case click.Abort() | KeyboardInterrupt():
+            click.echo("interrupted", err=True)
+            return ExitCode.INTERRUPTED
+        case click.UsageError():
+            return _misused(error, name)
+        case click.ClickException():
+            error.show()
+            return error.exit_code
+        case AsyncJobError():
+            return _tell(error, name)
+        case _:
+            return _unexpected(error)
+
+
+def _unexpected(error: BaseException) -> int:
     if os.environ.get(DEBUG):
         raise error
     what = " ".join(f"{type(error).__name__}: {error}".split())

@@ -20,7 +20,7 @@ FILTERS: Final = "Filters (all that are given have to match)"
 
 
 class PhaseName(click.ParamType[str]):
-    """A phase in any case: `DeadLetter`, `deadletter`, `dead-letter`; other words if they are given."""
+    """A phase in any case: `DeadLetter`, `deadletter`, `dead-letter`; or one of other words."""
 
     name = "phase"
 
@@ -35,7 +35,10 @@ class PhaseName(click.ParamType[str]):
         return found
 
     def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str  # noqa: ARG002 - as click calls it
+        self,
+        ctx: click.Context,  # noqa: ARG002 - as click calls it
+        param: click.Parameter,  # noqa: ARG002 - as click calls it
+        incomplete: str,
     ) -> list[CompletionItem]:
         """Return the phases that begin so."""
         words = self._known.items()

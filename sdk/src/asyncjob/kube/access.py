@@ -15,7 +15,6 @@ import yaml
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 from kubernetes.aio.config import (
-    KUBE_CONFIG_DEFAULT_LOCATION,
     ConfigException,
     load_incluster_config,
     load_kube_config,
@@ -26,6 +25,7 @@ from asyncjob.errors import NoClusterError
 log = structlog.get_logger()
 
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_DEFAULT = "~/.kube/config"
 _TOKEN_MAX_AGE_SECONDS = 300.0
 _RELOAD_AGAIN_SECONDS = 10.0
 
@@ -105,7 +105,7 @@ async def _load(kubeconfig: str | None, context: str | None) -> tuple[Configurat
         if not (kubeconfig or context) and "KUBERNETES_SERVICE_HOST" in os.environ:
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # official client
             return configuration, _pod_namespace()
-        _check_present(kubeconfig or KUBE_CONFIG_DEFAULT_LOCATION)
+        _check_present(kubeconfig or _DEFAULT)
         loader = await load_kube_config(  # type: ignore[no-untyped-call]  # official client
             kubeconfig, context=context, client_configuration=configuration
         )

@@ -1,5 +1,6 @@
 """`submit`: one job or many."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -94,7 +95,7 @@ def _wanted(
 def _documents(
     kind: str | None, words: Sequence[str], files: Sequence[str], place: Place
 ) -> Iterator[Document]:
-    found = read(files, click.get_text_stream("stdin"))
+    found = read(files, sys.stdin)
     if kind is None:
         for document in found:
             yield from jobs_in(document, place.namespace)

@@ -8,8 +8,8 @@ import click
 from asyncjob.cli.durations import Duration, exactly
 from asyncjob.cli.exit_codes import ExitCode, worst
 from asyncjob.cli.failures import exit_code, sentence
-from asyncjob.cli.job_rows import job_table
 from asyncjob.cli.filters import PhaseName
+from asyncjob.cli.job_rows import job_table
 from asyncjob.cli.lazy import SectionedCommand
 from asyncjob.cli.naming import Name, distinct, program
 from asyncjob.cli.place import Place, placed
