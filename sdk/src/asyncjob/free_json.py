@@ -56,7 +56,7 @@ def encode(value: object, *, what: str, max_bytes: int = MAX_BYTES) -> bytes:
     return data
 
 
-def parse(data: bytes, *, what: str) -> Json:
+def parse(data: bytes, *, what: str, max_depth: int = MAX_DEPTH) -> Json:
     """Return the value of a JSON text from elsewhere, exactly.
 
     Raises FreeJsonError by the same rules as `normalize`. A text that is no JSON is not repeated in
@@ -67,7 +67,7 @@ def parse(data: bytes, *, what: str) -> Json:
     except ValueError as error:
         place = _PLACE.search(str(error))
         raise FreeJsonError(f"{what} is not JSON{place[0] if place else ''}") from None
-    _check(value, what, 0)
+    _check(value, what, 0, max_depth)
     return value
 
 
@@ -133,15 +133,15 @@ def _encode(plain: object, what: str) -> bytes:
         raise FreeJsonError(f"{what} is not JSON: {error}") from error
 
 
-def _check(value: object, path: str, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise FreeJsonError(f"{path} is nested deeper than {MAX_DEPTH} levels")
+def _check(value: object, path: str, depth: int, max_depth: int = MAX_DEPTH) -> None:
+    if depth > max_depth:
+        raise FreeJsonError(f"{path} is nested deeper than {max_depth} levels")
     if isinstance(value, dict):
         for key, item in value.items():
-            _check(item, f"{path}.{key}", depth + 1)
+            _check(item, f"{path}.{key}", depth + 1, max_depth)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            _check(item, f"{path}[{index}]", depth + 1)
+            _check(item, f"{path}[{index}]", depth + 1, max_depth)
     else:
         _check_number(value, path)
 

@@ -22,6 +22,16 @@ DEFAULT_QUEUE: Final = "default"
 OPERATE_VERB: Final = "operate"
 """Virtual verb on `asyncjobs`: who may do it passes the ownership policy (the operator)."""
 
+VOUCH_VERB: Final = "vouch"
+"""Virtual verb on `asyncjobs`: who may do it has asked itself whether the author of a job may read
+the Secret or ConfigMap that its payload comes from (the gateway, on behalf of its callers)."""
+
+READ_PAYLOAD_VERB: Final = "read-payload"
+"""Virtual verb on `asyncjobs`: the gateway shows payloads, checkpoints and results to who has it."""
+
+CONTROL_VERB: Final = "control"
+"""Virtual verb on `asyncjobs`: the gateway cancels, reruns, redrives and so on for who has it."""
+
 PARENT_LABEL: Final = f"{GROUP}/parent"
 """On a child job: the UID of the job that submitted it."""
 
@@ -64,6 +74,7 @@ POD_UID_ANNOTATION: Final = f"{GROUP}/pod-uid"
 
 WORKER_COMPONENT: Final = "worker"
 OPERATOR_COMPONENT: Final = "operator"
+GATEWAY_COMPONENT: Final = "gateway"
 
 WORKER_ANNOTATION: Final = f"{GROUP}/worker"
 """On a worker's Lease: JSON of queue, slots and handler types."""

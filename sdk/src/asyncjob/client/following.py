@@ -40,8 +40,11 @@ class Source(Protocol):
     def listen(self, seen: Job) -> Call:
         """Return the request for a stream of the changes after what was seen."""
 
-    def read(self, event: JsonObject) -> Job | None:
-        """Return the job that an event tells of; None if of none. Raises JobGoneError."""
+    def read(self, event: JsonObject, seen: Job) -> Job | None:
+        """Return the job as an event tells of it; None if that takes another look."""
+
+    def is_idle(self, event: JsonObject) -> bool:
+        """Return whether an event tells nothing of the job."""
 
 
 @dataclass(slots=True)
@@ -135,14 +138,16 @@ def _listen(source: Source, watch: _Watch, job: Job) -> Emissions[Job]:
         yield Pause(min(watch.stumbled(), watch.left(now)))
         return
     while (event := (yield from _next())) is not None:
-        changed = source.read(event)
-        if changed is None:
+        watch.left((yield Pause()).at)
+        if source.is_idle(event):
             continue
+        changed = source.read(event, watch.seen or job)
+        if changed is None:
+            return
         if watch.is_news(changed):
             yield Emit(changed)
         if changed.finished:
             return
-        watch.left((yield Pause()).at)
     now = (yield Pause()).at
     if now - opened.at < HEALTHY_SECONDS:
         yield Pause(min(watch.stumbled(), watch.left(now)))

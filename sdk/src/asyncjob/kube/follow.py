@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Final, Protocol
 
 import structlog
 
@@ -14,6 +15,9 @@ from asyncjob.kube.transport import Params
 from asyncjob.kube.watch import WatchEvent, watch
 
 log = structlog.get_logger()
+
+PAGE: Final = "500"
+"""Objects in each answer of a list."""
 
 
 class Follower(Protocol):
@@ -33,12 +37,16 @@ async def follow(
     params: Params | None = None,
     *,
     on_watch: Callable[[], None] = lambda: None,
+    on_list: Callable[[str], None] = lambda _version: None,
+    shape: Callable[[JsonObject], JsonObject] = lambda obj: obj,
 ) -> None:
     """Keep the follower up to date until cancelled; outages are waited out, 1 to 60 s apart.
 
-    `on_watch` is called at the beginning of each watch.
+    `on_watch` is called at the beginning of each watch, `on_list` with the version of each list,
+    just before the follower gets it. Large collections are read in pages; `shape` cuts each object
+    down to what the follower needs.
     """
-    sight = _Sight(session, path, follower, params or {}, on_watch)
+    sight = _Sight(session, path, follower, params or {}, _Hooks(on_watch, on_list, shape))
     pace = loop_pace()
     while True:
         pace.begin()
@@ -47,6 +55,13 @@ async def follow(
         if error is not None:
             log.warning("watch interrupted", path=path, error=str(error), retry_in=round(pause, 1))
         await asyncio.sleep(pause)
+
+
+@dataclass(frozen=True, slots=True)
+class _Hooks:
+    on_watch: Callable[[], None]
+    on_list: Callable[[str], None]
+    shape: Callable[[JsonObject], JsonObject]
 
 
 class _Sight:
@@ -58,13 +73,13 @@ class _Sight:
         path: str,
         follower: Follower,
         params: Params,
-        on_watch: Callable[[], None],
+        hooks: _Hooks,
     ) -> None:
         self._session = session
         self._path = path
         self._follower = follower
         self._params = params
-        self._on_watch = on_watch
+        self._hooks = hooks
         self._version: str | None = None
 
     async def watch_on(self) -> ApiError | None:
@@ -81,13 +96,24 @@ class _Sight:
         return None
 
     async def _list(self) -> str:
-        page = await self._session.get(self._path, self._params)
-        self._follower.replace([as_object(item) for item in items(page, "items")])
-        return text(child(page, "metadata"), "resourceVersion")
+        objects: list[JsonObject] = []
+        query, version = {"limit": PAGE, **self._params}, ""
+        while True:
+            page = await self._session.get(self._path, query)
+            objects += [self._hooks.shape(as_object(item)) for item in items(page, "items")]
+            meta = child(page, "metadata")
+            version = text(meta, "resourceVersion")
+            if not text(meta, "continue"):
+                break
+            query["continue"] = text(meta, "continue")
+        self._hooks.on_list(version)
+        self._follower.replace(objects)
+        return version
 
     async def _watch(self, version: str) -> None:
         params = {**self._params, "resourceVersion": version}
-        async for event in watch(self._session, self._path, params, on_open=self._on_watch):
+        on_open, shape = self._hooks.on_watch, self._hooks.shape
+        async for event in watch(self._session, self._path, params, on_open=on_open):
             self._version = event.resource_version or self._version
             if event.type != "BOOKMARK":
-                self._follower.apply(event)
+                self._follower.apply(WatchEvent(event.type, shape(event.object)))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from asyncjob.client.errors import JobGoneError, JobNotFoundError
+from asyncjob.client.errors import JobNotFoundError
 from asyncjob.client.on_kubernetes.calls import in_words, jobs
 from asyncjob.client.on_kubernetes.jobs import get
 from asyncjob.client.on_kubernetes.listing import selectors
@@ -39,11 +39,13 @@ class OneJob:
         )
         return Call("GET", jobs(self.namespace), params)
 
-    def read(self, event: JsonObject) -> Job | None:
-        """Return the job; raises JobGoneError if the event says that it was deleted."""
-        if text(event, "type") == "DELETED":
-            raise JobGoneError(f"job {self.job_id} was deleted while it was watched")
-        return None if text(event, "type") == "BOOKMARK" else job_of(child(event, "object"))
+    def read(self, event: JsonObject, seen: Job) -> Job | None:  # noqa: ARG002  # it is whole
+        """Return the job; that it was deleted is confirmed by a look."""
+        return None if text(event, "type") == "DELETED" else job_of(child(event, "object"))
+
+    def is_idle(self, event: JsonObject) -> bool:
+        """Return whether it only shows that the watch is alive."""
+        return text(event, "type") == "BOOKMARK"
 
     def _missing(self, _: str) -> JobNotFoundError:
         return JobNotFoundError(f"there is no job {self.job_id}")

@@ -1,23 +1,14 @@
-"""Reading one job, and its result wherever it lies."""
-
-from typing import Protocol
+"""Reading one job."""
 
 from asyncjob.client import errors
 from asyncjob.client.on_kubernetes.calls import checked
 from asyncjob.client.steps import Call, Steps, patiently
 from asyncjob.errors import ForbiddenError, NotFoundError
-from asyncjob.json_types import Json, JsonObject, child, text
+from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.phases import FINISHED, Phase
 from asyncjob.names import job_path, queue_path
 from asyncjob.rest.job import Job
 from asyncjob.rest.reading import job_of
-
-
-class ResultStore(Protocol):
-    """Fetches results that are kept outside of the job, blocking until done."""
-
-    def fetch(self, uri: str, size_bytes: int, sha256: str) -> Json:
-        """Return the result at the address; raises OffloadError."""
 
 
 def path_of(namespace: str, job_id: str) -> str:
@@ -41,22 +32,3 @@ def _queue_of(namespace: str, job: JsonObject, patience: float) -> Steps[JsonObj
         return (yield from patiently(call, patience)).object
     except (NotFoundError, ForbiddenError):
         return None
-
-
-def result_of(job: Job, store: ResultStore | None) -> Json:
-    """Return the result; raises NoResultError, or ResultElsewhereError without a store."""
-    if job.result_ref is None:
-        if job.has_result:
-            return job.result
-        raise errors.NoResultError(
-            f"job {job.id} is {job.phase.value}"
-            + (" and its handler returned nothing" if job.succeeded else ": it has no result")
-        )
-    reference = job.result_ref
-    if store is None:
-        raise errors.ResultElsewhereError(
-            f"the result of job {job.id} lies at {reference.uri}; give the client a store to"
-            " fetch it from there",
-            uri=reference.uri,
-        )
-    return store.fetch(reference.uri, reference.size_bytes, reference.sha256)

@@ -21,6 +21,7 @@ from asyncjob.client.on_kubernetes import (
 from asyncjob.client.on_kubernetes.calls import in_words
 from asyncjob.client.on_kubernetes.following import ManyJobs, OneJob
 from asyncjob.client.refusals import refusal
+from asyncjob.client.results import ResultStore, result_of
 from asyncjob.client.steps import Emissions, Emit, Steps, T
 from asyncjob.errors import AsyncJobError
 from asyncjob.intake import order
@@ -49,7 +50,7 @@ class KubernetesOperations:
     clock: Callable[[], datetime]
     new_id: Callable[[], str]
     patience: float = PATIENCE_SECONDS
-    store: jobs.ResultStore | None = None
+    store: ResultStore | None = None
 
     def submit(
         self, submission: Submission, *, carried: RequestData | None = None
@@ -72,7 +73,7 @@ class KubernetesOperations:
 
     def result(self, job_id: str) -> Steps[Json]:
         """Read its result; a store is asked right here, blocking."""
-        return jobs.result_of((yield from self.get(job_id)), self.store)
+        return result_of((yield from self.get(job_id)), self.store)
 
     def follow(self, job_id: str, timeout: float | None, poll_seconds: float) -> Emissions[Job]:
         """Follow it until it has finished."""

@@ -1,8 +1,8 @@
-"""CEL for who asks: the pod that a token is bound to, and the operator's verb."""
+"""CEL for who asks: the pod that a token is bound to, and the verbs of operator and gateway."""
 
 from typing import Final
 
-from asyncjob.names import GROUP, JOBS, OPERATE_VERB
+from asyncjob.names import GROUP, JOBS, OPERATE_VERB, VOUCH_VERB
 
 _EXTRA: Final = "authentication.kubernetes.io"
 
@@ -14,7 +14,14 @@ def _extra(key: str) -> str:
 
 POD: Final = _extra("pod-name")
 POD_UID: Final = _extra("pod-uid")
-OPERATES: Final = (
-    f"authorizer.group('{GROUP}').resource('{JOBS}').namespace(request.namespace)"
-    f".check('{OPERATE_VERB}').allowed()"
-)
+
+
+def _may(verb: str) -> str:
+    return (
+        f"authorizer.group('{GROUP}').resource('{JOBS}').namespace(request.namespace)"
+        f".check('{verb}').allowed()"
+    )
+
+
+OPERATES: Final = _may(OPERATE_VERB)
+VOUCHES: Final = _may(VOUCH_VERB)

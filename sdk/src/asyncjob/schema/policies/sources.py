@@ -3,14 +3,16 @@
 The worker that resolves `payloadFrom` reads on behalf of whoever wrote the job, so the API server
 asks for their right, for ConfigMaps as for Secrets: a worker may read what the author may not.
 Children of a cron job and reruns are created by the operator, after the author of the cron job,
-of its trigger or backfill, or of the rerun wish has been asked here.
+of its trigger or backfill, or of the rerun wish has been asked here. The gateway creates jobs for
+its callers: it asks for their right itself, and vouches for it, so that it needs no right to read
+Secrets.
 """
 
 from typing import Final
 
 from asyncjob.names import CRON_JOBS, GROUP, JOBS, VERSION
 from asyncjob.schema.laws.law import Law
-from asyncjob.schema.policies.identity import OPERATES
+from asyncjob.schema.policies.identity import OPERATES, VOUCHES
 from asyncjob.schema.policies.policy import Policy, Target
 
 _JOB: Final = "object.kind == 'AsyncJob'"
@@ -19,10 +21,11 @@ _JOB: Final = "object.kind == 'AsyncJob'"
 def _may_read(field: str, resource: str) -> Law:
     return Law(
         f"source.{resource}",
-        f"Who has a job read one of the {resource} may get it, or operate on asyncjobs.",
+        f"Who has a job read one of the {resource} may get it, or operate on or vouch for asyncjobs.",
         f"!variables.asks || !has(variables.source.{field}) || authorizer.group('')"
         f".resource('{resource}').namespace(request.namespace)"
-        f".name(variables.source.{field}.name).check('get').allowed() || {OPERATES}",
+        f".name(variables.source.{field}.name).check('get').allowed() || {OPERATES}"
+        f" || {VOUCHES}",
         f"variables.path + '.{field}: ' + request.userInfo.username + ' may not get {resource} '"
         f" + variables.source.?{field}.?name.orValue('')",
         forbids=True,

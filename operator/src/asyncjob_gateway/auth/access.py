@@ -1,0 +1,92 @@
+"""What a caller may do: the cluster's own authorisers are asked (SubjectAccessReview)."""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from asyncjob.errors import ForbiddenError
+from asyncjob.json_types import Json, child, flag
+from asyncjob.kube import KubeSession
+from asyncjob.names import GROUP
+from asyncjob_gateway.auth.caller import Caller
+from asyncjob_gateway.auth.memory import Memory
+from asyncjob_gateway.auth.rights import Right
+from asyncjob_gateway.errors import RefusedError
+from asyncjob_gateway.limits.rate import Rate
+from asyncjob_gateway.problems import kinds
+
+API: Final = "authorization.k8s.io/v1"
+SUBJECT_REVIEWS: Final = f"/apis/{API}/subjectaccessreviews"
+SELF_REVIEWS: Final = f"/apis/{API}/selfsubjectaccessreviews"
+
+_Question = tuple[Caller, Right, str]
+
+
+class Access(Protocol):
+    """Tells what callers may do."""
+
+    async def may(self, caller: Caller, right: Right, namespace: str) -> bool:
+        """Return whether the caller has the right in the namespace."""
+
+
+async def demand(access: Access, caller: Caller, right: Right, namespace: str) -> None:
+    """Raise RefusedError, naming the right, unless the caller has it."""
+    if not await access.may(caller, right, namespace):
+        who = f"{caller.username} may not {right} in namespace {namespace}"
+        raise RefusedError(kinds.FORBIDDEN, f"{who}, which is asked of who would {right.purpose}")
+
+
+class Reviews:
+    """Asks the cluster. `rate` bounds how many questions per second it gets."""
+
+    def __init__(
+        self, session: KubeSession, remember: float, rate: float, clock: Callable[[], float]
+    ) -> None:
+        self._session = session
+        self._rate = Rate(rate, clock)
+        self._memory: Memory[_Question, bool] = Memory(remember, clock)
+
+    async def may(self, caller: Caller, right: Right, namespace: str) -> bool:
+        """Return whether the caller has the right in the namespace."""
+        question = (caller, right, namespace)
+        wait = 0.0 if self._memory.known(question) else self._rate.take()
+        if wait:
+            raise RefusedError(kinds.THROTTLED, "too many rights to be asked for", retry_after=wait)
+        return await self._memory.get(question, lambda: self._ask(question))
+
+    async def _ask(self, question: _Question) -> bool:
+        caller, right, namespace = question
+        spec = {**caller.as_review(), "resourceAttributes": _attributes(right, namespace)}
+        return await _review(self._session, SUBJECT_REVIEWS, "SubjectAccessReview", spec)
+
+
+class OwnRights:
+    """For a gateway that is open: all of ours is allowed, and else what the gateway itself may."""
+
+    def __init__(self, session: KubeSession) -> None:
+        self._session = session
+
+    async def may(self, caller: Caller, right: Right, namespace: str) -> bool:  # noqa: ARG002  # anyone
+        """Return whether it is about jobs, or the gateway has the right."""
+        if right.group == GROUP:
+            return True
+        spec: dict[str, Json] = {"resourceAttributes": _attributes(right, namespace)}
+        return await _review(self._session, SELF_REVIEWS, "SelfSubjectAccessReview", spec)
+
+
+def _attributes(right: Right, namespace: str) -> dict[str, Json]:
+    return {
+        "namespace": namespace,
+        "group": right.group,
+        "resource": right.resource,
+        "verb": right.verb,
+        "name": right.name,
+    }
+
+
+async def _review(session: KubeSession, path: str, kind: str, spec: dict[str, Json]) -> bool:
+    try:
+        answer = await session.create(path, {"apiVersion": API, "kind": kind, "spec": spec})
+    except ForbiddenError as error:
+        detail = "the gateway may not ask what its callers may do (subjectaccessreviews)"
+        raise RefusedError(kinds.UNAVAILABLE, detail) from error
+    return flag(child(answer, "status"), "allowed")

@@ -1,0 +1,47 @@
+"""Guards a gateway that is open: a page of any site can make a browser on this machine ask it.
+
+By a name that is made to resolve to loopback (DNS rebinding) it would even read the answers; hence
+only loopback's own names are answered, and no request that another site began.
+"""
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from asyncjob_gateway.errors import RefusedError
+from asyncjob_gateway.problems import kinds
+from asyncjob_gateway.settings import is_loopback
+
+_OWN_SITES: Final = frozenset({"same-origin", "none"})
+
+
+class LoopbackOnly:
+    """Serves an app to programs and pages of this machine."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; raises RefusedError where a foreign page may be behind it."""
+        if scope["type"] == "http":
+            _check(Headers(scope=scope))
+        await self._app(scope, receive, send)
+
+
+def _check(headers: Headers) -> None:
+    host, origin = headers.get("host", ""), headers.get("origin")
+    if not is_loopback(_name(f"//{host}")):
+        detail = "name it localhost or 127.0.0.1; other names are not answered without tokens"
+        raise RefusedError(kinds.FOREIGN, detail)
+    foreign = origin is not None and urlsplit(origin).netloc != host
+    if foreign or headers.get("sec-fetch-site", "none") not in _OWN_SITES:
+        raise RefusedError(kinds.FOREIGN, "a page of another site is behind this request")
+
+
+def _name(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,1 @@
+"""Changes as server-sent events."""

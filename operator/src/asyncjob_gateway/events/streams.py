@@ -1,0 +1,68 @@
+"""Streams of events that are open: bounded in all and per caller, and ended when the gateway stops.
+
+What a stream carries is described in `asyncjob_gateway.routes.events`.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from asyncjob_gateway.auth.caller import Caller
+from asyncjob_gateway.errors import RefusedError
+from asyncjob_gateway.problems import kinds
+from asyncjob_gateway.telemetry.metrics import Metrics
+
+SEND_SECONDS: Final = 30.0
+"""A follower that takes nothing for so long is hung up on."""
+
+AGAIN_MILLISECONDS: Final = 2000
+"""When a browser comes back after its stream has ended."""
+
+Events = AsyncGenerator[ServerSentEvent]
+
+
+class Streams:
+    """Counts streams, and knows when they have to end."""
+
+    def __init__(self, most: int, most_per_caller: int, heartbeat: float, metrics: Metrics) -> None:
+        self.stopping = asyncio.Event()
+        self.heartbeat = heartbeat
+        self.metrics = metrics
+        self._most = most
+        self._most_per_caller = most_per_caller
+        self._open: Counter[str] = Counter()
+
+    def check_room(self, caller: Caller) -> None:
+        """Raise RefusedError where the caller has as many streams as there may be."""
+        if self._open.total() >= self._most:
+            raise RefusedError(kinds.BUSY, "too many streams are open", retry_after=5.0)
+        if self._open[caller.username] >= self._most_per_caller:
+            detail = f"{caller.username} has {self._most_per_caller} streams open already"
+            raise RefusedError(kinds.THROTTLED, detail, retry_after=5.0)
+
+    @contextmanager
+    def counted(self, caller: Caller) -> Iterator[None]:
+        """Count a stream while inside."""
+        self._open[caller.username] += 1
+        self.metrics.streams.inc()
+        try:
+            yield
+        finally:
+            self.metrics.streams.dec()
+            self._open[caller.username] -= 1
+            if not self._open[caller.username]:
+                del self._open[caller.username]
+
+    def answer(self, events: Events) -> EventSourceResponse:
+        """Return the answer that carries the events, with a comment now and then to keep it up."""
+        return EventSourceResponse(
+            events,
+            ping=self.heartbeat,
+            ping_message_factory=lambda: ServerSentEvent(comment="still here"),
+            send_timeout=SEND_SECONDS,
+            sep="\n",
+        )

@@ -1,0 +1,29 @@
+"""Does the steps of a client's operation with the gateway's own connections, and looks on."""
+
+from collections.abc import Awaitable, Callable
+
+from asyncjob.client.on_kubernetes.world import KubernetesWorld
+from asyncjob.client.steps import Answer, Call, Step
+from asyncjob.kube import KubeSession
+
+Look = Callable[[Call, Answer], Awaitable[None]]
+"""Called with each answer before the operation gets it; what it raises, the operation gets."""
+
+
+class WatchedWorld:
+    """The API server, where somebody looks at each answer first."""
+
+    def __init__(self, session: KubeSession, look: Look) -> None:
+        self._world = KubernetesWorld(session)
+        self._look = look
+
+    async def do(self, step: Step) -> Answer:
+        """Do it; raises AsyncJobError."""
+        answer = await self._world.do(step)
+        if isinstance(step, Call):
+            await self._look(step, answer)
+        return answer
+
+    async def aclose(self) -> None:
+        """Close the stream, if one is open."""
+        await self._world.aclose()

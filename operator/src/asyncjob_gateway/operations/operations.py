@@ -1,0 +1,190 @@
+"""The client's operations, and what only a gateway sees to.
+
+That is its callers' rights to what payloads come from, queues that are full, and its own cache.
+"""
+
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from asyncjob.client.driving import run_async
+from asyncjob.client.errors import JobNotFoundError
+from asyncjob.client.on_kubernetes import KubernetesOperations
+from asyncjob.client.steps import Answer, Call, Steps, T
+from asyncjob.errors import AsyncJobError
+from asyncjob.intake.naming import key_name
+from asyncjob.json_types import child, opt_integer, text
+from asyncjob.kube import KubeSession
+from asyncjob.models.spec import RequestData
+from asyncjob.names import JOB_KIND
+from asyncjob.rest.job import Job
+from asyncjob.rest.results import Result
+from asyncjob.rest.selection import BulkAsk, BulkReport
+from asyncjob.rest.submission import BatchReport, Submission, Submitted
+from asyncjob.rest.surroundings import CronJobInfo, QueueInfo
+from asyncjob_gateway.auth.rights import Right
+from asyncjob_gateway.cache.clock import now
+from asyncjob_gateway.cache.namespace import NamespaceView
+from asyncjob_gateway.errors import RefusedError
+from asyncjob_gateway.operations.batches import submit_all
+from asyncjob_gateway.operations.driving import WatchedWorld
+from asyncjob_gateway.operations.sources import needed_for, needed_for_object
+from asyncjob_gateway.problems import kinds
+from asyncjob_gateway.telemetry.metrics import Metrics
+
+PATIENCE_SECONDS: Final = 5.0
+"""How long an API server that is away is waited for, at each request."""
+
+FULL_SECONDS: Final = 5.0
+"""When to try again where a queue is full."""
+
+Demand = Callable[[Right], Awaitable[None]]
+
+
+class Operations:
+    """Operations on one namespace for one caller; `demand` asks for a right of theirs.
+
+    Errors are those of the clients, or RefusedError.
+    """
+
+    def __init__(
+        self, session: KubeSession, view: NamespaceView, metrics: Metrics, demand: Demand
+    ) -> None:
+        self._session = session
+        self._view = view
+        self._metrics = metrics
+        self._demand = demand
+        self._steps = KubernetesOperations(
+            view.name, clock=now, new_id=_new_id, patience=PATIENCE_SECONDS
+        )
+
+    async def submit(self, submission: Submission, carried: RequestData | None = None) -> Submitted:
+        """Create the job, or find the one that was created by the same request before."""
+        try:
+            done = await self._submit(submission, carried)
+        except AsyncJobError:
+            self._metrics.submitted("refused")
+            raise
+        self._metrics.submitted("created" if done.created else "repeated")
+        return done
+
+    async def submit_batch(
+        self, jobs: Sequence[Any], carried: RequestData | None = None
+    ) -> BatchReport:
+        """Create many; each is read, done or refused by itself."""
+        return await submit_all(jobs, lambda submission: self.submit(submission, carried))
+
+    async def get(self, job_id: str) -> Job:
+        """Return a job as it is now."""
+        return await self._run(self._steps.get(job_id))
+
+    async def result(self, job_id: str) -> Result:
+        """Return a job's result, or where it lies."""
+        job = await self.get(job_id)
+        if not job.has_result:
+            raise RefusedError(kinds.NO_RESULT, f"job {job_id} is {job.phase.value}")
+        return Result(result=job.result, result_ref=job.result_ref)
+
+    async def cancel(self, job_id: str, *, cascade: bool) -> Job:
+        """Cancel a job, or dismiss a dead letter."""
+        return await self._run(self._steps.cancel(job_id, cascade=cascade))
+
+    async def change(self, job_id: str, *, suspend: bool | None, priority: int | None) -> Job:
+        """Suspend, resume, change the priority: whatever is given."""
+        job: Job | None = None
+        if suspend is not None:
+            job = await self._run(self._steps.set_suspended(job_id, suspended=suspend))
+        if priority is not None:
+            job = await self._run(self._steps.set_priority(job_id, priority))
+        return job or await self.get(job_id)
+
+    async def rerun(self, job_id: str) -> Submitted:
+        """Ask for a new job that does the same again."""
+        return await self._run(self._steps.rerun(job_id), vouched=True)
+
+    async def redrive(self, job_id: str) -> Job:
+        """Run a dead letter again."""
+        return await self._run(self._steps.redrive(job_id))
+
+    async def dismiss(self, job_id: str) -> Job:
+        """Be done with a dead letter."""
+        return await self._run(self._steps.dismiss(job_id))
+
+    async def redrive_many(self, ask: BulkAsk) -> BulkReport:
+        """Redrive the dead letters that match."""
+        return await self._run(
+            self._steps.redrive_many(ask.selection, limit=ask.limit, dry_run=ask.dry_run)
+        )
+
+    async def dismiss_many(self, ask: BulkAsk) -> BulkReport:
+        """Dismiss the dead letters that match."""
+        return await self._run(
+            self._steps.dismiss_many(ask.selection, limit=ask.limit, dry_run=ask.dry_run)
+        )
+
+    async def set_paused(self, queue: str, *, paused: bool) -> QueueInfo:
+        """Pause a queue or let it go on."""
+        changed = await self._run(self._steps.set_paused(queue, paused=paused))
+        return self._view.queue(queue, now(), changed)
+
+    async def cron_jobs(self) -> list[CronJobInfo]:
+        """Return all cron jobs."""
+        return await self._run(self._steps.cron_jobs())
+
+    async def cron_job(self, name: str) -> CronJobInfo:
+        """Return a cron job."""
+        return await self._run(self._steps.cron_job(name))
+
+    async def trigger(self, name: str) -> Submitted:
+        """Ask for a run of a cron job now."""
+        return await self._run(self._steps.trigger(name), vouched=True)
+
+    async def set_cron_job_suspended(self, name: str, *, suspended: bool) -> CronJobInfo:
+        """Suspend a cron job or let it go on."""
+        return await self._run(self._steps.set_cron_job_suspended(name, suspended=suspended))
+
+    async def _submit(self, submission: Submission, carried: RequestData | None) -> Submitted:
+        for right in needed_for(submission.payload_from):
+            await self._demand(right)
+        await self._check_room(submission)
+        return await self._run(self._steps.submit(submission, carried=carried))
+
+    async def _check_room(self, submission: Submission) -> None:
+        """Refuse a new job of a full queue; the repeat of a request that was accepted is not new.
+
+        What other replicas accepted in the last moments is not counted yet.
+        """
+        queue = self._view.queue_object(submission.queue)
+        limit = opt_integer(child(queue or {}, "spec"), "maxQueued")
+        if limit is None or self._view.jobs.waiting(submission.queue) < limit:
+            return
+        key = submission.idempotency_key
+        if key is None or not await self._exists(key_name(self._view.name, key)):
+            detail = f"queue {submission.queue} has {limit} jobs waiting, its maxQueued"
+            raise RefusedError(kinds.QUEUE_FULL, detail, retry_after=FULL_SECONDS)
+
+    async def _exists(self, job_id: str) -> bool:
+        try:
+            await self.get(job_id)
+        except JobNotFoundError:
+            return False
+        return True
+
+    async def _run(self, steps: Steps[T], *, vouched: bool = False) -> T:
+        """Run an operation; `vouched` asks for the right to what the object's payload comes from.
+
+        The object as read is the one that is written: the write is conditional on its version.
+        """
+
+        async def look(call: Call, answer: Answer) -> None:
+            if call.method != "GET" and text(answer.object, "kind") == JOB_KIND:
+                self._view.jobs.wrote(answer.object)
+            if vouched and call.method == "GET":
+                for right in needed_for_object(answer.object):
+                    await self._demand(right)
+
+        return await run_async(steps, WatchedWorld(self._session, look))
+
+
+def _new_id() -> str:
+    return str(uuid.uuid4())

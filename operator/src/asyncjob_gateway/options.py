@@ -1,0 +1,213 @@
+"""The options of `asyncjob-gateway run`, by what they are about. The reference page lists them."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import click
+
+from asyncjob_gateway.settings import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PREFIX: Final = "ASYNCJOB_GATEWAY"
+DEFAULTS: Final = Settings()
+SECONDS: Final = click.FloatRange(min=0)
+POSITIVE: Final = click.FloatRange(min=0, min_open=True)
+PORT: Final = click.IntRange(0, 65535)
+COUNT: Final = click.IntRange(min=1)
+LEVELS: Final = click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False)
+
+NEVER: Final = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
+"""Headers that are never handed to handlers: they are credentials."""
+
+_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
+
+
+def _headers(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if not _HEADER.fullmatch(name):
+            raise click.BadParameter(f"{name!r} is no name of a header.")
+        if name.lower() in NEVER:
+            raise click.BadParameter(f"{name} carries credentials; it is never handed on.")
+    return tuple(name.lower() for name in names)
+
+
+def _option(flags: str, **details: Any) -> Callable[[F], F]:
+    return click.option(flags, **{"show_default": True, **details})
+
+
+CONNECTION: Final = (
+    _option(
+        "--namespace",
+        multiple=True,
+        show_default="its own",
+        help="Namespace to serve; repeatable. The first is that of requests that name none.",
+    ),
+    _option(
+        "--kubeconfig",
+        type=click.Path(),
+        show_default="as kubectl",
+        help="Cluster to use: else `KUBECONFIG`, the pod's own, `~/.kube/config`.",
+    ),
+)
+
+LISTENING: Final = (
+    _option("--host", default=DEFAULTS.host, help="Address to listen on."),
+    _option("--port", type=PORT, default=DEFAULTS.port, help="Port to listen on."),
+    _option(
+        "--tls-cert",
+        type=click.Path(exists=True, dir_okay=False),
+        show_default="none",
+        help="Certificate (PEM), with --tls-key; without it, end TLS in front of the gateway.",
+    ),
+    _option(
+        "--tls-key",
+        type=click.Path(exists=True, dir_okay=False),
+        show_default="none",
+        help="Its private key.",
+    ),
+    _option(
+        "--cors-origin",
+        multiple=True,
+        show_default="none",
+        help="Origin whose pages may call the API, such as https://app.example; repeatable.",
+    ),
+    _option(
+        "--metrics-port",
+        type=PORT,
+        default=DEFAULTS.metrics_port,
+        help="Port of /metrics; 0: none.",
+    ),
+    _option("--metrics-host", default=DEFAULTS.metrics_host, help="Address of /metrics."),
+)
+
+CALLERS: Final = (
+    _option(
+        "--open",
+        is_flag=True,
+        show_default="off",
+        help="For development: let everyone in, without tokens. Only with --host on loopback.",
+    ),
+    _option(
+        "--audience",
+        multiple=True,
+        show_default="the API server's",
+        help="Audience that tokens have to be for; repeatable, any of them will do.",
+    ),
+    _option(
+        "--auth-cache",
+        type=SECONDS,
+        default=DEFAULTS.auth_cache,
+        help="Seconds for which tokens and rights are remembered: a withdrawn one counts for so "
+        "long.",
+    ),
+    _option(
+        "--auth-rate",
+        type=POSITIVE,
+        default=DEFAULTS.auth_rate,
+        help="Tokens, and rights, that the API server is asked about per second at most.",
+    ),
+    _option(
+        "--forward-header",
+        multiple=True,
+        callback=_headers,
+        show_default="none",
+        help="Header of a submission that is handed to the job's handler, in `request.headers`; "
+        "repeatable. Never Authorization or Cookie.",
+    ),
+)
+
+LIMITS: Final = (
+    _option("--max-body", type=COUNT, default=DEFAULTS.max_body, help="Bytes of a body at most."),
+    _option(
+        "--max-requests",
+        type=COUNT,
+        default=DEFAULTS.max_requests,
+        help="Requests at once at most.",
+    ),
+    _option(
+        "--max-streams",
+        type=COUNT,
+        default=DEFAULTS.max_streams,
+        help="Streams of events at once at most.",
+    ),
+    _option(
+        "--max-streams-per-caller",
+        type=COUNT,
+        default=DEFAULTS.max_streams_per_caller,
+        help="The same, of one caller.",
+    ),
+    _option(
+        "--request-timeout",
+        type=POSITIVE,
+        default=DEFAULTS.request_timeout,
+        help="Seconds after which a request is given up.",
+    ),
+    _option(
+        "--heartbeat",
+        type=POSITIVE,
+        default=DEFAULTS.heartbeat,
+        help="Seconds between signs of life in a stream of events.",
+    ),
+)
+
+STOPPING: Final = (
+    _option(
+        "--drain",
+        type=SECONDS,
+        default=DEFAULTS.drain,
+        help="Seconds for which it goes on serving after SIGTERM, not ready any more.",
+    ),
+    _option(
+        "--grace",
+        type=SECONDS,
+        default=DEFAULTS.grace,
+        help="Seconds that requests under way then get to finish.",
+    ),
+)
+
+LOGGING: Final = (
+    _option(
+        "--log-format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        help="`text` or `json`.",
+    ),
+    _option("--log-level", type=LEVELS, default="INFO", help="Least level that is logged."),
+)
+
+GROUPS: Final = (CONNECTION, LISTENING, CALLERS, LIMITS, STOPPING, LOGGING)
+
+
+def all_options(command: F) -> F:
+    """Give a command all options of the gateway, in the order of the reference page."""
+    for option in reversed([option for group in GROUPS for option in group]):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Documented:
+    """One option as the reference shows it."""
+
+    flag: str
+    variable: str
+    default: str
+    meaning: str
+
+
+def documented(command: click.Command) -> Iterator[Documented]:
+    """Return what the reference says of each option of a command."""
+    for option in command.params:
+        if isinstance(option, click.Option):
+            variable = f"{PREFIX}_{(option.name or '').upper()}"
+            yield Documented(option.opts[0], variable, _default(option), option.help or "")
+
+
+def _default(option: click.Option) -> str:
+    if isinstance(option.show_default, str):
+        return option.show_default
+    number = isinstance(option.default, float)
+    return f"`{option.default:g}`" if number else f"`{option.default}`"

@@ -1,0 +1,128 @@
+"""Which problem an error from elsewhere is: the API server's, the framework's, a model's."""
+
+from collections.abc import Iterator, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+
+import structlog
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from asyncjob.client import errors as client
+from asyncjob.errors import (
+    AsyncJobError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    ThrottledError,
+    TooLargeError,
+)
+from asyncjob.free_json import FreeJsonError
+from asyncjob.rest.problem import FieldProblem
+from asyncjob_gateway.errors import RefusedError
+from asyncjob_gateway.problems import kinds
+from asyncjob_gateway.problems.kinds import Kind
+
+log = structlog.get_logger()
+
+AGAIN_SECONDS: Final = 2.0
+"""When to try again after an outage whose end nobody knows."""
+
+_LONGEST: Final = 1000
+"""Characters of a detail: paths into a body may be as long as the body."""
+
+_LACK: Final = "the gateway itself lacks a right that this takes; its log says which"
+
+_SHOWN: Final = 20
+"""Most fields that one answer speaks of."""
+
+_BY_STATUS: Final = {
+    HTTPStatus.NOT_FOUND: kinds.NOT_FOUND,
+    HTTPStatus.METHOD_NOT_ALLOWED: kinds.BAD_METHOD,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: kinds.TOO_LARGE,
+    HTTPStatus.BAD_REQUEST: kinds.MALFORMED,
+}
+
+_BY_ERROR: Final[Sequence[tuple[type[AsyncJobError], Kind]]] = (
+    (FreeJsonError, kinds.MALFORMED),
+    (client.InvalidSubmissionError, kinds.INVALID),
+    (client.InvalidRequestError, kinds.INVALID),
+    (client.JobNotFoundError, kinds.NO_JOB),
+    (client.NotFoundError, kinds.NOT_FOUND),
+    (client.DuplicateJobError, kinds.DUPLICATE),
+    (client.KeyReusedError, kinds.KEY_REUSED),
+    (client.JobExistsError, kinds.JOB_EXISTS),
+    (client.NotCancellableError, kinds.NOT_CANCELLABLE),
+    (client.NotADeadLetterError, kinds.NOT_DEAD),
+    (client.JobStateError, kinds.CONFLICT),
+    (client.NoResultError, kinds.NO_RESULT),
+    (client.NotAllowedError, kinds.FORBIDDEN),
+    (ForbiddenError, kinds.FORBIDDEN),
+    (NotFoundError, kinds.NOT_FOUND),
+    (ConflictError, kinds.CONFLICT),
+    (TooLargeError, kinds.TOO_LARGE),
+    (InvalidError, kinds.INVALID),
+)
+
+
+def refusal_of(error: AsyncJobError) -> RefusedError:
+    """Return what the caller is told of an error of ours or of the API server."""
+    if isinstance(error, RefusedError):
+        return error
+    if _is_own_lack(error):
+        log.error("the gateway lacks a right", error=str(error))
+        return RefusedError(kinds.UNAVAILABLE, _LACK, retry_after=AGAIN_SECONDS)
+    for type_, kind in _BY_ERROR:
+        if isinstance(error, type_):
+            return RefusedError(kind, _words_of(error), job_id=_job_of(error), errors=_of(error))
+    if isinstance(error, ThrottledError):
+        return RefusedError(kinds.THROTTLED, retry_after=error.retry_after)
+    return RefusedError(kinds.UNAVAILABLE, retry_after=AGAIN_SECONDS)
+
+
+def _is_own_lack(error: AsyncJobError) -> bool:
+    """Return whether it is the gateway, not its caller, that may not: by RBAC, not by a policy."""
+    refused = isinstance(error, ForbiddenError | client.NotAllowedError)
+    return refused and "ValidatingAdmissionPolicy" not in str(error)
+
+
+def _words_of(error: AsyncJobError) -> str:
+    return str(error)[:_LONGEST]
+
+
+def _job_of(error: AsyncJobError) -> str | None:
+    return error.job_id or None if isinstance(error, client.InTheWayError) else None
+
+
+def _of(error: AsyncJobError) -> Sequence[FieldProblem]:
+    return error.errors[:_SHOWN] if isinstance(error, client.InvalidSubmissionError) else ()
+
+
+def from_framework(error: HTTPException) -> RefusedError:
+    """Return what the caller is told where the framework itself refuses."""
+    kind = _BY_STATUS.get(HTTPStatus(error.status_code), kinds.INTERNAL)
+    return RefusedError(kind, headers=error.headers)
+
+
+def from_validation(error: RequestValidationError) -> RefusedError:
+    """Return what the caller is told of fields that do not fit."""
+    found = list(_fields(error.errors()))
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    detail = f"{found[0].field}: {found[0].detail}{more}" if found else ""
+    return RefusedError(kinds.INVALID, detail, errors=found[:_SHOWN])
+
+
+def _fields(errors: Sequence[Any]) -> Iterator[FieldProblem]:
+    """Yield field by field; what was sent is never repeated, it may be a secret."""
+    for error in errors:
+        where, *path = error["loc"]
+        prefix = [] if where == "body" else [str(where)]
+        name = ".".join([*prefix, *map(str, path)]) or "body"
+        yield FieldProblem(field=name, detail=_words(error))
+
+
+def _words(error: Any) -> str:
+    if error["type"] == "extra_forbidden":
+        return "There is no such field"
+    return str(error["msg"])

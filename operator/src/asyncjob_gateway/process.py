@@ -1,0 +1,117 @@
+"""The gateway as a process: connection, caches, ports, and the server in the midst of them."""
+
+import asyncio
+import time
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+
+import structlog
+from prometheus_client import start_http_server
+
+from asyncjob.kube import KubeSession, load_access
+from asyncjob_gateway.app import serve_with
+from asyncjob_gateway.auth.access import Access, OwnRights, Reviews
+from asyncjob_gateway.auth.tokens import Authenticator, Open, Tokens
+from asyncjob_gateway.cache.namespace import NamespaceView
+from asyncjob_gateway.context import AppContext, State
+from asyncjob_gateway.events.streams import Streams
+from asyncjob_gateway.server import serve as serve_app
+from asyncjob_gateway.settings import Settings
+from asyncjob_gateway.telemetry import metrics as table
+from asyncjob_gateway.telemetry.metrics import Metrics, Spec
+
+log = structlog.get_logger()
+
+FIELD_MANAGER = "asyncjob-gateway"
+CONNECTIONS = 64
+WATCHES = 3
+
+
+async def serve(settings: Settings) -> None:
+    """Run the gateway until SIGTERM or SIGINT; raises UnsafeSettingsError before anything."""
+    settings.check()
+    access, metrics = await load_access(settings.kubeconfig), Metrics()
+    names = settings.namespaces or (access.namespace,)
+    async with KubeSession(
+        access,
+        field_manager=FIELD_MANAGER,
+        connections=CONNECTIONS + WATCHES * len(names),
+        observer=metrics.api_request,
+    ) as session:
+        views = {name: NamespaceView(name) for name in names}
+        context = make_context(settings, session, views, metrics)
+        with _metrics_served(settings, context.metrics):
+            await _run(context)
+    log.info("stopped")
+
+
+def make_context(
+    settings: Settings,
+    session: KubeSession,
+    views: Mapping[str, NamespaceView],
+    metrics: Metrics,
+) -> AppContext:
+    """Return what all routes work with."""
+    metrics.read(lambda: _readings(views))
+    return AppContext(
+        settings=settings,
+        session=session,
+        authenticator=_authenticator(settings, session),
+        access=_access(settings, session),
+        views=views,
+        default=next(iter(views)),
+        streams=Streams(
+            settings.max_streams, settings.max_streams_per_caller, settings.heartbeat, metrics
+        ),
+        metrics=metrics,
+        state=State(),
+    )
+
+
+async def _run(context: AppContext) -> None:
+    """Serve, with the caches kept up to date; a cache that fails takes the process along."""
+    async with asyncio.TaskGroup() as group:
+        keepers = [
+            group.create_task(view.keep(context.session, context.metrics.watch_begun))
+            for view in context.views.values()
+        ]
+        await serve_app(serve_with(context), context)
+        for keeper in keepers:
+            keeper.cancel()
+
+
+def _authenticator(settings: Settings, session: KubeSession) -> Authenticator:
+    if settings.open:
+        return Open()
+    return Tokens(
+        session, settings.audiences, settings.auth_cache, settings.auth_rate, time.monotonic
+    )
+
+
+def _access(settings: Settings, session: KubeSession) -> Access:
+    if settings.open:
+        return OwnRights(session)
+    return Reviews(session, settings.auth_cache, settings.auth_rate, time.monotonic)
+
+
+def _readings(views: Mapping[str, NamespaceView]) -> Iterator[tuple[Spec, tuple[str, ...], float]]:
+    for name, view in views.items():
+        yield table.JOBS_KEPT, (name,), len(view.jobs)
+        yield table.SYNCED, (name,), float(view.synced)
+
+
+@contextmanager
+def _metrics_served(settings: Settings, metrics: Metrics) -> Generator[None]:
+    """Serve /metrics on a port of its own while inside: it is not for callers of the API."""
+    if not settings.metrics_port:
+        yield
+        return
+    server, thread = start_http_server(
+        settings.metrics_port, settings.metrics_host, metrics.registry
+    )
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

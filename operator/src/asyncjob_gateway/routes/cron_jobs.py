@@ -1,0 +1,103 @@
+"""Cron jobs: what they are about to do, and having one run now."""
+
+from typing import Annotated
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from asyncjob.rest.submission import Submitted
+from asyncjob.rest.surroundings import CronJobInfo
+from asyncjob_gateway.auth import rights
+from asyncjob_gateway.context import Visit
+from asyncjob_gateway.problems import kinds
+from asyncjob_gateway.problems.declared import problems
+from asyncjob_gateway.routes.answers import as_json, as_list
+from asyncjob_gateway.routes.parameters import CronJobName
+from asyncjob_gateway.routes.route import ApiRoute, visiting
+
+router = APIRouter(prefix="/api/v1/cron-jobs", tags=["cron jobs"], route_class=ApiRoute)
+
+
+@router.get("", response_model=list[CronJobInfo], responses=problems(), summary="List cron jobs")
+async def list_cron_jobs(
+    visit: Annotated[Visit, visiting(rights.LIST_CRON_JOBS)],
+) -> Response:
+    """Return all cron jobs, read from the API server."""
+    return as_list(await visit.operations.cron_jobs())
+
+
+@router.get(
+    "/{name}",
+    response_model=CronJobInfo,
+    responses=problems(kinds.NOT_FOUND),
+    summary="Read a cron job",
+)
+async def get_cron_job(
+    name: CronJobName, visit: Annotated[Visit, visiting(rights.READ_CRON_JOBS)]
+) -> Response:
+    """Return a cron job, with its spec and status.
+
+    The template's payload and request are null for who may not `read-payload`.
+    """
+    info = await visit.operations.cron_job(name)
+    if not await visit.may(rights.READ_PAYLOAD):
+        info = without_template_payload(info)
+    return as_json(info)
+
+
+@router.post(
+    "/{name}/trigger",
+    status_code=202,
+    response_model=Submitted,
+    responses=problems(kinds.NOT_FOUND, kinds.CONFLICT),
+    summary="Have a cron job run now",
+)
+async def trigger(
+    name: CronJobName, visit: Annotated[Visit, visiting(rights.CONTROL_CRON_JOBS)]
+) -> Response:
+    """Ask for one run now; the id of its job is known, it exists a moment later.
+
+    Takes the caller's right to read the Secret or ConfigMap that its payload comes from, if any.
+    """
+    done = await visit.operations.trigger(name)
+    return as_json(done, 202, {"Location": f"/api/v1/jobs/{done.id}"})
+
+
+@router.post(
+    "/{name}/suspend",
+    response_model=CronJobInfo,
+    responses=problems(kinds.NOT_FOUND, kinds.CONFLICT),
+    summary="Suspend a cron job",
+)
+async def suspend(
+    name: CronJobName, visit: Annotated[Visit, visiting(rights.CONTROL_CRON_JOBS)]
+) -> Response:
+    """Keep it from creating jobs by its schedule."""
+    info = await visit.operations.set_cron_job_suspended(name, suspended=True)
+    return as_json(without_template_payload(info))
+
+
+@router.post(
+    "/{name}/resume",
+    response_model=CronJobInfo,
+    responses=problems(kinds.NOT_FOUND, kinds.CONFLICT),
+    summary="Resume a cron job",
+)
+async def resume(
+    name: CronJobName, visit: Annotated[Visit, visiting(rights.CONTROL_CRON_JOBS)]
+) -> Response:
+    """Let it create jobs by its schedule again."""
+    info = await visit.operations.set_cron_job_suspended(name, suspended=False)
+    return as_json(without_template_payload(info))
+
+
+def without_template_payload(info: CronJobInfo) -> CronJobInfo:
+    """Return the same without the payload and request of its jobs."""
+    if info.spec is None:
+        return info
+    template = info.spec.job_template
+    spec = template.spec.model_copy(update={"payload": None, "request": None})
+    job_template = template.model_copy(update={"spec": spec})
+    return info.model_copy(
+        update={"spec": info.spec.model_copy(update={"job_template": job_template})}
+    )

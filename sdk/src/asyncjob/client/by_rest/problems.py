@@ -1,0 +1,78 @@
+"""What an error answer of the gateway means: from the kinds of problems to the clients' errors."""
+
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Final
+
+from pydantic import ValidationError
+
+from asyncjob.client import errors
+from asyncjob.client.steps import Answer
+from asyncjob.errors import AsyncJobError
+from asyncjob.intake.errors import InvalidSubmissionError
+from asyncjob.rest.problem import Problem
+
+Make = Callable[[str], AsyncJobError]
+
+_BY_KIND: Final[Mapping[str, Make]] = {
+    "malformed": errors.InvalidRequestError,
+    "unauthenticated": errors.UnauthenticatedError,
+    "forbidden": errors.NotAllowedError,
+    "foreign-request": errors.NotAllowedError,
+    "no-job": errors.JobNotFoundError,
+    "no-result": errors.NoResultError,
+    "not-cancellable": errors.NotCancellableError,
+    "not-a-dead-letter": errors.NotADeadLetterError,
+    "conflict": errors.JobStateError,
+}
+
+_IN_THE_WAY: Final[Mapping[str, type[errors.InTheWayError]]] = {
+    "duplicate": errors.DuplicateJobError,
+    "job-exists": errors.JobExistsError,
+    "key-reused": errors.KeyReusedError,
+}
+
+_BY_STATUS: Final[Mapping[int, Make]] = {
+    HTTPStatus.UNAUTHORIZED: errors.UnauthenticatedError,
+    HTTPStatus.FORBIDDEN: errors.NotAllowedError,
+    HTTPStatus.NOT_FOUND: errors.NotFoundError,
+    HTTPStatus.CONFLICT: errors.JobStateError,
+}
+
+
+def error_of(answer: Answer) -> AsyncJobError:
+    """Return the error that an answer with a status of 400 or more stands for."""
+    problem = _problem(answer)
+    kind = problem.type.rpartition("/")[2]
+    said = problem.detail or problem.title
+    if kind in _IN_THE_WAY:
+        return _IN_THE_WAY[kind](said, job_id=problem.job_id or "")
+    if kind in _BY_KIND:
+        return _BY_KIND[kind](said)
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+        return _later(kind, said, _retry_after(answer))
+    if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return errors.GatewayUnavailableError(said, retry_after=_retry_after(answer))
+    if problem.errors or kind in {"invalid", "too-large"}:
+        return InvalidSubmissionError(problem.errors, said if not problem.errors else None)
+    return _BY_STATUS.get(answer.status, errors.InvalidRequestError)(said)
+
+
+def _later(kind: str, said: str, retry_after: float | None) -> AsyncJobError:
+    if kind == "queue-full":
+        return errors.QueueFullError(said, retry_after=retry_after or 1.0)
+    return errors.GatewayUnavailableError(said, retry_after=retry_after)
+
+
+def _problem(answer: Answer) -> Problem:
+    """Return the problem, or what can be said where something else than the gateway answers."""
+    try:
+        return Problem.model_validate(answer.body)
+    except ValidationError:
+        words = f"the server answers {answer.status} and does not say why"
+        return Problem(title=words, status=answer.status)
+
+
+def _retry_after(answer: Answer) -> float | None:
+    said = answer.headers.get("retry-after", "")
+    return float(said) if said.isascii() and said.isdigit() else None

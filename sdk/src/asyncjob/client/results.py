@@ -1,0 +1,50 @@
+"""A result, wherever it lies: in the job, or in a store that the client was given."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from asyncjob.client.errors import NoResultError, ResultElsewhereError
+from asyncjob.json_types import Json
+from asyncjob.models.status import ResultReference
+from asyncjob.offload import AllowList, Store, fetch
+from asyncjob.rest.job import Job
+
+
+class ResultStore(Protocol):
+    """Fetches results that are kept outside of the job, blocking until done."""
+
+    def fetch(self, reference: ResultReference) -> Json:
+        """Return the result; raises OffloadError."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResults:
+    """Results in stores, as far as `allowed` lets them be read."""
+
+    allowed: AllowList
+    store: Store
+
+    def fetch(self, reference: ResultReference) -> Json:
+        """Return the result; raises OffloadError."""
+        return fetch(reference, allowed=self.allowed, store=self.store)
+
+
+def result_of(job: Job, store: ResultStore | None) -> Json:
+    """Return the job's result; raises NoResultError, or ResultElsewhereError without a store."""
+    if job.result_ref is not None:
+        return located(job.id, job.result_ref, store)
+    if job.has_result:
+        return job.result
+    why = "its handler returned nothing" if job.succeeded else f"it is {job.phase.value}"
+    raise NoResultError(f"job {job.id} has no result: {why}")
+
+
+def located(job_id: str, reference: ResultReference, store: ResultStore | None) -> Json:
+    """Return the result at an address; raises ResultElsewhereError without a store."""
+    if store is None:
+        raise ResultElsewhereError(
+            f"the result of job {job_id} lies at {reference.uri}; give the client a store to"
+            " fetch it from there",
+            uri=reference.uri,
+        )
+    return store.fetch(reference)
