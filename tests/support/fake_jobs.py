@@ -1,5 +1,6 @@
 """Jobs in memory, behind the interface that all clients have; and builders of what they return."""
 
+import builtins
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from asyncjob.client.errors import (
     NotADeadLetterError,
     NotCancellableError,
 )
+from asyncjob.client.interface import ALL, PAGE_SIZE
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.job import Happening, Job, JobSummary, Page
 from asyncjob.rest.selection import BulkFailure, BulkReport, Selection
@@ -93,6 +95,8 @@ class FakeJobs:
 
     def submit(self, what: str | Submission, payload: object = None, **options: Any) -> Submitted:
         assert isinstance(what, Submission)
+        assert payload is None
+        assert not options
         name = what.name or f"job-{next(self._ids)}"
         known = name in self.jobs
         self.submitted.append(what)
@@ -120,7 +124,7 @@ class FakeJobs:
             raise JobNotFoundError(f"there is no job {job_id} in namespace default")
         return self.jobs[job_id]
 
-    def history(self, job_id: str) -> list[Happening]:
+    def history(self, job_id: str) -> builtins.list[Happening]:
         return self.get(job_id).history
 
     def result(self, job_id: str) -> Any:
@@ -129,13 +133,17 @@ class FakeJobs:
             raise NoResultError(f"{job_id} has no result: it is {job.phase}")
         return job.result
 
-    def list(self, selection: Selection = Selection(), *, page_size: int = 200) -> Iterator[Job]:
+    def list(
+        self, selection: Selection = ALL, *, page_size: int = PAGE_SIZE
+    ) -> Iterator[JobSummary]:
+        assert page_size == PAGE_SIZE
         self.asked.append(("list", selection))
         for job in self.jobs.values():
             if selection.phase is None or job.phase in selection.phase:
                 yield job
 
-    def watch(self, selection: Selection = Selection()) -> Iterator[JobSummary]:
+    def watch(self, selection: Selection = ALL) -> Iterator[JobSummary]:
+        self.asked.append(("watch", selection))
         yield from self.changes
 
     # ---- acting
@@ -166,10 +174,14 @@ class FakeJobs:
     def dismiss(self, job_id: str) -> Job:
         return self._bury("dismiss", job_id)
 
-    def redrive_many(self, selection: Any = None, *, limit: int, dry_run: bool) -> BulkReport:
+    def redrive_many(
+        self, selection: Selection = ALL, *, limit: int = 100, dry_run: bool = False
+    ) -> BulkReport:
         return self._many("redrive", selection, limit, dry_run)
 
-    def dismiss_many(self, selection: Any = None, *, limit: int, dry_run: bool) -> BulkReport:
+    def dismiss_many(
+        self, selection: Selection = ALL, *, limit: int = 100, dry_run: bool = False
+    ) -> BulkReport:
         return self._many("dismiss", selection, limit, dry_run)
 
     def _bury(self, deed: str, job_id: str) -> Job:
@@ -195,7 +207,7 @@ class FakeJobs:
 
     # ---- around jobs
 
-    def queues(self) -> "list[QueueInfo]":  # type: ignore[valid-type]  # `list` is a method here
+    def queues(self) -> builtins.list[QueueInfo]:
         return [*self.all_queues.values()]
 
     def queue(self, name: str) -> QueueInfo:
@@ -211,7 +223,7 @@ class FakeJobs:
         self.all_queues[queue] = self.queue(queue).model_copy(update={"paused": paused})
         return self.all_queues[queue]
 
-    def cron_jobs(self) -> "list[CronJobInfo]":  # type: ignore[valid-type]  # as above
+    def cron_jobs(self) -> builtins.list[CronJobInfo]:
         return [*self.crons.values()]
 
     def cron_job(self, name: str) -> CronJobInfo:
@@ -232,7 +244,7 @@ class FakeJobs:
         self.crons[name] = self.cron_job(name).model_copy(update=fields)
         return self.crons[name]
 
-    def workers(self) -> "list[WorkerInfo]":  # type: ignore[valid-type]  # as above
+    def workers(self) -> builtins.list[WorkerInfo]:
         return self.all_workers
 
     # ---- what no command asks for

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -52,14 +53,15 @@ class Shell:
         return result.stdout
 
 
-class _Process:
+class _Process(click.Command):
     """What click's runner calls: `entry.run` in place of a click command."""
 
     def __init__(self, world: World, name: str) -> None:
-        self.world, self.name = world, name
+        super().__init__(name)
+        self._world, self._name = world, name
 
-    def main(self, args: list[str], prog_name: str, **_: Any) -> None:
-        raise SystemExit(run(args, self.name, self.world))
+    def main(self, args: Any = None, *_: Any, **__: Any) -> Any:
+        raise SystemExit(run(args, self._name, self._world))
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ def cron_sheet(cron: CronJobInfo, look: Look) -> Iterator[str]:
 
 
 def _facts(cron: CronJobInfo, look: Look) -> Iterator[tuple[str, str]]:
-    yield "Schedule", f"{cron.schedule}  ({cron.time_zone})"
+    yield "Schedule", f"{cron.schedule} ({cron.time_zone})"
     yield "Job", f"{cron.type} in queue {cron.queue}"
     yield "Unfinished", str(cron.active)
     yield "Last", _when(cron.last_scheduled_at, since(cron.last_scheduled_at, look.now), " ago")
@@ -38,7 +38,7 @@ def _facts(cron: CronJobInfo, look: Look) -> Iterator[tuple[str, str]]:
 
 
 def _when(time: str | None, rough: str, after: str) -> str:
-    return f"{clock(time)}  {rough}{after}" if time else ""
+    return f"{clock(time)}, {rough}{after}" if time else ""
 
 
 def _policies(cron: CronJobInfo) -> Iterator[tuple[str, str]]:

@@ -106,7 +106,7 @@ def _plural(word: str, count: int) -> str:
 
 
 def _when(time: str | None, now: datetime) -> str:
-    return f"{clock(time)}  {since(time, now)} ago" if time else ""
+    return f"{clock(time)}, {since(time, now)} ago" if time else ""
 
 
 def _ahead(time: str | None) -> str:
