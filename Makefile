@@ -36,8 +36,8 @@ tools: $(STAMP) ## find, download or build the control plane's programs, and say
 demo: $(STAMP) ## the main job on a real API server: set up, shown, checked, torn down
 	@$(BIN)/python -m asyncjob_dev demo
 
-up: $(STAMP) ## keep control plane, operator and workers running (APP=module:app QUEUES=a,b WORKERS=n SLOTS=n PORT=n)
-	@$(BIN)/python -m asyncjob_dev up $(call given,APP,--app) $(call given,WORKERS,--workers) $(call given,SLOTS,--slots) $(call given,QUEUES,--queues) $(call given,PORT,--port)
+up: $(STAMP) ## keep control plane, operator, gateway and workers running (APP=module:app QUEUES=a,b WORKERS=n SLOTS=n PORT=n GATEWAY_PORT=n)
+	@$(BIN)/python -m asyncjob_dev up $(call given,APP,--app) $(call given,WORKERS,--workers) $(call given,SLOTS,--slots) $(call given,QUEUES,--queues) $(call given,PORT,--port) $(call given,GATEWAY_PORT,--gateway-port)
 
 down: $(STAMP) ## stop what `make up` started; jobs are kept (WIPE=1 forgets them)
 	@$(BIN)/python -m asyncjob_dev down $(if $(filter 1 yes true,$(WIPE)),--wipe)

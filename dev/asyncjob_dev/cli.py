@@ -81,9 +81,14 @@ def main() -> None:
     type=click.IntRange(1, 65535),
     help="Of the API.  [default: a free one]",
 )
+@click.option(
+    "--gateway-port",
+    type=click.IntRange(1, 65535),
+    help="Of the gateway.  [default: 8080, or a free one]",
+)
 @click.pass_context
 def up(context: click.Context, /, folder: Path, **chosen: Any) -> None:
-    """Start control plane, operator and workers in the background."""
+    """Start control plane, operator, gateway and workers in the background."""
     layout = Layout(folder.absolute())
     given = {
         name: value

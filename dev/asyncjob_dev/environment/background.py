@@ -26,6 +26,9 @@ from asyncjob_dev.ports import is_free
 STOP_SECONDS = 60.0
 KILL_SECONDS = 10.0
 
+GATEWAY_PORT = 8080
+"""Taken unless somebody else has it."""
+
 _Popen = subprocess.Popen[str]
 
 
@@ -33,7 +36,12 @@ def start(layout: Layout, settings: Settings, tell: Callable[[str], None]) -> No
     """Return when everything is ready; else raise, and leave nothing running."""
     default_resolver().resolve_all()
     layout.make()
-    process = _spawn(layout, replace(settings, api_port=_port(layout, settings)))
+    ports = replace(
+        settings,
+        api_port=_port(layout, settings),
+        gateway_port=_gateway_port(layout, settings),
+    )
+    process = _spawn(layout, ports)
     try:
         _follow(process, layout, tell)
     except BaseException:
@@ -70,6 +78,14 @@ def _port(layout: Layout, settings: Settings) -> int | None:
     if settings.api_port or before is None or not is_free(before.port):
         return settings.api_port
     return before.port
+
+
+def _gateway_port(layout: Layout, settings: Settings) -> int | None:
+    """Stay where it was, if that can be; else where people look first."""
+    before = load(layout.state)
+    wanted = (before.gateway_port if before else 0, GATEWAY_PORT)
+    free = (port for port in wanted if port and is_free(port))
+    return settings.gateway_port or next(free, None)
 
 
 def _spawn(layout: Layout, settings: Settings) -> _Popen:

@@ -63,6 +63,7 @@ def differences(asked: Asked, state: State) -> list[str]:
         "slots": state.slots,
         "queues": state.queues,
         "api_port": state.port,
+        "gateway_port": state.gateway_port,
     }
     return [
         f"{name.removeprefix('api_').upper()} is {runs[name]}, not {value}"

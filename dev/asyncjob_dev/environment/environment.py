@@ -18,8 +18,14 @@ from asyncjob_dev.environment import parts
 from asyncjob_dev.environment.enforcement import await_enforcement
 from asyncjob_dev.environment.install import install
 from asyncjob_dev.environment.layout import Layout
-from asyncjob_dev.environment.readiness import await_operator, await_worker, leader
+from asyncjob_dev.environment.readiness import (
+    await_gateway,
+    await_operator,
+    await_worker,
+    leader,
+)
 from asyncjob_dev.environment.settings import Settings
+from asyncjob_dev.ports import free_ports
 from asyncjob_dev.supervisor import DevPods, DevWorker, WorkerSpec
 
 Tell = Callable[[str], None]
@@ -30,7 +36,7 @@ class Environment:
 
     def __init__(self, layout: Layout, settings: Settings, tell: Tell) -> None:
         self.layout = layout
-        self.settings = settings
+        self.settings = replace(settings, gateway_port=settings.gateway_port or free_ports(1)[0])
         options = Options(data_dir=layout.control_plane, api_port=settings.api_port)
         self.plane = ControlPlane(options)
         self._tell = tell
@@ -42,6 +48,11 @@ class Environment:
     def api(self) -> Api:
         """A client with the admin's rights."""
         return self.plane.api
+
+    @property
+    def gateway_url(self) -> str:
+        """Where the gateway is."""
+        return f"http://127.0.0.1:{self.settings.gateway_port}"
 
     @property
     def logs(self) -> list[Path]:
@@ -70,7 +81,7 @@ class Environment:
         self._tell("applying CRDs, policies and roles")
         install(self.plane)
         await_enforcement(self.api, parts.WORKER_ACCOUNT)
-        self._tell("starting the operator")
+        self._tell("starting the operator and the gateway")
         self._start_services(started.enter_context(self._pods()))
         self._tell(f"starting the workers ({self.settings.workers}) for {self.settings.app}")
         self._start_workers(started.enter_context(self._pods()))
@@ -78,7 +89,9 @@ class Environment:
     def _start_services(self, pods: DevPods) -> None:
         before = leader(self.api)
         self.services = [self._launch(pods, build(self.settings)) for build in parts.SERVICES]
-        await_operator(self.api, self.services[0], before)
+        operator, gateway = self.services
+        await_operator(self.api, operator, before)
+        await_gateway(self.gateway_url, gateway)
 
     def _start_workers(self, pods: DevPods) -> None:
         self.workers = [self._launch(pods, spec) for spec in parts.workers(self.settings)]

@@ -1,13 +1,19 @@
 """What runs beside the control plane, each as a Pod with a token bound to it. Pure.
 
-Another part, such as the gateway, is one more function here and one more entry in `SERVICES`.
+Another part is one more function here and one more entry in `SERVICES`.
 """
 
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from asyncjob.names import COMPONENT_LABEL, DEFAULT_QUEUE, OPERATOR_COMPONENT, WORKER_COMPONENT
+from asyncjob.names import (
+    COMPONENT_LABEL,
+    DEFAULT_QUEUE,
+    GATEWAY_COMPONENT,
+    OPERATOR_COMPONENT,
+    WORKER_COMPONENT,
+)
 from asyncjob_dev.environment.layout import ROOT
 from asyncjob_dev.environment.settings import Settings
 from asyncjob_dev.supervisor import WorkerSpec
@@ -15,6 +21,7 @@ from asyncjob_dev.supervisor import WorkerSpec
 NAMESPACE = "default"
 WORKER_ACCOUNT = "asyncjob-worker"
 OPERATOR_ACCOUNT = "asyncjob-operator"
+GATEWAY_ACCOUNT = "asyncjob-gateway"
 
 ServiceBuilder = Callable[[Settings], WorkerSpec]
 
@@ -26,6 +33,23 @@ def operator(settings: Settings) -> WorkerSpec:
         argv=[program("asyncjob-operator"), "run", f"--namespace={NAMESPACE}"],
         service_account=OPERATOR_ACCOUNT,
         labels={COMPONENT_LABEL: OPERATOR_COMPONENT},
+        cwd=ROOT,
+        restart=settings.restart,
+        grace=settings.grace,
+    )
+
+
+def gateway(settings: Settings) -> WorkerSpec:
+    """Return the gateway, open to this machine only."""
+    return WorkerSpec(
+        name="gateway",
+        argv=[
+            *(program("asyncjob-gateway"), "run", f"--namespace={NAMESPACE}"),
+            *("--open", "--host=127.0.0.1", f"--port={settings.gateway_port}"),
+            f"--grace={max(1.0, settings.grace - 2.0):g}",
+        ],
+        service_account=GATEWAY_ACCOUNT,
+        labels={COMPONENT_LABEL: GATEWAY_COMPONENT},
         cwd=ROOT,
         restart=settings.restart,
         grace=settings.grace,
@@ -50,7 +74,7 @@ def worker(settings: Settings, number: int, queue: str = DEFAULT_QUEUE) -> Worke
     )
 
 
-SERVICES: tuple[ServiceBuilder, ...] = (operator,)
+SERVICES: tuple[ServiceBuilder, ...] = (operator, gateway)
 
 
 def workers(settings: Settings) -> list[WorkerSpec]:

@@ -1,4 +1,11 @@
-"""When a part counts as started: it says so itself, in a Lease that the API server keeps."""
+"""When a part counts as started: it says so itself, in a Lease that the API server keeps.
+
+The gateway says so where it listens.
+"""
+
+from http import HTTPStatus
+
+import httpx
 
 from asyncjob.names import OPERATOR_LEASE, POD_UID_ANNOTATION, WORKER_LEASE_PREFIX
 from asyncjob_dev.api import Api, Object
@@ -30,6 +37,16 @@ def await_operator(api: Api, operator: DevWorker, before: str) -> None:
     )
 
 
+def await_gateway(url: str, gateway: DevWorker) -> None:
+    """Wait until it has listed all jobs."""
+    wait_until(
+        lambda: _answers(f"{url}/readyz"),
+        gateway.name,
+        within=WITHIN_SECONDS,
+        alive=[gateway.process],
+    )
+
+
 def leader(api: Api) -> str:
     """Return who holds the operators' lease."""
     return _holder(_lease(api, OPERATOR_LEASE))
@@ -39,6 +56,13 @@ def _has_announced(api: Api, worker: DevWorker) -> bool:
     lease = _lease(api, WORKER_LEASE_PREFIX + worker.name)
     annotations = lease.get("metadata", {}).get("annotations", {})
     return bool(annotations.get(POD_UID_ANNOTATION) == worker.pod_uid and _holder(lease))
+
+
+def _answers(url: str) -> bool:
+    try:
+        return bool(httpx.get(url, timeout=2, trust_env=False).status_code == HTTPStatus.OK)
+    except httpx.HTTPError:
+        return False
 
 
 def _holder(lease: Object) -> str:

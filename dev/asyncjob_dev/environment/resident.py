@@ -75,6 +75,7 @@ def observe(environment: Environment) -> State:
         workers=settings.workers,
         slots=settings.slots,
         queues=settings.queues,
+        gateway_port=settings.gateway_port or 0,
     )
 
 

@@ -12,9 +12,9 @@ class Settings:
     """Choices with their defaults.
 
     `app` is what workers import, as module:attribute; `slots` is how many jobs each runs at a
-    time. Each of the `queues`, separated by commas, gets so many workers. Without `api_port` a free
-    port is taken. `restart` starts parts again that have ended, as a kubelet does. `grace` is how
-    many seconds parts may take to end.
+    time. Each of the `queues`, separated by commas, gets so many workers. Without `api_port` or
+    `gateway_port` a free port is taken. `restart` starts parts again that have ended, as a kubelet
+    does. `grace` is how many seconds parts may take to end.
     """
 
     app: str = DEFAULT_APP
@@ -22,5 +22,6 @@ class Settings:
     slots: int = 4
     queues: str = DEFAULT_QUEUE
     api_port: int | None = None
+    gateway_port: int | None = None
     restart: bool = True
     grace: float = 10.0

@@ -29,6 +29,7 @@ class State:
     workers: int = 0
     slots: int = 0
     queues: str = ""
+    gateway_port: int = 0
 
 
 def save(path: Path, state: State) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from asyncjob_dev.environment.background import GATEWAY_PORT
 from asyncjob_dev.environment.layout import Layout
 from asyncjob_dev.environment.state import Part, load
 
@@ -11,6 +12,7 @@ Use it:
   kubectl apply -f examples/flaky-call.yaml
   kubectl get asyncjobs --watch
   kubectl get asyncjob flaky-call -o yaml
+  curl {gateway}/api/v1/jobs
 Logs: {logs}/  (tail -f {logs}/worker-1.log)
 Stop: make down
 """
@@ -24,15 +26,18 @@ def table(layout: Layout, here: Path) -> str:
     lines = [f"{'WHAT':<26}{'PROCESS':<10}{'RESTARTS':<10}LOG"]
     lines += [_line(part, shown(layout.logs / f"{part.name}.log", here)) for part in state.parts]
     lines.append(f"\nAPI server: https://127.0.0.1:{state.port}   handlers: {state.app}")
+    lines.append(f"Gateway:    http://127.0.0.1:{state.gateway_port}   open to this machine only")
     return "\n".join(lines)
 
 
 def guide(layout: Layout, here: Path) -> str:
     """Return how to use it from the folder `here`."""
+    state = load(layout.state)
     return GUIDE.format(
         kubeconfig=shown(layout.kubeconfig, here, "$PWD/"),
         bin=shown(layout.bin, here, "$PWD/"),
         logs=shown(layout.logs, here),
+        gateway=f"http://127.0.0.1:{state.gateway_port if state else GATEWAY_PORT}",
     ).rstrip()
 
 

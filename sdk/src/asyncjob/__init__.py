@@ -21,6 +21,14 @@ if TYPE_CHECKING:
         WorkerApp,
         WorkerEvent,
     )
+    from asyncjob.client import (
+        AsyncJobs,
+        AsyncJobsClient,
+        AsyncKubernetesJobsClient,
+        Jobs,
+        JobsClient,
+        KubernetesJobsClient,
+    )
     from asyncjob.models import (
         AsyncCronJob,
         AsyncJob,
@@ -29,16 +37,22 @@ if TYPE_CHECKING:
         AsyncQueue,
         RetryPolicy,
     )
+    from asyncjob.rest.selection import Selection
+    from asyncjob.rest.submission import Submission
 
 __version__ = "0.1.0"
 
 _APP: Final = "asyncjob.app"
+_CLIENT: Final = "asyncjob.client"
 _MODELS: Final = "asyncjob.models"
 _HOMES: Final = {
     "AsyncCronJob": _MODELS,
     "AsyncJob": _MODELS,
     "AsyncJobSpec": _MODELS,
     "AsyncJobStatus": _MODELS,
+    "AsyncJobs": _CLIENT,
+    "AsyncJobsClient": _CLIENT,
+    "AsyncKubernetesJobsClient": _CLIENT,
     "AsyncQueue": _MODELS,
     "CallNext": _APP,
     "Category": _APP,
@@ -48,8 +62,13 @@ _HOMES: Final = {
     "JobContext": _APP,
     "JobEnded": _APP,
     "JobEvent": _APP,
+    "Jobs": _CLIENT,
+    "JobsClient": _CLIENT,
+    "KubernetesJobsClient": _CLIENT,
     "Retry": _APP,
     "RetryPolicy": _MODELS,
+    "Selection": "asyncjob.rest.selection",
+    "Submission": "asyncjob.rest.submission",
     "WorkerApp": _APP,
     "WorkerEvent": _APP,
 }
@@ -59,6 +78,9 @@ __all__ = [
     "AsyncJob",
     "AsyncJobSpec",
     "AsyncJobStatus",
+    "AsyncJobs",
+    "AsyncJobsClient",
+    "AsyncKubernetesJobsClient",
     "AsyncQueue",
     "CallNext",
     "Category",
@@ -68,8 +90,13 @@ __all__ = [
     "JobContext",
     "JobEnded",
     "JobEvent",
+    "Jobs",
+    "JobsClient",
+    "KubernetesJobsClient",
     "Retry",
     "RetryPolicy",
+    "Selection",
+    "Submission",
     "WorkerApp",
     "WorkerEvent",
     "__version__",

@@ -27,7 +27,7 @@ VOUCH_VERB: Final = "vouch"
 the Secret or ConfigMap that its payload comes from (the gateway, on behalf of its callers)."""
 
 READ_PAYLOAD_VERB: Final = "read-payload"
-"""Virtual verb on `asyncjobs`: the gateway shows payloads, checkpoints and results to who has it."""
+"""Virtual verb on `asyncjobs`: the gateway shows payloads and results to who has it."""
 
 CONTROL_VERB: Final = "control"
 """Virtual verb on `asyncjobs`: the gateway cancels, reruns, redrives and so on for who has it."""

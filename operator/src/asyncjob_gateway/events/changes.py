@@ -39,7 +39,8 @@ async def all_changes(
 
 async def one_job(streams: Streams, feed: Feed, caller: Caller, read: Read, job_id: str) -> Events:
     """Yield the job as it is, then its changes, until it has finished, is deleted, or the stop."""
-    seen, given = 0, (True, [])  # it begins with a read, as after changes that were dropped
+    given: Given | None = (True, [])  # it begins with a read, as after changes that were dropped
+    seen = 0
     mine = _called(job_id)
     with streams.counted(caller), feed.follow(mine) as follower:
         while given is not None:

@@ -29,9 +29,9 @@ class Limited:
         await self._serve(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        turn = _Turn(self)
+        turn, limit = _Turn(self), asyncio.timeout(self._seconds)
         try:
-            async with asyncio.timeout(self._seconds) as limit:
+            async with limit:
                 await self._app(scope, receive, turn.noting(send, limit))
         except TimeoutError:
             if not limit.expired() or turn.begun:

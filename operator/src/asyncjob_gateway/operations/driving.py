@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from asyncjob.client.on_kubernetes.world import KubernetesWorld
+from asyncjob.client.on_kubernetes.world import KubeWorld
 from asyncjob.client.steps import Answer, Call, Step
 from asyncjob.kube import KubeSession
 
@@ -14,7 +14,7 @@ class WatchedWorld:
     """The API server, where somebody looks at each answer first."""
 
     def __init__(self, session: KubeSession, look: Look) -> None:
-        self._world = KubernetesWorld(session)
+        self._world = KubeWorld(session)
         self._look = look
 
     async def do(self, step: Step) -> Answer:

@@ -10,7 +10,7 @@ still known. A stream of one job begins with the job as it is and ends when it h
 browser that then comes back is told by 204 to stay away.
 """
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
@@ -22,13 +22,15 @@ from asyncjob_gateway.cache.filters import compiled
 from asyncjob_gateway.context import Visit, enter
 from asyncjob_gateway.events.changes import all_changes, one_job
 from asyncjob_gateway.problems import kinds
-from asyncjob_gateway.problems.declared import problems
+from asyncjob_gateway.problems.declared import Responses, problems
 from asyncjob_gateway.routes.parameters import JobId, LastEventId
 from asyncjob_gateway.routes.route import ApiRoute, Namespace, visiting
 
 router = APIRouter(prefix="/api/v1", tags=["events"], route_class=ApiRoute)
 
-_STREAM = {200: {"content": {"text/event-stream": {}}, "description": "Events, as they come."}}
+_STREAM: Final[Responses] = {
+    200: {"content": {"text/event-stream": {}}, "description": "Events, as they come."}
+}
 
 
 class EventsQuery(Selection):

@@ -1,14 +1,21 @@
 """Whether the process lives, and whether it should be sent requests. Open to everyone."""
 
+from typing import Final
+
 from fastapi import APIRouter, Request
 from starlette.responses import PlainTextResponse
 
 from asyncjob_gateway.context import context_of
+from asyncjob_gateway.problems.declared import Responses
 
 router = APIRouter(tags=["health"])
 
-_RESPONSES = {200: {"content": {"text/plain": {"example": "ok"}}, "description": "It does."}}
-_NOT_READY = {503: {"content": {"text/plain": {}}, "description": "Not now; the body says why."}}
+_RESPONSES: Final[Responses] = {
+    200: {"content": {"text/plain": {"example": "ok"}}, "description": "It does."}
+}
+_NOT_READY: Final[Responses] = {
+    503: {"content": {"text/plain": {}}, "description": "Not now; the body says why."}
+}
 
 
 @router.get(

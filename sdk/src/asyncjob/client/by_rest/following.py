@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from asyncjob.client.by_rest.calls import as_params, ask_for, path, read
-from asyncjob.client.steps import Call, Steps
+from asyncjob.client.steps import Call, Pause, Steps
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.rest.job import Job, JobSummary
 from asyncjob.rest.selection import Selection
@@ -54,10 +54,10 @@ class ManyJobs:
 
     def ask(self) -> Steps[Call]:
         """Return the stream from where the last one ended; at first, from now."""
+        yield Pause()
         headers = (("Last-Event-ID", self.last),) if self.last else ()
         params = (*as_params(self.selection), *self.where)
         return Call("GET", path("events"), params, accept=EVENT_STREAM, headers=headers)
-        yield
 
     def read(self, event: JsonObject) -> JobSummary | None:
         """Return the job that has changed."""

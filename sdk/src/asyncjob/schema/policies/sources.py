@@ -21,7 +21,8 @@ _JOB: Final = "object.kind == 'AsyncJob'"
 def _may_read(field: str, resource: str) -> Law:
     return Law(
         f"source.{resource}",
-        f"Who has a job read one of the {resource} may get it, or operate on or vouch for asyncjobs.",
+        f"Who has a job read one of the {resource} may get it, or else operate on, or vouch for, "
+        "asyncjobs.",
         f"!variables.asks || !has(variables.source.{field}) || authorizer.group('')"
         f".resource('{resource}').namespace(request.namespace)"
         f".name(variables.source.{field}.name).check('get').allowed() || {OPERATES}"
