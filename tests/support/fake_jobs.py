@@ -83,7 +83,7 @@ class FakeJobs:
     changes: list[JobSummary] = field(default_factory=list)
     submitted: list[Submission] = field(default_factory=list)
     asked: list[tuple[Any, ...]] = field(default_factory=list)
-    script: dict[str, list[Job | Exception]] = field(default_factory=dict)
+    script: dict[str, list[Job | BaseException]] = field(default_factory=dict)
     refuse: Callable[[Submission], str | None] = lambda _: None
     _ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -117,7 +117,7 @@ class FakeJobs:
         coming = self.script.get(job_id)
         if coming:
             then = coming.pop(0)
-            if isinstance(then, Exception):
+            if isinstance(then, BaseException):
                 raise then
             self.jobs[job_id] = then
         if job_id not in self.jobs:

@@ -12,10 +12,17 @@ from asyncjob.cli.place import Place
 
 if TYPE_CHECKING:
     from asyncjob.client.interface import Jobs
+    from asyncjob.models.cron import Backfill
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def _backfill(place: Place, name: str, wish: "Backfill", replace: bool) -> None:  # noqa: FBT001 - World's
+    from asyncjob.cli.backfilling import ask_for
+
+    ask_for(place, name, wish, replace=replace)
 
 
 @dataclass(frozen=True)
@@ -26,5 +33,6 @@ class World:
     now: Callable[[], datetime] = _now
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    backfill: "Callable[[Place, str, Backfill, bool], None]" = _backfill
     root: Place = field(default_factory=Place)
     """What was given before the command's name."""

@@ -6,6 +6,7 @@ import click
 
 from asyncjob.cli.commands.wait import Wish, wait_for
 from asyncjob.cli.cron_sheet import cron_sheet
+from asyncjob.cli.durations import Moment
 from asyncjob.cli.exit_codes import ExitCode
 from asyncjob.cli.job_sheet import Look
 from asyncjob.cli.lazy import SectionedCommand, SectionedGroup
@@ -15,6 +16,7 @@ from asyncjob.cli.screen import Format, Screen, note, shown
 from asyncjob.cli.surroundings_rows import cron_table
 from asyncjob.cli.world import World
 from asyncjob.client.interface import Jobs
+from asyncjob.models.cron import RUNS, Backfill
 from asyncjob.rest.surroundings import CronJobInfo
 
 PATIENCE = 30.0
@@ -112,3 +114,44 @@ def _act(
         screen.line(f"schedule {done.name} {word}")
     else:
         screen.answers([done], one=True)
+
+
+@cron.command(cls=SectionedCommand)
+@NAME
+@click.option("--from", "start", type=Moment(), required=True, help="First time: -7d, RFC 3339.")
+@click.option("--to", "end", type=Moment(), required=True, help="Last time.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, RUNS),
+    default=100,
+    show_default=True,
+    help="A range that holds more runs is refused whole.",
+)
+@click.option(
+    "--max-active",
+    type=click.IntRange(1, 100),
+    default=1,
+    show_default=True,
+    help="So many of its runs at once.",
+)
+@click.option("--replace", is_flag=True, help="Even if an earlier backfill is under way.")
+@placed
+@click.pass_obj
+def backfill(
+    world: World,
+    *,
+    name: str,
+    start: str,
+    end: str,
+    limit: int,
+    max_active: int,
+    replace: bool,
+    place: Place,
+) -> None:
+    """Create the runs of times gone by, once each; not through a gateway."""
+    if start >= end:
+        raise click.UsageError("--to has to be later than --from")
+    wish = Backfill(from_=start, to=end, limit=limit, max_active=max_active)
+    world.backfill(place, name, wish, replace)
+    click.echo(f"schedule {name} will create the runs from {start} to {end}")
+    note(f"{program()} cron get {name} shows how far it is")

@@ -115,7 +115,7 @@ def _one_by_one(jobs: Jobs, screen: Screen, ask: _Ask) -> ExitCode:
 
 def _agreed(jobs: Jobs, ask: _Ask) -> bool:
     """Ask the person in front of the terminal; where there is nobody to ask, refuse."""
-    if not sys.stdin.isatty():
+    if not seen():
         raise click.UsageError(
             f"nobody can be asked here: say --yes to {ask.deed.value} them, or --dry-run"
         )
@@ -124,6 +124,11 @@ def _agreed(jobs: Jobs, ask: _Ask) -> bool:
         note("no dead letters match")
         return False
     return click.confirm(question(ask.deed, preview), err=True)
+
+
+def seen() -> bool:
+    """Return whether a person sits in front of a terminal."""
+    return sys.stdin.isatty()
 
 
 def _tell(report: BulkReport, screen: Screen, ask: _Ask) -> ExitCode:

@@ -22,8 +22,7 @@ def differences(expected: Json, actual: Json, path: str = "") -> Iterator[str]:
 
 def _of_objects(expected: Mapping[str, Json], actual: Json, path: str) -> Iterator[str]:
     if not isinstance(actual, Mapping):
-        if expected:
-            yield path or "."
+        yield path or "."
         return
     for key, value in expected.items():
         yield from differences(value, actual.get(key), f"{path}.{key}" if path else key)
