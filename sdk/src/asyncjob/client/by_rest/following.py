@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from asyncjob.client.by_rest.calls import as_params, ask_for, path, read
+from asyncjob.client.by_rest.calls import as_params, ask_for, at_job, path, read
 from asyncjob.client.steps import Call, Pause, Steps
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.rest.job import Job, JobSummary
@@ -21,11 +21,11 @@ class OneJob:
 
     def look(self) -> Steps[Job]:
         """Return the job as it is."""
-        return ask_for(Job, Call("GET", path("jobs", self.job_id), self.where), 0.0)
+        return ask_for(Job, Call("GET", at_job(self.job_id), self.where), 0.0)
 
     def listen(self, seen: Job) -> Call:  # noqa: ARG002  # it begins with the job as it is
         """Return its stream."""
-        return Call("GET", path("jobs", self.job_id, "events"), self.where, accept=EVENT_STREAM)
+        return Call("GET", at_job(self.job_id, "events"), self.where, accept=EVENT_STREAM)
 
     def read(self, event: JsonObject, seen: Job) -> Job | None:
         """Return the job with what is new; how it ended takes another look."""
