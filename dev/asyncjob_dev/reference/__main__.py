@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from asyncjob import models
-from asyncjob_dev.reference import lifecycle, schedules, worker
+from asyncjob_dev.reference import cli, lifecycle, schedules, worker
 from asyncjob_dev.reference.blocks import Blocks, fill, names
 from asyncjob_dev.reference.fields import fields
 
@@ -15,6 +15,9 @@ BLOCKS: Blocks = {
     "lifecycle.phases": lifecycle.phases,
     "lifecycle.edges": lifecycle.edges,
     "lifecycle.reasons": lifecycle.reasons,
+    "cli.commands": cli.commands,
+    "cli.shared": cli.shared,
+    "cli.exit-codes": cli.exit_codes,
     "worker.options": worker.options,
     "worker.metrics": worker.metrics,
     "schedules.clock-changes": schedules.clock_changes,

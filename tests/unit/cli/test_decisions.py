@@ -1,5 +1,7 @@
 """Exit codes, ends of a wait, what is said before many dead letters are touched."""
 
+from itertools import islice
+
 import pytest
 
 from asyncjob import errors as base
@@ -8,13 +10,11 @@ from asyncjob.cli.exit_codes import EXIT_DOCS, ExitCode, worst
 from asyncjob.cli.failures import exit_code, sentence
 from asyncjob.cli.place import Place
 from asyncjob.cli.screen import wants_colour
-from asyncjob.cli.waiting import FINISHED, Come, judge
+from asyncjob.cli.waiting import FINISHED, Come, judge, pauses_of
 from asyncjob.client import errors
 from asyncjob.rest.job import Happening
 from asyncjob.rest.selection import BulkReport
 from support.fake_jobs import a_job
-
-RAN = [Happening(time="2026-11-21T20:00:00Z", phase="Running")]
 
 
 def test_every_exit_code_is_documented() -> None:
@@ -50,7 +50,14 @@ def test_a_wait_ends_by_what_became_of_the_job(
 
 
 def test_a_phase_that_came_and_went_has_come() -> None:
-    assert judge(a_job(phase="Succeeded", history=RAN), "Running").come is Come.YES
+    again = [Happening(time="2026-11-21T20:00:00Z", phase="Retrying", attempt=1)]
+    assert judge(a_job(phase="Succeeded", attempt=2, history=again), "Retrying").come is Come.YES
+    assert judge(a_job(phase="Succeeded", attempt=1), "Running").come is Come.YES
+
+
+def test_a_wait_looks_soon_at_first_and_then_as_often_as_was_said() -> None:
+    assert list(islice(pauses_of(1.0), 5)) == [0.2, 0.4, 0.8, 1.0, 1.0]
+    assert list(islice(pauses_of(0.1), 2)) == [0.1, 0.1]
 
 
 @pytest.mark.parametrize(

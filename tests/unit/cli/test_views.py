@@ -25,14 +25,13 @@ ERROR = {"type": "ValueError", "category": "Internal", "message": "no such colum
 def dead(name: str = "dead-1", **fields: Any) -> Any:
     history = [
         Happening(time="2026-11-21T20:00:00Z", phase="Created"),
-        Happening(time="2026-11-21T20:00:03Z", phase="Running", attempt=1),
         Happening(
             time="2026-11-21T20:00:05Z",
             phase="DeadLetter",
             attempt=1,
             reason="NotRetryable",
             message="no such column",
-            worker="worker-1",
+            worker="worker-1/69c0eead",
             start_time="2026-11-21T20:00:03Z",
         ),
     ]
@@ -125,10 +124,9 @@ def test_a_page_of_a_job_has_its_state_first_then_facts_timeline_and_what_to_do(
         "Labels      team=mail",
         'Payload     {"a": null}',
         "",
-        "TIME       AGE   PHASE        ATTEMPT   TOOK   WORKER     WHY",
-        "20:00:00   5m    Created",
-        "20:00:03   4m    Running      1",
-        "20:00:05   4m    DeadLetter   1         2s     worker-1   NotRetryable: no such column",
+        "TIME       PHASE        ATTEMPT   TOOK   WORKER     WHY",
+        "20:00:00   Created",
+        "20:00:05   DeadLetter   1         2s     worker-1   NotRetryable: no such column",
         "",
         "Next",
         "  asyncjob redrive dead-1                          run it again with fresh budgets",
@@ -165,6 +163,19 @@ def test_a_page_shows_what_is_set_and_nothing_of_what_is_not() -> None:
         assert part in text
     assert "Worker" not in text
     assert "Result" not in text
+
+
+def test_the_attempt_that_is_under_way_is_the_last_line_of_the_timeline() -> None:
+    job = a_job(
+        phase="Running",
+        attempt=2,
+        started_at="2026-11-21T20:04:00Z",
+        worker="worker-1",
+        error=ERROR,
+    )
+    lines = list(sheet(job, LOOK))
+    assert "20:04:00   Running   2                worker-1" in lines
+    assert "  kubectl -n default logs worker-1 | grep report-42" in lines[-1]
 
 
 def test_a_large_payload_is_cut() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from asyncjob.cli.timeline import pod_of
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.rest.job import Job
 
@@ -54,7 +55,7 @@ def _log(job: Job) -> Iterator[Hint]:
     """Name the log of the worker that runs or ran it; workers' logs are kubectl's."""
     pod = job.worker or next((one.worker for one in reversed(job.history) if one.worker), None)
     if pod and job.phase is not Phase.SUCCEEDED:
-        yield Hint(log_command(job.namespace, pod, job.id), "its lines in the worker's log")
+        yield Hint(log_command(job.namespace, pod_of(pod), job.id), "its lines in the worker's log")
 
 
 def log_command(namespace: str, pod: str, job_id: str) -> str:

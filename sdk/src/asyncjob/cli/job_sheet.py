@@ -14,7 +14,7 @@ from asyncjob.cli.tables import cut, lines, one_line, styled
 from asyncjob.cli.timeline import clock, timeline
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.job import Job, Link
+from asyncjob.rest.job import Happening, Job, Link
 
 PAYLOAD_ROOM: Final = 400
 """Characters of a payload or result that are shown; `-o json` has all of it."""
@@ -156,7 +156,17 @@ def _history(job: Job, look: Look) -> Iterator[str]:
     yield ""
     if job.history_omitted:
         yield look.paint(f"({job.history_omitted} older changes are no longer kept)", "dim")
-    yield from lines(timeline(job.history, look.now), colour=look.colour, width=look.width)
+    yield from lines(timeline([*job.history, *_running(job)]), colour=look.colour, width=look.width)
+
+
+def _running(job: Job) -> list[Happening]:
+    """Return the attempt that is under way: history has only those that have ended."""
+    if job.phase is not Phase.RUNNING or job.started_at is None:
+        return []
+    now = Happening(
+        time=job.started_at, phase=job.phase.value, attempt=job.attempt, worker=job.worker
+    )
+    return [now]
 
 
 def _next(job: Job, look: Look) -> Iterator[str]:

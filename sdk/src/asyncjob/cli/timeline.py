@@ -1,33 +1,36 @@
 """What happened to a job, as a person reads it. Pure."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final
 
-from asyncjob.cli.durations import exactly, moment, since
+from asyncjob.cli.durations import exactly, moment
 from asyncjob.cli.looks import colour_of
 from asyncjob.cli.tables import Cell, Row, Table, row
 from asyncjob.rest.job import Happening
 
-HEAD: Final = ("TIME", "AGE", "PHASE", "ATTEMPT", "TOOK", "WORKER", "WHY")
+HEAD: Final = ("TIME", "PHASE", "ATTEMPT", "TOOK", "WORKER", "WHY")
 
 
-def timeline(history: Sequence[Happening], now: datetime) -> Table:
+def timeline(history: Sequence[Happening]) -> Table:
     """Return the table of what happened, oldest first."""
     days = {one.time[:10] for one in history}
-    return Table(HEAD, [_row(one, now, dated=len(days) > 1) for one in history])
+    return Table(HEAD, [_row(one, dated=len(days) > 1) for one in history])
 
 
-def _row(one: Happening, now: datetime, *, dated: bool) -> Row:
+def _row(one: Happening, *, dated: bool) -> Row:
     return row(
         clock(one.time, dated=dated),
-        Cell(since(one.time, now), "dim"),
         Cell(one.phase, colour_of(one.phase)),
         str(one.attempt or ""),
         took(one),
-        Cell(one.worker or "", "dim"),
+        Cell(pod_of(one.worker or ""), "dim"),
         because(one),
     )
+
+
+def pod_of(worker: str) -> str:
+    """Return the pod of a worker, whose identity has the start of its process after it."""
+    return worker.partition("/")[0]
 
 
 def clock(time: str, *, dated: bool = True) -> str:

@@ -123,7 +123,7 @@ def history(world: World, *, name: str, place: Place, screen: Screen) -> None:
     with world.connect(place) as jobs:
         found = jobs.history(name)
     if screen.for_people:
-        screen.table(timeline(found, world.now()))
+        screen.table(timeline(found))
     else:
         screen.answers(found)
 

@@ -14,7 +14,7 @@ from asyncjob.cli.lazy import SectionedCommand
 from asyncjob.cli.naming import Name, distinct, program
 from asyncjob.cli.place import Place, placed
 from asyncjob.cli.screen import Screen, note, shown
-from asyncjob.cli.waiting import FINISHED, Come, judge, line
+from asyncjob.cli.waiting import FINISHED, Come, judge, line, pauses_of
 from asyncjob.cli.world import World
 from asyncjob.client.errors import NotFoundError
 from asyncjob.client.interface import Jobs
@@ -35,7 +35,13 @@ HOUR = 3600
     help="Finished, or come to this phase (or through it).",
 )
 @click.option("--timeout", type=Duration(), default="1h", show_default=True, help="0: look once.")
-@click.option("--poll", type=Duration(), default="1s", show_default=True, help="Look so often.")
+@click.option(
+    "--poll",
+    type=Duration(),
+    default="1s",
+    show_default=True,
+    help="Look so often; sooner at first.",
+)
 @click.option("--quiet", is_flag=True, help="Do not tell on stderr what happens meanwhile.")
 @shown()
 @placed
@@ -80,9 +86,9 @@ class Wish:
 
 def wait_for(jobs: Jobs, world: World, wish: Wish, screen: Screen) -> ExitCode:
     """Wait, show the jobs as they are then, and return the exit code."""
-    watch, start = _Watch(jobs, wish), world.monotonic()
+    watch, start, pauses = _Watch(jobs, wish), world.monotonic(), pauses_of(wish.poll)
     while watch.look(waited := world.monotonic() - start) and waited < wish.timeout:
-        world.sleep(min(wish.poll, wish.timeout - waited))
+        world.sleep(min(next(pauses), wish.timeout - waited))
     watch.give_up()
     _show(list(watch.seen.values()), world, screen, one=len(wish.names) == 1)
     return worst(watch.codes.values())
