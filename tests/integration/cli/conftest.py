@@ -34,9 +34,11 @@ def field(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Field]:
     """Prepare a namespace with a worker at work."""
-    with field_on(control_plane, tmp_path_factory.mktemp("field")) as prepared:
+    folder = tmp_path_factory.mktemp("field")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    with field_on(control_plane, folder) as prepared:
         worker = prepared.start_worker(
-            "worker-0", "--concurrency=4", app="examples.handlers:app", cwd=ROOT
+            "worker-0", "--concurrency=4", app="examples.handlers:app", cwd=folder
         )
         prepared.until_log(worker, "worker started")
         yield prepared

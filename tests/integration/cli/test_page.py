@@ -15,6 +15,7 @@ from support.console import commands
 from support.workers import ROOT, Field
 
 PAGE = ROOT / "docs" / "how-to" / "use-the-command-line.md"
+README = ROOT / "README.md"
 SHELL = set("|>&$")
 ENDLESS = "asyncjob watch"
 
@@ -49,12 +50,22 @@ def test_the_page_works_from_beginning_to_end(
     assert set(SAID) <= set(there)
 
 
+def test_the_commands_of_the_readme_work(field: Field, capfd: pytest.CaptureFixture[str]) -> None:
+    field.create("report-42", "report.csv", {"source": "gone.csv", "target": "t"})
+    there = [one for one in commands(README) if one.startswith("asyncjob ")]
+    for command in there:
+        code = _run(command)
+        said, complaint = capfd.readouterr()
+        assert code == 0, f"{command}: {said}{complaint}"
+    assert [command.split()[1] for command in there] == ["submit", "get", "doctor"]
+
+
 def _run(command: str) -> int:
     """Run a command; in this process where it needs no shell, because starting takes time."""
     if command.startswith(ENDLESS):
         return _interrupted(command)
     if command.startswith("asyncjob ") and not SHELL & set(command):
-        return run(shlex.split(command)[1:], "asyncjob")
+        return run(shlex.split(command, comments=True)[1:], "asyncjob")
     return subprocess.run(["bash", "-o", "pipefail", "-c", command], check=False).returncode
 
 

@@ -5,13 +5,15 @@ import asyncio
 import click
 
 from asyncjob.cli.place import Place
-from asyncjob.errors import NotFoundError
+from asyncjob.errors import ConflictError, NotFoundError
 from asyncjob.json_types import JsonObject, child, flag, text
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.models.cron import Backfill
 from asyncjob.names import cron_job_path
 
 FIELD_MANAGER = "asyncjob-cli"
+TRIES = 5
+"""The operator writes the status of a busy schedule now and then."""
 
 
 class Unfinished(click.ClickException):
@@ -31,12 +33,24 @@ async def _ask(place: Place, name: str, wish: Backfill, *, replace: bool) -> Non
     access = await load_access(place.kubeconfig, place.namespace, place.context)
     path = cron_job_path(access.namespace, name)
     async with KubeSession(access, field_manager=FIELD_MANAGER) as session:
-        there = await _schedule(session, path, name)
-        if not replace:
-            check(there)
-        version = text(child(there, "metadata"), "resourceVersion")
-        spec = {"backfill": wish.model_dump(mode="json", by_alias=True)}
-        await session.merge_patch(path, {"metadata": {"resourceVersion": version}, "spec": spec})
+        for tries_left in reversed(range(TRIES)):
+            there = await _schedule(session, path, name)
+            if not replace:
+                check(there)
+            try:
+                await session.merge_patch(path, patch(there, wish))
+            except ConflictError:
+                if not tries_left:
+                    raise
+            else:
+                return
+
+
+def patch(schedule: JsonObject, wish: Backfill) -> JsonObject:
+    """Return the merge-patch, exact on the schedule as it was looked at."""
+    version = text(child(schedule, "metadata"), "resourceVersion")
+    spec: JsonObject = {"backfill": wish.model_dump(mode="json", by_alias=True)}
+    return {"metadata": {"resourceVersion": version}, "spec": spec}
 
 
 async def _schedule(session: KubeSession, path: str, name: str) -> JsonObject:
