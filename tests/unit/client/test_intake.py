@@ -26,7 +26,7 @@ def made(carried: RequestData | None = None, **fields: Any) -> Order:
 
 
 def existing(order: Order, **status: Any) -> dict[str, Any]:
-    obj = stored(order.name, status, **order.body["spec"])
+    obj = stored(order.name, status, **dict(order.spec))
     return {**obj, "metadata": {**obj["metadata"], **order.body["metadata"]}}  # type: ignore[dict-item]  # a manifest
 
 
