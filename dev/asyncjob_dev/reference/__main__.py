@@ -7,7 +7,7 @@ import click
 
 from asyncjob import models
 from asyncjob.metrics import Part
-from asyncjob_dev.reference import chart, lifecycle, metrics, rest, schedules, worker
+from asyncjob_dev.reference import chart, cli, lifecycle, metrics, rest, schedules, worker
 from asyncjob_dev.reference.blocks import Blocks, fill, names
 from asyncjob_dev.reference.fields import fields
 
@@ -17,6 +17,9 @@ BLOCKS: Blocks = {
     "lifecycle.phases": lifecycle.phases,
     "lifecycle.edges": lifecycle.edges,
     "lifecycle.reasons": lifecycle.reasons,
+    "cli.commands": cli.commands,
+    "cli.shared": cli.shared,
+    "cli.exit-codes": cli.exit_codes,
     "worker.options": worker.options,
     "metrics.leader": lambda: metrics.metrics(Part.LEADER),
     "metrics.operator": lambda: metrics.metrics(Part.OPERATOR),

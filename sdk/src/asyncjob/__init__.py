@@ -1,30 +1,26 @@
-"""Durable asynchronous jobs on Kubernetes: models, rules, handlers, clients."""
+"""Durable asynchronous jobs on Kubernetes: models, rules, handlers, clients.
 
-from typing import TYPE_CHECKING
+What is exported here is imported when it is first used: a command line that only prints its help
+must not wait for models and clients.
+"""
 
-from asyncjob.app import (
-    CallNext,
-    Category,
-    Child,
-    Event,
-    Fail,
-    JobContext,
-    JobEnded,
-    JobEvent,
-    Retry,
-    WorkerApp,
-    WorkerEvent,
-)
-from asyncjob.models import (
-    AsyncCronJob,
-    AsyncJob,
-    AsyncJobSpec,
-    AsyncJobStatus,
-    AsyncQueue,
-    RetryPolicy,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from asyncjob.app import (
+        CallNext,
+        Category,
+        Child,
+        Event,
+        Fail,
+        JobContext,
+        JobEnded,
+        JobEvent,
+        Retry,
+        WorkerApp,
+        WorkerEvent,
+    )
     from asyncjob.client import (
         AsyncJobs,
         AsyncJobsClient,
@@ -33,10 +29,49 @@ if TYPE_CHECKING:
         JobsClient,
         KubernetesJobsClient,
     )
+    from asyncjob.models import (
+        AsyncCronJob,
+        AsyncJob,
+        AsyncJobSpec,
+        AsyncJobStatus,
+        AsyncQueue,
+        RetryPolicy,
+    )
     from asyncjob.rest.selection import Selection
     from asyncjob.rest.submission import Submission
 
 __version__ = "0.1.0"
+
+_APP: Final = "asyncjob.app"
+_CLIENT: Final = "asyncjob.client"
+_MODELS: Final = "asyncjob.models"
+_HOMES: Final = {
+    "AsyncCronJob": _MODELS,
+    "AsyncJob": _MODELS,
+    "AsyncJobSpec": _MODELS,
+    "AsyncJobStatus": _MODELS,
+    "AsyncJobs": _CLIENT,
+    "AsyncJobsClient": _CLIENT,
+    "AsyncKubernetesJobsClient": _CLIENT,
+    "AsyncQueue": _MODELS,
+    "CallNext": _APP,
+    "Category": _APP,
+    "Child": _APP,
+    "Event": _APP,
+    "Fail": _APP,
+    "JobContext": _APP,
+    "JobEnded": _APP,
+    "JobEvent": _APP,
+    "Jobs": _CLIENT,
+    "JobsClient": _CLIENT,
+    "KubernetesJobsClient": _CLIENT,
+    "Retry": _APP,
+    "RetryPolicy": _MODELS,
+    "Selection": "asyncjob.rest.selection",
+    "Submission": "asyncjob.rest.submission",
+    "WorkerApp": _APP,
+    "WorkerEvent": _APP,
+}
 
 __all__ = [
     "AsyncCronJob",
@@ -71,11 +106,12 @@ __all__ = [
 if not TYPE_CHECKING:  # else a type checker would let any name pass
 
     def __getattr__(name: str) -> object:
-        """Import what only submitters need when it is first asked for: it is slow to load."""
-        if name not in __all__:
+        if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from asyncjob import client
-        from asyncjob.rest import selection, submission
+        value: object = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
 
-        places = (client, selection, submission)
-        return next(getattr(place, name) for place in places if hasattr(place, name))
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -25,6 +25,7 @@ from asyncjob.errors import NoClusterError
 log = structlog.get_logger()
 
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_DEFAULT = "~/.kube/config"
 _TOKEN_MAX_AGE_SECONDS = 300.0
 _RELOAD_AGAIN_SECONDS = 10.0
 
@@ -42,6 +43,9 @@ class ClusterAccess:
     configuration: Configuration
     namespace: str
     ssl_context: ssl.SSLContext
+    context: str | None = None
+    """Context of the kubeconfig; None: its current one."""
+
     _loaded_at: float = field(default=0.0)
 
     @property
@@ -68,7 +72,7 @@ class ClusterAccess:
 
     async def reload(self) -> None:
         """Read the credentials again; raises NoClusterError where that fails."""
-        self.configuration, _ = await _load(self.kubeconfig)
+        self.configuration, _ = await _load(self.kubeconfig, self.context)
         self._loaded_at = _now()
 
     async def _refresh(self) -> None:
@@ -80,33 +84,36 @@ class ClusterAccess:
             self._loaded_at = _now() - _TOKEN_MAX_AGE_SECONDS + _RELOAD_AGAIN_SECONDS
 
 
-async def load_access(kubeconfig: str | None = None, namespace: str | None = None) -> ClusterAccess:
+async def load_access(
+    kubeconfig: str | None = None, namespace: str | None = None, context: str | None = None
+) -> ClusterAccess:
     """Find the cluster: the given kubeconfig, else KUBECONFIG, else the pod, else ~/.kube/config.
 
-    Raises NoClusterError, with what to do about it, when none can be used.
+    A `context` is one of a kubeconfig: with it the pod's own access does not count. Raises
+    NoClusterError, with what to do about it, when none can be used.
     """
     kubeconfig = kubeconfig or os.environ.get("KUBECONFIG") or None
-    configuration, default_namespace = await _load(kubeconfig)
-    context = _ssl_context(configuration)
+    configuration, default_namespace = await _load(kubeconfig, context)
+    trust = _ssl_context(configuration)
     where = namespace or os.environ.get("POD_NAMESPACE") or default_namespace
-    return ClusterAccess(kubeconfig, configuration, where, context, _now())
+    return ClusterAccess(kubeconfig, configuration, where, trust, context, _now())
 
 
-async def _load(kubeconfig: str | None) -> tuple[Configuration, str]:
+async def _load(kubeconfig: str | None, context: str | None) -> tuple[Configuration, str]:
     configuration = type.__call__(Configuration)  # not the process-wide default
-    _check_present(kubeconfig)
     try:
-        if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+        if not (kubeconfig or context) and "KUBERNETES_SERVICE_HOST" in os.environ:
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # official client
             return configuration, _pod_namespace()
+        _check_present(kubeconfig or _DEFAULT)
         loader = await load_kube_config(  # type: ignore[no-untyped-call]  # official client
-            kubeconfig, client_configuration=configuration
+            kubeconfig, context=context, client_configuration=configuration
         )
     except (ConfigException, OSError, TypeError, yaml.YAMLError) as error:  # TypeError: no mapping
         reason = " ".join(str(error).split())
         raise NoClusterError(f"no cluster is configured ({reason}): {_HOW_TO_CONNECT}") from error
-    context = loader.current_context.get("context", {})
-    return configuration, context.get("namespace") or "default"
+    chosen = loader.current_context.get("context", {})
+    return configuration, chosen.get("namespace") or "default"
 
 
 def _check_present(kubeconfig: str | None) -> None:

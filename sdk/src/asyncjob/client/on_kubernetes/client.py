@@ -27,18 +27,20 @@ class KubernetesJobsClient(Shell):
         kubeconfig: str | None = None,
         namespace: str | None = None,
         *,
+        context: str | None = None,
         patience: float = PATIENCE_SECONDS,
         store: ResultStore | None = None,
     ) -> Self:
         """Return a client of one namespace.
 
         Without a kubeconfig it goes by KUBECONFIG, else by the pod it runs in, else by
-        ~/.kube/config; without a namespace by what that says. `patience` is how many seconds an API
+        ~/.kube/config; without a namespace by what that says. `context` is one of the kubeconfig,
+        if not its current one. `patience` is how many seconds an API
         server that is away is waited for. Raises NoClusterError.
         """
         portal = Portal()
         try:
-            session = portal.run(_session(kubeconfig, namespace))
+            session = portal.run(_session(kubeconfig, namespace, context))
         except BaseException:
             portal.close()
             raise
@@ -60,17 +62,21 @@ class AsyncKubernetesJobsClient(AsyncShell):
         kubeconfig: str | None = None,
         namespace: str | None = None,
         *,
+        context: str | None = None,
         patience: float = PATIENCE_SECONDS,
         store: ResultStore | None = None,
     ) -> Self:
         """Return a client of one namespace; see `KubernetesJobsClient.connect`."""
-        session = await _session(kubeconfig, namespace)
+        session = await _session(kubeconfig, namespace, context)
         operations = _operations(session, patience, store)
         return cls(operations, lambda: KubeWorld(session), session.close)
 
 
-async def _session(kubeconfig: str | None, namespace: str | None) -> KubeSession:
-    return KubeSession(await load_access(kubeconfig, namespace), field_manager=FIELD_MANAGER)
+async def _session(
+    kubeconfig: str | None, namespace: str | None, context: str | None
+) -> KubeSession:
+    access = await load_access(kubeconfig, namespace, context)
+    return KubeSession(access, field_manager=FIELD_MANAGER)
 
 
 def _operations(

@@ -1,0 +1,5 @@
+"""`python -m asyncjob.cli`."""
+
+from asyncjob.cli.entry import main
+
+main()

@@ -1,0 +1,38 @@
+"""The jobs that a live view shows: each as last seen, and how many are where. Pure."""
+
+from collections import Counter
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.rest.job import JobSummary
+
+MOST = 200
+"""Jobs kept in view; what finished longest ago goes first."""
+
+
+class Changes:
+    """Jobs as last seen. A view of a queue that is busy must not grow for ever."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._jobs: dict[str, JobSummary] = {}
+
+    def take(self, job: JobSummary) -> None:
+        """See a job."""
+        self._jobs.pop(job.uid, None)
+        self._jobs[job.uid] = job
+        if len(self._jobs) > self._most:
+            self._forget_one()
+
+    def _forget_one(self) -> None:
+        finished = (uid for uid, job in self._jobs.items() if job.finished)
+        del self._jobs[next(finished, next(iter(self._jobs)))]
+
+    def newest(self) -> list[JobSummary]:
+        """Return the jobs, the newest first; those created at once by name."""
+        by_name = sorted(self._jobs.values(), key=lambda job: job.id)
+        return sorted(by_name, key=lambda job: job.created_at, reverse=True)
+
+    def summary(self) -> str:
+        """Return how many are in which phase."""
+        counts = Counter(job.phase for job in self._jobs.values())
+        return ", ".join(f"{counts[phase]} {phase.value}" for phase in Phase if counts[phase])

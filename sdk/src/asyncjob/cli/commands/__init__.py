@@ -1,0 +1,1 @@
+"""Commands, a module for each group of them: they act, and leave judging to the pure modules."""

@@ -1,0 +1,101 @@
+"""`watch`: jobs as they change; a live table for people, lines for all else."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import chain, islice
+
+import click
+
+from asyncjob.cli.changes import Changes
+from asyncjob.cli.filters import filtered
+from asyncjob.cli.job_rows import job_table
+from asyncjob.cli.lazy import SectionedCommand
+from asyncjob.cli.naming import Name
+from asyncjob.cli.place import Place, placed
+from asyncjob.cli.screen import Format, Screen, dump, shown
+from asyncjob.cli.tables import lines
+from asyncjob.cli.world import World
+from asyncjob.rest.job import JobSummary
+from asyncjob.rest.selection import Selection
+
+FIRST = 50
+"""Jobs shown before anything has changed, the newest."""
+
+
+@click.command(cls=SectionedCommand)
+@click.argument("names", nargs=-1, type=Name(), metavar="[JOB...]")
+@filtered()
+@click.option("--lines", "as_lines", is_flag=True, help="Lines, even on a terminal.")
+@click.option("--only-changes", is_flag=True, help="Nothing of what there is already.")
+@shown(Format.TABLE, Format.WIDE, Format.JSON, Format.NAME)
+@placed
+@click.pass_obj
+def watch(
+    world: World,
+    *,
+    names: Sequence[str],
+    selection: Selection,
+    as_lines: bool,
+    only_changes: bool,
+    place: Place,
+    screen: Screen,
+) -> None:
+    """Follow jobs as they change, until Ctrl-C.
+
+    On a terminal a table that is kept up to date; else a line for each change, and with
+    `-o json` an object in a line each.
+    """
+    with world.connect(place) as jobs:
+        first = () if only_changes else list(islice(jobs.list(selection), FIRST))
+        seen = chain(reversed(first), jobs.watch(selection))
+        chosen = (job for job in seen if not names or job.id in names)
+        if screen.terminal and screen.for_people and not as_lines:
+            _follow(chosen, world, screen)
+        else:
+            _tell(chosen, world, screen)
+
+
+def _follow(seen: Iterable[JobSummary], world: World, screen: Screen) -> None:
+    from asyncjob.cli.live import LiveTable
+
+    changes = Changes()
+    with LiveTable(screen) as live:
+        for job in seen:
+            changes.take(job)
+            table = job_table(changes.newest(), world.now(), wide=screen.wide)
+            live.show(table, title=f"{world.now():%H:%M:%S}Z  {changes.summary()}")
+
+
+def _tell(seen: Iterable[JobSummary], world: World, screen: Screen) -> None:
+    show = _shower(world, screen)
+    for job in seen:
+        show(job)
+
+
+def _shower(world: World, screen: Screen) -> Callable[[JobSummary], None]:
+    if screen.format is Format.JSON:
+        return _json_line
+    if screen.format is Format.NAME:
+        return lambda job: screen.line(job.id)
+    return _Rows(world, screen).show
+
+
+def _json_line(job: JobSummary) -> None:
+    click.echo(json.dumps(dump(job), ensure_ascii=False))
+
+
+class _Rows:
+    """Rows one by one, under each other for as long as they fit."""
+
+    def __init__(self, world: World, screen: Screen) -> None:
+        self._world, self._screen = world, replace(screen, width=None)
+        self._widths: list[int] = []
+
+    def show(self, job: JobSummary) -> None:
+        wide = self._screen.wide
+        table = job_table([job], self._world.now(), wide=wide, least=self._widths)
+        drawn = lines(table, colour=self._screen.colour, headed=not self._widths)
+        self._widths = table.widths()[:-1]
+        for line in drawn:
+            self._screen.line(line)

@@ -1,0 +1,27 @@
+"""Completion in kubectl's way: a program `kubectl_complete-asyncjob` that prints one per line."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import click
+from click.shell_completion import ShellComplete
+
+KUBECTL_SCRIPT: Final = """\
+#!/bin/sh
+# kubectl asks this program how to complete `kubectl asyncjob …`.
+exec asyncjob __complete "$@"
+"""
+
+NO_FILES: Final = ":4"
+"""Cobra's directive: complete nothing else; `:0` lets the shell offer files."""
+FILES: Final = ":0"
+
+
+def completions(root: click.Command, words: Sequence[str]) -> list[str]:
+    """Return what kubectl is to offer for the last word, and its directive."""
+    shell = ShellComplete(root, {}, "asyncjob", "")
+    *before, last = words or [""]
+    found = shell.get_completions(list(before), last)
+    plain = [one for one in found if one.type == "plain"]
+    lines = [f"{one.value}\t{one.help}" if one.help else str(one.value) for one in plain]
+    return [*lines, NO_FILES if plain or not found else FILES]

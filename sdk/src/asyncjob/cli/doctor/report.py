@@ -1,0 +1,50 @@
+"""The doctor's findings as lines, and as an exit code. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from asyncjob.cli.doctor.finding import Finding, Verdict, worst
+from asyncjob.cli.exit_codes import ExitCode
+from asyncjob.cli.tables import one_line, styled
+from asyncjob.json_types import Json
+
+COLOURS: Final = {Verdict.OK: "green", Verdict.WARNING: "yellow", Verdict.PROBLEM: "red"}
+_VERDICT: Final = max(map(len, Verdict))
+
+
+def report(findings: Sequence[Finding], *, colour: bool = False) -> Iterator[str]:
+    """Return the findings line by line, each way out below its finding."""
+    size = max((len(one.check) for one in findings), default=0)
+    for one in findings:
+        verdict = one.verdict.ljust(_VERDICT)
+        shown = styled(verdict, COLOURS[one.verdict]) if colour else verdict
+        yield f"{shown}   {one.check.ljust(size)}   {one_line(one.message)}"
+        if one.way_out:
+            yield f"{' ' * (_VERDICT + size + 6)}→ {one_line(one.way_out)}"
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """Return the sum of it."""
+    counts = Counter(one.verdict for one in findings)
+    bad = [(counts[kind], kind) for kind in (Verdict.PROBLEM, Verdict.WARNING) if counts[kind]]
+    said = ", ".join(f"{count} {kind}{'s' * (count > 1)}" for count, kind in bad)
+    return said or "all is well"
+
+
+def exit_code(findings: Sequence[Finding], *, strict: bool = False) -> ExitCode:
+    """Return 1 where there is a problem, or with `strict` a warning."""
+    verdict = worst(findings)
+    bad = verdict is Verdict.PROBLEM or (strict and verdict is Verdict.WARNING)
+    return ExitCode.FAILED if bad else ExitCode.OK
+
+
+def as_json(finding: Finding) -> dict[str, Json]:
+    """Return a finding for programs."""
+    out: dict[str, Json] = {"wayOut": finding.way_out} if finding.way_out else {}
+    return {
+        "check": finding.check,
+        "verdict": finding.verdict.value,
+        "message": finding.message,
+        **out,
+    }

@@ -1,0 +1,70 @@
+"""What an error means to whoever called: one line with the way out, and an exit code. Pure."""
+
+from typing import Final
+
+from asyncjob.cli.exit_codes import ExitCode
+from asyncjob.cli.tables import one_line
+from asyncjob.client import errors
+from asyncjob.errors import (
+    AsyncJobError,
+    ConfigError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    ThrottledError,
+    UnauthorizedError,
+    UnknownOutcomeError,
+)
+
+_CODES: Final[tuple[tuple[type[AsyncJobError], ExitCode], ...]] = (
+    (errors.NotFoundError, ExitCode.NOT_FOUND),
+    (errors.NoResultError, ExitCode.NOT_FOUND),
+    (errors.InTheWayError, ExitCode.CONFLICT),
+    (errors.JobStateError, ExitCode.CONFLICT),
+    (errors.QueueFullError, ExitCode.CONFLICT),
+    (errors.InvalidSubmissionError, ExitCode.USAGE),
+    (errors.InvalidRequestError, ExitCode.USAGE),
+    (errors.UnauthenticatedError, ExitCode.NOT_ALLOWED),
+    (errors.NotAllowedError, ExitCode.NOT_ALLOWED),
+    (errors.WaitTimeoutError, ExitCode.TIMEOUT),
+    (errors.UnavailableError, ExitCode.UNAVAILABLE),
+    (errors.ClientConfigError, ExitCode.UNAVAILABLE),
+    (ConfigError, ExitCode.UNAVAILABLE),
+    (NotFoundError, ExitCode.NOT_FOUND),
+    (ForbiddenError, ExitCode.NOT_ALLOWED),
+    (UnauthorizedError, ExitCode.NOT_ALLOWED),
+    (ThrottledError, ExitCode.UNAVAILABLE),
+    (UnknownOutcomeError, ExitCode.UNAVAILABLE),
+    (ConflictError, ExitCode.CONFLICT),
+    (InvalidError, ExitCode.USAGE),
+)
+
+_WAYS_OUT: Final[tuple[tuple[type[AsyncJobError], str], ...]] = (
+    (errors.JobNotFoundError, "{program} list shows what there is in this namespace"),
+    (errors.CronJobNotFoundError, "{program} cron list shows what there is"),
+    (errors.QueueNotFoundError, "{program} queue list shows what there is"),
+    (errors.NotADeadLetterError, "{program} get {job} shows how it stands"),
+    (errors.JobExistsError, "{program} get {job} shows it; choose another --name"),
+    (errors.DuplicateJobError, "{program} wait {job} waits for it"),
+    (errors.KeyReusedError, "{program} get {job} shows it; take another key, or the same body"),
+    (errors.UnauthenticatedError, "sign in again, or give --token"),
+    (UnauthorizedError, "sign in again, or give another --kubeconfig or --context"),
+    (errors.UnavailableError, "try again; {program} doctor tells what is wrong"),
+    (UnknownOutcomeError, "try again; {program} doctor tells what is wrong"),
+    (NotFoundError, "{program} doctor tells whether all is installed"),
+)
+
+
+def exit_code(error: AsyncJobError) -> ExitCode:
+    """Return the exit code that an error stands for."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.FAILED)
+
+
+def sentence(error: AsyncJobError, program: str) -> str:
+    """Return the error in one line, with the way out."""
+    text, job = one_line(str(error)), getattr(error, "job_id", "")
+    out = next((out for kind, out in _WAYS_OUT if isinstance(error, kind)), "")
+    if not out or ("{job}" in out and not job):
+        return text
+    return f"{text} ({out.format(program=program, job=job)})"

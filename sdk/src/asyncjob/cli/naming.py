@@ -1,0 +1,28 @@
+"""Names of things as people paste them: `asyncjob/report-42` is `report-42`. Pure."""
+
+from collections.abc import Iterable
+
+import click
+
+
+class Name(click.ParamType[str]):
+    """A name, with or without its kind before it, as `kubectl get -o name` prints it."""
+
+    name = "name"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the bare name."""
+        bare = value.rpartition("/")[2].strip()
+        if not bare or any(char.isspace() for char in bare):
+            self.fail(f"{value!r} is no name of a job", param, ctx)
+        return bare
+
+
+def program() -> str:
+    """Return how the running command was called, for hints: `asyncjob`, `kubectl asyncjob`."""
+    return click.get_current_context().find_root().info_name or "asyncjob"
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Return the names, each once, in their order."""
+    return list(dict.fromkeys(names))

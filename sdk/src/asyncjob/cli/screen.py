@@ -1,0 +1,170 @@
+"""How to show things: as a table, JSON, YAML or names; in colour only for people who see it."""
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from shutil import get_terminal_size
+from typing import Any, Protocol
+
+import click
+
+from asyncjob.cli.lazy import OUTPUT, SectionedOption
+from asyncjob.cli.tables import Table, lines
+from asyncjob.json_types import Json
+
+Callback = Callable[..., Any]
+
+
+class Shown(Protocol):
+    """An answer of a client; any model of `asyncjob.rest` is one."""
+
+    def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> dict[str, Any]:
+        """Return it as plain data."""
+
+
+class Format(StrEnum):
+    """Values of `-o`."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+
+FOR_PEOPLE = frozenset({Format.TABLE, Format.WIDE})
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """Where output goes and how."""
+
+    format: Format = Format.TABLE
+    colour: bool = False
+    terminal: bool = False
+    """Whether a person sees stdout."""
+
+    width: int | None = None
+    """Columns of the terminal; None: not cut."""
+
+    @property
+    def for_people(self) -> bool:
+        """Return whether what is printed is to be read, not processed."""
+        return self.format in FOR_PEOPLE
+
+    @property
+    def wide(self) -> bool:
+        """Return whether to show more columns."""
+        return self.format is Format.WIDE
+
+    def table(self, table: Table) -> None:
+        """Print a table."""
+        for line in lines(table, colour=self.colour, width=self.width):
+            self.line(line)
+
+    def line(self, text: str = "") -> None:
+        """Print a line."""
+        click.echo(text, color=self.colour)
+
+    def data(self, value: Json) -> None:
+        """Print an object as JSON or YAML."""
+        if self.format is Format.YAML:
+            click.echo(to_yaml(value), nl=False)
+        else:
+            click.echo(to_json(value))
+
+    def names(self, names: Iterable[str]) -> None:
+        """Print names, one in a line."""
+        for name in names:
+            click.echo(name)
+
+    def answers(self, answers: Sequence[Shown], *, one: bool = False) -> None:
+        """Print answers as JSON or YAML, or their names; several as `items`."""
+        dumped = [dump(answer) for answer in answers]
+        if self.format is Format.NAME:
+            self.names(str(thing.get("id") or thing["name"]) for thing in dumped)
+        elif not one:
+            self.data({"items": dumped})
+        elif dumped:
+            self.data(dumped[0])
+
+
+def dump(answer: Shown) -> dict[str, Json]:
+    """Return an answer as JSON, without what is not set."""
+    return answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def to_json(value: Json) -> str:
+    """Return JSON as people and jq like it."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def to_yaml(value: Json) -> str:
+    """Return YAML in the order of the fields, without anchors."""
+    import yaml
+
+    dumper = type("_Dumper", (yaml.SafeDumper,), {"ignore_aliases": lambda *_: True})
+    text: str = yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
+def note(text: str) -> None:
+    """Say something about what is done, beside the output."""
+    click.echo(text, err=True)
+
+
+def wants_colour(environ: Mapping[str, str], *, terminal: bool, refused: bool) -> bool:
+    """Return whether to colour: on terminals, unless refused by option, NO_COLOR or TERM."""
+    quiet = bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
+    return terminal and not refused and not quiet
+
+
+def shown(*formats: Format) -> Callable[[Callback], Callback]:
+    """Return a decorator that adds `-o` with these formats; the command is given a `screen`."""
+    choices = [one.value for one in formats or tuple(Format)]
+
+    def decorate(function: Callback) -> Callback:
+        @functools.wraps(function)
+        def call(*, output: str, no_color: bool, **options: Any) -> Any:
+            return function(screen=_screen(output, refused=no_color), **options)
+
+        return _output(choices)(_no_colour()(call))
+
+    return decorate
+
+
+def _output(choices: list[str]) -> Callable[[Callback], Callback]:
+    return click.option(
+        "--output",
+        "-o",
+        cls=SectionedOption,
+        section=OUTPUT,
+        type=click.Choice(choices),
+        default=choices[0],
+        show_default=True,
+        help="How to show it; json and yaml are for programs and keep their fields.",
+    )
+
+
+def _no_colour() -> Callable[[Callback], Callback]:
+    return click.option(
+        "--no-color",
+        cls=SectionedOption,
+        section=OUTPUT,
+        is_flag=True,
+        help="No colours; there are none outside terminals, nor with NO_COLOR.",
+    )
+
+
+def _screen(output: str, *, refused: bool) -> Screen:
+    terminal = sys.stdout.isatty()
+    return Screen(
+        Format(output),
+        wants_colour(os.environ, terminal=terminal, refused=refused),
+        terminal,
+        get_terminal_size().columns if terminal else None,
+    )

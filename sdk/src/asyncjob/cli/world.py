@@ -1,0 +1,38 @@
+"""What commands find around them: the way to the jobs, clocks, a wait. Tests bring their own."""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from asyncjob.cli.connect import connect
+from asyncjob.cli.place import Place
+
+if TYPE_CHECKING:
+    from asyncjob.client.interface import Jobs
+    from asyncjob.models.cron import Backfill
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _backfill(place: Place, name: str, wish: "Backfill", replace: bool) -> None:  # noqa: FBT001 - World's
+    from asyncjob.cli.backfilling import ask_for
+
+    ask_for(place, name, wish, replace=replace)
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything a command needs that is not in its arguments."""
+
+    connect: "Callable[[Place], AbstractContextManager[Jobs]]" = connect
+    now: Callable[[], datetime] = _now
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    backfill: "Callable[[Place, str, Backfill, bool], None]" = _backfill
+    root: Place = field(default_factory=Place)
+    """What was given before the command's name."""

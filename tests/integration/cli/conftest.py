@@ -1,0 +1,64 @@
+"""A control plane with an operator and a worker of the examples' handlers, for all tests here."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from asyncjob_dev.controlplane import ControlPlane
+from asyncjob_dev.kubeconfig import write_kubeconfig
+from support.operator import QUICK, OperatorProcess
+from support.workers import ROOT, Field, field_on, install
+
+
+@pytest.fixture(scope="session")
+def control_plane() -> Iterator[ControlPlane]:
+    with ControlPlane() as plane:
+        install(plane)
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def operator(
+    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OperatorProcess]:
+    log = tmp_path_factory.mktemp("operator") / "operator.log"
+    with OperatorProcess(control_plane.kubeconfig, log, *QUICK, "--no-retention") as running:
+        yield running.until_ready().until_leading()
+
+
+@pytest.fixture(scope="session")
+def field(
+    control_plane: ControlPlane,
+    operator: OperatorProcess,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Field]:
+    """Prepare a namespace with a worker at work."""
+    folder = tmp_path_factory.mktemp("field")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    with field_on(control_plane, folder) as prepared:
+        worker = prepared.start_worker(
+            "worker-0", "--concurrency=4", app="examples.handlers:app", cwd=folder
+        )
+        prepared.until_log(worker, "worker started")
+        yield prepared
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(field: Field, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a kubeconfig of who may do everything, in that namespace."""
+    plane = field.plane
+    path = tmp_path_factory.mktemp("access") / "kubeconfig"
+    user = {"token": plane.admin_token}
+    write_kubeconfig(
+        path, url=plane.url, ca_file=plane.ca_file, user=user, namespace=field.namespace
+    )
+    return path
+
+
+@pytest.fixture(autouse=True)
+def around(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands find the cluster."""
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    for name in ("ASYNCJOB_SERVER", "ASYNCJOB_TOKEN", "POD_NAMESPACE"):
+        monkeypatch.delenv(name, raising=False)

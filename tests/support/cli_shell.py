@@ -1,0 +1,65 @@
+"""The command line on jobs in memory, with a clock that moves only when somebody waits."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+from click.testing import CliRunner, Result
+
+from asyncjob.cli.entry import run
+from asyncjob.cli.place import Place
+from asyncjob.cli.world import World
+from support.fake_jobs import FakeJobs
+
+START = datetime(2026, 11, 21, 20, 5, tzinfo=UTC)
+
+
+@dataclass
+class Shell:
+    """Runs commands; keeps where they went."""
+
+    jobs: FakeJobs = field(default_factory=FakeJobs)
+    places: list[Place] = field(default_factory=list)
+    backfills: list[tuple[Any, ...]] = field(default_factory=list)
+    slept: float = 0.0
+
+    def world(self) -> World:
+        return World(
+            connect=self._connect,
+            now=lambda: START + timedelta(seconds=self.slept),
+            monotonic=lambda: self.slept,
+            sleep=self._sleep,
+            backfill=lambda *asked: self.backfills.append(asked),
+        )
+
+    @contextmanager
+    def _connect(self, place: Place) -> Iterator[FakeJobs]:
+        self.places.append(place)
+        yield self.jobs
+
+    def _sleep(self, seconds: float) -> None:
+        self.slept += seconds
+
+    def __call__(self, *words: str, stdin: str | None = None, name: str = "asyncjob") -> Result:
+        """Run a command as the process does, but for the exit."""
+        return CliRunner().invoke(_Process(self.world(), name), list(words), input=stdin)
+
+    def ok(self, *words: str, **how: Any) -> str:
+        """Run a command that succeeds, and return its output."""
+        result = self(*words, **how)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+
+class _Process(click.Command):
+    """What click's runner calls: `entry.run` in place of a click command."""
+
+    def __init__(self, world: World, name: str) -> None:
+        super().__init__(name)
+        self._world, self._name = world, name
+
+    def main(self, args: Any = None, *_: Any, **__: Any) -> Any:
+        raise SystemExit(run(args, self._name, self._world))

@@ -1,0 +1,142 @@
+"""Exit codes, ends of a wait, what is said before many dead letters are touched."""
+
+from itertools import islice
+
+import pytest
+
+from asyncjob import errors as base
+from asyncjob.cli.bulk import Deed, question, summary
+from asyncjob.cli.exit_codes import EXIT_DOCS, ExitCode, worst
+from asyncjob.cli.failures import exit_code, sentence
+from asyncjob.cli.place import Place
+from asyncjob.cli.screen import wants_colour
+from asyncjob.cli.waiting import FINISHED, Come, judge, pauses_of
+from asyncjob.client import errors
+from asyncjob.rest.job import Happening
+from asyncjob.rest.selection import BulkReport
+from support.fake_jobs import a_job
+
+
+def test_every_exit_code_is_documented() -> None:
+    assert set(EXIT_DOCS) == set(ExitCode)
+
+
+def test_the_worst_of_several_codes_counts() -> None:
+    assert worst([]) is worst([ExitCode.OK]) is ExitCode.OK
+    assert worst([ExitCode.TIMEOUT, ExitCode.DEAD_LETTER, ExitCode.OK]) is ExitCode.DEAD_LETTER
+    assert worst([ExitCode.CONFLICT, ExitCode.NOT_FOUND]) is ExitCode.NOT_FOUND
+    assert worst([ExitCode.CONFLICT]) is ExitCode.CONFLICT
+
+
+@pytest.mark.parametrize(
+    ("phase", "target", "come", "code"),
+    [
+        ("Succeeded", FINISHED, Come.YES, ExitCode.OK),
+        ("DeadLetter", FINISHED, Come.YES, ExitCode.DEAD_LETTER),
+        ("Cancelled", FINISHED, Come.YES, ExitCode.CANCELLED),
+        ("Running", FINISHED, Come.NOT_YET, ExitCode.OK),
+        ("DeadLetter", "DeadLetter", Come.YES, ExitCode.OK),
+        ("Queued", "Running", Come.NOT_YET, ExitCode.OK),
+        ("Running", "Running", Come.YES, ExitCode.OK),
+        ("Succeeded", "Cancelled", Come.NEVER, ExitCode.OTHER_END),
+        ("DeadLetter", "Succeeded", Come.NEVER, ExitCode.DEAD_LETTER),
+    ],
+)
+def test_a_wait_ends_by_what_became_of_the_job(
+    phase: str, target: str, come: Come, code: ExitCode
+) -> None:
+    verdict = judge(a_job(phase=phase), target)
+    assert (verdict.come, verdict.code) == (come, code)
+
+
+def test_a_phase_that_came_and_went_has_come() -> None:
+    again = [Happening(time="2026-11-21T20:00:00Z", phase="Retrying", attempt=1)]
+    assert judge(a_job(phase="Succeeded", attempt=2, history=again), "Retrying").come is Come.YES
+    assert judge(a_job(phase="Succeeded", attempt=1), "Running").come is Come.YES
+
+
+def test_a_wait_looks_soon_at_first_and_then_as_often_as_was_said() -> None:
+    assert list(islice(pauses_of(1.0), 5)) == [0.2, 0.4, 0.8, 1.0, 1.0]
+    assert list(islice(pauses_of(0.1), 2)) == [0.1, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (errors.JobNotFoundError("no x"), ExitCode.NOT_FOUND, "no x (aj list shows"),
+        (errors.DuplicateJobError("d", job_id="y"), ExitCode.CONFLICT, "(aj wait y waits"),
+        (errors.KeyReusedError("k"), ExitCode.CONFLICT, "k"),
+        (errors.NotAllowedError("may not"), ExitCode.NOT_ALLOWED, "may not"),
+        (errors.UnauthenticatedError("who"), ExitCode.NOT_ALLOWED, "--token"),
+        (errors.GatewayUnavailableError("away"), ExitCode.UNAVAILABLE, "try again"),
+        (errors.InvalidSubmissionError(message="bad"), ExitCode.USAGE, "bad"),
+        (base.NoClusterError("none"), ExitCode.UNAVAILABLE, "none"),
+        (base.UnknownOutcomeError("no answer\nat all"), ExitCode.UNAVAILABLE, "no answer at all"),
+        (base.ForbiddenError("rbac"), ExitCode.NOT_ALLOWED, "rbac"),
+        (base.AsyncJobError("odd"), ExitCode.FAILED, "odd"),
+    ],
+)
+def test_errors_are_one_line_with_the_way_out_and_a_code(
+    error: base.AsyncJobError, code: ExitCode, said: str
+) -> None:
+    assert exit_code(error) is code
+    assert said in sentence(error, "aj")
+    assert "\n" not in sentence(error, "aj")
+
+
+def test_every_error_of_the_clients_that_a_script_can_act_on_has_a_code() -> None:
+    kinds = {getattr(errors, name) for name in errors.__all__} - {errors.JobFailedError}
+    without = {kind.__name__ for kind in kinds if exit_code(kind()) is ExitCode.FAILED}
+    assert without == {"ResultElsewhereError"}
+
+
+@pytest.mark.parametrize(
+    ("report", "asked", "told"),
+    [
+        (
+            BulkReport(matched=1, done=["a"]),
+            "Redrive 1 dead letter (a)?",
+            "redriven 1 dead letter",
+        ),
+        (
+            BulkReport(matched=9, done=["a", "b", "c", "d"]),
+            "Redrive 4 dead letters (a, b, c and 1 more; 5 more match, see --limit)?",
+            "redriven 4 dead letters; 5 more match: again, or with a higher --limit",
+        ),
+        (
+            BulkReport(matched=2, done=["a"], failed=[{"id": "b", "detail": "x"}]),
+            "Redrive 1 dead letter (a; 1 more match, see --limit)?",
+            "redriven 1 dead letter; 1 could not be",
+        ),
+        (
+            BulkReport(matched=1, done=["a"], dry_run=True),
+            "Redrive 1 dead letter (a)?",
+            "would redrive 1 dead letter",
+        ),
+    ],
+)
+def test_what_is_asked_and_told_about_many(report: BulkReport, asked: str, told: str) -> None:
+    assert question(Deed.REDRIVE, report) == asked
+    assert summary(Deed.REDRIVE, report) == told
+
+
+@pytest.mark.parametrize(
+    ("environ", "terminal", "refused", "colour"),
+    [
+        ({}, True, False, True),
+        ({}, False, False, False),
+        ({}, True, True, False),
+        ({"NO_COLOR": "1"}, True, False, False),
+        ({"NO_COLOR": ""}, True, False, True),
+        ({"TERM": "dumb"}, True, False, False),
+    ],
+)
+def test_colours_are_for_terminals_that_want_them(
+    environ: dict[str, str], terminal: bool, refused: bool, colour: bool
+) -> None:
+    assert wants_colour(environ, terminal=terminal, refused=refused) is colour
+
+
+def test_what_a_command_says_of_a_place_wins_over_the_root() -> None:
+    said = Place(namespace="mail", server="").over(Place(namespace="x", server="u", token="t"))
+    assert said == Place(namespace="mail", server="", token="t")

@@ -1,0 +1,293 @@
+"""What the doctor concludes from what it sees."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from click import unstyle
+
+from asyncjob import __version__
+from asyncjob.cli.backfilling import Unfinished, check
+from asyncjob.cli.doctor import (
+    api,
+    clock,
+    enforcement,
+    gateway,
+    operator,
+    permissions,
+    policies,
+    stuck,
+    types,
+    workers,
+)
+from asyncjob.cli.doctor.differences import differences
+from asyncjob.cli.doctor.enforcement import EnforcementFacts, Trial
+from asyncjob.cli.doctor.examination import examine_jobs
+from asyncjob.cli.doctor.finding import Finding, Verdict, ok, problem, warning, worst
+from asyncjob.cli.doctor.report import as_json, exit_code, report, summary
+from asyncjob.errors import UnknownOutcomeError
+from asyncjob.json_types import JsonObject
+from asyncjob.schema.crd import RESOURCES, crd
+from asyncjob.schema.policies.book import POLICIES
+from support.fake_jobs import FakeJobs, a_job, a_queue, a_worker
+
+NOW = datetime(2026, 11, 21, 20, 5, tzinfo=UTC)
+OK, WARNING, PROBLEM = Verdict
+
+
+@pytest.mark.parametrize(
+    ("version", "verdict"),
+    [("v1.36.3", OK), ("v1.32.0", OK), ("v1.31.9-gke.1", PROBLEM), ("v2.0.0", OK), ("", WARNING)],
+)
+def test_the_api_server_has_to_be_new_enough(version: str, verdict: Verdict) -> None:
+    assert api.judge(api.ApiFacts("https://x", version, None, NOW, NOW)).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("ahead", "took", "verdict", "said"),
+    [
+        (0.4, 0.1, OK, "within"),
+        (-1.0, 3.0, OK, "within"),
+        (8.0, 0.1, WARNING, "at least 7s ahead of"),
+        (-8.0, 0.1, WARNING, "at least 7.9s behind"),
+        (-900.0, 0.1, PROBLEM, "at least 14m59s behind"),
+        (5.5, 10.0, OK, "within"),
+    ],
+)
+def test_a_clock_is_judged_by_what_the_network_cannot_explain(
+    ahead: float, took: float, verdict: Verdict, said: str
+) -> None:
+    sent = NOW + timedelta(seconds=ahead)
+    found = clock.judge(NOW, sent, sent + timedelta(seconds=took))
+    assert (found.verdict, said in found.message) == (verdict, True)
+
+
+def test_a_server_that_does_not_say_the_time_is_a_warning() -> None:
+    assert clock.judge(None, NOW, NOW).verdict is WARNING
+
+
+def test_what_the_api_server_adds_is_no_difference_but_what_it_lacks_is() -> None:
+    ours: JsonObject = {"a": {"b": 1}, "l": [{"name": "x", "v": 1}]}
+    theirs: JsonObject = {"a": {"b": 1, "c": 2}, "l": [{"name": "x", "v": 1, "w": 2}], "more": 1}
+    assert list(differences(ours, theirs)) == []
+    assert list(differences(ours, {"a": {}, "l": [{"name": "x", "v": 2}]})) == ["a.b", "l[x].v"]
+    assert list(differences({"empty": {}}, {})) == ["empty"]
+    assert list(differences(ours, {"a": 3, "l": []})) == ["a", "l (0 instead of 1)"]
+
+
+def definitions() -> dict[str, Any]:
+    return {one.plural: crd(one) for one in RESOURCES}
+
+
+def test_types_of_this_release_are_well_and_others_are_told() -> None:
+    served = frozenset(one.plural for one in RESOURCES)
+    there = definitions()
+    assert types.judge(types.TypeFacts(served, there)).verdict is OK
+    there["asyncjobs"]["spec"]["versions"][0]["subresources"] = {}
+    found = types.judge(types.TypeFacts(served, there))
+    assert (found.verdict, "asyncjobs versions[v1alpha1].subresources" in found.message) == (
+        WARNING,
+        True,
+    )
+    assert types.judge(types.TypeFacts(served, None)).verdict is WARNING
+    assert types.judge(types.TypeFacts(frozenset(), there)).verdict is PROBLEM
+
+
+def installed() -> tuple[dict[str, JsonObject], dict[str, JsonObject]]:
+    made = {one.name: one.manifests() for one in POLICIES}
+    return {n: p for n, (p, _) in made.items()}, {n: b for n, (_, b) in made.items()}
+
+
+def policy_verdicts(
+    those: Mapping[str, JsonObject], bindings: Mapping[str, JsonObject]
+) -> list[Verdict]:
+    return [one.verdict for one in policies.judge(policies.PolicyFacts(those, bindings))]
+
+
+def test_policies_have_to_be_there_and_bound_to_deny_everywhere() -> None:
+    those, bindings = installed()
+    name, spec = POLICIES[0].name, {"policyName": POLICIES[0].name}
+    assert policy_verdicts(those, bindings) == [OK]
+    assert policy_verdicts({}, bindings) == [PROBLEM]
+    assert policy_verdicts(those, {}) == [PROBLEM]
+    audit: JsonObject = {"spec": {**spec, "validationActions": ["Audit"]}}
+    assert policy_verdicts(those, {**bindings, name: audit}) == [PROBLEM]
+    narrow: JsonObject = {
+        "spec": {
+            **spec,
+            "validationActions": ["Deny"],
+            "matchResources": {"namespaceSelector": {"matchLabels": {"a": "b"}}},
+        }
+    }
+    assert policy_verdicts(those, {**bindings, name: narrow}) == [PROBLEM]
+    everywhere: JsonObject = {
+        "spec": {
+            **spec,
+            "validationActions": ["Deny"],
+            "matchResources": {"namespaceSelector": {}, "objectSelector": {}},
+        }
+    }
+    assert policy_verdicts(those, {**bindings, name: everywhere}) == [OK]
+
+
+def test_policies_that_differ_or_have_mistakes_are_told() -> None:
+    those, bindings = installed()
+    name = POLICIES[0].name
+    changed: JsonObject = {"spec": {**dict(those[name]["spec"]), "failurePolicy": "Ignore"}}  # type: ignore[arg-type]  # an object
+    assert policy_verdicts({**those, name: changed}, bindings) == [WARNING]
+    status: JsonObject = {"typeChecking": {"expressionWarnings": [{"warning": "x"}]}}
+    assert policy_verdicts({**those, name: {**those[name], "status": status}}, bindings) == [
+        PROBLEM
+    ]
+    assert [one.verdict for one in policies.judge(None)] == [WARNING]
+
+
+@pytest.mark.parametrize(
+    ("creation", "change", "verdict"),
+    [
+        (Trial.REFUSED, Trial.NOT_TRIED, OK),
+        (Trial.REFUSED, Trial.PASSED, PROBLEM),
+        (Trial.NOT_TRIED, Trial.NOT_TRIED, WARNING),
+    ],
+)
+def test_one_forbidden_write_that_passes_is_a_problem(
+    creation: Trial, change: Trial, verdict: Verdict
+) -> None:
+    assert enforcement.judge(EnforcementFacts(creation, change)).verdict is verdict
+
+
+def test_one_who_may_only_read_is_warned_and_one_who_may_not_has_a_problem() -> None:
+    assert permissions.judge([], "default").verdict is OK
+    found = permissions.judge([permissions.OTHERS[1]], "default")
+    assert (found.verdict, "submit" in found.way_out) == (WARNING, True)
+    assert permissions.judge(permissions.READING, "default").verdict is PROBLEM
+
+
+def test_an_operator_has_to_lead_and_not_be_silent() -> None:
+    fresh = operator.Election("ops", "pod-1", "2026-11-21T20:04:55Z", 10)
+    stale = replace(fresh, renewed="2026-11-21T20:04:00Z")
+    nobody = replace(fresh, holder="")
+
+    def verdicts(*elections: operator.Election) -> list[Verdict]:
+        return [one.verdict for one in operator.judge(elections, NOW)]
+
+    assert verdicts(fresh) == [OK]
+    assert verdicts(stale, nobody) == [PROBLEM, PROBLEM]
+    assert verdicts() == [PROBLEM]
+    assert [one.verdict for one in operator.judge(None, NOW)] == [WARNING]
+
+
+def test_queues_without_workers_and_types_without_handlers_are_problems() -> None:
+    live = [a_worker(), a_worker("w", queue="mail", types=["SEND_EMAIL"], version="0.0.1")]
+    queues = [
+        a_queue(counts={"Queued": 2}),
+        a_queue("lost", counts={"Queued": 1}),
+        a_queue("mail", paused=True),
+    ]
+    waiting = [a_job("x", type="SEND_EMAIL"), a_job("y"), a_job("z", queue="lost")]
+    found = workers.judge(live, queues, waiting)
+    assert [(one.verdict, one.check) for one in found] == [
+        (OK, "Workers"),
+        (PROBLEM, "Workers"),
+        (WARNING, "Workers"),
+        (WARNING, "Workers"),
+        (PROBLEM, "Job types"),
+    ]
+    assert "queue lost has 1 queued jobs" in found[1].message
+    assert "handler for SEND_EMAIL: x" in found[-1].message
+    assert "queue mail has" in found[-1].way_out
+
+
+def test_a_cluster_without_workers_is_a_warning_until_jobs_wait() -> None:
+    assert [one.verdict for one in workers.judge([], [], [])] == [WARNING]
+
+
+@pytest.mark.parametrize(
+    ("fields", "verdict"),
+    [
+        ({"phase": "Running", "updated_at": "2026-11-21T19:00:00Z"}, PROBLEM),
+        ({"phase": "Running", "updated_at": "2026-11-21T20:00:00Z"}, OK),
+        ({"phase": "Retrying", "next_attempt_at": "2026-11-21T20:00:00Z"}, PROBLEM),
+        ({"phase": "Retrying", "next_attempt_at": "2026-11-21T20:04:00Z"}, OK),
+        ({"phase": "Queued", "cancelling": True, "updated_at": "2026-11-21T18:00:00Z"}, PROBLEM),
+        ({"phase": "Queued"}, OK),
+    ],
+)
+def test_jobs_that_stand_still_for_longer_than_anything_allows_are_problems(
+    fields: dict[str, Any], verdict: Verdict
+) -> None:
+    assert worst(stuck.judge([a_job(**fields)], NOW)) is verdict
+
+
+def test_dead_letters_are_a_warning() -> None:
+    assert stuck.judge_dead(0, whole=True) == []
+    [found] = stuck.judge_dead(1, whole=True)
+    assert (found.verdict, found.message) == (WARNING, "1 dead letter waits for a person")
+
+
+def test_a_gateway_has_to_answer_and_be_of_this_release() -> None:
+    def verdict(**facts: Any) -> Verdict:
+        return gateway.judge(gateway.GatewayFacts("http://g", **facts)).verdict
+
+    assert verdict(version=__version__) is OK
+    assert verdict(version="9.9.9") is WARNING
+    assert verdict(error="refused") is PROBLEM
+
+
+def test_what_cannot_be_looked_at_is_noted_and_the_rest_looked_at() -> None:
+    class Away(FakeJobs):
+        def workers(self) -> Any:
+            raise UnknownOutcomeError("no answer")
+
+    found = examine_jobs(Away().add(a_job(phase="DeadLetter")), NOW)
+    assert [(one.verdict, one.check) for one in found] == [
+        (WARNING, "Workers"),
+        (WARNING, "Dead letters"),
+    ]
+
+
+FOUND = [ok("Clock", "fine"), warning("Workers", "none", "start some"), problem("API", "a\nb")]
+
+
+def test_a_report_has_a_line_for_each_finding_and_its_way_out() -> None:
+    assert list(report(FOUND)) == [
+        "ok        Clock     fine",
+        "warning   Workers   none",
+        "                    → start some",
+        "problem   API       a b",
+    ]
+    assert [unstyle(line) for line in report(FOUND, colour=True)] == list(report(FOUND))
+    assert summary(FOUND) == "1 problem, 1 warning"
+    assert summary(FOUND[:1]) == "all is well"
+    assert as_json(FOUND[1]) == {
+        "check": "Workers",
+        "verdict": "warning",
+        "message": "none",
+        "wayOut": "start some",
+    }
+
+
+@pytest.mark.parametrize(
+    ("findings", "strict", "code"),
+    [([], False, 0), (FOUND[:2], False, 0), (FOUND[:2], True, 1), (FOUND, False, 1)],
+)
+def test_the_exit_code_tells_whether_there_is_a_problem(
+    findings: list[Finding], strict: bool, code: int
+) -> None:
+    assert exit_code(findings, strict=strict) == code
+
+
+def test_a_backfill_under_way_is_not_replaced_unasked() -> None:
+    span = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
+    check({"spec": {}})
+    check({"spec": {"backfill": span}, "status": {"backfill": {**span, "completed": True}}})
+    open_ends: list[JsonObject] = [
+        {},
+        {"backfill": {**span, "completed": False}},
+        {"backfill": {"from": "x"}},
+    ]
+    for status in open_ends:
+        with pytest.raises(Unfinished, match="--replace"):
+            check({"spec": {"backfill": span}, "status": status})

@@ -1,0 +1,110 @@
+"""Files of jobs and payloads."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from asyncjob.cli.documents import Document, DocumentError, parse, read
+from asyncjob.cli.manifests import jobs_in
+
+MANIFEST = """\
+apiVersion: asyncjob.dev/v1alpha1
+kind: AsyncJob
+metadata: {name: report-42, labels: {team: mail}}
+spec: {type: report.csv, notBefore: 2026-11-21T20:00:00Z}
+"""
+
+
+def values(text: str, suffix: str = "") -> list[object]:
+    return [one.value for one in parse("x", text, suffix)]
+
+
+def jobs(text: str, namespace: str | None = None) -> list[object]:
+    return [job.value for one in parse("x", text, "") for job in jobs_in(one, namespace)]
+
+
+def test_what_a_text_is_shows_in_its_suffix_or_in_itself() -> None:
+    assert values('{"a": 1}', ".json") == values('{"a":\n 1}') == values("a: 1") == [{"a": 1}]
+    assert values('{"a": 1}\n\n{"a": 2}\n') == values('{"a": 1}\n{"a": 2}', ".jsonl")
+    assert values("a: 1\n---\n---\na: 2", ".yaml") == [{"a": 1}, {"a": 2}]
+    assert values('"only text"') == ["only text"]
+
+
+def test_times_in_yaml_stay_the_text_that_they_are() -> None:
+    assert values("at: 2026-11-21T20:00:00Z\nday: 2026-11-21") == [
+        {"at": "2026-11-21T20:00:00Z", "day": "2026-11-21"}
+    ]
+
+
+def test_folders_are_read_by_name_with_their_folders(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text("2")
+    (tmp_path / "a.jsonl").write_text("0\n1\n")
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "d.json").write_text("\ufeff3", encoding="utf-8")
+    (tmp_path / "readme.txt").write_text("no job")
+    found = list(read([str(tmp_path), "-"], io.StringIO("4")))
+    assert [one.value for one in found] == [0, 1, 2, 3, 4]
+    assert found[1].where == f"{tmp_path / 'a.jsonl'}:2"
+    assert found[-1].where == "stdin"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("x.json", b"", "empty"),
+        ("x.json", b"{", "x.json: '{' is not JSON"),
+        ("x.jsonl", b"1\nno\n", "x.jsonl:2: 'no' is not JSON"),
+        ("x.yaml", b"a: [", "x.yaml: not YAML"),
+        ("x.yaml", b"a: !!python/object:os.system {}", "not YAML"),
+        ("x.json", b"\xff\xfe", "not UTF-8"),
+    ],
+)
+def test_mistakes_name_file_and_line(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DocumentError, match=said):
+        list(read([str(tmp_path / name)], io.StringIO()))
+
+
+def test_a_file_that_is_not_there_and_a_folder_without_jobs_are_told(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="No such file"):
+        list(read([str(tmp_path / "gone.json")], io.StringIO()))
+    with pytest.raises(DocumentError, match=r"no \.json, \.jsonl"):
+        list(read([str(tmp_path)], io.StringIO()))
+
+
+def test_manifests_submissions_and_lists_of_either_are_jobs() -> None:
+    fields = {
+        "type": "report.csv",
+        "notBefore": "2026-11-21T20:00:00Z",
+        "name": "report-42",
+        "labels": {"team": "mail"},
+    }
+    assert jobs(MANIFEST) == [fields]
+    assert jobs('[{"type": "a"}, {"type": "b"}]') == [{"type": "a"}, {"type": "b"}]
+    assert jobs("kind: List\nitems:\n- {type: a}\n- {type: b}") == [{"type": "a"}, {"type": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (MANIFEST.replace("AsyncJob", "AsyncQueue"), "AsyncQueue is no asyncjob.dev/v1alpha1"),
+        (MANIFEST.replace("/v1alpha1", "/v9"), "kubectl apply -f takes it"),
+        (MANIFEST.replace("labels", "annotations"), "metadata.annotations cannot be submitted"),
+        (MANIFEST.replace("labels: {team: mail}", "namespace: mail"), "say so: -n mail"),
+        ("3", "give its TYPE first"),
+        ('[{"type": "a"}, 3]', r"x\[2\]: a job is an object"),
+    ],
+)
+def test_what_is_no_job_says_the_way_out(text: str, said: str) -> None:
+    with pytest.raises(DocumentError, match=said):
+        jobs(text)
+
+
+def test_a_manifest_of_the_namespace_asked_for_is_taken() -> None:
+    text = MANIFEST.replace("labels: {team: mail}", "namespace: mail")
+    assert len(jobs(text, "mail")) == 1
+
+
+def test_documents_know_where_they_come_from() -> None:
+    assert list(parse("f", "1\n---\n2", ".yaml"))[1] == Document("f (document 2)", 2)

@@ -1,0 +1,50 @@
+"""Payloads written on the command line."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asyncjob.cli.pairs import is_pair, payload_of
+
+
+def test_pairs_are_text_or_json() -> None:
+    words = ["to=ada@example.com", "count:=3", "tags:=[1, null]", "empty=", "query=a=b:=c"]
+    assert payload_of(words) == {
+        "to": "ada@example.com",
+        "count": 3,
+        "tags": [1, None],
+        "empty": "",
+        "query": "a=b:=c",
+    }
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', "[1]", '"a=b"', "3", "null", '{"a=b": 1}', '["x=1"]'])
+def test_one_word_may_be_json(text: str) -> None:
+    assert not is_pair(text)
+    assert payload_of([text]) is None or payload_of([text]) is not None
+
+
+def test_json_keeps_its_type() -> None:
+    assert payload_of(["3"]) == 3
+    assert payload_of(['{"a": {"b": 1.5}}']) == {"a": {"b": 1.5}}
+    assert payload_of(["null"]) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["{bad"], "'{bad' is not JSON"),
+        (["a=1", "b"], "'b' is no pair"),
+        (["a:=one"], "for text write a="),
+        (["a=1", "a=2"], "'a' is given twice"),
+        (["[" * 100_000], "nested too deeply|not JSON"),
+    ],
+)
+def test_what_is_neither_says_how_to_write_it(words: list[str], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        payload_of(words)
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Z"])))
+def test_any_text_survives_as_the_value_of_a_pair(value: str) -> None:
+    assert payload_of([f"key={value}"]) == {"key": value}

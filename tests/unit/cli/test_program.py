@@ -1,0 +1,104 @@
+"""The program as a whole: fast help, every command there, completion, closed pipes."""
+
+import importlib.metadata
+import subprocess
+import sys
+
+import click
+import pytest
+
+from asyncjob.cli.completing import completions
+from asyncjob.cli.entry import program
+from asyncjob.cli.root import COMMANDS, root
+from support.cli_shell import Shell
+
+LISTED = {name: listed for part in COMMANDS.values() for name, listed in part.items()}
+HEAVY = {"pydantic", "aiohttp", "kubernetes", "httpx", "rich", "yaml", "asyncio", "structlog"}
+
+
+def commands() -> dict[str, click.Command]:
+    """Return all commands by what one types."""
+    context = click.Context(root)
+    found = {name: root.get_command(context, name) for name in root.list_commands(context)}
+    nested = {
+        f"{name} {sub}": command
+        for name, group in found.items()
+        if isinstance(group, click.Group)
+        for sub, command in group.commands.items()
+    }
+    return {name: command for name, command in {**found, **nested}.items() if command}
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_every_command_of_the_help_is_there_under_its_name(name: str) -> None:
+    command = commands()[name]
+    assert command.name == name
+    assert command.get_short_help_str(200)
+
+
+@pytest.mark.parametrize("name", sorted(commands()))
+def test_every_command_explains_itself_and_all_its_options(shell: Shell, name: str) -> None:
+    text = shell.ok(*name.split(), "--help")
+    assert text.startswith(f"Usage: asyncjob {name}")
+    for option in commands()[name].params:
+        assert not isinstance(option, click.Option) or option.help, option.name
+
+
+def test_the_help_imports_nothing_that_is_slow() -> None:
+    script = (
+        "import sys; from asyncjob.cli.entry import run; run(['--help'], 'asyncjob');"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert set(done.stderr.decode().split()) & HEAVY == set()
+    assert b"Dead letters:" in done.stdout
+
+
+def test_it_is_installed_under_both_names() -> None:
+    scripts = importlib.metadata.distribution("asyncjob-sdk").entry_points
+    assert {one.name for one in scripts if one.value == "asyncjob.cli.entry:main"} == {
+        "asyncjob",
+        "kubectl-asyncjob",
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/bin/asyncjob", "asyncjob"),
+        ("/bin/kubectl-asyncjob", "kubectl asyncjob"),
+        ("C:/bin/kubectl-asyncjob.exe", "kubectl asyncjob"),
+        ("/x/asyncjob/cli/__main__.py", "asyncjob"),
+    ],
+)
+def test_it_calls_itself_as_it_was_called(path: str, name: str) -> None:
+    assert program(path) == name
+
+
+def test_kubectl_is_offered_commands_options_and_phases() -> None:
+    assert [line.split("\t")[0] for line in completions(root, ["wa"])] == ["watch", "wait", ":4"]
+    assert "--queue" in [line.split("\t")[0] for line in completions(root, ["list", "--qu"])]
+    assert completions(root, ["list", "--phase", "d"]) == ["DeadLetter", ":4"]
+    assert completions(root, ["queue", "pa"])[0].split("\t")[0] == "pause"
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish", "kubectl"])
+def test_each_shell_has_its_script(shell: Shell, name: str) -> None:
+    assert "asyncjob" in shell.ok("completion", name)
+
+
+def test_kubectls_script_asks_the_program(shell: Shell) -> None:
+    assert 'exec asyncjob __complete "$@"' in shell.ok("completion", "kubectl")
+    assert shell.ok("__complete", "queue", "to").splitlines()[1] == ":4"
+    assert "--help" in shell.ok("__complete", "--he")
+
+
+def test_whoever_stops_reading_is_told_nothing() -> None:
+    script = (
+        "from asyncjob.cli.entry import main; import sys; sys.argv[0] = 'asyncjob';"
+        "from asyncjob.cli.commands import version;"
+        "version.__version__ = 'x' * 1_000_000; main(['version'])"
+    )
+    command = f'"{sys.executable}" -c "{script}" | head -c 10; echo " ${{PIPESTATUS[0]}}"'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"asyncjob x 0\n", b"")
