@@ -1,11 +1,10 @@
 """How late the operator is: for its deadlines, and in seeing new jobs."""
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 
-from asyncjob_operator.handlers.operator import _lag
+from asyncjob_operator.handlers.watch_lag import TELLS_SECONDS, WatchLag
 from asyncjob_operator.observe.agenda import Agenda
+from support.snapshots import at, stamp
 
 
 def test_an_agenda_is_as_late_as_the_deadline_that_was_due_first() -> None:
@@ -19,6 +18,17 @@ def test_an_agenda_is_as_late_as_the_deadline_that_was_due_first() -> None:
 
 @pytest.mark.parametrize(("age", "shown"), [(-30, 0), (0, 0), (0.9, 0), (45, 45)])
 def test_what_whole_seconds_cannot_tell_is_no_lag(age: float, shown: float) -> None:
-    created = datetime.now(UTC) - timedelta(seconds=age)
-    meta = {"creationTimestamp": created.isoformat().replace("+00:00", "Z")}
-    assert _lag({"metadata": meta}) == pytest.approx(shown, abs=0.5)
+    lag = WatchLag(lambda: at(100.0))
+    lag.saw_new({"metadata": {"creationTimestamp": stamp(100.0 - age)}})
+    assert lag.seconds() == pytest.approx(shown)
+
+
+def test_a_lag_is_not_shown_for_ever_when_no_more_jobs_come() -> None:
+    now = 100.0
+    lag = WatchLag(lambda: at(now))
+    assert lag.seconds() == 0
+    lag.saw_new({"metadata": {"creationTimestamp": stamp(40)}})
+    now += TELLS_SECONDS - 1
+    assert lag.seconds() == 60
+    now += 2
+    assert lag.seconds() == 0

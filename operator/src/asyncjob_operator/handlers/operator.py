@@ -30,6 +30,7 @@ from asyncjob_operator.handlers.parts import Parts
 from asyncjob_operator.handlers.readiness import wait_until_served
 from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.handlers.tasks import Tasks
+from asyncjob_operator.handlers.watch_lag import WatchLag
 from asyncjob_operator.handlers.watchdog import Watchdog
 from asyncjob_operator.kube.clock import moment, monotonic
 from asyncjob_operator.kube.policies import UNSEEN
@@ -83,6 +84,8 @@ class Operator:
         self._tasks = Tasks(settings.backoff_initial, settings.backoff_max)
         self._heartbeat = Heartbeat()
         self._watchdog = Watchdog()
+        self._lag = WatchLag(moment)
+        metrics.watch_lag.set_function(self._lag.seconds)
         self._synced = False
         self._watched = False
         self._may_remove_workers = False
@@ -181,7 +184,7 @@ class Operator:
         self._metrics.events.inc()
         self._watchdog.events += 1
         if kind == "ADDED":
-            self._metrics.watch_lag.set(_lag(obj))
+            self._lag.saw_new(obj)
         if kind == "DELETED":
             self._parts.observer.lost(text(child(obj, "metadata"), "uid"))
         else:
@@ -231,9 +234,3 @@ class Operator:
             backoff_max=self._settings.backoff_max,
         )
         log.info("recovery started", identity=self._settings.identity)
-
-
-def _lag(obj: JsonObject) -> float:
-    """Return how old a new job is, in seconds; the API server tells whole ones, so 1 is none."""
-    age = -moment().until(text(child(obj, "metadata"), "creationTimestamp"))
-    return age if age >= 1.0 else 0.0

@@ -31,7 +31,8 @@ WATCH_LAG: Final = _gauge(
     "asyncjob_operator_watch_lag_seconds",
     unit="seconds",
     help="How old the newest job was when this replica first saw it, by its own clock and the API "
-    "server's, which tells whole seconds; less than 1 is shown as 0.",
+    "server's, which tells whole seconds; less than 1 is shown as 0, and so is a lag of a minute "
+    "ago.",
 )
 WATCH_RESTARTS: Final = _counter(
     "asyncjob_operator_watch_restarts",
