@@ -52,8 +52,12 @@ PROGRAMS = (
         VALUES["gateway"]["options"],
         frozenset({"namespace", "kubeconfig", "tlsCert", "tlsKey", "open"}),
         {
-            "metricsPort": 9090, "logFormat": "json", "drain": 5,
-            "audience": [], "forwardHeader": [], "corsOrigin": [],
+            "metricsPort": 9090,
+            "logFormat": "json",
+            "drain": 5,
+            "audience": [],
+            "forwardHeader": [],
+            "corsOrigin": [],
         },
     ),
 )

@@ -10,7 +10,6 @@ import yaml
 from asyncjob_operator.core import permissions
 from support.charts import ROOT, SCENARIOS, Helm, Object, Rendered, scenario
 
-SOURCES = ("rbac.yaml", "user-roles.yaml")
 CLUSTER_SCOPED = {
     "ClusterRole",
     "ClusterRoleBinding",
@@ -24,8 +23,7 @@ NAMES = [path.stem for path in SCENARIOS]
 
 
 def known_rules() -> list[Any]:
-    texts = [(ROOT / "dev/manifests" / name).read_text() for name in SOURCES]
-    roles = [role for text in texts for role in yaml.safe_load_all(text)]
+    roles = yaml.safe_load_all((ROOT / "dev/manifests/rbac.yaml").read_text())
     return [rule for role in roles for rule in role["rules"]]
 
 

@@ -22,9 +22,7 @@ def values() -> str:
 
 def named(text: str, schema: Schema) -> list[Commented]:
     """Return the values with a name in the schema: not what lies within Kubernetes' own objects."""
-    return [
-        key for key in commented(text) if key.path[-1] in _known(lookup(schema, key.path[:-1]))
-    ]
+    return [key for key in commented(text) if key.path[-1] in _known(lookup(schema, key.path[:-1]))]
 
 
 def _known(node: Schema) -> Sequence[str]:
