@@ -108,10 +108,10 @@ def test_a_release_comes_changes_and_goes_and_jobs_stay(release: Release) -> Non
 
     # Neither taking it out of the values nor a rollback deletes a queue.
     release.upgrade()
-    release.do("rollback", RELEASE, "1", checked=True)
+    release.do("rollback", RELEASE, "1", "--no-hooks")
 
     assert release.get("asyncqueue", "mail")["metadata"]["uid"] == queue["metadata"]["uid"]
-    assert release.get("asyncqueue", "mail")["spec"]["maxConcurrency"] in (3, 5)
+    assert release.get("asyncqueue", "mail")["spec"]["maxConcurrency"] == 5
 
     # Uninstalling leaves jobs and what guards them, and the release can come back.
     release.uninstall()
@@ -119,12 +119,11 @@ def test_a_release_comes_changes_and_goes_and_jobs_stay(release: Release) -> Non
     assert release.names("deployment") == set()
     assert release.names("asyncjob") == {"first"}
     assert len(release.names("validatingadmissionpolicybinding")) == 6
-    release.install(queues=limit(4))
+    release.install(queues=limit(4), crds={"keep": False}, policies={"keep": False})
     assert release.get("asyncqueue", "mail")["spec"]["maxConcurrency"] == 4
     assert release.names("asyncjob") == {"first"}
 
-    # Asked for, everything goes.
-    release.upgrade(crds={"keep": False}, policies={"keep": False})
+    # Asked for, as in that install, everything goes.
     release.uninstall()
 
     assert release.names("crd") == set()

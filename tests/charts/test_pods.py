@@ -97,7 +97,7 @@ def test_no_pod_is_root_or_writes_anywhere_but_to_tmp(
 def test_a_worker_has_the_time_that_its_drain_takes(
     helm: Helm, options: dict[str, float], own: int | None, seconds: int
 ) -> None:
-    """More than grace + 3 × stop-wait + 13 s, as docs/reference/worker.md says."""
+    """More than grace, three times stop-wait and 13 s in sum, as the worker's reference says."""
     values = {"options": options, "terminationGracePeriodSeconds": own}
     pod = helm.render(values={"workers.default": values}).pods()["asyncjob-worker-default"]
 

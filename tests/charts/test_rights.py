@@ -143,6 +143,19 @@ def test_a_namespaced_release_has_no_object_outside_its_namespaces(
     assert {item["metadata"]["namespace"] for item in objects} == {"jobs", "team-a", "team-b"}
 
 
+def test_a_release_may_hold_only_what_belongs_to_the_cluster(helm: Helm) -> None:
+    """As docs/how-to/gitops.md has it, with releases of teams beside it."""
+    parts = ("operator.enabled", "gateway.enabled", "test.enabled", "workerDefaults.enabled")
+    objects = helm.render(values=dict.fromkeys(parts, False)).objects
+
+    assert {item["kind"] for item in objects} == {
+        "ClusterRole",
+        "CustomResourceDefinition",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    }
+
+
 def test_rights_end_where_the_scope_ends(rendered: dict[str, Rendered]) -> None:
     """In `namespaced` the operator has a role in each namespace and the election's at home."""
     named = {

@@ -104,5 +104,6 @@ def scenario(name: str) -> Path:
 
 def container(pod: Object, name: str) -> Object:
     """Return a pod's container of that name."""
+    found: Object
     (found,) = [item for item in pod["spec"]["containers"] if item["name"] == name]
     return found
