@@ -13,7 +13,8 @@ TESTS := --ignore=tests/e2e --ignore=tests/packaging --ignore=tests/charts --num
 
 GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.chart && $(BIN)/python -m asyncjob_dev.reference
 
-.PHONY: help venv lock generate format lint types test soak unit chart-test verify clean tools demo up down status image image-test
+.PHONY: help venv lock generate format lint types test soak unit chart-test verify clean tools demo up down status image image-test \
+  operator-image node-tools node-up node-down e2e
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -34,6 +35,9 @@ lock: ## pin requirements again, with hashes; dev comes first, the others take i
 
 tools: $(STAMP) ## find, download or build the control plane's programs, and say where they are
 	@$(BIN)/python -m asyncjob_dev.binaries
+
+node-tools: $(STAMP) ## the same for what a node needs besides: kubelet, containerd, helm and others
+	@$(BIN)/python -m asyncjob_dev.binaries --node
 
 demo: $(STAMP) ## the main job on a real API server: set up, shown, checked, torn down
 	@$(BIN)/python -m asyncjob_dev demo
@@ -82,6 +86,15 @@ image-test: $(STAMP) ## build the worker's image and run jobs in it (root; build
 
 chart-test: $(STAMP) ## the Helm chart: lint, every value, every scenario on a real API server; a minute
 	$(BIN)/pytest tests/charts
+
+node-up: $(STAMP) ## keep a real node with real pods running (root on Linux; NAME=name)
+	@$(BIN)/python -m asyncjob_dev node up $(call given,NAME,--name)
+
+node-down: $(STAMP) ## end what `make node-up` started (NAME=name)
+	@$(BIN)/python -m asyncjob_dev node down $(call given,NAME,--name)
+
+e2e: $(STAMP) ## the suite on real pods (TARGET=kind|node|existing; kind where Docker runs, else node)
+	ASYNCJOB_E2E_TARGET=$(if $(filter command,$(origin TARGET)),'$(TARGET)',"$$ASYNCJOB_E2E_TARGET") $(BIN)/pytest tests/e2e
 
 verify: generate lint types ## regenerate, lint, check types, and demand a clean tree
 	@changed=$$(git status --porcelain); [ -z "$$changed" ] || { echo "the tree is not clean (regenerated files have to be committed):"; echo "$$changed"; exit 1; }

@@ -2,6 +2,7 @@
 
 import click
 
+from asyncjob_dev.binaries.pins import NODE_TOOLS, TOOLS
 from asyncjob_dev.binaries.resolve import Binary, default_resolver
 from asyncjob_dev.errors import DevError
 
@@ -18,10 +19,12 @@ def table(found: list[Binary]) -> str:
 
 
 @click.command()
-def main() -> None:
+@click.option("--node", is_flag=True, help="Those that a node needs besides.")
+def main(*, node: bool) -> None:
     """Find, download or build the control plane's programs and print where they are."""
+    tools = NODE_TOOLS if node else TOOLS
     try:
-        click.echo(table(default_resolver().resolve_all()))
+        click.echo(table(default_resolver().resolve_all(tools)))
     except DevError as error:
         raise click.ClickException(str(error)) from error
 

@@ -26,6 +26,8 @@ NODE_TOOLS = (
     "pause",
 )
 """What a node needs besides, each in a module of its own as well."""
+KIND = "kind"
+"""Makes clusters of containers, where Docker runs."""
 OWN = "v0.0.0"
 """The version of a program whose source is in its module's folder."""
 
@@ -53,7 +55,8 @@ def read_pin(tool: str, tools_dir: Path = TOOLS_DIR) -> Pin:
     try:
         text = (module_dir / "go.mod").read_text(encoding="utf-8")
         sums = (module_dir / "go.sum").read_text(encoding="utf-8")
-        own = [file.read_text(encoding="utf-8") for file in sorted(module_dir.glob("*.go"))]
+        sources = sorted(path for path in module_dir.iterdir() if path.suffix == ".go")
+        own = [path.read_text(encoding="utf-8") for path in sources]
     except OSError as error:
         raise PinUnreadableError(module_dir, error.strerror or "cannot be read") from error
     package = _directive("tool", text, module_dir)
@@ -75,7 +78,7 @@ def _directive(word: str, text: str, where: Path) -> str:
 
 
 def _version(package: str, text: str, where: Path) -> str:
-    if package == _directive("module", text, where):
+    if f"module {package}\n" in text:
         return OWN
     required: Mapping[str, str] = dict(
         re.findall(r"^\s*(?:require\s+)?(\S+)\s+(v\d\S*)", text, re.MULTILINE)

@@ -5,7 +5,7 @@ KUBEBUILDER_ASSETS; for kubectl the one on PATH; the cache; the official archive
 
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,9 +62,9 @@ class Resolver:
             or self._from_build(pin)
         )
 
-    def resolve_all(self) -> list[Binary]:
-        """Return every program there is."""
-        return [self.resolve(tool) for tool in TOOLS]
+    def resolve_all(self, tools: Sequence[str] = TOOLS) -> list[Binary]:
+        """Return all of these, those of the control plane by default."""
+        return [self.resolve(tool) for tool in tools]
 
     def _from_assets(self, tool: str) -> Binary | None:
         named = self._environ.get("KUBEBUILDER_ASSETS")

@@ -22,11 +22,11 @@ DEFAULT_CONTROLLERS = (
 class Options:
     """Choices with their defaults; times are in seconds.
 
-    `address` is where the API listens; one that pods can reach is also told to them. Without `data_dir` everything lives in a temporary folder that goes when the control plane
-    stops. Without `api_port` a free port is taken. `fsync=False` loses data when the machine
-    crashes, not when a process does. Extra flags come last, so they win. `grace` is how long the
-    API server and etcd may take to end; None means 5 with a `data_dir` of one's own and not at
-    all without one.
+    `address` is where the API listens; one that pods can reach is also told to them. Without
+    `data_dir` everything lives in a temporary folder that goes when the control plane stops.
+    Without `api_port` a free port is taken. `fsync=False` loses data when the machine crashes, not
+    when a process does. Extra flags come last, so they win. `grace` is how long the API server and
+    etcd may take to end; None means 5 with a `data_dir` of one's own and not at all without one.
     """
 
     data_dir: Path | None = None

@@ -51,6 +51,19 @@ class Engine:
         recipe.write_text(f"FROM scratch\nADD {archive.name} /\n")
         self.build(["--file", str(recipe), "--tag", image], archive.parent)
 
+    def save(self, image: str, archive: Path) -> None:
+        """Write an image to an archive, as `docker save` does; a file in the way is replaced."""
+        archive.unlink(missing_ok=True)
+        if self.name == "buildah":
+            self.run("push", "--quiet", image, f"docker-archive:{archive}:{image}")
+        else:
+            self.run("save", "--output", str(archive), image)
+
+    def push(self, image: str, reference: str) -> None:
+        """Send an image to a registry, under the name it is to have there."""
+        self.run("tag", image, reference)
+        self.run("push", "--quiet", reference)
+
     def run(self, *arguments: str) -> str:
         """Do something; returns what was said on stdout, or raises with the end of it all."""
         done = self._do(arguments)

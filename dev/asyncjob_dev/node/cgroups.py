@@ -9,7 +9,7 @@ from pathlib import Path
 from asyncjob_dev.node.errors import LeftoverError
 
 MOUNTED = Path("/sys/fs/cgroup")
-GONE_SECONDS = 10.0
+GONE_SECONDS = 30.0
 POLL_SECONDS = 0.05
 
 
@@ -34,7 +34,7 @@ def remove(name: str, mounted: Path = MOUNTED) -> None:
     for root in hierarchies(mounted):
         while not _removed(root / name):
             if time.monotonic() >= deadline:
-                raise LeftoverError(f"cgroup {root / name}", GONE_SECONDS)
+                raise LeftoverError(f"cgroup {root / name}")
             time.sleep(POLL_SECONDS)
 
 

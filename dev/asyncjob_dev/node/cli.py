@@ -1,6 +1,8 @@
 """`python -m asyncjob_dev node`: a real node that stays until it is taken down."""
 
+import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +11,9 @@ import click
 
 from asyncjob_dev.endings import unwound_by_signals
 from asyncjob_dev.errors import DevError
+from asyncjob_dev.images import find_engine
 from asyncjob_dev.node.node import Node
+from asyncjob_dev.node.programs import lacks
 
 NAME = click.option("--name", default="dev", show_default=True, help="Several can be up at once.")
 
@@ -64,10 +68,27 @@ def status(name: str) -> None:
 
 
 @node.command()
+def check() -> None:
+    """Say what this machine lacks for a node; exit code 1 if anything."""
+    if missing := lacks(os.environ):
+        click.echo("; ".join(missing))
+        sys.exit(1)
+
+
+@node.command()
 @NAME
-@click.argument("archives", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False))
-def load(name: str, archives: tuple[Path, ...]) -> None:
-    """Import images from archives, as `docker save` writes them."""
-    with _errors_in_words():
-        for archive in archives:
-            Node(name).load(archive)
+@click.argument("images", nargs=-1, required=True)
+def load(name: str, images: tuple[str, ...]) -> None:
+    """Import IMAGES: names that docker, podman or buildah knows, or archives by `docker save`."""
+    into = Node(name)
+    with _errors_in_words(), tempfile.TemporaryDirectory(prefix="images-") as folder:
+        for image in images:
+            into.load(_archive(image, Path(folder)))
+
+
+def _archive(image: str, folder: Path) -> Path:
+    if Path(image).is_file():
+        return Path(image)
+    packed = folder / "image.tar"
+    find_engine(os.environ).save(image, packed)
+    return packed

@@ -47,7 +47,7 @@ def containerd(layout: Layout, *, may_raise_oom_priority: bool) -> Document:
 
 
 def kubelet(layout: Layout, block: Block) -> Document:
-    """Return a KubeletConfiguration; whoever reaches the node's network may do all, as a test may."""
+    """Return a KubeletConfiguration: whoever reaches the node's network may do everything."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -63,7 +63,7 @@ def kubelet(layout: Layout, block: Block) -> Document:
         "clusterDomain": DOMAIN,
         "resolvConf": str(layout.config / "resolv.conf"),
         "podLogsDir": str(layout.pod_logs),
-        "volumePluginDir": str(layout.kubelet / "volume-plugins"),
+        "volumePluginDir": "/run/volume-plugins",
         "oomScoreAdj": 0,
         # The disk is the machine's, and so is the care for it.
         "imageGCHighThresholdPercent": 100,

@@ -60,5 +60,7 @@ class CommandFailedError(NodeError):
 class LeftoverError(NodeError):
     """Something of a node does not go away."""
 
-    def __init__(self, what: str | Path, within: float) -> None:
-        super().__init__(f"{what} is still there {within:g} s after the node's end")
+    def __init__(self, what: str | Path) -> None:
+        super().__init__(
+            f"{what} is still there after the node's end; the next start of any node tries again"
+        )

@@ -6,13 +6,13 @@ import shutil
 import time
 from pathlib import Path
 
-from asyncjob_dev.files import folder_errors_in_words
 from asyncjob_dev.node import cgroups, link
 from asyncjob_dev.node.errors import LeftoverError
 from asyncjob_dev.node.layout import Layout
 from asyncjob_dev.node.plan import load
+from asyncjob_dev.progress import note
 
-POLL_SECONDS = 0.05
+GONE_SECONDS = 30.0
 
 
 def alive(lock: Path) -> bool:
@@ -30,30 +30,27 @@ def alive(lock: Path) -> bool:
     return False
 
 
-def wait_dead(lock: Path, within: float) -> bool:
-    """Wait until the node's first process, and with it all others, has ended."""
-    deadline = time.monotonic() + within
-    while alive(lock):
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(POLL_SECONDS)
-    return True
-
-
 def remove(layout: Layout) -> None:
-    """Remove what is left of a dead node; raises LeftoverError."""
+    """Remove what is left of a dead node, whose last processes may be dying still."""
     cgroups.remove(layout.cgroup)
     if plan := load(layout.plan):
         link.disconnect(plan.block)
-    with folder_errors_in_words(layout.root):
+    deadline = time.monotonic() + GONE_SECONDS
+    while layout.root.exists():
         shutil.rmtree(layout.root, ignore_errors=True)
-        if layout.root.exists():
-            raise LeftoverError(layout.root, 0)
+        if time.monotonic() >= deadline:
+            raise LeftoverError(layout.root)
 
 
 def sweep(nodes: Path) -> None:
-    """Remove what is left of every node whose starter was killed; call under the lock of all."""
+    """Remove what is left of every node whose starter was killed; call under the lock of all.
+
+    What resists is named and left: it is in the way of no other node.
+    """
     for folder in nodes.glob("[!.]*"):
         layout = Layout(nodes, folder.name)
-        if folder.is_dir() and not alive(layout.lock):
-            remove(layout)
+        if not alive(layout.lock):
+            try:
+                remove(layout)
+            except LeftoverError as error:
+                note(str(error))

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -19,12 +20,11 @@ from asyncjob_dev.node.layout import Layout, nodes_dir
 from asyncjob_dev.node.network import choose
 from asyncjob_dev.node.parts import Parts
 from asyncjob_dev.node.plan import Plan, load, save
-from asyncjob_dev.node.programs import programs
+from asyncjob_dev.node.programs import NAMESPACES, programs
 from asyncjob_dev.process import ManagedProcess
 from asyncjob_dev.progress import Progress
 from asyncjob_dev.readiness import wait_until
 
-NAMESPACES = ("--net", "--mount", "--pid", "--propagation=slave", "--mount-proc")
 READY_SECONDS = 180.0
 STOP_SECONDS = 20.0
 BEGIN_SECONDS = 10.0
@@ -83,13 +83,9 @@ class Node:
 
     def stop(self) -> bool:
         """End everything and remove what is left; returns whether anything ran."""
-        was_up = self.is_up
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            self._signal(number)
-            if leftovers.wait_dead(self.layout.lock, STOP_SECONDS):
-                break
-        self._process.kill()
         with self._alone(sweep=False):
+            was_up = self._end()
+            self._process.kill()
             leftovers.remove(self.layout)
         return was_up
 
@@ -169,9 +165,19 @@ class Node:
         self._plan()
         return int(self.layout.pid.read_text(encoding="ascii"))
 
-    def _signal(self, number: signal.Signals) -> None:
-        with suppress(NodeNotUpError, FileNotFoundError, ProcessLookupError):
-            os.kill(self._pid(), number)
+    def _end(self) -> bool:
+        """End the first process, which ends after all others; returns whether it was there."""
+        try:
+            first = os.pidfd_open(self._pid())
+        except (NodeNotUpError, FileNotFoundError, ProcessLookupError):
+            return False
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(first, number)
+            if select.select([first], [], [], STOP_SECONDS)[0]:
+                break
+        os.close(first)
+        return True
 
     def __enter__(self) -> Self:
         self.start()

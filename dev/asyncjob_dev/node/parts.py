@@ -11,7 +11,7 @@ import yaml
 from asyncjob_dev.node import configs, toml
 from asyncjob_dev.node.layout import Layout
 from asyncjob_dev.node.plan import Plan
-from asyncjob_dev.node.surroundings import has_capability
+from asyncjob_dev.node.surroundings import KUBELET, has_capability
 from asyncjob_dev.process import ALWAYS_READY, ManagedProcess
 
 NAME = "node"
@@ -57,8 +57,8 @@ class Parts:
             "kubelet",
             self._config("kubelet.yaml"),
             f"--kubeconfig={self._layout.kubeconfig}",
-            f"--root-dir={self._layout.kubelet}",
-            f"--cert-dir={self._layout.kubelet / 'pki'}",
+            f"--root-dir={KUBELET}",
+            f"--cert-dir={KUBELET / 'pki'}",
             f"--hostname-override={NAME}",
             f"--node-ip={self._plan.block.node}",
         )

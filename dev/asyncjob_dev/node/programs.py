@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,8 @@ from asyncjob_dev.node.configs import CNI_PLUGINS
 from asyncjob_dev.node.errors import CannotRunNodeError
 
 PLUGINS = ("host-local", "loopback", "portmap", "ptp")
+NAMESPACES = ("--net", "--mount", "--pid", "--propagation=slave", "--mount-proc")
+"""Options of `unshare`: what a node has of its own, and mounts that go only inwards."""
 PACKAGES = {
     "ip": "iproute2",
     "iptables": "iptables",
@@ -40,9 +43,21 @@ def lacks(environ: Mapping[str, str]) -> list[str]:
         )
     if os.geteuid() != 0:
         missing.append("it takes root")
-    if not hierarchies():
-        missing.append("no cgroups are mounted")
-    return missing
+    return missing or [reason for reason in (_cgroups_lack(), _namespaces_lack()) if reason]
+
+
+def _cgroups_lack() -> str:
+    roots = hierarchies()
+    if not roots:
+        return "no cgroups are mounted"
+    closed = [str(root) for root in roots if not os.access(root, os.W_OK)]
+    return f"no cgroup can be made in {', '.join(closed)}" if closed else ""
+
+
+def _namespaces_lack() -> str:
+    command = ["unshare", *NAMESPACES, "--fork", "--", "true"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return f"no namespaces can be made: {done.stderr.strip()}" if done.returncode else ""
 
 
 def programs(resolver: Resolver, environ: Mapping[str, str]) -> dict[str, str]:

@@ -11,6 +11,8 @@ from asyncjob_dev.node.layout import Layout
 from asyncjob_dev.node.link import run
 
 FIXED_PLACES = (Path("/var/lib/cni"), Path("/var/log/containers"))
+KUBELET = Path("/run/kubelet")
+"""Its folder as it sees it: sockets are in there, whose paths must be short."""
 WANTED = {
     "kernel/keys/root_maxbytes": "25000000",
     "kernel/keys/root_maxkeys": "1000000",
@@ -28,6 +30,7 @@ def prepare(layout: Layout) -> None:
     # Pods may ask that mounts propagate; towards the machine nothing does.
     run("mount", "--make-rshared", "/")
     run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
+    _shadow_folder(KUBELET, layout.kubelet)
     for place in FIXED_PLACES:
         _shadow_folder(place, layout.shadows / place.name)
     for name, value in WANTED.items():
