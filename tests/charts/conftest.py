@@ -1,5 +1,6 @@
 """Helm, built once, and a control plane with the CRDs, for what only a real API server can tell."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,7 +42,5 @@ def bare_plane() -> Iterator[ControlPlane]:
 @pytest.fixture
 def other_chart(tmp_path: Path, helm: Helm) -> Helm:
     """Return a Helm with a copy of the chart that a test may change."""
-    import shutil
-
     shutil.copytree(helm.chart, tmp_path / "asyncjob")
     return Helm(helm.program, helm.home, tmp_path / "asyncjob")

@@ -10,7 +10,6 @@ import yaml
 from asyncjob_operator.core import permissions
 from support.charts import ROOT, SCENARIOS, Helm, Object, Rendered, scenario
 
-SOURCES = ("rbac.yaml", "user-roles.yaml")
 CLUSTER_SCOPED = {
     "ClusterRole",
     "ClusterRoleBinding",
@@ -24,8 +23,7 @@ NAMES = [path.stem for path in SCENARIOS]
 
 
 def known_rules() -> list[Any]:
-    texts = [(ROOT / "dev/manifests" / name).read_text() for name in SOURCES]
-    roles = [role for text in texts for role in yaml.safe_load_all(text)]
+    roles = yaml.safe_load_all((ROOT / "dev/manifests/rbac.yaml").read_text())
     return [rule for role in roles for rule in role["rules"]]
 
 
@@ -143,6 +141,19 @@ def test_a_namespaced_release_has_no_object_outside_its_namespaces(
 
     assert {item["kind"] for item in objects} & CLUSTER_SCOPED == set()
     assert {item["metadata"]["namespace"] for item in objects} == {"jobs", "team-a", "team-b"}
+
+
+def test_a_release_may_hold_only_what_belongs_to_the_cluster(helm: Helm) -> None:
+    """As docs/how-to/gitops.md has it, with releases of teams beside it."""
+    parts = ("operator.enabled", "gateway.enabled", "test.enabled", "workerDefaults.enabled")
+    objects = helm.render(values=dict.fromkeys(parts, False)).objects
+
+    assert {item["kind"] for item in objects} == {
+        "ClusterRole",
+        "CustomResourceDefinition",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    }
 
 
 def test_rights_end_where_the_scope_ends(rendered: dict[str, Rendered]) -> None:

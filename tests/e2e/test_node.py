@@ -85,6 +85,9 @@ def test_the_command_line_brings_a_node_up_and_down_again(environ: dict[str, str
     assert again.returncode == 1
     assert "take it down first" in again.stderr
     assert node_names(node) == ["node"]
+    (killed,) = processes(node, "/kubelet")
+    os.kill(int(killed), signal.SIGKILL)
+    until(lambda: processes(node, "/kubelet") not in ([], [killed]), 20.0, lambda: "no kubelet")
     status = command_line(environ, "status")
     assert (status.returncode, status.stdout.strip()) == (0, str(node.kubeconfig))
     down = command_line(environ, "down")
@@ -140,14 +143,15 @@ def traces(node: Node, block: Block) -> list[str]:
     return [*found, *(str(network) for network in taken() if network == block.whole)]
 
 
-def processes(node: Node) -> list[str]:
+def processes(node: Node, program: str = "") -> list[str]:
     """Return the processes that see the node's folder mounted somewhere: all that are in it."""
     root = str(node.layout.root)
-    return [path.name for path in Path("/proc").glob("[0-9]*") if root in mounts(path)]
+    inside = [path for path in Path("/proc").glob("[0-9]*") if root in told(path, "mountinfo")]
+    return [path.name for path in inside if told(path, "cmdline").split("\0")[0].endswith(program)]
 
 
-def mounts(process: Path) -> str:
+def told(process: Path, file: str) -> str:
     try:
-        return (process / "mountinfo").read_text()
+        return (process / file).read_text()
     except OSError:
         return ""

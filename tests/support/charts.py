@@ -64,6 +64,7 @@ class Helm:
         environ = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
+            "GOGC": "off",  # it ends before collecting would pay
             "KUBECONFIG": str(kubeconfig or os.devnull),
         }
         done = subprocess.run(

@@ -7,14 +7,12 @@ from support.api import Client
 from support.enforcement import until_laws_hold
 
 ROOT = Path(__file__).parents[2]
-ROLES = tuple(ROOT / "dev/manifests" / name for name in ("rbac.yaml", "user-roles.yaml"))
 
 
 def install(plane: ControlPlane) -> Client:
     """Apply CRDs, policies and roles, wait until they are in force; return the admin's client."""
     plane.kubectl("apply", f"--filename={ROOT / 'crds'}")
-    for roles in ROLES:
-        plane.kubectl("apply", f"--filename={roles}")
+    plane.kubectl("apply", f"--filename={ROOT / 'dev/manifests/rbac.yaml'}")
     plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
     admin = Client(plane.url, plane.ca_file, plane.admin_token)
     until_laws_hold(admin)

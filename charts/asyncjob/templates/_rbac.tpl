@@ -1,18 +1,18 @@
 {{/*
-Roles and bindings. The rules, each with its reason, come from files/rbac.yaml and
-files/user-roles.yaml, which are copies of what dev/manifests has.
+Roles and bindings. The rules, each with its reason, come from files/rbac.yaml, which is a copy of
+dev/manifests/rbac.yaml.
 */}}
 
-{{/* The rules of a role, comments included. (root, file, role) */}}
+{{/* The rules of a role, comments included. (root, role) */}}
 {{- define "asyncjob.rules" -}}
 {{- $mark := printf "\n  name: %s\n" .role }}
 {{- $found := "" }}
-{{- range splitList "\n---\n" (.root.Files.Get .file) }}
+{{- range splitList "\n---\n" (.root.Files.Get "files/rbac.yaml") }}
 {{- if contains $mark . }}
 {{- $found = last (splitList "\nrules:\n" .) }}
 {{- end }}
 {{- end }}
-{{- required (printf "%s has no role %s" .file .role) $found | trim }}
+{{- required (printf "files/rbac.yaml has no role %s" .role) $found | trim }}
 {{- end }}
 
 {{/* Namespaces that the operator sees to, as JSON; none: all. */}}

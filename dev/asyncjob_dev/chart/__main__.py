@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-ROLES = ("rbac.yaml", "user-roles.yaml")
+ROLES = ("rbac.yaml",)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
 

@@ -16,8 +16,9 @@ ROOT = Path(__file__).parents[3]
 
 
 def run(folder: Path, *options: str) -> Result:
-    arguments = ["--out", str(folder / "crds"), "--docs", str(folder / "docs"), *options]
-    return CliRunner().invoke(main, arguments)
+    folders = {"--out": "crds", "--chart": "chart", "--docs": "docs"}
+    arguments = [word for flag, name in folders.items() for word in (flag, str(folder / name))]
+    return CliRunner().invoke(main, [*arguments, *options])
 
 
 @pytest.fixture
@@ -40,6 +41,10 @@ def version() -> Any:
 
 def test_the_committed_manifests_are_the_generated_ones() -> None:
     assert crds().stale(ROOT / "crds") == []
+
+
+def test_the_charts_copies_are_the_generated_ones() -> None:
+    assert crds().stale(ROOT / "charts" / "asyncjob" / "files" / "crds") == []
 
 
 def test_the_committed_page_of_laws_is_the_generated_one() -> None:

@@ -66,9 +66,9 @@ livenessProbe:
 
 {{/* Rules of a worker's role. */}}
 {{- define "asyncjob.worker.rules" -}}
-{{ include "asyncjob.rules" (dict "root" .root "file" "files/rbac.yaml" "role" "asyncjob-worker") }}
+{{ include "asyncjob.rules" (dict "root" .root "role" "asyncjob-worker") }}
 {{- if .worker.children }}
-{{ include "asyncjob.rules" (dict "root" .root "file" "files/rbac.yaml" "role" "asyncjob-worker-children") }}
+{{ include "asyncjob.rules" (dict "root" .root "role" "asyncjob-worker-children") }}
 {{- end }}
 {{- include "asyncjob.worker.source" (dict "resource" "secrets" "names" .worker.payloadSources.secrets "field" "secretKeyRef") }}
 {{- include "asyncjob.worker.source" (dict "resource" "configmaps" "names" .worker.payloadSources.configMaps "field" "configMapKeyRef") }}
