@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.binaries import resolve
-from asyncjob_dev.node import Node
+from asyncjob_dev.node import Node, leftovers
 from asyncjob_dev.node.cgroups import hierarchies
 from asyncjob_dev.node.configs import PAUSE
+from asyncjob_dev.node.layout import Layout
 from asyncjob_dev.node.link import taken
 from asyncjob_dev.node.network import Block
-from asyncjob_dev.node.plan import load
+from asyncjob_dev.node.plan import Plan, load, save
 from asyncjob_dev.node.programs import lacks
 from e2e.cluster import until
 
@@ -29,7 +30,7 @@ COMMAND = [sys.executable, "-m", "asyncjob_dev", "node"]
 NAME = "--name=by-hand"
 STARTER = """
 import sys, time
-from asyncjob_dev.node import Node
+from asyncjob_dev.node import Node, leftovers
 with Node(sys.argv[1]):
     print("ready", flush=True)
     time.sleep(600)
@@ -74,6 +75,16 @@ def test_a_killed_starter_takes_its_node_along_and_the_next_start_tidies_up(
     assert victim.layout.root.exists()
     with Node("next", environ):
         assert traces(victim, block) in ([], [str(block.whole)])  # the next one's, by then
+
+
+def test_the_dead_do_not_take_away_what_another_has_by_now(environ: dict[str, str]) -> None:
+    with Node("living", environ) as living:
+        dead = Layout(living.layout.nodes, "dead")
+        dead.make()
+        save(dead.plan, Plan(block_of(living), {}))
+        leftovers.sweep(living.layout.nodes)
+        assert not dead.root.exists()
+        assert node_names(living) == ["node"]
 
 
 def test_the_command_line_brings_a_node_up_and_down_again(environ: dict[str, str]) -> None:

@@ -1,5 +1,6 @@
 """Where a node keeps its files. Pure."""
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -88,9 +89,15 @@ class Layout:
         return self.root / "shadows"
 
     @property
+    def owner(self) -> str:
+        """What tells this node from all others of the machine, those of other caches included."""
+        digest = hashlib.sha256(str(self.root).encode()).hexdigest()[:8]
+        return f"asyncjob-node-{self.name}-{digest}"
+
+    @property
     def cgroup(self) -> str:
         """The name of the node's cgroups."""
-        return f"asyncjob-node-{self.name}"
+        return self.owner
 
     def log(self, program: str) -> Path:
         """Return the log file of a program."""

@@ -34,7 +34,7 @@ def remove(layout: Layout) -> None:
     """Remove what is left of a dead node, whose last processes may be dying still."""
     cgroups.remove(layout.cgroup)
     if plan := load(layout.plan):
-        link.disconnect(plan.block)
+        link.disconnect(plan.block, layout.owner)
     deadline = time.monotonic() + GONE_SECONDS
     while layout.root.exists():
         shutil.rmtree(layout.root, ignore_errors=True)
@@ -47,7 +47,7 @@ def sweep(nodes: Path) -> None:
 
     What resists is named and left: it is in the way of no other node.
     """
-    for folder in nodes.glob("[!.]*"):
+    for folder in nodes.iterdir():
         layout = Layout(nodes, folder.name)
         if not alive(layout.lock):
             try:

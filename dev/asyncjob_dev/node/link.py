@@ -30,11 +30,12 @@ def taken() -> list[ipaddress.IPv4Network]:
     return [ipaddress.IPv4Network(network, strict=False) for network in found]
 
 
-def connect(block: Block, pid: int) -> None:
-    """Lay the cable into the network namespace of a process, its own end last."""
+def connect(block: Block, pid: int, owner: str) -> None:
+    """Lay the cable into the network namespace of a process, and write the owner on it."""
     enter = ("nsenter", f"--target={pid}", "--net", "--")
     peer = ("peer", "name", INSIDE, "netns", str(pid))
     run("ip", "link", "add", block.device, "type", "veth", *peer)
+    run("ip", "link", "set", block.device, "alias", owner)
     _give(block.device, f"{block.machine}/{block.link.prefixlen}")
     run("ip", "route", "add", str(block.whole), "via", str(block.node), "dev", block.device)
     run(*enter, "ip", "link", "set", "lo", "up")
@@ -42,14 +43,17 @@ def connect(block: Block, pid: int) -> None:
     run(*enter, "ip", "route", "add", "default", "via", str(block.machine))
 
 
-def disconnect(block: Block) -> None:
-    """Take the cable away, unless it has gone with its namespace.
+def disconnect(block: Block, owner: str) -> None:
+    """Take the owner's cable away, unless it has gone with its namespace.
 
     The kernel removes dead namespaces when it comes to it, on a busy machine after many seconds.
+    Another node may have the block by then, and a cable of the same name.
     """
+    if _owner(block.device) != owner:
+        return
     with suppress(CommandFailedError):
         run("ip", "link", "delete", block.device)
-    if _exists(block.device):
+    if _owner(block.device) == owner:
         raise LeftoverError(f"network device {block.device}")
 
 
@@ -58,6 +62,9 @@ def _give(device: str, address: str, *enter: str) -> None:
     run(*enter, "ip", "link", "set", device, "up")
 
 
-def _exists(device: str) -> bool:
-    shown = subprocess.run(["ip", "link", "show", device], capture_output=True, check=False)
-    return shown.returncode == 0
+def _owner(device: str) -> str:
+    try:
+        shown = json.loads(run("ip", "-json", "link", "show", device))
+    except CommandFailedError:
+        return ""
+    return str(shown[0].get("ifalias", ""))

@@ -25,6 +25,7 @@ from asyncjob_dev.process import ManagedProcess
 from asyncjob_dev.progress import Progress
 from asyncjob_dev.readiness import wait_until
 
+STARTING = Path("/run/asyncjob-nodes.lock")
 READY_SECONDS = 180.0
 STOP_SECONDS = 20.0
 BEGIN_SECONDS = 10.0
@@ -83,6 +84,8 @@ class Node:
 
     def stop(self) -> bool:
         """End everything and remove what is left; returns whether anything ran."""
+        if not self.layout.root.exists():
+            return False
         with self._alone(sweep=False):
             was_up = self._end()
             self._process.kill()
@@ -116,7 +119,7 @@ class Node:
             self._process.spawn()
             pid = self._only_child()
             self.layout.pid.write_text(f"{pid}\n", encoding="ascii")
-            link.connect(plan.block, pid)
+            link.connect(plan.block, pid, self.layout.owner)
         except BaseException:
             self._process.kill()
             leftovers.remove(self.layout)
@@ -146,13 +149,12 @@ class Node:
 
     @contextmanager
     def _alone(self, *, sweep: bool = True) -> Iterator[None]:
-        """Keep others from starting nodes meanwhile: they would take the same network."""
-        nodes = self.layout.nodes
-        nodes.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (nodes / ".lock").open("w") as lock:
+        """Keep others on the machine from starting nodes: they would take the same network."""
+        self.layout.nodes.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with STARTING.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if sweep:
-                leftovers.sweep(nodes)
+                leftovers.sweep(self.layout.nodes)
             yield
 
     def _plan(self) -> Plan:

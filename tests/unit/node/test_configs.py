@@ -39,7 +39,7 @@ def test_without_the_right_to_lower_it_pods_keep_their_oom_score(
 def test_pods_ask_the_node_for_names_and_count_in_its_own_cgroup(layout: Layout) -> None:
     told = configs.kubelet(layout, BLOCK)
     assert told["clusterDNS"] == [str(BLOCK.node)]
-    assert told["cgroupRoot"] == "/asyncjob-node-dev"
+    assert told["cgroupRoot"] == f"/{layout.cgroup}"
     assert f"bind {BLOCK.node}\n" in configs.corefile(layout, BLOCK)
 
 
@@ -58,6 +58,12 @@ def test_the_machines_connection_tables_are_left_alone(layout: Layout) -> None:
 def test_a_name_that_fits_no_cgroup_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(NodeNameError, match="1 to 20 lower-case letters"):
         Layout(tmp_path, name)
+
+
+def test_nodes_of_one_name_in_two_caches_own_different_things(tmp_path: Path) -> None:
+    one, other = Layout(tmp_path / "one", "dev"), Layout(tmp_path / "other", "dev")
+    assert one.owner.startswith("asyncjob-node-dev-")
+    assert one.owner != other.owner
 
 
 def test_nodes_live_in_the_cache() -> None:
