@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[3]
 OURS = {
     "asyncjob": ["asyncjob-sdk"],
     "asyncjob_worker": ["asyncjob-worker"],
+    "asyncjob_gateway": ["asyncjob-operator"],
     "asyncjob_operator": ["asyncjob-operator"],
 }
 """An editable installation does not tell."""
