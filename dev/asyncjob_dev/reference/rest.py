@@ -7,8 +7,8 @@ from asyncjob_dev.reference.blocks import table
 from asyncjob_gateway.app import make_app
 from asyncjob_gateway.auth.rights import RIGHTS
 from asyncjob_gateway.cli import run
-from asyncjob_gateway.options import documented
 from asyncjob_gateway.kinds import KINDS
+from asyncjob_gateway.options import documented
 from asyncjob_gateway.telemetry.metrics import TABLE
 
 Operation = dict[str, Any]
