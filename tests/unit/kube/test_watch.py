@@ -235,9 +235,15 @@ def test_sockets_notice_a_peer_that_is_gone() -> None:
 async def test_a_large_collection_is_read_in_pages_and_cut_down_as_it_comes(
     server: Server, session: KubeSession
 ) -> None:
-    first = {"metadata": {"resourceVersion": "5", "continue": "more"}, "items": [{"a": 1, "b": 1}]}
-    second = {"metadata": {"resourceVersion": "5"}, "items": [{"a": 2, "b": 2}]}
-    changed = {"type": "ADDED", "object": {"a": 3, "b": 3, "metadata": {"resourceVersion": "6"}}}
+    first: dict[str, Any] = {
+        "metadata": {"resourceVersion": "5", "continue": "more"},
+        "items": [{"a": 1, "b": 1}],
+    }
+    second: dict[str, Any] = {"metadata": {"resourceVersion": "5"}, "items": [{"a": 2, "b": 2}]}
+    changed: dict[str, Any] = {
+        "type": "ADDED",
+        "object": {"a": 3, "b": 3, "metadata": {"resourceVersion": "6"}},
+    }
     server.answers = [ok(first), ok(second), stream(changed)]
     taken: list[object] = []
     enough = asyncio.Event()

@@ -85,7 +85,7 @@ def refusal_of(error: AsyncJobError) -> RefusedError:
 
 
 def _is_own_lack(error: AsyncJobError) -> bool:
-    """Return whether it is the gateway that may not, by RBAC, and no policy or quota that forbids."""
+    """Return whether it is the gateway that may not, by RBAC; not a policy, or a quota."""
     refused = isinstance(error, ForbiddenError | client.NotAllowedError)
     return refused and _BY_RBAC.search(str(error)) is not None
 
