@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 from starlette.types import Receive, Scope, Send
 
+from asyncjob.errors import ConfigError
 from asyncjob_gateway import kinds
 from asyncjob_gateway.auth.loopback import LoopbackOnly
 from asyncjob_gateway.cli import main
@@ -20,6 +21,12 @@ def test_an_open_gateway_may_not_listen_elsewhere(host: str) -> None:
     Settings(host=host).check()
     with pytest.raises(UnsafeSettingsError, match="may only listen on loopback"):
         Settings(host=host, open=True).check()
+
+
+def test_tls_takes_both_halves() -> None:
+    Settings(tls_cert="a.pem", tls_key="b.pem").check()
+    with pytest.raises(ConfigError, match="go together"):
+        Settings(tls_cert="a.pem").check()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
