@@ -59,7 +59,7 @@ def context(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> AppContext:
 
 @pytest.fixture
 async def http(context: AppContext) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(serve_with(context), raise_app_exceptions=False)
+    transport = httpx.ASGITransport(serve_with(context))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         yield client
 

@@ -21,6 +21,10 @@ def everything(_change: Change) -> bool:
     return True
 
 
+def about_seven(one: Change) -> bool:
+    return one.entry.summary.id == "job-7"
+
+
 def change(cache: JobCache, number: int, version: int) -> None:
     cache.apply(shown("MODIFIED", stored(number, version)))
 
@@ -44,10 +48,14 @@ async def test_who_comes_back_gets_what_came_since(cache: JobCache) -> None:
 
 
 async def test_who_was_away_for_too_long_has_to_list_anew(cache: JobCache) -> None:
-    for version in range(101, 101 + KEPT + 10):
+    change(cache, 7, 101)
+    change(cache, 7, 102)
+    for version in range(103, 103 + KEPT):
         change(cache, 1, version)
-    with cache.feed.follow(everything, since=101) as follower:
+    with cache.feed.follow(about_seven, since=101) as follower:
         assert follower.given() == (True, [])
+    with cache.feed.follow(about_seven, since=102) as follower:
+        assert follower.given() == (False, [])
     with cache.feed.follow(everything, since=99) as before_the_list:
         assert before_the_list.given() == (True, [])
 
