@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from click import unstyle
 
-from asyncjob import __version__
 from asyncjob.cli.backfilling import Unfinished, check
 from asyncjob.cli.doctor import (
     api,
@@ -24,7 +23,7 @@ from asyncjob.cli.doctor import (
 )
 from asyncjob.cli.doctor.differences import differences
 from asyncjob.cli.doctor.enforcement import EnforcementFacts, Trial
-from asyncjob.cli.doctor.examination import examine_jobs
+from asyncjob.cli.doctor.examination import examine_jobs, is_there
 from asyncjob.cli.doctor.finding import Finding, Verdict, ok, problem, warning, worst
 from asyncjob.cli.doctor.report import as_json, exit_code, report, summary
 from asyncjob.errors import UnknownOutcomeError
@@ -227,12 +226,12 @@ def test_dead_letters_are_a_warning() -> None:
     assert (found.verdict, found.message) == (WARNING, "1 dead letter waits for a person")
 
 
-def test_a_gateway_has_to_answer_and_be_of_this_release() -> None:
+def test_a_gateway_has_to_answer_and_speak_our_version() -> None:
     def verdict(**facts: Any) -> Verdict:
         return gateway.judge(gateway.GatewayFacts("http://g", **facts)).verdict
 
-    assert verdict(version=__version__) is OK
-    assert verdict(version="9.9.9") is WARNING
+    assert verdict(version="v1alpha1") is OK
+    assert verdict(version="v9") is WARNING
     assert verdict(error="refused") is PROBLEM
 
 
@@ -246,6 +245,12 @@ def test_what_cannot_be_looked_at_is_noted_and_the_rest_looked_at() -> None:
         (WARNING, "Workers"),
         (WARNING, "Dead letters"),
     ]
+
+
+def test_nobody_is_asked_on_where_nothing_answers() -> None:
+    assert is_there([ok("API server", "x"), problem("Policies", "y")])
+    assert not is_there([problem("API server", "x")])
+    assert not is_there([problem("Gateway", "x")])
 
 
 FOUND = [ok("Clock", "fine"), warning("Workers", "none", "start some"), problem("API", "a\nb")]

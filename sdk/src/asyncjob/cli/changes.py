@@ -10,7 +10,10 @@ MOST = 200
 
 
 class Changes:
-    """Jobs as last seen. A view of a queue that is busy must not grow for ever."""
+    """Jobs as last seen. A view of a queue that is busy must not grow for ever.
+
+    One thread takes while another draws: copies of the dict are made in one step.
+    """
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -29,10 +32,11 @@ class Changes:
 
     def newest(self) -> list[JobSummary]:
         """Return the jobs, the newest first; those created at once by name."""
-        by_name = sorted(self._jobs.values(), key=lambda job: job.id)
+        copied = list(self._jobs.values())
+        by_name = sorted(copied, key=lambda job: job.id)
         return sorted(by_name, key=lambda job: job.created_at, reverse=True)
 
     def summary(self) -> str:
         """Return how many are in which phase."""
-        counts = Counter(job.phase for job in self._jobs.values())
+        counts = Counter(job.phase for job in list(self._jobs.values()))
         return ", ".join(f"{counts[phase]} {phase.value}" for phase in Phase if counts[phase])

@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from asyncjob.cli.place import Place
 
 if TYPE_CHECKING:
     from asyncjob.client.interface import Jobs
+
+
+PATIENCE: Final = 8.0
+"""Seconds for which a server that is away is tried again: a person sits there."""
 
 
 @contextmanager
@@ -16,12 +20,17 @@ def connect(place: Place) -> "Iterator[Jobs]":
     if place.server:
         from asyncjob.client import JobsClient
 
-        with JobsClient(place.server, token=place.token, namespace=place.namespace) as gateway:
+        with JobsClient(
+            place.server, token=place.token, namespace=place.namespace, patience=PATIENCE
+        ) as gateway:
             yield gateway
     else:
         from asyncjob.client import KubernetesJobsClient
 
         with KubernetesJobsClient.connect(
-            kubeconfig=place.kubeconfig, namespace=place.namespace, context=place.context
+            kubeconfig=place.kubeconfig,
+            namespace=place.namespace,
+            context=place.context,
+            patience=PATIENCE,
         ) as cluster:
             yield cluster

@@ -2,7 +2,7 @@
 
 import click
 
-from asyncjob.cli.doctor.examination import examine_jobs, examine_surroundings
+from asyncjob.cli.doctor.examination import examine_jobs, examine_surroundings, is_there
 from asyncjob.cli.doctor.finding import Finding
 from asyncjob.cli.doctor.report import as_json, exit_code, report, summary
 from asyncjob.cli.lazy import SectionedCommand
@@ -24,7 +24,9 @@ def doctor(world: World, *, strict: bool, place: Place, screen: Screen) -> int:
     they are enforced (by dry runs that change nothing), your permissions, the operator, workers,
     stuck jobs and dead letters; with --server at the gateway. Exit code 1 if there is a problem.
     """
-    findings = [*examine_surroundings(place, world.now), *_of_jobs(world, place)]
+    findings = examine_surroundings(place, world.now)
+    if is_there(findings):
+        findings += _of_jobs(world, place)
     if screen.for_people:
         for line in report(findings, colour=screen.colour):
             screen.line(line)

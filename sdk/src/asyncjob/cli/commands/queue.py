@@ -10,6 +10,7 @@ from asyncjob.cli.naming import Name
 from asyncjob.cli.place import Place, placed
 from asyncjob.cli.screen import Screen, note, shown
 from asyncjob.cli.surroundings_rows import queue_table
+from asyncjob.cli.tables import Table
 from asyncjob.cli.world import World
 from asyncjob.client.interface import Jobs
 from asyncjob.rest.surroundings import QueueInfo
@@ -105,11 +106,12 @@ def top(world: World, *, every: int, once: bool, place: Place, screen: Screen) -
 def _follow(jobs: Jobs, world: World, screen: Screen, every: int) -> None:
     from asyncjob.cli.live import LiveTable
 
-    with LiveTable(screen) as live:
+    now = jobs.queues()
+
+    def draw() -> tuple[str, Table]:
+        return f"{world.now():%H:%M:%S}Z", queue_table(now)
+
+    with LiveTable(screen, draw):
         while True:
-            live.show(queue_table(jobs.queues()), title=_title(world))
             world.sleep(every)
-
-
-def _title(world: World) -> str:
-    return f"{world.now():%H:%M:%S}Z"
+            now = jobs.queues()

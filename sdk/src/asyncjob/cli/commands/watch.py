@@ -1,8 +1,8 @@
 """`watch`: jobs as they change; a live table for people, lines for all else."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 import click
@@ -14,7 +14,7 @@ from asyncjob.cli.lazy import SectionedCommand
 from asyncjob.cli.naming import Name
 from asyncjob.cli.place import Place, placed
 from asyncjob.cli.screen import Format, Screen, dump, shown
-from asyncjob.cli.tables import lines
+from asyncjob.cli.tables import Table, lines
 from asyncjob.cli.world import World
 from asyncjob.rest.job import JobSummary
 from asyncjob.rest.selection import Selection
@@ -47,24 +47,40 @@ def watch(
     `-o json` an object in a line each.
     """
     with world.connect(place) as jobs:
-        first = () if only_changes else list(islice(jobs.list(selection), FIRST))
-        seen = chain(reversed(first), jobs.watch(selection))
-        chosen = (job for job in seen if not names or job.id in names)
+        first = () if only_changes else tuple(islice(jobs.list(selection), FIRST))
+        seen = _Seen(_named(reversed(first), names), _named(jobs.watch(selection), names))
         if screen.terminal and screen.for_people and not as_lines:
-            _follow(chosen, world, screen)
+            _follow(seen, world, screen)
         else:
-            _tell(chosen, world, screen)
+            _tell(chain(seen.first, seen.then), world, screen)
 
 
-def _follow(seen: Iterable[JobSummary], world: World, screen: Screen) -> None:
+def _named(jobs: Iterable[JobSummary], names: Sequence[str]) -> Iterator[JobSummary]:
+    return (job for job in jobs if not names or job.id in names)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """The jobs there are, and the changes that come."""
+
+    first: Iterator[JobSummary]
+    then: Iterator[JobSummary]
+
+
+def _follow(seen: _Seen, world: World, screen: Screen) -> None:
     from asyncjob.cli.live import LiveTable
 
     changes = Changes()
-    with LiveTable(screen) as live:
-        for job in seen:
+
+    def draw() -> tuple[str, Table]:
+        table = job_table(changes.newest(), world.now(), wide=screen.wide)
+        return f"{world.now():%H:%M:%S}Z  {changes.summary()}", table
+
+    for job in seen.first:
+        changes.take(job)
+    with LiveTable(screen, draw):
+        for job in seen.then:
             changes.take(job)
-            table = job_table(changes.newest(), world.now(), wide=screen.wide)
-            live.show(table, title=f"{world.now():%H:%M:%S}Z  {changes.summary()}")
 
 
 def _tell(seen: Iterable[JobSummary], world: World, screen: Screen) -> None:

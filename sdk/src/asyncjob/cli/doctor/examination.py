@@ -1,7 +1,7 @@
 """The whole examination: what is asked in which order, and what is left out without it."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import islice
@@ -19,7 +19,7 @@ from asyncjob.cli.doctor import (
     types,
     workers,
 )
-from asyncjob.cli.doctor.finding import Finding, problem, warning
+from asyncjob.cli.doctor.finding import Finding, Verdict, problem, warning
 from asyncjob.cli.place import Place
 from asyncjob.client.interface import Jobs
 from asyncjob.errors import AsyncJobError
@@ -41,6 +41,12 @@ def examine_surroundings(place: Place, now: Clock) -> list[Finding]:
     if place.server:
         return _of_gateway(gateway.look(place.server, place.token, now))
     return asyncio.run(_of_cluster(place, now))
+
+
+def is_there(findings: Sequence[Finding]) -> bool:
+    """Return whether anything answered, so that it makes sense to ask on."""
+    doors = {api.CHECK, gateway.CHECK}
+    return not any(one.check in doors and one.verdict is Verdict.PROBLEM for one in findings)
 
 
 def _of_gateway(facts: gateway.GatewayFacts) -> list[Finding]:

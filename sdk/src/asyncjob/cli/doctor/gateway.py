@@ -1,4 +1,4 @@
-"""Whether the gateway is there, and of this release."""
+"""Whether the gateway is there, and speaks our version of the API."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from typing import Final
 
 import httpx
 
-from asyncjob import __version__
 from asyncjob.cli.doctor.finding import Finding, ok, problem, warning
 from asyncjob.json_types import as_object, child, text
+from asyncjob.names import VERSION
 
 CHECK: Final = "Gateway"
 _SECONDS: Final = 10.0
@@ -45,11 +45,11 @@ def look(url: str, token: str | None, now: Callable[[], datetime]) -> GatewayFac
 
 
 def judge(facts: GatewayFacts) -> Finding:
-    """Return whether it answers, and is of this release."""
+    """Return whether it answers, in the version that we speak."""
     if facts.error:
         way = "is the URL right, and is it running? Straight on the cluster: --server ''"
         return problem(CHECK, f"{facts.url} does not answer as a gateway: {facts.error}", way)
-    if facts.version != __version__:
-        said = f"{facts.url} is of version {facts.version or 'unknown'}, this is {__version__}"
+    if facts.version != VERSION:
+        said = f"{facts.url} speaks {facts.version or 'an unknown version'}, this {VERSION}"
         return warning(CHECK, said, "use the command line of its release")
-    return ok(CHECK, f"{facts.url}, version {facts.version}")
+    return ok(CHECK, f"{facts.url}, speaks {VERSION}")
