@@ -24,6 +24,7 @@ COLD_SECONDS = {
     "kube-controller-manager": 60,
     "kubectl": 25,
     "kubelet": 180,
+    "coredns": 90,
     "helm": 110,
     "prometheus": 350,
 }

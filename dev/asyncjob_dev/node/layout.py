@@ -108,3 +108,9 @@ class Layout:
         for path in (self.config, self.containerd, self.kubelet, self.pod_logs, self.shadows):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.log("").parent.mkdir(exist_ok=True)
+
+
+def nodes_in(nodes: Path) -> list[Layout]:
+    """Return the nodes that have a folder in the folder of all; other things are left alone."""
+    named = [path for path in nodes.iterdir() if path.is_dir() and IS_NAME.fullmatch(path.name)]
+    return [Layout(nodes, path.name) for path in named]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from asyncjob_dev.node import cgroups, link
 from asyncjob_dev.node.errors import LeftoverError
-from asyncjob_dev.node.layout import Layout
+from asyncjob_dev.node.layout import Layout, nodes_in
 from asyncjob_dev.node.plan import load
 from asyncjob_dev.progress import note
 
@@ -47,8 +47,7 @@ def sweep(nodes: Path) -> None:
 
     What resists is named and left: it is in the way of no other node.
     """
-    for folder in nodes.iterdir():
-        layout = Layout(nodes, folder.name)
+    for layout in nodes_in(nodes):
         if not alive(layout.lock):
             try:
                 remove(layout)

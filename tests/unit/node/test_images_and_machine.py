@@ -85,8 +85,10 @@ def test_a_changed_source_of_our_own_changes_the_digest(tmp_path: Path) -> None:
 def test_the_folders_of_the_dead_are_removed(tmp_path: Path) -> None:
     dead = Layout(tmp_path, "dead")
     dead.make()
+    (tmp_path / ".lock").touch()
+    (tmp_path / "Not A Node").mkdir()
     leftovers.sweep(tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    assert {path.name for path in tmp_path.iterdir()} == {".lock", "Not A Node"}
 
 
 def test_what_cannot_be_removed_is_named_and_keeps_no_other_node_down(
