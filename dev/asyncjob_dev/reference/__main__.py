@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from asyncjob import models
-from asyncjob_dev.reference import cli, lifecycle, schedules, worker
+from asyncjob_dev.reference import cli, lifecycle, rest, schedules, worker
 from asyncjob_dev.reference.blocks import Blocks, fill, names
 from asyncjob_dev.reference.fields import fields
 
@@ -20,6 +20,12 @@ BLOCKS: Blocks = {
     "cli.exit-codes": cli.exit_codes,
     "worker.options": worker.options,
     "worker.metrics": worker.metrics,
+    "rest.routes": rest.routes,
+    "rest.filters": rest.filters,
+    "rest.problems": rest.problems,
+    "rest.rights": rest.rights,
+    "gateway.options": rest.options,
+    "gateway.metrics": rest.metrics,
     "schedules.clock-changes": schedules.clock_changes,
     "schedules.reasons": schedules.reasons,
     "fields.asyncjob.spec": lambda: fields(models.AsyncJobSpec),

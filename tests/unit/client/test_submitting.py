@@ -124,6 +124,15 @@ def test_a_deduplication_id_is_held_in_every_phase_but_the_last(phase: Phase) ->
         submit(api, SOLE)
 
 
+def test_a_job_that_is_being_deleted_holds_its_id_no_longer() -> None:
+    api = FakeApi()
+    going = api.job(submit(api, SOLE).id)
+    api.put(
+        {**going, "metadata": {**going["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    )
+    assert submit(api, SOLE).id == SECOND
+
+
 def test_of_two_at_once_the_second_meets_the_first_by_name() -> None:
     api = FakeApi()
 
@@ -175,7 +184,9 @@ def test_looking_for_the_newest_reads_one_object_without_its_payload() -> None:
 
 
 def test_what_the_server_refuses_is_told_in_a_clients_words() -> None:
+    forbidding = FakeApi(error=ForbiddenError("may not", status=403))
     with pytest.raises(NotAllowedError, match="may not"):
-        submit(FakeApi(error=ForbiddenError("may not", status=403)), EMAIL)
+        submit(forbidding, EMAIL)
+    assert (len(forbidding.calls), forbidding.now) == (1, 0.0)  # no second try, no wait
     with pytest.raises(InvalidSubmissionError, match=r"spec\.x"):
         submit(FakeApi(error=InvalidError("spec.x is wrong", status=422)), EMAIL)

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from asyncjob.rest.choosing import Place, place
-
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.names import CRON_JOB_LABEL, PARENT_NAME_ANNOTATION
+from asyncjob.rest.choosing import Place, place
 from asyncjob.rest.job import JobSummary
 from asyncjob.rest.reading import summary_of
 
