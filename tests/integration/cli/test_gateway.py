@@ -10,6 +10,7 @@ from support.operator import free_port
 from support.workers import Field
 
 
+@pytest.mark.timeout(120)  # starts a gateway, too
 def test_commands_go_through_a_gateway_and_say_where_it_is_not(
     field: Field,
     kubeconfig: Path,

@@ -34,6 +34,7 @@ SAID = {
 """What some of them print, on top of exit code 0."""
 
 
+@pytest.mark.timeout(180)  # some fifty commands, a dozen of which wait for a worker
 def test_the_page_works_from_beginning_to_end(
     field: Field, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
