@@ -14,6 +14,8 @@ from asyncjob.names import CRON_JOBS, collection
 from support.console import commands
 from support.workers import ROOT, Field
 
+pytestmark = pytest.mark.integration
+
 PAGE = ROOT / "docs" / "how-to" / "use-the-command-line.md"
 README = ROOT / "README.md"
 SHELL = set("|>&$")
