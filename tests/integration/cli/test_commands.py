@@ -19,6 +19,8 @@ from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.operator import RBAC, service_account
 from support.workers import Field, until
 
+pytestmark = pytest.mark.integration
+
 PROGRAMS = Path(sys.executable).parent
 
 Say = Callable[..., str]

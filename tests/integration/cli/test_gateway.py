@@ -9,7 +9,10 @@ from support.gateway import GatewayProcess
 from support.operator import free_port
 from support.workers import Field
 
+pytestmark = pytest.mark.integration
 
+
+@pytest.mark.timeout(120)  # starts a gateway, too
 def test_commands_go_through_a_gateway_and_say_where_it_is_not(
     field: Field,
     kubeconfig: Path,

@@ -14,6 +14,8 @@ from asyncjob.names import CRON_JOBS, collection
 from support.console import commands
 from support.workers import ROOT, Field
 
+pytestmark = pytest.mark.integration
+
 PAGE = ROOT / "docs" / "how-to" / "use-the-command-line.md"
 README = ROOT / "README.md"
 SHELL = set("|>&$")
@@ -34,6 +36,7 @@ SAID = {
 """What some of them print, on top of exit code 0."""
 
 
+@pytest.mark.timeout(180)  # some fifty commands, a dozen of which wait for a worker
 def test_the_page_works_from_beginning_to_end(
     field: Field, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
