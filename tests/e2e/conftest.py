@@ -15,6 +15,7 @@ from asyncjob_dev.binaries.cache import cache_dir
 from asyncjob_dev.environment.layout import ROOT
 from asyncjob_dev.errors import DevError
 from asyncjob_dev.images import Engine, Recipe, build, buildah_in, find_engine
+from e2e import faults
 from e2e.cluster import Cluster
 from e2e.space import WORKER, Space
 from e2e.targets import Images, Target, choose
@@ -80,7 +81,8 @@ def installed(cluster: Cluster) -> Iterator[Cluster]:
     cluster.until_available(SYSTEM, "operator")
     yield cluster
     bindings = [f"clusterrolebinding/{SYSTEM}-{name}" for name in ("operator", "operator-install")]
-    cluster.kubectl("delete", "--wait=false", f"namespace/{SYSTEM}", *bindings)
+    ours = [f"namespace/{SYSTEM}", f"namespace/{faults.NAMESPACE}", *bindings]
+    cluster.kubectl("delete", "--wait=false", "--ignore-not-found", *ours)
 
 
 @pytest.fixture
