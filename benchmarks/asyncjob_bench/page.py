@@ -1,0 +1,91 @@
+"""The generated parts of docs/explanation/performance.md: no number there is typed by hand.
+
+What the page shows is a copy of results that somebody has published from a quiet machine.
+"""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from asyncjob_bench import report, store
+from asyncjob_bench.reckoning import tables
+from asyncjob_bench.reckoning.results import Results, Row
+from asyncjob_bench.reckoning.sizing import sizing
+from asyncjob_bench.reckoning.tables import Lines
+from asyncjob_bench.reckoning.verdicts import judge, read_limits
+from asyncjob_dev.reference.blocks import fill, table
+
+DOCS: Final = store.BENCHMARKS.parent / "docs" / "explanation"
+PAGE: Final = DOCS / "performance.md"
+SHOWN: Final = DOCS / "performance"
+MARK: Final = "measured"
+NOTHING: Final = "*Not measured yet on a quiet machine: `make bench`, then `make bench-page`.*"
+
+Block = Callable[[], str]
+
+
+def publish(out: Path) -> None:
+    """Copy what was measured last to where the page takes it from."""
+    SHOWN.mkdir(exist_ok=True)
+    for name in (store.LATEST, store.CURVES):
+        if (out / name).exists():
+            store.read(out / name)
+            shutil.copyfile(out / name, SHOWN / name)
+
+
+def refresh(*, only_check: bool, page: Path = PAGE, shown: Path = SHOWN) -> list[Path]:
+    """Make the page's tables anew, and its plots; returns the page if it changes."""
+    results = {name: _read(shown / name) for name in (store.LATEST, store.CURVES)}
+    old = page.read_text(encoding="utf-8")
+    new = fill(old, _blocks(results[store.LATEST], results[store.CURVES]), MARK)
+    if not only_check:
+        page.write_text(new, encoding="utf-8")
+        for found in results.values():
+            if found:
+                report.plots(found, shown)
+    return [page] if new != old else []
+
+
+def _read(path: Path) -> Results | None:
+    return store.read(path) if path.exists() else None
+
+
+def _blocks(run: Results | None, curves: Results | None) -> dict[str, Block]:
+    return {
+        "machine": _of(run, _machine),
+        "bars": _of(run, _bars),
+        "figures": _of(run, lambda it: tables.figures(it, ())),
+        "cpu": _of(run, lambda it: tables.rows(it.cpu)),
+        "ceiling": _of(run, lambda it: tables.rows(it.proofs)),
+        "sizing": _of(run, lambda it: tables.rows(sizing(it.medians))),
+        **{f"curve.{name}": _curve(curves, name) for name in CURVE_NAMES},
+    }
+
+
+CURVE_NAMES: Final = ("objects", "workers", "payload", "long-jobs", "retention")
+
+
+def _of(results: Results | None, lines: Callable[[Results], Lines]) -> Block:
+    return lambda: _markdown(lines(results)) if results else NOTHING
+
+
+def _curve(results: Results | None, name: str) -> Block:
+    rows: list[Row] = results.curves.get(name, []) if results else []
+    return lambda: _markdown(tables.rows(rows)) if rows else NOTHING
+
+
+def _bars(results: Results) -> Lines:
+    return tables.bars(judge(read_limits(store.LIMITS, "bars"), results.medians), results)
+
+
+def _machine(results: Results) -> Lines:
+    return [("What", "Value"), *((key, _words(value)) for key, value in results.run.items())]
+
+
+def _words(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _markdown(lines: Lines) -> str:
+    return table(lines[0], lines[1:]) if len(lines) > 1 else NOTHING
