@@ -7,7 +7,7 @@ from asyncjob_bench.curves.flows import memory
 from asyncjob_bench.curves.ranges import Ranges
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground import templates
-from asyncjob_bench.ground.handlers import SLEEP
+from asyncjob_bench.ground.handlers import HOLD
 from asyncjob_bench.ground.site import Site
 from asyncjob_bench.parts.flow import Crew, crew, submit
 from asyncjob_bench.reckoning.results import Row
@@ -15,7 +15,6 @@ from asyncjob_bench.reckoning.results import Row
 LEASE_SECONDS: Final = 15
 """A quarter of the default: four times the heartbeats, so that 1,000 jobs stand for 4,000."""
 
-HANDLER_SECONDS: Final = 3600
 WORKERS: Final = 4
 RUNNING: Final = "asyncjob_worker_running"
 RENEWALS: Final = "asyncjob_worker_lease_renewals_total"
@@ -32,21 +31,17 @@ def over_long_jobs(site: Site, ranges: Ranges) -> list[Row]:
             site.space("long") as space,
             crew(site, space, workers=WORKERS, slots=slots, options=["--grace=0"]) as here,
         ):
-            submit(space, _job(), count, prefix="job-")
+            body = templates.job("", kind=HOLD, leaseDurationSeconds=LEASE_SECONDS)
+            submit(space, body, count, prefix="job-")
             _until_running(here, count)
             rows.append({"jobs at once": float(count), **_watch(here, ranges.long_seconds)})
             here.stop()
     return rows
 
 
-def _job() -> dict[str, object]:
-    body = templates.job("", kind=SLEEP, leaseDurationSeconds=LEASE_SECONDS)
-    return {**body, "spec": {**body["spec"], "payload": HANDLER_SECONDS}}
-
-
 def _until_running(here: Crew, count: int) -> None:
     give_up_at = time.monotonic() + START_SECONDS
-    while _total(here, RUNNING) < count:
+    while here.total(RUNNING) < count:
         if time.monotonic() > give_up_at:
             raise WrongOutcomeError(f"{count} long jobs have not begun in time")
         time.sleep(0.2)
@@ -69,8 +64,4 @@ def _watch(here: Crew, seconds: float) -> Row:
 
 
 def _renewals(here: Crew) -> tuple[float, float]:
-    return _total(here, RENEWALS, outcome="stored"), _total(here, RENEWALS, outcome="failed")
-
-
-def _total(here: Crew, name: str, **labels: str) -> float:
-    return sum(worker.metrics().total(name, **labels) for worker in here.workers)
+    return here.total(RENEWALS, outcome="stored"), here.total(RENEWALS, outcome="failed")

@@ -1,6 +1,7 @@
 """The app that the benchmark's workers run."""
 
 import asyncio
+import functools
 import os
 import socket
 import time
@@ -10,14 +11,13 @@ from asyncjob import JobContext, WorkerApp
 
 NOTHING: Final = "bench.nothing"
 STAMP: Final = "bench.stamp"
-SLEEP: Final = "bench.sleep"
+HOLD: Final = "bench.hold"
 RESULT: Final = {"ok": True}
 
 STAMPS_VARIABLE: Final = "ASYNCJOB_BENCH_STAMPS"
 """Path of the socket to which a stamp's handler says when it was entered."""
 
 app = WorkerApp()
-_stamps = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 
 
 @app.handler(NOTHING)
@@ -30,12 +30,18 @@ async def nothing(_: JobContext, __: Any) -> dict[str, bool]:
 async def stamp(job: JobContext, _: Any) -> dict[str, bool]:
     """Say when it was entered, on the clock that all processes of a machine share."""
     entered = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-    _stamps.sendto(f"{job.name} {entered}".encode(), os.environ[STAMPS_VARIABLE])
+    _stamps().send(f"{job.name} {entered}".encode())
     return RESULT
 
 
-@app.handler(SLEEP)
-async def sleep(_: JobContext, seconds: float) -> dict[str, bool]:
-    """Take so many seconds."""
-    await asyncio.sleep(seconds)
-    return RESULT
+@functools.cache
+def _stamps() -> socket.socket:
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    made.connect(os.environ[STAMPS_VARIABLE])
+    return made
+
+
+@app.handler(HOLD)
+async def hold(_: JobContext, __: Any) -> None:
+    """Go on until somebody ends it."""
+    await asyncio.Event().wait()

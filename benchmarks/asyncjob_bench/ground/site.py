@@ -86,6 +86,18 @@ class Site:
         """Return how many watches of AsyncJobs are open."""
         return self.metrics().total(WATCHES, resource=JOBS, verb="WATCH")
 
+    def await_collector(self) -> None:
+        """Wait for the garbage collector, which looks for new types every 30 s only.
+
+        It watches all there is: a part of any real cluster's load that must not join half-way.
+        """
+        wait_until(
+            lambda: self.watches() > 0,
+            "the garbage collector's watch",
+            within=COLLECTOR_SECONDS,
+            alive=self.plane.processes,
+        )
+
     def settle(self) -> None:
         """Wait until the control plane has nothing left to do, for ten seconds at most."""
         before = self.usage()
@@ -98,17 +110,12 @@ class Site:
 
 
 @contextmanager
-def site(*apiserver_flags: str) -> Iterator[Site]:
+def site(*apiserver_flags: str, controllers: bool = True) -> Iterator[Site]:
     """Run a control plane with CRDs, policies and roles in force."""
-    options = replace(OPTIONS, apiserver_flags=apiserver_flags)
+    options = replace(OPTIONS, apiserver_flags=apiserver_flags, with_controller_manager=controllers)
     with TemporaryDirectory(prefix="asyncjob-bench-") as folder, ControlPlane(options) as plane:
         install(plane)
         made = Site(plane, Path(folder))
-        # The garbage collector watches all there is, but looks for new types every 30 s only.
-        wait_until(
-            lambda: made.watches() > 0,
-            "the garbage collector's watch",
-            within=COLLECTOR_SECONDS,
-            alive=plane.processes,
-        )
+        if controllers:
+            made.await_collector()
         yield made

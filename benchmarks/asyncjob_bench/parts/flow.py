@@ -44,10 +44,13 @@ class Crew:
         operator = {"operator": [self.operator.pid]} if self.operator else {}
         return {**operator, "workers": [worker.pid for worker in self.workers]}
 
+    def total(self, metric: str, **labels: str) -> float:
+        """Return the sum of a metric of all workers."""
+        return sum(worker.metrics().total(metric, **labels) for worker in self.workers)
+
     def finished(self) -> int:
         """Return how many outcomes the workers have stored."""
-        scrapes = (worker.metrics() for worker in self.workers)
-        return int(sum(it.total(FINISHED, phase="Succeeded") for it in scrapes))
+        return int(self.total(FINISHED, phase="Succeeded"))
 
     def until_finished(self, count: int) -> None:
         """Wait for so many outcomes in all."""

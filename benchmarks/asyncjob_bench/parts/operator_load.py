@@ -7,7 +7,7 @@ are those of real status writes, of jobs that go through their whole life beside
 from typing import Final
 
 from asyncjob_bench.ground.generator import creation, generate, whole_life
-from asyncjob_bench.ground.handlers import SLEEP
+from asyncjob_bench.ground.handlers import HOLD
 from asyncjob_bench.ground.served import Served
 from asyncjob_bench.ground.space import PodToken, Space
 from asyncjob_bench.parts.flow import CONNECTIONS
@@ -55,7 +55,7 @@ def park(space: Space, there: int, wanted: int) -> None:
     """Bring the number of waiting jobs to what is wanted."""
     generate(
         space,
-        creation(space, queue=PARKED, kind=SLEEP, executionTimeoutSeconds=86_400),
+        creation(space, queue=PARKED, kind=HOLD, executionTimeoutSeconds=86_400),
         wanted - there,
         connections=CONNECTIONS,
         prefix="parked-",

@@ -6,12 +6,11 @@ from typing import Any, Final
 
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground import templates
-from asyncjob_bench.ground.handlers import SLEEP
+from asyncjob_bench.ground.handlers import HOLD
 from asyncjob_bench.ground.space import Space
 from asyncjob_bench.parts.flow import crew, submit
 from asyncjob_bench.parts.part import Bench, Numbers
 
-HANDLER_SECONDS: Final = 3600
 RUNNING: Final = "asyncjob_worker_running"
 START_SECONDS: Final = 120.0
 PATIENCE_SECONDS: Final = 120.0
@@ -38,11 +37,8 @@ def measure(bench: Bench) -> Numbers:
 
 
 def _long_job() -> dict[str, Any]:
-    body = templates.job("", kind=SLEEP)
-    body["spec"]["payload"] = HANDLER_SECONDS
     # Longer than all of it, so that nothing but the end of the container explains a recovery.
-    body["spec"] |= {"leaseDurationSeconds": 600, "executionTimeoutSeconds": 2 * HANDLER_SECONDS}
-    return body
+    return templates.job("", kind=HOLD, leaseDurationSeconds=600, executionTimeoutSeconds=7200)
 
 
 def _check(space: Space, count: int) -> None:

@@ -3,37 +3,42 @@
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from asyncjob_bench.errors import LeftOutError
 from asyncjob_bench.ground.site import Site, site
 from asyncjob_bench.parts.part import Bench, Numbers, Part
 from asyncjob_bench.parts.scale import Scale
+from asyncjob_bench.reckoning.budget import merged
 from asyncjob_bench.reckoning.results import Results
 from asyncjob_bench.reckoning.rounds import order, with_ratios
 from asyncjob_bench.reckoning.spread import collect
 from asyncjob_dev.errors import DevError
 
 Say = Callable[[str], None]
+OpenSite = Callable[[], AbstractContextManager[Site]]
 
 
 class Runner:
-    """One run. `say` takes a line for whoever waits."""
+    """One run. `say` takes a line for whoever waits; `shared` opens the common control plane."""
 
-    def __init__(self, scale: Scale, say: Say) -> None:
+    def __init__(self, scale: Scale, say: Say, shared: OpenSite = site) -> None:
         self.results = Results()
         self._scale = scale
         self._say = say
+        self._open = shared
 
     def run(self, parts: Sequence[Part]) -> Results:
         """Measure all parts; one that cannot run here is left out with its reason."""
         shared = [part for part in parts if part.site is None]
         if shared:
-            with site() as here:
+            with self._open() as here:
                 self._together(here, shared)
         for part in parts:
             if part.site is not None:
                 with part.site() as here:
                     self._add([self._measure(part, here)])
+        self.results.cpu = merged(self.results.cpu)
         return self.results
 
     def _together(self, here: Site, parts: Sequence[Part]) -> None:

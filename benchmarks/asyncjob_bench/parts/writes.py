@@ -39,16 +39,18 @@ QUIET_SECONDS: Final = 3.0
 WRITING: Final = ("POST", "PUT", "PATCH", "APPLY", "DELETE")
 REQUESTS: Final = "apiserver_request_total"
 WATCH_EVENTS: Final = "apiserver_watch_events_total"
+WORKER_REQUESTS: Final = "asyncjob_worker_api_requests_total"
 
 
 @contextmanager
-def audited() -> Iterator[Site]:
-    """Run a control plane that notes who writes what."""
+def audited(*, controllers: bool = True) -> Iterator[Site]:
+    """Run a control plane that notes who writes what; without controllers none of them watches."""
     with TemporaryDirectory(prefix="asyncjob-bench-audit-") as folder:
         policy, log = Path(folder) / "policy.json", Path(folder) / AUDIT_LOG
         policy.write_text(json.dumps(POLICY), encoding="utf-8")
         flags = (f"--audit-policy-file={policy}", f"--audit-log-path={log}")
-        with site(*flags, "--audit-log-mode=blocking-strict") as made:
+        strict = "--audit-log-mode=blocking-strict"
+        with site(*flags, strict, controllers=controllers) as made:
             (made.folder / AUDIT_LOG).symlink_to(log)
             yield made
 
@@ -68,7 +70,7 @@ def count(bench: Bench, here: Crew) -> Numbers:
     submit(here.space, body, bench.scale.warm_up, prefix="warm-up-")
     here.until_finished(bench.scale.warm_up)
     time.sleep(QUIET_SECONDS)
-    lines, before = _lines(bench.site), bench.site.metrics()
+    lines, before, asked = _lines(bench.site), bench.site.metrics(), here.total(WORKER_REQUESTS)
     submit(here.space, body, jobs, prefix="job-")
     here.until_finished(bench.scale.warm_up + jobs)
     time.sleep(QUIET_SECONDS)
@@ -81,6 +83,7 @@ def count(bench: Bench, here: Crew) -> Numbers:
         "operator_writes_per_job": audit.total(made, user=OPERATOR_ACCOUNT) / jobs,
         "other_writes_per_job": audit.total(made, jobs=False) / jobs,
         "watch_events_per_job": (_events(after) - _events(before)) / jobs,
+        "worker_requests_per_job": (here.total(WORKER_REQUESTS) - asked) / jobs,
     }
 
 

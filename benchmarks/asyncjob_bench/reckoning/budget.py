@@ -1,7 +1,8 @@
 """CPU by program: how much of it a job costs, and whose it was."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Final
 
 from asyncjob_bench.reckoning.results import Row
@@ -58,3 +59,18 @@ def row(what: str, used: Usage, jobs: int) -> Row:
         "cores busy": round(used.utilisation, 3),
         "of it others": round(used.foreign, 3),
     }
+
+
+def merged(rows: Sequence[Row]) -> list[Row]:
+    """Return one row for all rounds of the same, with the medians of its columns."""
+    groups: dict[float | str, list[Row]] = {}
+    for found in rows:
+        groups.setdefault(found["what"], []).append(found)
+    return [
+        {"what": what, **{name: _median(group, name) for name in group[0] if name != "what"}}
+        for what, group in groups.items()
+    ]
+
+
+def _median(group: Sequence[Row], name: str) -> float:
+    return median(float(row[name]) for row in group if name in row)
