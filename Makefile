@@ -15,7 +15,7 @@ GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.r
 
 BENCH := $(BIN)/python -m asyncjob_bench
 
-.PHONY: bench bench-curves bench-check bench-page help venv lock generate format lint types test soak unit verify clean tools demo up down status image image-test
+.PHONY: bench bench-curves bench-check bench-profile bench-page help venv lock generate format lint types test soak unit verify clean tools demo up down status image image-test
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -81,6 +81,9 @@ bench-curves: $(STAMP) ## how it scales, with objects, workers, payloads and lon
 
 bench-check: $(STAMP) ## compare what was measured last with the limits
 	@$(BENCH) check
+
+bench-profile: $(STAMP) ## where operator, worker and API server spend their time while jobs flow (SCALE=small)
+	@$(BENCH) profile $(call given,SCALE,--scale)
 
 bench-page: $(STAMP) ## show what was measured last on the page about performance
 	@$(BENCH) page --publish

@@ -10,6 +10,8 @@ import click
 from asyncjob_bench import page, report, store
 from asyncjob_bench.curves.registry import CURVES
 from asyncjob_bench.curves.runner import draw
+from asyncjob_bench.ground.site import site
+from asyncjob_bench.parts import profiles
 from asyncjob_bench.parts.part import Part
 from asyncjob_bench.parts.registry import PARTS
 from asyncjob_bench.parts.runner import Runner
@@ -87,6 +89,15 @@ def check(*, results: Path, limits: Path, report_only: bool) -> None:
     verdicts = judge(read_limits(limits, "bars"), found.medians)
     click.echo(report.text(found, verdicts))
     _end(verdicts, found.failed, report_only=report_only)
+
+
+@main.command()
+@SCALE
+@OUT
+def profile(*, scale: str, out: Path) -> None:
+    """Show where operator and worker spend their time; keep the API server's profile, too."""
+    with site() as here:
+        click.echo(profiles.take(here, SCALES[scale], out))
 
 
 @main.command("page")

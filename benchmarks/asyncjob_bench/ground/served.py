@@ -11,7 +11,7 @@ from asyncjob_bench.reckoning.exposition import Scrape
 from asyncjob_dev.readiness import wait_until
 from asyncjob_dev.supervisor import DevWorker
 
-READY_SECONDS: Final = 120.0
+READY_SECONDS: Final = 300.0
 ASK_SECONDS: Final = 30.0
 LEADING: Final = "asyncjob_operator_leading"
 

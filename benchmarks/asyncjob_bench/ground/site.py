@@ -71,16 +71,21 @@ class Site:
 
     def metrics(self) -> Scrape:
         """Return the API server's metrics."""
+        return Scrape.of(self.read("/metrics").decode())
+
+    def read(self, path: str, within: float = SCRAPE_SECONDS) -> bytes:
+        """Return what the API server says of itself, with the admin's rights."""
         context = ssl.create_default_context(cafile=self.plane.ca_file)
         ask = Request(  # noqa: S310  # loopback
-            f"{self.plane.url}/metrics",
+            f"{self.plane.url}{path}",
             headers={"Authorization": f"Bearer {self.plane.admin_token}"},
         )
         try:
-            with urlopen(ask, timeout=SCRAPE_SECONDS, context=context) as answer:  # noqa: S310
-                return Scrape.of(answer.read().decode())
+            with urlopen(ask, timeout=within, context=context) as answer:  # noqa: S310
+                found: bytes = answer.read()
+                return found
         except (OSError, HTTPException) as error:
-            raise BenchError(f"the API server's metrics cannot be read: {error}") from error
+            raise BenchError(f"the API server does not answer {path}: {error}") from error
 
     def watches(self) -> float:
         """Return how many watches of AsyncJobs are open."""

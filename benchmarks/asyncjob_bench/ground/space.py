@@ -30,6 +30,8 @@ from asyncjob_dev.ports import free_ports
 from asyncjob_dev.supervisor import DevPods, WorkerSpec, objects
 
 APP: Final = "asyncjob_bench.ground.handlers:app"
+OPERATOR: Final = "operator"
+PROFILED: Final = "asyncjob_bench.ground.profiled"
 RBAC: Final = "rbac.authorization.k8s.io"
 TOKEN_SECONDS: Final = 7200
 GRACE_SECONDS: Final = 10.0
@@ -46,13 +48,17 @@ class PodToken:
 
 
 class Space:
-    """One namespace. `pods` starts processes; `api` has the admin's rights."""
+    """One namespace. `pods` starts processes; `api` has the admin's rights.
+
+    A process whose name is in `profiles` leaves a profile in that file when it ends.
+    """
 
     def __init__(self, plane: ControlPlane, folder: Path, pods: DevPods) -> None:
         self.plane = plane
         self.api: Api = plane.api
         self.folder = folder
         self.name = pods.namespace
+        self.profiles: dict[str, Path] = {}
         self._pods = pods
 
     @classmethod
@@ -73,7 +79,7 @@ class Space:
         argv = [program("asyncjob-worker"), "run", APP, f"--health-port={port}", *options]
         spec = WorkerSpec(
             name=name,
-            argv=argv,
+            argv=self._profiled(name, argv),
             service_account=WORKER_ACCOUNT,
             labels={COMPONENT_LABEL: WORKER_COMPONENT},
             env=env,
@@ -93,8 +99,8 @@ class Space:
             *options,
         ]
         spec = WorkerSpec(
-            name="operator",
-            argv=argv,
+            name=OPERATOR,
+            argv=self._profiled(OPERATOR, argv),
             service_account=OPERATOR_ACCOUNT,
             labels={COMPONENT_LABEL: OPERATOR_COMPONENT},
             grace=GRACE_SECONDS,
@@ -156,6 +162,10 @@ class Space:
         if child.returncode != 0:
             raise subprocess.CalledProcessError(child.returncode, module)
         return json.loads(answer), child.pid
+
+    def _profiled(self, name: str, argv: list[str]) -> list[str]:
+        file = self.profiles.get(name)
+        return [sys.executable, "-m", PROFILED, str(file), *argv] if file else argv
 
     def _token(self, account: str, request: Object) -> str:
         path = f"/api/v1/namespaces/{self.name}/serviceaccounts/{account}/token"

@@ -30,7 +30,7 @@ class Scale:
 
 FULL: Final = Scale(
     name="full",
-    rounds=3,
+    rounds=5,
     jobs=3000,
     warm_up=300,
     native_jobs=400,

@@ -3,6 +3,7 @@
 import pytest
 
 from asyncjob_bench.reckoning.budget import Usage, merged, row
+from asyncjob_bench.reckoning.results import Row
 from asyncjob_bench.reckoning.sizing import cores, sizing
 
 BEFORE = Usage({"etcd": 1.0, "kube-apiserver": 10.0}, busy=100.0, available=1000.0)
@@ -51,5 +52,8 @@ def test_without_a_measurement_nothing_is_sized() -> None:
 
 
 def test_rounds_of_the_same_are_one_row_of_medians() -> None:
-    rows = merged([{"what": "raw", "etcd": x} for x in (1.0, 9.0, 2.0)] + [{"what": "native"}])
-    assert rows == [{"what": "raw", "etcd": 2.0}, {"what": "native"}]
+    rounds: list[Row] = [{"what": "raw", "etcd": value} for value in (1.0, 9.0, 2.0)]
+    assert merged([*rounds, {"what": "native"}]) == [
+        {"what": "raw", "etcd": 2.0},
+        {"what": "native"},
+    ]
