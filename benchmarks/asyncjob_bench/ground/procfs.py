@@ -64,7 +64,7 @@ def usage(programs: Mapping[str, Iterable[int]]) -> Usage:
     per_second = os.sysconf("SC_CLK_TCK")
     stats = _all_stats()
     used = {
-        name: sum(stats[pid].ticks for pid in _family(pids, stats)) / per_second
+        name: sum(stats[pid].ticks for pid in family(pids, stats)) / per_second
         for name, pids in programs.items()
     }
     busy, available = machine_ticks((PROC / "stat").read_text())
@@ -82,7 +82,8 @@ def _all_stats() -> dict[int, Stat]:
     return found
 
 
-def _family(pids: Iterable[int], stats: Mapping[int, Stat]) -> set[int]:
+def family(pids: Iterable[int], stats: Mapping[int, Stat]) -> set[int]:
+    """Return those of the processes that there are, with all that descends from them."""
     members = {pid for pid in pids if pid in stats}
     while more := {pid for pid, it in stats.items() if it.parent in members} - members:
         members |= more

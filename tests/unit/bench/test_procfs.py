@@ -8,7 +8,7 @@ import pytest
 
 from asyncjob_bench.errors import BenchError
 from asyncjob_bench.ground import procfs
-from asyncjob_bench.ground.procfs import Stat, machine_ticks, memory_mib
+from asyncjob_bench.ground.procfs import Stat, family, machine_ticks, memory_mib
 
 STAT = "42 (a (nasty) name) S 7 42 42 0 -1 4194560 9 0 0 0 100 20 3 4 20 0 1 0 5 6 7"
 
@@ -43,6 +43,12 @@ def test_a_process_is_charged_with_what_its_children_use() -> None:
     used = procfs.usage({"us": [os.getpid()]}) - before
     assert 0 < used.programs["us"] <= used.busy + 0.05
     assert used.available > 0
+
+
+def test_a_family_is_a_process_with_its_children_and_theirs() -> None:
+    stats = {1: Stat(0, 9), 2: Stat(1, 9), 3: Stat(2, 9), 4: Stat(0, 9)}
+    assert family([1], stats) == {1, 2, 3}
+    assert family([2, 4, 5], stats) == {2, 3, 4}
 
 
 def test_this_process_occupies_memory() -> None:
