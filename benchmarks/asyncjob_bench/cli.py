@@ -105,9 +105,10 @@ def profile(*, scale: str, out: Path) -> None:
 @click.option("--check", "only_check", is_flag=True, help="Fail if the page would change.")
 @OUT
 def fill_page(*, publish: bool, only_check: bool, out: Path) -> None:
-    """Make the tables and plots of docs/explanation/performance.md anew."""
+    """Make tables and plots of docs/explanation/performance.md anew, and remarks on limits."""
     if publish:
         page.publish(out)
+        page.annotate_limits()
     stale = page.refresh(only_check=only_check)
     click.echo("\n".join(f"{path}: {'is stale' if only_check else 'written'}" for path in stale))
     sys.exit(1 if only_check and stale else 0)

@@ -4,12 +4,13 @@ What the page shows is a copy of results that somebody has published from a quie
 """
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
 from asyncjob_bench import report, store
 from asyncjob_bench.reckoning import tables
+from asyncjob_bench.reckoning.remarks import annotate
 from asyncjob_bench.reckoning.results import Results, Row
 from asyncjob_bench.reckoning.sizing import sizing
 from asyncjob_bench.reckoning.tables import Lines
@@ -22,6 +23,9 @@ SHOWN: Final = DOCS / "performance"
 MARK: Final = "measured"
 NOTHING: Final = "*Not measured yet on a quiet machine: `make bench`, then `make bench-page`.*"
 
+RUN_CURVES: Final = ("writes-by-user", "operator-by-jobs")
+CURVE_NAMES: Final = ("objects", "workers", "payload", "long-jobs", "retention")
+
 Block = Callable[[], str]
 
 
@@ -32,6 +36,13 @@ def publish(out: Path) -> None:
         if (out / name).exists():
             store.read(out / name)
             shutil.copyfile(out / name, SHOWN / name)
+
+
+def annotate_limits(limits: Path = store.LIMITS, shown: Path = SHOWN) -> None:
+    """Write measured mean and headroom beside each bar."""
+    bars = {limit.key: limit for limit in read_limits(limits, "bars")}
+    text, spreads = limits.read_text(encoding="utf-8"), store.read(shown / store.LATEST).spreads
+    limits.write_text(annotate(text, bars, spreads), encoding="utf-8")
 
 
 def refresh(*, only_check: bool, page: Path = PAGE, shown: Path = SHOWN) -> list[Path]:
@@ -59,11 +70,16 @@ def _blocks(run: Results | None, curves: Results | None) -> dict[str, Block]:
         "cpu": _of(run, lambda it: tables.rows(it.cpu)),
         "ceiling": _of(run, lambda it: tables.rows(it.proofs)),
         "sizing": _of(run, lambda it: tables.rows(sizing(it.medians))),
+        **{name: _curve(run, name) for name in RUN_CURVES},
         **{f"curve.{name}": _curve(curves, name) for name in CURVE_NAMES},
+        "plots": lambda: _plots([run, curves]),
     }
 
 
-CURVE_NAMES: Final = ("objects", "workers", "payload", "long-jobs", "retention")
+def _plots(found: Iterable[Results | None]) -> str:
+    """Return all plots, as images beside the page."""
+    names = [name for results in found if results for name, _ in report.drawings(results)]
+    return "\n".join(f"![{name}]({SHOWN.name}/{name}.svg)" for name in names) or NOTHING
 
 
 def _of(results: Results | None, lines: Callable[[Results], Lines]) -> Block:

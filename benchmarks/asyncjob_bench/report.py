@@ -44,14 +44,15 @@ def plots(results: Results, folder: Path) -> list[Path]:
     """Draw what there is to draw; returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []
-    for name, drawing in _drawings(results):
+    for name, drawing in drawings(results):
         file = folder / f"{name}.svg"
         file.write_text(drawing, encoding="utf-8")
         files.append(file)
     return files
 
 
-def _drawings(results: Results) -> Iterator[tuple[str, str]]:
+def drawings(results: Results) -> Iterator[tuple[str, str]]:
+    """Yield name and text of each plot that there are numbers for."""
     medians = results.medians
     rates = {name: medians[key] for name, key in RATES.items() if key in medians}
     if rates:

@@ -40,7 +40,7 @@ def measure(bench: Bench) -> Numbers:
             found.append(_at(bench, space, pods, size))
         worker = _worker_mib(space, scale.many_jobs)
     few, many = found
-    bench.results.curves["operator by jobs"] = [few, many]
+    bench.results.curves["operator-by-jobs"] = [few, many]
     growth = float(many["ms/event"]) / float(few["ms/event"])
     return {
         "operator_ms_per_event": float(many["ms/event"]),

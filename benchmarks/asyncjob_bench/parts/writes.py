@@ -110,7 +110,7 @@ def _requests(scrape: Scrape) -> float:
 
 
 def _note(bench: Bench, made: Counter[Write], jobs: int) -> None:
-    bench.results.curves["writes by user"] = [
+    bench.results.curves["writes-by-user"] = [
         {
             "user": write.user,
             "write": f"{write.verb} {write.resource}",

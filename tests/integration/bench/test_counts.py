@@ -28,10 +28,10 @@ def test_a_plain_job_costs_the_writes_events_and_requests_it_is_meant_to() -> No
     verdicts = judge(read_limits(store.LIMITS, "counts"), found, only_measured=True)
     assert {verdict.limit.key for verdict in verdicts} == COUNTED
     missed = [(it.limit.key, it.number, it.limit.words) for it in verdicts if not it.met]
-    assert not missed, results.curves["writes by user"]
+    assert not missed, results.curves["writes-by-user"]
     by_user = [
         (row["user"], row["per job"])
-        for row in results.curves["writes by user"]
+        for row in results.curves["writes-by-user"]
         if "asyncjobs." in str(row["write"])
     ]
     assert sorted(by_user) == [("asyncjob-submitter", 1), ("asyncjob-worker", 2)]

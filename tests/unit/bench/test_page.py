@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from asyncjob_bench import page, store
+from asyncjob_bench.reckoning.verdicts import read_limits
 from asyncjob_dev.reference.blocks import names
 from support.measured import results
 
@@ -16,6 +17,9 @@ old
 <!-- /measured -->
 
 <!-- measured: curve.workers -->
+<!-- /measured -->
+
+<!-- measured: plots -->
 <!-- /measured -->
 """
 
@@ -29,7 +33,7 @@ def written(tmp_path: Path) -> Path:
 
 def test_what_nobody_has_published_is_called_not_measured(written: Path, tmp_path: Path) -> None:
     page.refresh(only_check=False, page=written, shown=tmp_path / "none")
-    assert written.read_text(encoding="utf-8").count(page.NOTHING) == 2
+    assert written.read_text(encoding="utf-8").count(page.NOTHING) == 3
 
 
 def test_published_results_fill_tables_and_draw_plots(written: Path, tmp_path: Path) -> None:
@@ -39,8 +43,21 @@ def test_published_results_fill_tables_and_draw_plots(written: Path, tmp_path: P
     text = written.read_text(encoding="utf-8")
     assert "| native_ratio | ≥ 5 | 6 | 6.50 | 6.40 to 6.60 | aim reached |" in text
     assert text.count(page.NOTHING) == 1
+    assert "![rates](performance/rates.svg)" in text
     assert (shown / "rates.svg").exists()
     assert page.refresh(only_check=False, page=written, shown=shown) == []
+
+
+def test_published_results_are_written_beside_the_limits(tmp_path: Path) -> None:
+    limits = tmp_path / "limits.toml"
+    limits.write_text(store.LIMITS.read_text(encoding="utf-8"), encoding="utf-8")
+    store.write(results(end_to_end_ratio=(0.8, 0.82, 0.81)), tmp_path, store.LATEST)
+    before = read_limits(limits, "bars")
+    page.annotate_limits(limits, tmp_path)
+    text = limits.read_text(encoding="utf-8")
+    assert "# Measured: mean 0.810 (0.800 to 0.820); headroom 16%.\nend_to_end_ratio" in text
+    assert "not yet" not in text
+    assert read_limits(limits, "bars") == before
 
 
 def test_a_check_changes_nothing(written: Path, tmp_path: Path) -> None:
