@@ -110,7 +110,8 @@ def fill_page(*, publish: bool, only_check: bool, out: Path) -> None:
         page.publish(out)
         page.annotate_limits()
     stale = page.refresh(only_check=only_check)
-    click.echo("\n".join(f"{path}: {'is stale' if only_check else 'written'}" for path in stale))
+    for path in stale:
+        click.echo(f"{path}: {'is stale' if only_check else 'written'}")
     sys.exit(1 if only_check and stale else 0)
 
 

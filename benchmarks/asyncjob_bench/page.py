@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from asyncjob_bench import report, store
+from asyncjob_bench.errors import BenchError
 from asyncjob_bench.reckoning import tables
 from asyncjob_bench.reckoning.remarks import annotate
 from asyncjob_bench.reckoning.results import Results, Row
@@ -20,6 +21,7 @@ from asyncjob_dev.reference.blocks import fill, table
 DOCS: Final = store.BENCHMARKS.parent / "docs" / "explanation"
 PAGE: Final = DOCS / "performance.md"
 SHOWN: Final = DOCS / "performance"
+WHOLE: Final = "full"
 MARK: Final = "measured"
 NOTHING: Final = "*Not measured yet on a quiet machine: `make bench`, then `make bench-page`.*"
 
@@ -29,13 +31,29 @@ CURVE_NAMES: Final = ("objects", "workers", "payload", "long-jobs", "retention")
 Block = Callable[[], str]
 
 
-def publish(out: Path) -> None:
-    """Copy what was measured last to where the page takes it from."""
-    SHOWN.mkdir(exist_ok=True)
-    for name in (store.LATEST, store.CURVES):
-        if (out / name).exists():
-            store.read(out / name)
-            shutil.copyfile(out / name, SHOWN / name)
+def publish(out: Path, shown: Path = SHOWN) -> None:
+    """Copy what was measured last to where the page takes it from.
+
+    Raises BenchError where that was small, or the machine was not quiet.
+    """
+    found = [name for name in (store.LATEST, store.CURVES) if (out / name).exists()]
+    if not found:
+        raise BenchError(f"{out} holds no results: run `make bench` first")
+    for name in found:
+        _demand_worth(out / name)
+    shown.mkdir(exist_ok=True)
+    for name in found:
+        shutil.copyfile(out / name, shown / name)
+
+
+def _demand_worth(path: Path) -> None:
+    results = store.read(path)
+    others = results.medians.get("foreign_share", 0.0)
+    if results.run["scale"] != WHOLE or others > report.NOISY:
+        raise BenchError(
+            f"{path} is of scale {results.run['scale']}, and others used {others:.0%} of the "
+            f"machine: the page shows runs of scale {WHOLE} on a quiet one"
+        )
 
 
 def annotate_limits(limits: Path = store.LIMITS, shown: Path = SHOWN) -> None:

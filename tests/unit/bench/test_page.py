@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from asyncjob_bench import page, store
+from asyncjob_bench.errors import BenchError
 from asyncjob_bench.reckoning.verdicts import read_limits
 from asyncjob_dev.reference.blocks import names
 from support.measured import results
@@ -46,6 +47,22 @@ def test_published_results_fill_tables_and_draw_plots(written: Path, tmp_path: P
     assert "![rates](performance/rates.svg)" in text
     assert (shown / "rates.svg").exists()
     assert page.refresh(only_check=False, page=written, shown=shown) == []
+
+
+def test_only_whole_runs_on_a_quiet_machine_are_published(tmp_path: Path) -> None:
+    out, shown = tmp_path / "out", tmp_path / "shown"
+    with pytest.raises(BenchError, match="run `make bench` first"):
+        page.publish(out, shown)
+    small = results()
+    small.run["scale"] = "small"
+    for unfit in (small, results(foreign_share=(0.06,))):
+        store.write(unfit, out, store.LATEST)
+        with pytest.raises(BenchError, match="on a quiet one"):
+            page.publish(out, shown)
+    assert not shown.exists()
+    store.write(results(foreign_share=(0.02,)), out, store.LATEST)
+    page.publish(out, shown)
+    assert store.read(shown / store.LATEST).medians["foreign_share"] == 0.02
 
 
 def test_published_results_are_written_beside_the_limits(tmp_path: Path) -> None:
