@@ -55,9 +55,13 @@ def main() -> None:
 def run(*, parts: list[Part], scale: str, out: Path, limits: Path, report_only: bool) -> None:
     """Measure; store, show and judge what was found."""
     bars, began = read_limits(limits, "bars"), datetime.now(UTC)
-    results = Runner(SCALES[scale], click.echo).run(parts)
-    results.run = store.describe_run(scale, [part.name for part in parts], began)
-    path = store.write(results, out, store.LATEST)
+    runner = Runner(SCALES[scale], click.echo)
+    results = runner.results
+    try:
+        runner.run(parts)
+    finally:  # what was measured before an interruption is not lost with it
+        results.run = store.describe_run(scale, [part.name for part in parts], began)
+        path = store.write(results, out, store.LATEST)
     everything = len(parts) == len(PARTS)
     verdicts = judge(bars, results.medians, only_measured=not everything)
     report.plots(results, out)
