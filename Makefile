@@ -11,7 +11,9 @@ given = $(if $(filter command,$(origin $(1))),$(2) '$($(1))')
 
 TESTS := --ignore=tests/e2e --ignore=tests/packaging --ignore=tests/charts --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 
-GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.chart && $(BIN)/python -m asyncjob_dev.reference && $(BIN)/python -m asyncjob_dev.monitoring
+GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.chart && $(BIN)/python -m asyncjob_dev.reference && $(BIN)/python -m asyncjob_dev.monitoring && $(BIN)/python -m asyncjob_bench page
+
+BENCH := $(BIN)/python -m asyncjob_bench
 
 # No target but the virtual environment is a file.
 .PHONY: $(shell grep -hoE '^[a-z0-9-]+:' $(MAKEFILE_LIST) | tr -d :)
@@ -77,6 +79,21 @@ test: $(STAMP) ## all tests but the long ones and those that need pods or images
 
 soak: $(STAMP) ## the long ones: thousands of jobs, many kills and random lives on real API servers
 	$(BIN)/pytest tests -m soak $(TESTS)
+
+bench: $(STAMP) ## measure, beside the API server's limit and others; 20 quiet minutes (PARTS=a,b SCALE=small REPORT_ONLY=1)
+	@$(BENCH) run $(call given,PARTS,--parts) $(call given,SCALE,--scale) $(if $(filter 1 yes true,$(REPORT_ONLY)),--report-only)
+
+bench-curves: $(STAMP) ## how it scales, with objects, workers, payloads and long jobs; an hour (CURVES=a,b SCALE=small)
+	@$(BENCH) curves $(call given,CURVES,--curves) $(call given,SCALE,--scale)
+
+bench-check: $(STAMP) ## compare what was measured last with the limits
+	@$(BENCH) check
+
+bench-profile: $(STAMP) ## where operator, worker and API server spend their time while jobs flow (SCALE=small)
+	@$(BENCH) profile $(call given,SCALE,--scale)
+
+bench-page: $(STAMP) ## show what was measured last on the page about performance
+	@$(BENCH) page --publish
 
 image: $(STAMP) ## build the worker's image with docker, podman or buildah (IMAGE=name BASE=image)
 	@$(BIN)/python -m asyncjob_dev.images $(call given,IMAGE,--tag) $(call given,BASE,--base)

@@ -3,23 +3,28 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-_BLOCK = re.compile(
-    r"(?P<open><!-- generated: (?P<name>[\w.-]+) -->\n).*?(?P<close><!-- /generated -->)", re.DOTALL
-)
+GENERATED = "generated"
+"""The mark of what follows from the code alone; what was measured has another."""
 
 Blocks = Mapping[str, Callable[[], str]]
 
 
-def fill(page: str, blocks: Blocks) -> str:
-    """Return the page with every generated block made anew; raises KeyError on an unknown name."""
-    return _BLOCK.sub(
+def fill(page: str, blocks: Blocks, mark: str = GENERATED) -> str:
+    """Return the page with every such block made anew; raises KeyError on an unknown name."""
+    return _block(mark).sub(
         lambda found: f"{found['open']}{blocks[found['name']]()}\n{found['close']}", page
     )
 
 
 def names(page: str) -> list[str]:
     """Return the names of the page's generated blocks."""
-    return [found["name"] for found in _BLOCK.finditer(page)]
+    return [found["name"] for found in _block(GENERATED).finditer(page)]
+
+
+def _block(mark: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"(?P<open><!-- {mark}: (?P<name>[\w.-]+) -->\n).*?(?P<close><!-- /{mark} -->)", re.DOTALL
+    )
 
 
 def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

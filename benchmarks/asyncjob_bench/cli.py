@@ -1,0 +1,135 @@
+"""`python -m asyncjob_bench`: the commands behind `make bench`."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from asyncjob_bench import page, report, store
+from asyncjob_bench.curves.registry import CURVES
+from asyncjob_bench.curves.runner import draw
+from asyncjob_bench.ground.site import site
+from asyncjob_bench.parts import profiles
+from asyncjob_bench.parts.part import Part
+from asyncjob_bench.parts.registry import PARTS
+from asyncjob_bench.parts.runner import Runner
+from asyncjob_bench.parts.scale import SCALES
+from asyncjob_bench.reckoning.verdicts import Verdict, judge, read_limits
+from asyncjob_dev.errors import DevError
+
+SCALE = click.option("--scale", type=click.Choice(list(SCALES)), default="full", show_default=True)
+OUT = click.option("--out", type=click.Path(path_type=Path), default=store.OUT)
+LIMITS = click.option("--limits", type=click.Path(path_type=Path), default=store.LIMITS)
+REPORT_ONLY = click.option("--report-only", is_flag=True, help="Succeed whatever is missed.")
+
+
+def _names(known: Sequence[str], value: str) -> list[str]:
+    wanted = [name for name in value.split(",") if name]
+    if unknown := [name for name in wanted if name not in known]:
+        raise click.BadParameter(f"{', '.join(unknown)}: there are {', '.join(known)}")
+    return wanted or list(known)
+
+
+def _parts(_: click.Context, __: click.Parameter, value: str) -> list[Part]:
+    names = _names([part.name for part in PARTS], value)
+    return [part for part in PARTS if part.name in names]
+
+
+def _curves(_: click.Context, __: click.Parameter, value: str) -> list[str]:
+    return _names(list(CURVES), value)
+
+
+@click.group()
+def main() -> None:
+    """Measure, compare with the limits, and show."""
+
+
+@main.command()
+@click.option("--parts", callback=_parts, default="", help="Some only, with commas between.")
+@SCALE
+@OUT
+@LIMITS
+@REPORT_ONLY
+def run(*, parts: list[Part], scale: str, out: Path, limits: Path, report_only: bool) -> None:
+    """Measure; store, show and judge what was found."""
+    bars, began = read_limits(limits, "bars"), datetime.now(UTC)
+    runner = Runner(SCALES[scale], click.echo)
+    results = runner.results
+    try:
+        runner.run(parts)
+    finally:  # what was measured before an interruption is not lost with it
+        results.run = store.describe_run(scale, [part.name for part in parts], began)
+        path = store.write(results, out, store.LATEST)
+    everything = len(parts) == len(PARTS)
+    verdicts = judge(bars, results.medians, only_measured=not everything)
+    report.plots(results, out)
+    click.echo(f"\n{report.text(results, verdicts)}\n\nstored in {path}")
+    _end(verdicts, results.failed, report_only=report_only)
+
+
+@main.command()
+@click.option("--curves", callback=_curves, default="", help="Some only, with commas between.")
+@SCALE
+@OUT
+def curves(*, curves: list[str], scale: str, out: Path) -> None:
+    """Measure how it scales; nothing is judged."""
+    began = datetime.now(UTC)
+    results = draw(curves, scale, click.echo)
+    results.run = store.describe_run(scale, curves, began)
+    path = store.write(results, out, store.CURVES)
+    report.plots(results, out)
+    click.echo(f"\n{report.text(results, [])}\n\nstored in {path}")
+
+
+@main.command()
+@click.argument("results", type=click.Path(path_type=Path), default=store.OUT / store.LATEST)
+@LIMITS
+@REPORT_ONLY
+def check(*, results: Path, limits: Path, report_only: bool) -> None:
+    """Compare stored results with the limits; exit 1 on a missed or unmeasured bar."""
+    found = store.read(results)
+    verdicts = judge(read_limits(limits, "bars"), found.medians)
+    click.echo(report.text(found, verdicts))
+    _end(verdicts, found.failed, report_only=report_only)
+
+
+@main.command()
+@SCALE
+@OUT
+def profile(*, scale: str, out: Path) -> None:
+    """Show where operator and worker spend their time; keep the API server's profile, too."""
+    with site() as here:
+        click.echo(profiles.take(here, SCALES[scale], out))
+
+
+@main.command("page")
+@click.option("--publish", is_flag=True, help="Take benchmarks/out as what the page shows.")
+@click.option("--check", "only_check", is_flag=True, help="Fail if the page would change.")
+@OUT
+def fill_page(*, publish: bool, only_check: bool, out: Path) -> None:
+    """Make tables and plots of docs/explanation/performance.md anew, and remarks on limits."""
+    if publish:
+        page.publish(out)
+        page.annotate_limits()
+    stale = page.refresh(only_check=only_check)
+    for path in stale:
+        click.echo(f"{path}: {'is stale' if only_check else 'written'}")
+    sys.exit(1 if only_check and stale else 0)
+
+
+def _end(verdicts: Sequence[Verdict], failed: Iterable[str], *, report_only: bool) -> None:
+    missed = [*(verdict.limit.key for verdict in verdicts if not verdict.met), *failed]
+    if missed:
+        click.echo(f"missed: {', '.join(missed)}", err=True)
+    sys.exit(1 if missed and not report_only else 0)
+
+
+def command() -> None:
+    """Run, with foreseeable errors in a sentence."""
+    try:
+        main()
+    except DevError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,53 @@
+"""Counts the bytecode instructions that our own code executes.
+
+Not those of libraries: their number is not ours to keep, and the event loop's own depends on time.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import asyncjob
+import asyncjob_operator
+import asyncjob_worker
+
+OURS: Final = tuple(
+    str(Path(package.__file__ or "").parent)
+    for package in (asyncjob, asyncjob_operator, asyncjob_worker)
+)
+
+Trace = Callable[[FrameType, str, Any], Any]
+
+
+class Count:
+    """Instructions so far."""
+
+    def __init__(self, ours: tuple[str, ...] = OURS) -> None:
+        self.instructions = 0
+        self._ours = ours
+
+    def call(self, frame: FrameType, _event: str, _argument: Any) -> Trace | None:
+        """Look into a frame, if its code is ours."""
+        if not frame.f_code.co_filename.startswith(self._ours):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return self.step
+
+    def step(self, _frame: FrameType, event: str, _argument: Any) -> Trace:
+        """Count one."""
+        self.instructions += event == "opcode"
+        return self.step
+
+
+@contextmanager
+def counted(ours: tuple[str, ...] = OURS) -> Iterator[Count]:
+    """Count what this thread executes inside."""
+    count, before = Count(ours), sys.gettrace()
+    sys.settrace(count.call)
+    try:
+        yield count
+    finally:
+        sys.settrace(before)

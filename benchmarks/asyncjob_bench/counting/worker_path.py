@@ -1,0 +1,103 @@
+"""What a worker executes and keeps for one plain job, with an API server that answers at once."""
+
+import asyncio
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, Final, cast
+
+import orjson
+
+from asyncjob.kube import KubeSession, WatchEvent
+from asyncjob.lifecycle.claim import Candidate
+from asyncjob.names import job_status_path
+from asyncjob_bench.counting import lives
+from asyncjob_bench.counting.instructions import counted
+from asyncjob_bench.ground.handlers import NOTHING, app
+from asyncjob_worker.attempt import Attempt, Tools
+from asyncjob_worker.backlog import Backlog
+from asyncjob_worker.claimer import Claimer
+from asyncjob_worker.enforcement import Enforcement
+from asyncjob_worker.queue_view import QueueView
+from asyncjob_worker.reporter import Reporter
+from asyncjob_worker.rows import RowReader
+from asyncjob_worker.settings import Settings
+
+JOBS: Final = 20
+"""So many are counted, after a few that fill caches."""
+
+WARM_UP: Final = 5
+LIMIT: Final = 100_000
+
+
+class _Session:
+    """Answers claims and reports; what it answers was made before anything is counted."""
+
+    def __init__(self, answers: Mapping[str, Any]) -> None:
+        self.access = SimpleNamespace(namespace=lives.NAMESPACE)
+        self._answers = answers
+
+    async def merge_patch(self, path: str, body: Any) -> Any:
+        orjson.dumps(body)
+        return self._answers[path]
+
+    async def json_patch(self, _path: str, body: Any) -> Any:
+        orjson.dumps(body)
+        return {}
+
+
+class _Enforced:
+    async def is_proven(self, _: Candidate) -> bool:
+        return True
+
+
+class WorkerPath:
+    """The parts of a worker, wired as in its process, for jobs of the first so many numbers."""
+
+    def __init__(self, jobs: int) -> None:
+        paths = {n: job_status_path(lives.NAMESPACE, lives.name_of(n)) for n in range(jobs)}
+        answers = {path: lives.claimed(number) for number, path in paths.items()}
+        session = cast("KubeSession", _Session(answers))
+        settings = Settings(concurrency=1)
+        queue = QueueView(lambda: None)
+        enforced = cast("Enforcement", _Enforced())
+        self._claimer = Claimer(session, app, queue, lives.HOLDER, enforced)
+        self._reporter = Reporter(session, lambda _held, move, _error: move)
+        self._settings, self._tools = settings, Tools.of(settings)
+        self._reader = RowReader()
+        self.backlog = Backlog(steal_after=0.15, limit=LIMIT)
+
+    def see(self, number: int) -> None:
+        """Take in the row of a queued job."""
+        line = orjson.loads(lives.row_event(number))
+        event = WatchEvent(line["type"], line["object"])
+        candidate = self._reader.read(event.object, event.resource_version)
+        assert candidate is not None
+        self.backlog.put(candidate, float(number))
+
+    async def run(self, number: int) -> None:
+        """Choose, claim, run and report it."""
+        candidate = self.backlog.take(float(number) + 1)
+        assert candidate is not None
+        held = await self._claimer.claim(candidate)
+        assert held is not None
+        attempt = Attempt(held, app.handlers[NOTHING], app, self._settings, self._tools)
+        outcome = await attempt.run()
+        assert outcome is not None
+        assert await self._reporter.report(held, outcome) is outcome
+
+
+def instructions_per_job() -> float:
+    """Return our own instructions for one job, from the row to the stored outcome."""
+    return asyncio.run(_count())
+
+
+async def _count() -> float:
+    path = WorkerPath(WARM_UP + JOBS)
+    for number in range(WARM_UP):
+        path.see(number)
+        await path.run(number)
+    with counted() as count:
+        for number in range(WARM_UP, WARM_UP + JOBS):
+            path.see(number)
+            await path.run(number)
+    return count.instructions / JOBS

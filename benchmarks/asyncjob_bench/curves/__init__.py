@@ -1,0 +1,1 @@
+"""How it scales: each curve is measured on a control plane of its own, point by point."""

@@ -1,0 +1,48 @@
+"""Whether retention keeps up with the flow: finished jobs beyond those that are to be kept."""
+
+import time
+from typing import Final
+
+from asyncjob_bench.curves.flows import SLOTS, WORKERS, memory
+from asyncjob_bench.curves.ranges import Ranges
+from asyncjob_bench.ground import templates
+from asyncjob_bench.ground.served import Served
+from asyncjob_bench.ground.site import Site
+from asyncjob_bench.parts.flow import crew, submit
+from asyncjob_bench.reckoning.results import Row
+from asyncjob_dev.readiness import wait_until
+
+OPTIONS: Final = ("--retention-min-age=0", "--retention-interval=1", "--retention-rate=1000")
+CATCH_UP_SECONDS: Final = 180.0
+REMOVED: Final = "asyncjob_operator_retention_removed_total"
+
+
+def over_retained(site: Site, ranges: Ranges) -> list[Row]:
+    """Keep so many of the jobs that flow, and count what is left over at the flow's end."""
+    return [_keeping(site, kept, ranges.jobs) for kept in ranges.retained]
+
+
+def _keeping(site: Site, kept: int, jobs: int) -> Row:
+    options = [*OPTIONS, f"--retention-max-finished={kept}"]
+    with (
+        site.space("retention") as space,
+        crew(site, space, workers=WORKERS, slots=SLOTS // WORKERS, operator=options) as here,
+    ):
+        assert here.operator
+        began = time.monotonic()
+        submit(space, templates.job(""), jobs, prefix="job-")
+        here.until_finished(jobs)
+        flowed = time.monotonic()
+        left = sum(1 for _ in space.jobs())
+        _until_tidy(here.operator, jobs - kept)
+        row: Row = {"kept": float(kept), "jobs/s": jobs / (flowed - began)}
+        row["beyond at the end"] = float(max(0, left - kept))
+        return {**row, "caught up after s": time.monotonic() - flowed, **memory(here)}
+
+
+def _until_tidy(operator: Served, removed: int) -> None:
+    wait_until(
+        lambda: operator.metrics().total(REMOVED) >= removed,
+        f"the removal of {removed} finished jobs",
+        within=CATCH_UP_SECONDS,
+    )

@@ -1,0 +1,1 @@
+"""Where it is measured: control plane, worker and operator processes, generators, /proc."""

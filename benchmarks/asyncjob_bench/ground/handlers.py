@@ -1,0 +1,47 @@
+"""The app that the benchmark's workers run."""
+
+import asyncio
+import functools
+import os
+import socket
+import time
+from typing import Any, Final
+
+from asyncjob import JobContext, WorkerApp
+
+NOTHING: Final = "bench.nothing"
+STAMP: Final = "bench.stamp"
+HOLD: Final = "bench.hold"
+RESULT: Final = {"ok": True}
+
+STAMPS_VARIABLE: Final = "ASYNCJOB_BENCH_STAMPS"
+"""Path of the socket to which a stamp's handler says when it was entered."""
+
+app = WorkerApp()
+
+
+@app.handler(NOTHING)
+async def nothing(_: JobContext, __: Any) -> dict[str, bool]:
+    """Return at once: what is measured is all but the handler."""
+    return RESULT
+
+
+@app.handler(STAMP)
+async def stamp(job: JobContext, _: Any) -> dict[str, bool]:
+    """Say when it was entered, on the clock that all processes of a machine share."""
+    entered = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    _stamps().send(f"{job.name} {entered}".encode())
+    return RESULT
+
+
+@functools.cache
+def _stamps() -> socket.socket:
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    made.connect(os.environ[STAMPS_VARIABLE])
+    return made
+
+
+@app.handler(HOLD)
+async def hold(_: JobContext, __: Any) -> None:
+    """Go on until somebody ends it."""
+    await asyncio.Event().wait()

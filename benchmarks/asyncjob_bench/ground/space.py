@@ -1,0 +1,204 @@
+"""A namespace with roles, pods and a submitter, and the processes that work in it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+import yaml
+
+from asyncjob.names import (
+    COMPONENT_LABEL,
+    GROUP,
+    JOBS,
+    OPERATOR_COMPONENT,
+    WORKER_COMPONENT,
+    collection,
+)
+from asyncjob_bench.ground.served import Served
+from asyncjob_bench.ground.templates import SUBMITTER
+from asyncjob_dev.api import Api, Object
+from asyncjob_dev.controlplane import ControlPlane
+from asyncjob_dev.environment.enforcement import await_enforcement
+from asyncjob_dev.environment.parts import OPERATOR_ACCOUNT, WORKER_ACCOUNT, program
+from asyncjob_dev.kubeconfig import write_kubeconfig
+from asyncjob_dev.ports import free_ports
+from asyncjob_dev.supervisor import DevPods, WorkerSpec, objects
+
+APP: Final = "asyncjob_bench.ground.handlers:app"
+OPERATOR: Final = "operator"
+PROFILED: Final = "asyncjob_bench.ground.profiled"
+RBAC: Final = "rbac.authorization.k8s.io"
+TOKEN_SECONDS: Final = 7200
+GRACE_SECONDS: Final = 10.0
+ACCOUNTS: Final = (WORKER_ACCOUNT, OPERATOR_ACCOUNT, SUBMITTER)
+
+
+@dataclass(frozen=True, slots=True)
+class PodToken:
+    """A pod that runs no process, and a token bound to it: the generator speaks for it."""
+
+    name: str
+    uid: str
+    token: str
+
+
+class Space:
+    """One namespace. `pods` starts processes; `api` has the admin's rights.
+
+    A process whose name is in `profiles` leaves a profile in that file when it ends.
+    """
+
+    def __init__(self, plane: ControlPlane, folder: Path, pods: DevPods) -> None:
+        self.plane = plane
+        self.api: Api = plane.api
+        self.folder = folder
+        self.name = pods.namespace
+        self.profiles: dict[str, Path] = {}
+        self._pods = pods
+
+    @classmethod
+    @contextmanager
+    def open(cls, plane: ControlPlane, folder: Path, name: str) -> Iterator[Self]:
+        """Make the namespace with its accounts and roles; stop its processes at the end."""
+        folder.mkdir(parents=True)
+        roles = folder / "roles.yaml"
+        roles.write_text(yaml.safe_dump_all(_roles(name)), encoding="utf-8")
+        with DevPods(plane.api, folder / "pods", namespace=name) as pods:
+            pods.prepare(service_accounts=ACCOUNTS, rbac=[roles])
+            await_enforcement(plane.api, WORKER_ACCOUNT, name)
+            yield cls(plane, folder, pods)
+
+    def start_worker(self, name: str, *options: str, **env: str) -> Served:
+        """Start a worker process; `Served.until_ready` waits for it."""
+        (port,) = free_ports(1)
+        argv = [program("asyncjob-worker"), "run", APP, f"--health-port={port}", *options]
+        spec = WorkerSpec(
+            name=name,
+            argv=self._profiled(name, argv),
+            service_account=WORKER_ACCOUNT,
+            labels={COMPONENT_LABEL: WORKER_COMPONENT},
+            env=env,
+            grace=GRACE_SECONDS,
+        )
+        return Served(self._pods.start(spec), port, port)
+
+    def start_operator(self, *options: str) -> Served:
+        """Start an operator for this namespace alone."""
+        health, metrics = free_ports(2)
+        argv = [
+            program("asyncjob-operator"),
+            "run",
+            f"--namespace={self.name}",
+            f"--health-port={health}",
+            f"--metrics-port={metrics}",
+            *options,
+        ]
+        spec = WorkerSpec(
+            name=OPERATOR,
+            argv=self._profiled(OPERATOR, argv),
+            service_account=OPERATOR_ACCOUNT,
+            labels={COMPONENT_LABEL: OPERATOR_COMPONENT},
+            grace=GRACE_SECONDS,
+        )
+        return Served(self._pods.start(spec), health, metrics)
+
+    def pod_token(self, name: str) -> PodToken:
+        """Make a pod without a process, and a token bound to it."""
+        body = objects.pod(name, account=WORKER_ACCOUNT, node="nowhere", labels={}, restart=False)
+        uid = self.api.create(f"/api/v1/namespaces/{self.name}/pods", body)["metadata"]["uid"]
+        request = objects.token_request(name, uid, TOKEN_SECONDS)
+        return PodToken(name, uid, self._token(WORKER_ACCOUNT, request))
+
+    def submitter_token(self) -> str:
+        """Return a token that may create and read jobs, ours and native ones."""
+        spec = {"expirationSeconds": TOKEN_SECONDS}
+        return self._token(SUBMITTER, {"spec": spec})
+
+    def submitter_kubeconfig(self) -> Path:
+        """Write a kubeconfig of the submitter's."""
+        path = self.folder / "submitter-kubeconfig"
+        user = {"token": self.submitter_token()}
+        write_kubeconfig(
+            path,
+            url=self.plane.url,
+            ca_file=self.plane.ca_file,
+            user=user,
+            namespace=self.name,
+        )
+        return path
+
+    def jobs(self) -> Iterator[Object]:
+        """Yield all AsyncJobs."""
+        query = {"limit": "500"}
+        while True:
+            page = self.api.get(collection(self.name, JOBS), **query)
+            yield from page["items"]
+            if not (token := page["metadata"].get("continue")):
+                return
+            query["continue"] = token
+
+    def any_in(self, phase: str) -> bool:
+        """Return whether some job is in the phase."""
+        query = {"fieldSelector": f"status.phase={phase}", "limit": "1"}
+        return bool(self.api.get(collection(self.name, JOBS), **query)["items"])
+
+    def run(self, module: str, order: dict[str, Any], within: float) -> tuple[Any, int]:
+        """Run a module as a process with its order on stdin; return its answer and process id."""
+        child = subprocess.Popen(
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            answer, _ = child.communicate(json.dumps(order), timeout=within)
+        finally:
+            child.kill()
+        if child.returncode != 0:
+            raise subprocess.CalledProcessError(child.returncode, module)
+        return json.loads(answer), child.pid
+
+    def _profiled(self, name: str, argv: list[str]) -> list[str]:
+        file = self.profiles.get(name)
+        return [sys.executable, "-m", PROFILED, str(file), *argv] if file else argv
+
+    def _token(self, account: str, request: Object) -> str:
+        path = f"/api/v1/namespaces/{self.name}/serviceaccounts/{account}/token"
+        token: str = self.api.create(path, request)["status"]["token"]
+        return token
+
+
+def _roles(namespace: str) -> list[Object]:
+    rules = [
+        {"apiGroups": [GROUP], "resources": [JOBS], "verbs": ["create", "get", "list", "watch"]},
+        {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "get", "list"]},
+    ]
+    metadata = {"name": SUBMITTER, "namespace": namespace}
+    role = {"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": rules}
+    install = {"kind": "ClusterRole", "name": f"{OPERATOR_ACCOUNT}-install"}
+    return [
+        role,
+        _binding(namespace, WORKER_ACCOUNT, {"kind": "ClusterRole", "name": WORKER_ACCOUNT}),
+        _binding(namespace, OPERATOR_ACCOUNT, {"kind": "ClusterRole", "name": OPERATOR_ACCOUNT}),
+        _binding(namespace, SUBMITTER, {"kind": "Role", "name": SUBMITTER}),
+        {
+            **_binding(namespace, OPERATOR_ACCOUNT, install),
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": f"{OPERATOR_ACCOUNT}-{namespace}"},
+        },
+    ]
+
+
+def _binding(namespace: str, account: str, role: Object) -> Object:
+    return {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": account, "namespace": namespace},
+        "roleRef": {"apiGroup": RBAC, **role},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+    }

@@ -1,0 +1,133 @@
+"""The bodies of the three writes, made by the code that makes those of the real worker.
+
+What differs from job to job is a mark that the bare generator fills in. A change to what the worker
+writes thus changes the raw ceiling along with it.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from asyncjob.json_types import JsonObject
+from asyncjob.lifecycle.claim import Candidate, Holder, claim_body
+from asyncjob.lifecycle.outcome import succeed
+from asyncjob.lifecycle.policy import PolicyLayer, resolve
+from asyncjob.names import API_VERSION, DEFAULT_QUEUE, JOB_KIND, JOBS, collection, job_status_path
+from asyncjob_bench.ground.handlers import NOTHING, RESULT, app
+from asyncjob_worker.bodies import outcome_body
+from asyncjob_worker.held import HeldJob
+
+NAME: Final = "@NAME@"
+VERSION: Final = "@VERSION@"
+CLAIM: Final = "@CLAIM@"
+NOW: Final = "@NOW@"
+POD: Final = "@POD@"
+POD_UID: Final = "@POD-UID@"
+WORKER: Final = "@WORKER@"
+
+SUBMITTER: Final = "asyncjob-submitter"
+WORKER_MANAGER: Final = "asyncjob-worker"
+JSON: Final = "application/json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+JSON_PATCH: Final = "application/json-patch+json"
+
+_MOMENT: Final = "2000-01-01T00:00:00.000Z"
+"""A time that the pure functions can reckon with; the mark takes its place afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request of the generator; an empty token stands for the connection's worker."""
+
+    name: str
+    method: str
+    path: str
+    content_type: str
+    user_agent: str
+    body: str
+    token: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """Return the generator's form."""
+        return {
+            "name": self.name,
+            "method": self.method,
+            "path": f"{self.path}?fieldManager={self.user_agent}",
+            "contentType": self.content_type,
+            "userAgent": self.user_agent,
+            "token": self.token,
+            "body": self.body,
+        }
+
+
+def payload(size: int) -> dict[str, Any]:
+    """Return a payload of about so many bytes as JSON."""
+    frame = {"number": 1, "text": ""}
+    return {"number": 1, "text": "x" * max(0, size - len(json.dumps(frame)))}
+
+
+def job(
+    name: str,
+    size: int = 100,
+    *,
+    kind: str = NOTHING,
+    queue: str = DEFAULT_QUEUE,
+    **spec: Any,
+) -> dict[str, Any]:
+    """Return a plain job as a user submits it."""
+    body = {"type": kind, "payload": payload(size), **spec}
+    if queue != DEFAULT_QUEUE:
+        body["queue"] = queue
+    return {
+        "apiVersion": API_VERSION,
+        "kind": JOB_KIND,
+        "metadata": {"name": name},
+        "spec": body,
+    }
+
+
+def create(namespace: str, token: str, submitted: dict[str, Any]) -> Step:
+    """Return the submitter's write."""
+    path = collection(namespace, JOBS)
+    return Step("create", "POST", path, JSON, SUBMITTER, _text(submitted), token)
+
+
+def claim(namespace: str) -> Step:
+    """Return the worker's first write."""
+    path = job_status_path(namespace, NAME)
+    return Step("claim", "PATCH", path, MERGE_PATCH, WORKER_MANAGER, _text(_claim_body()))
+
+
+def complete(namespace: str, submitted: dict[str, Any]) -> Step:
+    """Return the worker's last write."""
+    held = HeldJob.from_answer(_claimed(namespace, submitted), 0.0)
+    moved = succeed(held.job, now=_MOMENT, result=dict(RESULT))
+    body = outcome_body(held, moved, held.status, None)
+    path = job_status_path(namespace, NAME)
+    return Step("complete", "PATCH", path, JSON_PATCH, WORKER_MANAGER, _text(body))
+
+
+def _claim_body() -> JsonObject:
+    policy = resolve(PolicyLayer(), PolicyLayer(), app.handlers[NOTHING].policy)
+    candidate = Candidate(NAME, VERSION, NOTHING)
+    return claim_body(candidate, Holder(POD, POD_UID, WORKER), policy, claim=CLAIM, now=_MOMENT)
+
+
+def _claimed(namespace: str, submitted: dict[str, Any]) -> dict[str, Any]:
+    """Return what the claim is answered with, as far as the outcome depends on it."""
+    status: Any = _claim_body()["status"]
+    return {
+        **submitted,
+        "metadata": {
+            "name": NAME,
+            "namespace": namespace,
+            "uid": "uid",
+            "resourceVersion": VERSION,
+            "creationTimestamp": _MOMENT,
+        },
+        "status": {key: value for key, value in status.items() if value is not None},
+    }
+
+
+def _text(body: object) -> str:
+    return json.dumps(body, separators=(",", ":")).replace(_MOMENT, NOW)

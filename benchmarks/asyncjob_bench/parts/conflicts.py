@@ -1,0 +1,63 @@
+"""How often workers get in each other's way: claims lost to another, over claims won."""
+
+from collections.abc import Sequence
+
+from asyncjob_bench.ground import templates
+from asyncjob_bench.ground.generator import creation, generate
+from asyncjob_bench.ground.handlers import STAMP, STAMPS_VARIABLE
+from asyncjob_bench.ground.served import Served
+from asyncjob_bench.parts.flow import crew, submit
+from asyncjob_bench.parts.part import Bench, Numbers
+
+CLAIMS = "asyncjob_worker_claims_total"
+WARM_UP = 10
+
+
+def measure(bench: Bench) -> Numbers:
+    """Return the ratio with idle workers, with a full backlog, and the worse of both."""
+    idle, backlog = _idle(bench), _backlog(bench)
+    return {
+        "conflict_ratio_idle": idle,
+        "conflict_ratio_backlog": backlog,
+        "conflict_ratio": max(idle, backlog),
+    }
+
+
+def ratio(workers: Sequence[Served]) -> float:
+    """Return conflicts over claims won since the workers began."""
+    found = [worker.metrics() for worker in workers]
+    won = sum(it.total(CLAIMS, outcome="won") for it in found)
+    lost = sum(it.total(CLAIMS, outcome="conflict") for it in found)
+    return lost / won if won else 0.0
+
+
+def _idle(bench: Bench) -> float:
+    scale = bench.scale
+    with bench.site.space("idle") as space:
+        stamps = str(space.folder / "stamps")
+        env = {STAMPS_VARIABLE: stamps}
+        running = crew(bench.site, space, workers=scale.many_workers, slots=1, **env)
+        with running as here:
+            submit(
+                space,
+                templates.job("", kind=STAMP),
+                scale.idle_claims,
+                prefix="job-",
+                way="one-by-one",
+                connections=1,
+                warm_up=WARM_UP,
+                stamps=stamps,
+            )
+            here.until_finished(WARM_UP + scale.idle_claims)
+            return ratio(here.workers)
+
+
+def _backlog(bench: Bench) -> float:
+    """Let all workers begin with a backlog that is there already."""
+    scale = bench.scale
+    with bench.site.space("backlog") as space:
+        generate(space, creation(space), scale.backlog_claims)
+        running = crew(bench.site, space, workers=scale.many_workers, slots=1)
+        with running as here:
+            here.until_finished(scale.backlog_claims)
+            return ratio(here.workers)

@@ -1,0 +1,23 @@
+"""Jobs from creation to completion, with an operator, workers and a submitter in Python."""
+
+from asyncjob_bench.parts.flow import crew, flow
+from asyncjob_bench.parts.part import Bench, Numbers
+from asyncjob_bench.reckoning.budget import row
+
+
+def measure(bench: Bench) -> Numbers:
+    """Return the rate of the whole."""
+    scale = bench.scale
+    with (
+        bench.site.space("whole") as space,
+        crew(bench.site, space, workers=scale.workers, slots=scale.slots) as here,
+    ):
+        done = flow(here, scale.jobs, warm_up=scale.warm_up)
+    bench.results.cpu.append(row("end to end", done.used, scale.jobs))
+    per_job = done.used.per_job(scale.jobs)
+    return {
+        "end_to_end_jobs_s": done.rate,
+        "end_to_end_cores_busy": done.used.utilisation,
+        "foreign_share": done.used.foreign,
+        **{f"cpu_ms_per_job_{name.replace('-', '_')}": value for name, value in per_job.items()},
+    }

@@ -1,0 +1,157 @@
+"""A flow of jobs through real worker processes: created, claimed, completed, counted, checked."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.names import JOBS, collection
+from asyncjob_bench.errors import WrongOutcomeError
+from asyncjob_bench.ground import templates
+from asyncjob_bench.ground.served import Served
+from asyncjob_bench.ground.site import Site
+from asyncjob_bench.ground.space import Space
+from asyncjob_bench.reckoning.budget import Usage
+
+SUBMITTER_MODULE: Final = "asyncjob_bench.ground.submitter"
+FINISHED: Final = "asyncjob_worker_jobs_finished_total"
+CONNECTIONS: Final = 8
+"""Of the submitter, beside 16 slots with two writes a job: each kind of write gets its share."""
+
+PATIENCE_SECONDS: Final = 600.0
+LOOK_SECONDS: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """What runs in a namespace."""
+
+    site: Site
+    space: Space
+    workers: Sequence[Served]
+    operator: Served | None
+
+    def stop(self) -> None:
+        """Stop all of them before the namespace ends."""
+        for served in [*self.workers, *([self.operator] if self.operator else [])]:
+            served.worker.stop()
+
+    @property
+    def programs(self) -> dict[str, list[int]]:
+        """Process ids by program, those of the submitter's children excepted."""
+        operator = {"operator": [self.operator.pid]} if self.operator else {}
+        return {**operator, "workers": [worker.pid for worker in self.workers]}
+
+    def total(self, metric: str, **labels: str) -> float:
+        """Return the sum of a metric of all workers."""
+        return sum(worker.metrics().total(metric, **labels) for worker in self.workers)
+
+    def finished(self) -> int:
+        """Return how many outcomes the workers have stored."""
+        return int(self.total(FINISHED, phase="Succeeded"))
+
+    def until_finished(self, count: int) -> None:
+        """Wait for so many outcomes in all."""
+        give_up_at = time.monotonic() + PATIENCE_SECONDS
+        while (done := self.finished()) < count:
+            if time.monotonic() > give_up_at:
+                raise WrongOutcomeError(f"{done} of {count} jobs have finished in time")
+            time.sleep(LOOK_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What a flow took. `used` has the CPU of each program, the submitter among them."""
+
+    jobs: int
+    seconds: float
+    used: Usage
+    submitted_in: float = field(default=0.0)
+
+    @property
+    def rate(self) -> float:
+        """Jobs per second, from the first create to the last completion."""
+        return self.jobs / self.seconds
+
+
+@contextmanager
+def crew(
+    site: Site,
+    space: Space,
+    *,
+    workers: int,
+    slots: int,
+    operator: Sequence[str] | None = (),
+    options: Sequence[str] = (),
+    **env: str,
+) -> Iterator[Crew]:
+    """Start an operator (None: none) and workers, and wait until all can work."""
+    running = space.start_operator(*operator) if operator is not None else None
+    started = [
+        space.start_worker(f"worker-{number}", f"--concurrency={slots}", *options, **env)
+        for number in range(workers)
+    ]
+    for worker in started:
+        worker.until_ready()
+    if running:
+        running.until_ready().until_leading()
+    yield Crew(site, space, started, running)
+
+
+def submit(
+    space: Space, body: dict[str, Any], count: int, *, prefix: str, **more: Any
+) -> dict[str, Any]:
+    """Have a submitter's process carry out an order, and return its answer."""
+    order = {
+        "way": "flood",
+        "kubeconfig": str(space.submitter_kubeconfig()),
+        "path": collection(space.name, JOBS),
+        "body": body,
+        "count": count,
+        "connections": CONNECTIONS,
+        "prefix": prefix,
+        **more,
+    }
+    answer, _ = space.run(SUBMITTER_MODULE, order, PATIENCE_SECONDS)
+    found: dict[str, Any] = answer
+    return found
+
+
+def flow(here: Crew, count: int, *, warm_up: int, size: int = 100, prefix: str = "job-") -> Flow:
+    """Send jobs through, some of them before anything is measured; check that each ran once."""
+    body = templates.job("", size)
+    submit(here.space, body, warm_up, prefix=f"warm-up-{prefix}")
+    here.until_finished(warm_up)
+    before = here.site.usage(here.programs)
+    answer = submit(here.space, body, count, prefix=prefix)
+    here.until_finished(warm_up + count)
+    used = here.site.usage(here.programs) - before
+    ended = _last_completion(here.space, count, prefix)
+    programs = {**used.programs, "client": answer["cpu"]}
+    return Flow(
+        count,
+        ended - answer["started"],
+        Usage(programs, used.busy, used.available),
+        answer["ended"] - answer["started"],
+    )
+
+
+def _last_completion(space: Space, count: int, prefix: str) -> float:
+    """Return the Unix time of the last completion; raises WrongOutcomeError unless all ran once."""
+    last, wrong, found = 0.0, [], 0
+    for job in space.jobs():
+        if not job["metadata"]["name"].startswith(prefix):
+            continue
+        found += 1
+        status = job["status"]
+        if (status["phase"], status["attempt"]) != ("Succeeded", 1):
+            wrong.append(f"{job['metadata']['name']}: {status['phase']} {status['attempt']}")
+        else:
+            last = max(last, from_text(status["completionTime"]).timestamp())
+    if wrong or found != count:
+        raise WrongOutcomeError(
+            f"{found} of {count} jobs are there; not as they should be: {wrong}"
+        )
+    return last

@@ -1,0 +1,112 @@
+"""Kubernetes' own Jobs, with pods that cost nothing: kwok says at once that they have succeeded."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from asyncjob_bench.errors import WrongOutcomeError
+from asyncjob_bench.ground.space import Space
+from asyncjob_bench.parts.flow import submit
+from asyncjob_bench.parts.part import Bench, Numbers
+from asyncjob_bench.reckoning.budget import Usage, row
+from asyncjob_dev.api import Api
+from asyncjob_dev.binaries import Resolver
+from asyncjob_dev.errors import ApiError
+from asyncjob_dev.process import ManagedProcess
+from asyncjob_dev.readiness import wait_until
+
+TOOLS: Final = Path(__file__).parents[2] / "tools"
+STAGES: Final = Path(__file__).with_name("stages.yaml")
+NODE: Final = "fake-node"
+NODES: Final = "/api/v1/nodes"
+MARK: Final = {"kwok.x-k8s.io/node": "fake"}
+WARM_UP: Final = 10
+LOOK_SECONDS: Final = 0.1
+PATIENCE_SECONDS: Final = 600.0
+
+
+def measure(bench: Bench) -> Numbers:
+    """Return the rate of native Jobs."""
+    count = bench.scale.native_jobs
+    with bench.site.space("native") as space, _kubelet(bench, space) as kubelet:
+        _through(space, WARM_UP, "warm-up-")
+        programs = {"kwok": [kubelet.pid or 0]}
+        before = bench.site.usage(programs)
+        answer, ended = _through(space, count, "job-")
+        used = bench.site.usage(programs) - before
+    used = Usage({**used.programs, "client": answer["cpu"]}, used.busy, used.available)
+    bench.results.cpu.append(row("native Jobs", used, count))
+    return {"native_jobs_s": count / (ended - answer["started"])}
+
+
+@cache
+def kwok() -> Path:
+    """Find or build the fake kubelet, from its pinned module."""
+    return Resolver(os.environ, tools_dir=TOOLS).resolve("kwok").path
+
+
+@contextmanager
+def _kubelet(bench: Bench, space: Space) -> Iterator[ManagedProcess]:
+    process = ManagedProcess(
+        "kwok",
+        [
+            str(kwok()),
+            f"--kubeconfig={bench.site.plane.kubeconfig}",
+            f"--config={STAGES}",
+            f"--manage-nodes-with-annotation-selector={next(iter(MARK))}=fake",
+        ],
+        log_file=space.folder / "kwok.log",
+    )
+    _ensure_node(space.api)
+    with process:
+        wait_until(lambda: _is_ready(space.api), "the fake node", within=60, alive=[process])
+        yield process
+
+
+def _ensure_node(api: Api) -> None:
+    node = {"metadata": {"name": NODE, "annotations": MARK, "labels": {"type": "kwok"}}}
+    try:
+        api.create(NODES, {"apiVersion": "v1", "kind": "Node", **node})
+    except ApiError as error:
+        if error.reason != "AlreadyExists":
+            raise
+
+
+def _is_ready(api: Api) -> bool:
+    conditions = api.get(f"{NODES}/{NODE}").get("status", {}).get("conditions", [])
+    return any((it["type"], it["status"]) == ("Ready", "True") for it in conditions)
+
+
+def _through(space: Space, count: int, prefix: str) -> tuple[dict[str, Any], float]:
+    """Have so many Jobs submitted and wait until all are complete; return when they were."""
+    path = f"/apis/batch/v1/namespaces/{space.name}/jobs"
+    answer = submit(space, _job(), count, prefix=prefix, path=path)
+    give_up_at = time.monotonic() + PATIENCE_SECONDS
+    while _any_left(space.api, path):
+        if time.monotonic() > give_up_at:
+            raise WrongOutcomeError(f"{count} native Jobs have not completed in time")
+        time.sleep(LOOK_SECONDS)
+    return answer, time.time()
+
+
+def _any_left(api: Api, path: str) -> bool:
+    return bool(api.get(path, fieldSelector="status.successful=0", limit="1")["items"])
+
+
+def _job() -> dict[str, Any]:
+    container = {"name": "main", "image": "none"}
+    pod = {
+        "nodeName": NODE,
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "containers": [container],
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "spec": {"backoffLimit": 0, "template": {"spec": pod}},
+    }

@@ -1,0 +1,122 @@
+"""What a watch event costs the operator, with few jobs and with many; memory with many.
+
+The jobs that are there wait in a queue without workers: of those the operator keeps most. Events
+are those of real status writes, of jobs that go through their whole life beside them.
+"""
+
+import time
+from typing import Final
+
+from asyncjob_bench.ground.generator import creation, generate, whole_life
+from asyncjob_bench.ground.handlers import HOLD
+from asyncjob_bench.ground.served import Served
+from asyncjob_bench.ground.space import PodToken, Space
+from asyncjob_bench.parts.flow import CONNECTIONS
+from asyncjob_bench.parts.part import Bench, Numbers
+from asyncjob_bench.parts.raw import tokens
+from asyncjob_bench.reckoning.results import Row
+from asyncjob_dev.readiness import wait_until
+
+PARKED: Final = "parked"
+MILLISECONDS: Final = 1000.0
+TAKEN_IN: Final = "asyncjob_operator_watch_events_total"
+"""kopf hands on the newest of the events of one job that come within a tenth of a second."""
+
+JOBS_METRIC: Final = "asyncjob_jobs"
+EVENTS_PER_JOB: Final = 3
+CATCH_UP_SECONDS: Final = 300.0
+IDLE_SECONDS: Final = 3.0
+BACKLOG: Final = "asyncjob_worker_backlog"
+
+
+def measure(bench: Bench) -> Numbers:
+    """Return CPU per event at both sizes, its growth, and memory at the larger one."""
+    scale, found = bench.scale, []
+    with bench.site.space("load") as space:
+        pods, there = tokens(space, scale.workers), 0
+        for size in (scale.few_jobs, scale.many_jobs):
+            park(space, there, size)
+            there = size
+            found.append(_at(bench, space, pods, size))
+        worker = _worker_mib(space, scale.many_jobs)
+    few, many = found
+    bench.results.curves["operator-by-jobs"] = [few, many]
+    growth = float(many["ms/event"]) / float(few["ms/event"])
+    return {
+        "operator_ms_per_event": float(many["ms/event"]),
+        "operator_ms_per_event_few": float(few["ms/event"]),
+        "operator_growth_ratio": growth,
+        "operator_rss_mib": float(many["resident MiB"]),
+        "operator_peak_mib": float(many["peak MiB"]),
+        "operator_start_cpu_s": float(many["start CPU s"]),
+        "worker_rss_mib": worker,
+    }
+
+
+def park(space: Space, there: int, wanted: int) -> None:
+    """Bring the number of waiting jobs to what is wanted."""
+    generate(
+        space,
+        creation(space, queue=PARKED, kind=HOLD, executionTimeoutSeconds=86_400),
+        wanted - there,
+        connections=CONNECTIONS,
+        prefix="parked-",
+        first=there,
+    )
+
+
+def _at(bench: Bench, space: Space, pods: list[PodToken], size: int) -> Row:
+    operator = space.start_operator().until_ready().until_leading()
+    start = _cpu(bench, operator)
+    _lives(space, pods, operator, bench.scale.warm_up, f"warm-{size}-")
+    bench.site.settle()
+    idle = _idle(bench, operator)
+    taken, before = operator.metrics().total(TAKEN_IN), _cpu(bench, operator)
+    _lives(space, pods, operator, bench.scale.operator_jobs, f"job-{size}-")
+    used, events = _cpu(bench, operator) - before, EVENTS_PER_JOB * bench.scale.operator_jobs
+    row: Row = {
+        "jobs": float(size),
+        "events": float(events),
+        "taken in": operator.metrics().total(TAKEN_IN) - taken,
+        "ms/event": used / events * MILLISECONDS,
+        "resident MiB": operator.resident_mib,
+        "peak MiB": operator.peak_mib,
+        "idle ms/s": idle,
+        "start CPU s": start,
+    }
+    operator.worker.stop()
+    return row
+
+
+def _idle(bench: Bench, operator: Served) -> float:
+    """Return the CPU it uses, in ms per second, while nothing happens."""
+    before = _cpu(bench, operator)
+    time.sleep(IDLE_SECONDS)
+    return (_cpu(bench, operator) - before) / IDLE_SECONDS * MILLISECONDS
+
+
+def _cpu(bench: Bench, operator: Served) -> float:
+    return bench.site.usage({"operator": [operator.pid]}).programs["operator"]
+
+
+def _lives(space: Space, pods: list[PodToken], operator: Served, count: int, prefix: str) -> None:
+    """Let jobs live beside those that wait, until the operator has seen each to its end."""
+    before = operator.metrics().total(JOBS_METRIC, phase="Succeeded")
+    generate(space, whole_life(space), count, workers=pods, prefix=prefix)
+    wait_until(
+        lambda: operator.metrics().total(JOBS_METRIC, phase="Succeeded") >= before + count,
+        f"the operator's knowledge of {count} jobs' ends",
+        within=CATCH_UP_SECONDS,
+    )
+
+
+def _worker_mib(space: Space, backlog: int) -> float:
+    """Return what a worker occupies that keeps them all in mind, but for the one it runs."""
+    options = (f"--queue={PARKED}", "--concurrency=1", "--stop-wait=0", "--grace=0")
+    worker = space.start_worker("full", *options).until_ready()
+    wait_until(
+        lambda: worker.metrics().total(BACKLOG) >= backlog - 1,
+        f"a backlog of {backlog} jobs",
+        within=CATCH_UP_SECONDS,
+    )
+    return worker.resident_mib

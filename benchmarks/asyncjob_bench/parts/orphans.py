@@ -1,0 +1,55 @@
+"""How soon all jobs of a worker whose container ended are taken from it."""
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from asyncjob_bench.errors import WrongOutcomeError
+from asyncjob_bench.ground import templates
+from asyncjob_bench.ground.handlers import HOLD
+from asyncjob_bench.ground.space import Space
+from asyncjob_bench.parts.flow import crew, submit
+from asyncjob_bench.parts.part import Bench, Numbers
+
+RUNNING: Final = "asyncjob_worker_running"
+START_SECONDS: Final = 120.0
+PATIENCE_SECONDS: Final = 120.0
+LOOK_SECONDS: Final = 0.1
+
+
+def measure(bench: Bench) -> Numbers:
+    """Return the seconds from the death of a worker's process to the last job's recovery."""
+    count = bench.scale.orphans
+    with (
+        bench.site.space("orphans") as space,
+        crew(bench.site, space, workers=1, slots=count) as here,
+    ):
+        (worker,) = here.workers
+        submit(space, _long_job(), count, prefix="job-")
+        _until(lambda: worker.metrics().total(RUNNING) == count, START_SECONDS)
+        bench.site.settle()
+        died = time.monotonic()
+        worker.worker.kill()
+        _until(lambda: not space.any_in("Running"), PATIENCE_SECONDS)
+        took = time.monotonic() - died
+        _check(space, count)
+    return {"orphans_requeued_s": took}
+
+
+def _long_job() -> dict[str, Any]:
+    # Longer than all of it, so that nothing but the end of the container explains a recovery.
+    return templates.job("", kind=HOLD, leaseDurationSeconds=600, executionTimeoutSeconds=7200)
+
+
+def _check(space: Space, count: int) -> None:
+    found = [job["status"]["phase"] for job in space.jobs()]
+    if len(found) != count or not set(found) <= {"Queued", "Retrying"}:
+        raise WrongOutcomeError(f"{len(found)} of {count} jobs, in {', '.join(sorted(set(found)))}")
+
+
+def _until(probe: Callable[[], bool], within: float) -> None:
+    give_up_at = time.monotonic() + within
+    while not probe():
+        if time.monotonic() > give_up_at:
+            raise WrongOutcomeError(f"not within {within:g} s")
+        time.sleep(LOOK_SECONDS)

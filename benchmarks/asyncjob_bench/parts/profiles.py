@@ -1,0 +1,53 @@
+"""Where the time goes: profiles of operator, worker and API server while jobs flow.
+
+A profile slows down what it looks at, so that nothing else is measured along with it.
+"""
+
+import pstats
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from io import StringIO
+from pathlib import Path
+from typing import Final
+
+from asyncjob_bench.ground.site import Site
+from asyncjob_bench.ground.space import OPERATOR
+from asyncjob_bench.parts.flow import crew, flow
+from asyncjob_bench.parts.scale import Scale
+
+WORKER: Final = "worker-0"
+API_SERVER: Final = "kube-apiserver.pprof"
+SECONDS: Final = 10
+SPARE_SECONDS: Final = 30.0
+LINES: Final = 40
+
+
+def take(site: Site, scale: Scale, out: Path) -> str:
+    """Let jobs flow; leave the profiles in `out`, and return the heads of those of Python."""
+    files = {name: out / f"{name}.pstats" for name in (OPERATOR, WORKER)}
+    out.mkdir(parents=True, exist_ok=True)
+    with site.space("profile") as space:
+        space.profiles = files
+        with crew(site, space, workers=scale.workers, slots=scale.slots) as here:
+            with _api_server(site, out / API_SERVER):
+                flow(here, scale.jobs, warm_up=scale.warm_up)
+            here.stop()
+    heads = [f"{name}\n\n{_head(file)}" for name, file in files.items()]
+    return "\n".join([*heads, f"API server: go tool pprof -top {out / API_SERVER}"])
+
+
+@contextmanager
+def _api_server(site: Site, file: Path) -> Iterator[None]:
+    """Have the API server take a profile of itself meanwhile."""
+    path = f"/debug/pprof/profile?seconds={SECONDS}"
+    with ThreadPoolExecutor(1) as pool:
+        answer: Future[bytes] = pool.submit(site.read, path, SECONDS + SPARE_SECONDS)
+        yield
+        file.write_bytes(answer.result())
+
+
+def _head(file: Path) -> str:
+    text = StringIO()
+    pstats.Stats(str(file), stream=text).sort_stats("tottime").print_stats(LINES)
+    return text.getvalue()

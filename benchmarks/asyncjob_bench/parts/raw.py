@@ -1,0 +1,76 @@
+"""The API server's own limit: the same three writes by a program that does nothing else."""
+
+from asyncjob_bench.ground.generator import Report, generate, whole_life
+from asyncjob_bench.ground.space import PodToken, Space
+from asyncjob_bench.parts.part import Bench, Numbers
+from asyncjob_bench.reckoning.budget import Usage, row
+
+CONNECTIONS = 16
+
+
+def measure(bench: Bench) -> Numbers:
+    """Return the ceiling, without operator or workers."""
+    scale = bench.scale
+    with bench.site.space("raw") as space:
+        pods = tokens(space, scale.workers)
+        generate(space, whole_life(space), scale.warm_up, workers=pods, prefix="warm-up-")
+        report, used = watched(bench, space, pods, scale.jobs, CONNECTIONS)
+    bench.results.cpu.append(row("raw", used, scale.jobs))
+    return {
+        "raw_ceiling_jobs_s": scale.jobs / report.seconds,
+        "raw_cores_busy": used.utilisation,
+        "raw_generator_share": used.share("client"),
+        "raw_create_p50_ms": report.latencies["create"]["p50"],
+        "raw_claim_p50_ms": report.latencies["claim"]["p50"],
+        "raw_complete_p50_ms": report.latencies["complete"]["p50"],
+    }
+
+
+def sweep(bench: Bench) -> Numbers:
+    """Show that the ceiling is flat: more connections only wait longer."""
+    rates = {}
+    for connections in bench.scale.sweep:
+        with bench.site.space("sweep") as space:
+            pods = tokens(space, bench.scale.workers)
+            generate(
+                space,
+                whole_life(space),
+                bench.scale.warm_up,
+                workers=pods,
+                prefix="warm-up-",
+                connections=connections,
+            )
+            report, used = watched(bench, space, pods, bench.scale.sweep_jobs, connections)
+        rates[connections] = bench.scale.sweep_jobs / report.seconds
+        bench.results.proofs.append(
+            {
+                "connections": connections,
+                "jobs/s": rates[connections],
+                "create p50 ms": report.latencies["create"]["p50"],
+                "create p99 ms": report.latencies["create"]["p99"],
+                "cores busy": used.utilisation,
+                "API server": used.share("kube-apiserver"),
+                "etcd": used.share("etcd"),
+                "generator": used.share("client"),
+                "others": used.foreign,
+            }
+        )
+    saturated = [rate for connections, rate in rates.items() if connections >= CONNECTIONS]
+    return {"raw_sweep_spread": max(saturated) / min(saturated)}
+
+
+def tokens(space: Space, count: int) -> list[PodToken]:
+    """Return pods' tokens, under the names that workers' pods have."""
+    return [space.pod_token(f"pod-{number}") for number in range(count)]
+
+
+def watched(
+    bench: Bench, space: Space, pods: list[PodToken], count: int, connections: int
+) -> tuple[Report, Usage]:
+    """Run the generator and see who uses the machine meanwhile."""
+    steps = whole_life(space)
+    before = bench.site.usage()
+    report = generate(space, steps, count, workers=pods, connections=connections)
+    used = bench.site.usage() - before
+    programs = {**used.programs, "client": report.cpu_seconds}
+    return report, Usage(programs, used.busy, used.available)

@@ -1,0 +1,77 @@
+"""Runs the chosen parts: those that are compared in rounds, interleaved, then the others."""
+
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+
+from asyncjob_bench.errors import LeftOutError
+from asyncjob_bench.ground.site import Site, site
+from asyncjob_bench.parts.part import Bench, Numbers, Part
+from asyncjob_bench.parts.scale import Scale
+from asyncjob_bench.reckoning.budget import merged
+from asyncjob_bench.reckoning.results import Results
+from asyncjob_bench.reckoning.rounds import order, with_ratios
+from asyncjob_bench.reckoning.spread import collect
+from asyncjob_dev.errors import DevError
+
+Say = Callable[[str], None]
+OpenSite = Callable[[], AbstractContextManager[Site]]
+
+
+class Runner:
+    """One run. `say` takes a line for whoever waits; `shared` opens the common control plane."""
+
+    def __init__(self, scale: Scale, say: Say, shared: OpenSite = site) -> None:
+        self.results = Results()
+        self._scale = scale
+        self._say = say
+        self._open = shared
+
+    def run(self, parts: Sequence[Part]) -> Results:
+        """Measure all parts; one that cannot run here is left out with its reason."""
+        shared = [part for part in parts if part.site is None]
+        if shared:
+            with self._open() as here:
+                self._together(here, shared)
+        for part in parts:
+            if part.site is not None:
+                with part.site() as here:
+                    self._add([self._measure(part, here)])
+        self.results.cpu = merged(self.results.cpu)
+        return self.results
+
+    def _together(self, here: Site, parts: Sequence[Part]) -> None:
+        compared = [part for part in parts if part.compared]
+        self._add([self._round(here, compared, number) for number in range(self._scale.rounds)])
+        for part in parts:
+            if not part.compared:
+                self._add([self._measure(part, here)])
+
+    def _round(self, here: Site, parts: Sequence[Part], number: int) -> Numbers:
+        found: Numbers = {}
+        for part in order(parts, number):
+            here.settle()
+            found |= self._measure(part, here)
+        return with_ratios(found)
+
+    def _measure(self, part: Part, here: Site) -> Numbers:
+        if part.name in {*self.results.left_out, *self.results.failed}:
+            return {}
+        began = time.monotonic()
+        try:
+            found = part.measure(Bench(here, self._scale, self.results))
+        except LeftOutError as error:
+            self.results.left_out[part.name] = str(error)
+            self._say(f"{part.name}: left out: {error}")
+            return {}
+        except (DevError, OSError, subprocess.SubprocessError) as error:
+            # The others' numbers, of many minutes, are not to be lost with it.
+            self.results.failed[part.name] = str(error)
+            self._say(f"{part.name}: FAILED: {error}")
+            return {}
+        self._say(f"{part.name}: {time.monotonic() - began:.0f} s")
+        return found
+
+    def _add(self, rounds: Sequence[Numbers]) -> None:
+        self.results.spreads |= collect(rounds)

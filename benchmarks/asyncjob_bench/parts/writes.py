@@ -1,0 +1,122 @@
+"""How many writes a plain job costs, and whose: counted by the API server, user by user.
+
+On a control plane of its own, whose audit log would slow down anything that is timed.
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from asyncjob.names import JOBS
+from asyncjob_bench.errors import WrongOutcomeError
+from asyncjob_bench.ground import templates
+from asyncjob_bench.ground.site import Site, site
+from asyncjob_bench.parts.flow import Crew, crew, submit
+from asyncjob_bench.parts.part import Bench, Numbers
+from asyncjob_bench.reckoning import audit
+from asyncjob_bench.reckoning.audit import Write
+from asyncjob_bench.reckoning.exposition import Scrape
+from asyncjob_dev.environment.parts import OPERATOR_ACCOUNT
+
+AUDIT_LOG: Final = "audit.log"
+POLICY: Final = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "None", "verbs": ["get", "list", "watch"]},
+        {"level": "Metadata"},
+    ],
+}
+QUIET_SECONDS: Final = 3.0
+"""An operator that had something to write would have done so by then."""
+
+WRITING: Final = ("POST", "PUT", "PATCH", "APPLY", "DELETE")
+REQUESTS: Final = "apiserver_request_total"
+WATCH_EVENTS: Final = "apiserver_watch_events_total"
+WORKER_REQUESTS: Final = "asyncjob_worker_api_requests_total"
+
+
+@contextmanager
+def audited(*, controllers: bool = True) -> Iterator[Site]:
+    """Run a control plane that notes who writes what; without controllers none of them watches."""
+    with TemporaryDirectory(prefix="asyncjob-bench-audit-") as folder:
+        policy, log = Path(folder) / "policy.json", Path(folder) / AUDIT_LOG
+        policy.write_text(json.dumps(POLICY), encoding="utf-8")
+        flags = (f"--audit-policy-file={policy}", f"--audit-log-path={log}")
+        strict = "--audit-log-mode=blocking-strict"
+        with site(*flags, strict, controllers=controllers) as made:
+            (made.folder / AUDIT_LOG).symlink_to(log)
+            yield made
+
+
+def measure(bench: Bench) -> Numbers:
+    """Return writes per job in all and by the operator, and how many events are sent of a job."""
+    with (
+        bench.site.space("writes") as space,
+        crew(bench.site, space, workers=bench.scale.workers, slots=bench.scale.slots) as here,
+    ):
+        return count(bench, here)
+
+
+def count(bench: Bench, here: Crew) -> Numbers:
+    """Send jobs through and count what is written meanwhile."""
+    jobs, body = bench.scale.counted_jobs, templates.job("")
+    submit(here.space, body, bench.scale.warm_up, prefix="warm-up-")
+    here.until_finished(bench.scale.warm_up)
+    time.sleep(QUIET_SECONDS)
+    lines, before, asked = _lines(bench.site), bench.site.metrics(), here.total(WORKER_REQUESTS)
+    submit(here.space, body, jobs, prefix="job-")
+    here.until_finished(bench.scale.warm_up + jobs)
+    time.sleep(QUIET_SECONDS)
+    made = audit.count_writes(_lines(bench.site)[len(lines) :])
+    after = bench.site.metrics()
+    _same(made, before, after)
+    _note(bench, made, jobs)
+    return {
+        "writes_per_job": audit.total(made) / jobs,
+        "operator_writes_per_job": audit.total(made, user=OPERATOR_ACCOUNT) / jobs,
+        "other_writes_per_job": audit.total(made, jobs=False) / jobs,
+        "watch_events_per_job": (_events(after) - _events(before)) / jobs,
+        "worker_requests_per_job": (here.total(WORKER_REQUESTS) - asked) / jobs,
+    }
+
+
+def _lines(here: Site) -> list[str]:
+    return (here.folder / AUDIT_LOG).read_text(encoding="utf-8").splitlines()
+
+
+def _events(scrape: Scrape) -> float:
+    """Return how many events have been sent, to whichever watch of AsyncJobs."""
+    return scrape.total(WATCH_EVENTS, resource=JOBS)
+
+
+def _same(made: Counter[Write], before: Scrape, after: Scrape) -> None:
+    """Compare the log's sum with the API server's own counters."""
+    counted = _requests(after) - _requests(before)
+    if counted != audit.total(made):
+        raise WrongOutcomeError(
+            f"the audit log has {audit.total(made)} writes on AsyncJobs, the metrics {counted:g}"
+        )
+
+
+def _requests(scrape: Scrape) -> float:
+    return sum(scrape.total(REQUESTS, resource=JOBS, verb=verb, dry_run="") for verb in WRITING)
+
+
+def _note(bench: Bench, made: Counter[Write], jobs: int) -> None:
+    bench.results.curves["writes-by-user"] = [
+        {
+            "user": write.user,
+            "write": f"{write.verb} {write.resource}",
+            "code": str(write.code),
+            "writes": float(number),
+            "per job": number / jobs,
+        }
+        for write, number in sorted(made.items(), key=lambda it: -it[1])
+    ]

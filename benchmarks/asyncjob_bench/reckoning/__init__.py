@@ -1,0 +1,1 @@
+"""Arithmetic of the benchmark. Pure: no clock, no process, no network."""

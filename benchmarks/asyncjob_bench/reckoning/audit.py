@@ -1,0 +1,67 @@
+"""Who wrote what, from the API server's audit log: the only record that names each request's user.
+
+`apiserver_request_total` has verb and resource but no user; it serves to check the sums.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from asyncjob.names import GROUP, JOBS
+
+WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+ACCOUNTS: Final = "system:serviceaccount:"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One kind of write: who (the service account's name, else the user's), what, how it ended."""
+
+    user: str
+    verb: str
+    resource: str
+    code: int
+
+    @property
+    def concerns_jobs(self) -> bool:
+        """Whether it is one on AsyncJobs."""
+        return self.resource.split("/")[0] == f"{JOBS}.{GROUP}"
+
+
+def count_writes(lines: Iterable[str]) -> Counter[Write]:
+    """Return how often each kind of write was made, dry runs left out; from lines of JSON."""
+    counts: Counter[Write] = Counter()
+    for line in lines:
+        event = json.loads(line)
+        if event["stage"] == "ResponseComplete" and event["verb"] in WRITES and not _is_dry(event):
+            counts[_write(event)] += 1
+    return counts
+
+
+def total(counts: Counter[Write], *, user: str | None = None, jobs: bool = True) -> int:
+    """Return how many writes a user made (None: everybody), on AsyncJobs or on all else."""
+    return sum(
+        number
+        for write, number in counts.items()
+        if write.concerns_jobs is jobs and user in {None, write.user}
+    )
+
+
+def _write(event: dict[str, Any]) -> Write:
+    at = event.get("objectRef", {})
+    parts = [at.get("resource", ""), at.get("subresource", "")]
+    group = f".{at['apiGroup']}" if at.get("apiGroup") else ""
+    resource = parts[0] + group + (f"/{parts[1]}" if parts[1] else "")
+    return Write(_user(event), event["verb"], resource, event["responseStatus"].get("code", 0))
+
+
+def _user(event: dict[str, Any]) -> str:
+    name = str(event["user"].get("username", ""))
+    return name.rpartition(":")[2] if name.startswith(ACCOUNTS) else name
+
+
+def _is_dry(event: dict[str, Any]) -> bool:
+    return "dryRun" in parse_qs(urlsplit(event["requestURI"]).query)

@@ -1,0 +1,3 @@
+module asyncjob.dev/benchmarks/raw
+
+go 1.24.0

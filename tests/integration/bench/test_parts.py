@@ -1,0 +1,33 @@
+"""The benchmark itself, at its smallest: that it measures what it says, not how fast it is."""
+
+from dataclasses import replace
+
+import pytest
+
+from asyncjob_bench.parts import end_to_end, orphans, pickup, raw
+from asyncjob_bench.parts.part import Part
+from asyncjob_bench.parts.runner import Runner
+from asyncjob_bench.parts.scale import SMALL
+
+pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(300)]
+
+TINY = replace(SMALL, rounds=1, jobs=60, warm_up=10, pickups=5, orphans=20)
+PARTS = (
+    Part("raw", raw.measure, compared=True),
+    Part("end-to-end", end_to_end.measure, compared=True),
+    Part("pickup", pickup.measure, compared=True),
+    Part("orphans", orphans.measure),
+)
+
+
+def test_jobs_flow_through_the_generator_and_through_workers_and_are_told_apart() -> None:
+    results = Runner(TINY, print).run(PARTS)
+    assert (results.failed, results.left_out) == ({}, {})
+    found = results.medians
+    raw_rate, rate = found["raw_ceiling_jobs_s"], found["end_to_end_jobs_s"]
+    assert found["end_to_end_ratio"] == pytest.approx(rate / raw_rate)
+    assert 0 < found["write_round_trip_ms"] < 15_000
+    assert 0 < found["orphans_requeued_s"] < 60
+    columns = {str(row["what"]): row.keys() for row in results.cpu}
+    assert "workers" not in columns["raw"]
+    assert {"workers", "operator", "client", "kube-apiserver"} <= columns["end to end"]

@@ -1,0 +1,39 @@
+"""Builders of results, as a run would leave them."""
+
+from asyncjob_bench.reckoning.results import Results
+from asyncjob_bench.reckoning.spread import Spread
+
+GOOD = {
+    "raw_ceiling_jobs_s": (250.0, 270.0, 260.0),
+    "end_to_end_jobs_s": (200.0, 216.0, 205.4),
+    "native_jobs_s": (30.0, 33.0, 32.0),
+    "end_to_end_ratio": (0.8, 0.8, 0.79),
+    "native_ratio": (6.6, 6.5, 6.4),
+    "writes_per_job": (3.0,),
+    "operator_writes_per_job": (0.0,),
+    "pickup_p50_ratio": (1.9, 2.1, 2.0),
+    "pickup_p99_ratio": (3.0, 4.0, 3.5),
+    "conflict_ratio": (0.01,),
+    "conflict_ratio_idle": (0.0,),
+    "conflict_ratio_backlog": (0.01,),
+    "operator_ms_per_event": (0.3,),
+    "operator_growth_ratio": (1.1,),
+    "operator_rss_mib": (350.0,),
+    "worker_rss_mib": (98.5,),
+    "orphans_requeued_s": (4.5,),
+    "cpu_ms_per_job_etcd": (0.6, 0.6, 0.6),
+}
+
+
+def results(**changes: tuple[float, ...]) -> Results:
+    """Return results that meet every bar, but for the changes; an empty tuple leaves a key out."""
+    values = {key: it for key, it in {**GOOD, **changes}.items() if it}
+    return Results(
+        run={"began": "2026-01-01T00:00:00+00:00", "scale": "full", "parts": ["raw", "native"]},
+        spreads={key: Spread(it) for key, it in values.items()},
+        cpu=[{"what": "raw", "etcd": 0.6}, {"what": "end to end", "etcd": 0.6, "workers": 1.5}],
+        proofs=[
+            {"connections": 4.0, "jobs/s": 240.0, "generator": 0.05},
+            {"connections": 16.0, "jobs/s": 260.0, "generator": 0.05},
+        ],
+    )

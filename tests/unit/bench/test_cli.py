@@ -1,0 +1,73 @@
+"""The commands behind `make bench`: exit codes above all."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from asyncjob_bench import store
+from asyncjob_bench.cli import main
+from support.measured import results
+
+
+def check(tmp_path: Path, *options: str, **changes: tuple[float, ...]) -> Result:
+    path = store.write(results(**changes), tmp_path, store.LATEST)
+    return CliRunner().invoke(main, ["check", str(path), *options])
+
+
+def test_results_that_meet_every_bar_pass(tmp_path: Path) -> None:
+    done = check(tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "MISSED" not in done.output
+
+
+BROKEN = {
+    "end_to_end_ratio": 0.69,
+    "native_ratio": 4.9,
+    "writes_per_job": 3.01,
+    "operator_writes_per_job": 0.01,
+    "pickup_p50_ratio": 2.6,
+    "pickup_p99_ratio": 6.1,
+    "conflict_ratio": 0.06,
+    "conflict_ratio_idle": 0.06,
+    "conflict_ratio_backlog": 0.06,
+    "operator_ms_per_event": 0.41,
+    "operator_growth_ratio": 1.31,
+    "operator_rss_mib": 801.0,
+    "worker_rss_mib": 151.0,
+    "orphans_requeued_s": 15.1,
+}
+
+
+@pytest.mark.parametrize("key", BROKEN)
+def test_each_missed_bar_fails_the_check_and_is_named(key: str, tmp_path: Path) -> None:
+    done = check(tmp_path, **{key: (BROKEN[key],)})
+    assert done.exit_code == 1
+    assert f"missed: {key}\n" in done.output
+
+
+@pytest.mark.parametrize("key", BROKEN)
+def test_a_bar_that_was_not_measured_fails_the_check(key: str, tmp_path: Path) -> None:
+    done = check(tmp_path, **{key: ()})
+    assert done.exit_code == 1
+    assert f"missed: {key}\n" in done.output
+
+
+def test_a_part_that_failed_fails_the_check(tmp_path: Path) -> None:
+    found = results()
+    found.failed["peer"] = "it broke off"
+    path = store.write(found, tmp_path, store.LATEST)
+    done = CliRunner().invoke(main, ["check", str(path)])
+    assert (done.exit_code, "missed: peer\n" in done.output) == (1, True)
+
+
+def test_a_report_does_not_fail(tmp_path: Path) -> None:
+    done = check(tmp_path, "--report-only", end_to_end_ratio=(0.1,))
+    assert done.exit_code == 0
+    assert "MISSED" in done.output
+
+
+def test_an_unknown_part_is_refused_with_those_there_are() -> None:
+    done = CliRunner().invoke(main, ["run", "--parts=raw,nonsense"])
+    assert done.exit_code == 2
+    assert "nonsense: there are raw, end-to-end" in done.output

@@ -1,0 +1,90 @@
+"""The page about performance, filled from published results."""
+
+from pathlib import Path
+
+import pytest
+
+from asyncjob_bench import page, store
+from asyncjob_bench.errors import BenchError
+from asyncjob_bench.reckoning.verdicts import read_limits
+from asyncjob_dev.reference.blocks import names
+from support.measured import results
+
+TEXT = """\
+# Performance
+
+<!-- measured: bars -->
+old
+<!-- /measured -->
+
+<!-- measured: curve.workers -->
+<!-- /measured -->
+
+<!-- measured: plots -->
+<!-- /measured -->
+"""
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    file = tmp_path / "performance.md"
+    file.write_text(TEXT, encoding="utf-8")
+    return file
+
+
+def test_what_nobody_has_published_is_called_not_measured(written: Path, tmp_path: Path) -> None:
+    page.refresh(only_check=False, page=written, shown=tmp_path / "none")
+    assert written.read_text(encoding="utf-8").count(page.NOTHING) == 3
+
+
+def test_published_results_fill_tables_and_draw_plots(written: Path, tmp_path: Path) -> None:
+    shown = tmp_path / "shown"
+    store.write(results(), shown, store.LATEST)
+    assert page.refresh(only_check=False, page=written, shown=shown) == [written]
+    text = written.read_text(encoding="utf-8")
+    assert "| native_ratio | ≥ 5 | 6 | 6.50 | 6.40 to 6.60 | aim reached |" in text
+    assert text.count(page.NOTHING) == 1
+    assert "![rates](performance/rates.svg)" in text
+    assert (shown / "rates.svg").exists()
+    assert page.refresh(only_check=False, page=written, shown=shown) == []
+
+
+def test_only_whole_runs_on_a_quiet_machine_are_published(tmp_path: Path) -> None:
+    out, shown = tmp_path / "out", tmp_path / "shown"
+    with pytest.raises(BenchError, match="run `make bench` first"):
+        page.publish(out, shown)
+    small = results()
+    small.run["scale"] = "small"
+    for unfit in (small, results(foreign_share=(0.06,))):
+        store.write(unfit, out, store.LATEST)
+        with pytest.raises(BenchError, match="on a quiet one"):
+            page.publish(out, shown)
+    assert not shown.exists()
+    store.write(results(foreign_share=(0.02,)), out, store.LATEST)
+    page.publish(out, shown)
+    assert store.read(shown / store.LATEST).medians["foreign_share"] == 0.02
+
+
+def test_published_results_are_written_beside_the_limits(tmp_path: Path) -> None:
+    limits = tmp_path / "limits.toml"
+    limits.write_text(store.LIMITS.read_text(encoding="utf-8"), encoding="utf-8")
+    store.write(results(end_to_end_ratio=(0.8, 0.82, 0.81)), tmp_path, store.LATEST)
+    before = read_limits(limits, "bars")
+    page.annotate_limits(limits, tmp_path)
+    text = limits.read_text(encoding="utf-8")
+    assert "# Measured: mean 0.810 (0.800 to 0.820); headroom 16%.\nend_to_end_ratio" in text
+    assert "not yet" not in text
+    assert read_limits(limits, "bars") == before
+
+
+def test_a_check_changes_nothing(written: Path, tmp_path: Path) -> None:
+    assert page.refresh(only_check=True, page=written, shown=tmp_path) == [written]
+    assert written.read_text(encoding="utf-8") == TEXT
+
+
+def test_the_page_in_the_repository_is_up_to_date() -> None:
+    assert page.refresh(only_check=True) == []
+
+
+def test_what_is_measured_is_left_alone_by_what_is_generated() -> None:
+    assert names(TEXT) == []

@@ -1,0 +1,93 @@
+"""The checker: limits as they are written down, and what becomes of each."""
+
+from pathlib import Path
+
+import pytest
+
+from asyncjob_bench import store
+from asyncjob_bench.errors import BenchError
+from asyncjob_bench.reckoning.verdicts import Limit, judge, read_limits
+
+RATIO = Limit("ratio", "at_least", 0.7, 0.8)
+CONFLICTS = Limit("conflicts", "at_most", 0.05)
+WRITES = Limit("writes", "exactly", 3.0)
+
+
+def word(limit: Limit, number: float | None) -> str:
+    (verdict,) = judge([limit], {} if number is None else {limit.key: number})
+    return verdict.word
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [(0.69, "MISSED"), (0.7, "met"), (0.79, "met"), (0.8, "aim reached"), (None, "not measured")],
+)
+def test_a_least_value_is_missed_met_or_surpassed(number: float | None, expected: str) -> None:
+    assert word(RATIO, number) == expected
+
+
+@pytest.mark.parametrize(("number", "expected"), [(0.05, "met"), (0.051, "MISSED")])
+def test_a_greatest_value_is_met_or_missed(number: float, expected: str) -> None:
+    assert word(CONFLICTS, number) == expected
+
+
+@pytest.mark.parametrize(("number", "expected"), [(3.0, "met"), (3.01, "MISSED"), (2.9, "MISSED")])
+def test_a_count_is_met_exactly(number: float, expected: str) -> None:
+    assert word(WRITES, number) == expected
+
+
+def test_what_was_not_measured_is_not_met() -> None:
+    (verdict,) = judge([RATIO], {})
+    assert not verdict.met
+
+
+def test_of_a_part_only_what_it_measured_is_judged() -> None:
+    verdicts = judge([RATIO, WRITES], {"writes": 3.0}, only_measured=True)
+    assert [verdict.limit.key for verdict in verdicts] == ["writes"]
+
+
+BARS = {
+    "end_to_end_ratio": "≥ 0.7",
+    "native_ratio": "≥ 5",
+    "writes_per_job": "= 3",
+    "operator_writes_per_job": "= 0",
+    "pickup_p50_ratio": "≤ 2.5",
+    "pickup_p99_ratio": "≤ 6",
+    "conflict_ratio": "≤ 0.05",
+    "conflict_ratio_idle": "≤ 0.05",
+    "conflict_ratio_backlog": "≤ 0.05",
+    "operator_ms_per_event": "≤ 0.4 ms",
+    "operator_growth_ratio": "≤ 1.3",
+    "operator_rss_mib": "≤ 800 MiB",
+    "worker_rss_mib": "≤ 150 MiB",
+    "orphans_requeued_s": "≤ 15 s",
+}
+
+
+def test_the_bars_are_those_of_the_design() -> None:
+    assert {it.key: it.words for it in read_limits(store.LIMITS, "bars")} == BARS
+
+
+def test_each_limit_has_a_comment_on_what_was_measured() -> None:
+    lines = store.LIMITS.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines):
+        if " = {" in line:
+            assert lines[number - 1].startswith("#"), line
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["{ at_least = 1, at_most = 2 }", "{ aim = 2 }", "{ at_most = 1, atmost = 2 }"],
+)
+def test_a_limit_that_says_nothing_or_too_much_is_named(entry: str, tmp_path: Path) -> None:
+    file = tmp_path / "limits.toml"
+    file.write_text(f"[bars]\nratio = {entry}\n", encoding="utf-8")
+    with pytest.raises(BenchError, match=r"bars\.ratio needs one of"):
+        read_limits(file, "bars")
+
+
+def test_a_file_without_the_table_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "limits.toml"
+    file.write_text("[other]\n", encoding="utf-8")
+    with pytest.raises(BenchError, match=r"no table \[bars\]"):
+        read_limits(file, "bars")
