@@ -127,6 +127,14 @@ def test_a_worker_is_told_who_it_is_and_found_by_what_it_is(helm: Helm) -> None:
     assert {"--queue=mail", "--concurrency=8"} < {*main["args"]}
 
 
+def test_operator_and_gateway_are_labelled_as_what_they_are(helm: Helm) -> None:
+    pods = helm.render().pods()
+
+    for part in ("operator", "gateway"):
+        labels = pods[f"asyncjob-{part}"]["metadata"]["labels"]
+        assert labels["asyncjob.dev/component"] == part
+
+
 def test_workers_are_apart_and_one_of_them_can_be_taken_out(helm: Helm) -> None:
     values = {"workers.default": None, "workers.mail": {}, "workers.reports": {"enabled": False}}
     found = helm.render(values=values).of("Deployment")

@@ -169,6 +169,13 @@ def test_rights_end_where_the_scope_ends(rendered: dict[str, Rendered]) -> None:
         if item["subjects"][0]["name"] == "asyncjob-operator"
     ]
 
+    home = {
+        item["metadata"]["name"]
+        for item in rendered["default"].of("RoleBinding")
+        if item["subjects"][0]["name"] == "asyncjob-operator"
+    }
+
+    assert home == {"asyncjob-operator"}
     assert named == {
         ("team-a", "asyncjob-operator"),
         ("team-b", "asyncjob-operator"),

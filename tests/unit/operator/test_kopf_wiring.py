@@ -75,6 +75,20 @@ async def test_when_kopf_dies_it_says_so_and_ends_no_tasks_but_its_own(
     bystander.cancel()
 
 
+async def test_kopf_need_not_ask_for_its_users_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container's user need not be in its passwd file, and kopf would fail."""
+    given: dict[str, Any] = {}
+
+    async def spawn_tasks(**details: Any) -> None:
+        given.update(details)
+        raise TimeoutError
+
+    monkeypatch.setattr(kopf, "spawn_tasks", spawn_tasks)
+    with pytest.raises(TimeoutError):
+        await watch_jobs(cast("Any", None), (), lambda *_: None, lambda: None)
+    assert given["identity"]
+
+
 async def test_what_fails_is_started_anew_with_pauses() -> None:
     runs: list[int] = []
     failures: list[int] = []

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Any, Final, cast
 
 import kopf
 import structlog
@@ -18,6 +18,10 @@ log = structlog.get_logger()
 
 Sink = Callable[[str | None, JsonObject], None]
 """Takes the type of an event (None: found in a list) and the object."""
+
+
+_OURSELVES: Final[Any] = "asyncjob-operator"
+"""A name for peering, which is off; without one kopf asks for its user's, which a pod may lack."""
 
 
 async def watch_jobs(
@@ -36,6 +40,7 @@ async def watch_jobs(
             insights=insights,
             clusterwide=not namespaces,
             namespaces=namespaces,
+            identity=_OURSELVES,
             stop_flag=stop,
         )
         started()
