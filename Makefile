@@ -74,10 +74,10 @@ unit: $(STAMP) ## tests that need no API server: seconds
 	$(BIN)/pytest tests/unit tests/properties
 
 # In the order of the folders, so that the long ones do not come last, when one process has them alone.
-test: $(STAMP) ## all tests but the long ones and those that need pods or images: about ten minutes
+test: $(STAMP) tools monitoring-tools ## all tests but the long ones and those that need pods or images: about ten minutes
 	$(BIN)/pytest tests -m "not soak" $(TESTS)
 
-soak: $(STAMP) ## the long ones: thousands of jobs, many kills and random lives on real API servers
+soak: $(STAMP) tools ## the long ones: thousands of jobs, many kills and random lives on real API servers
 	$(BIN)/pytest tests -m soak $(TESTS)
 
 bench: $(STAMP) ## measure, beside the API server's limit and others; 20 quiet minutes (PARTS=a,b SCALE=small REPORT_ONLY=1)
@@ -101,7 +101,7 @@ image: $(STAMP) ## build the worker's image with docker, podman or buildah (IMAG
 operator-image: $(STAMP) ## build the image of operator and gateway likewise (IMAGE=name BASE=image)
 	@$(BIN)/python -m asyncjob_dev.images --file operator/Dockerfile --tag asyncjob-operator $(call given,IMAGE,--tag) $(call given,BASE,--base)
 
-image-test: $(STAMP) ## build the worker's image and run jobs in it (root; buildah, debootstrap, runc)
+image-test: $(STAMP) tools ## build the worker's image and run jobs in it (root; buildah, debootstrap, runc)
 	$(BIN)/pytest tests/packaging
 
 node-up: $(STAMP) ## keep a real node with real pods running (root on Linux; NAME=name)
@@ -110,10 +110,11 @@ node-up: $(STAMP) ## keep a real node with real pods running (root on Linux; NAM
 node-down: $(STAMP) ## end what `make node-up` started (NAME=name)
 	@$(BIN)/python -m asyncjob_dev node down $(call given,NAME,--name)
 
-e2e: $(STAMP) ## the suite on real pods (TARGET=kind|node|existing; kind where Docker runs, else node)
+e2e: $(STAMP) tools node-tools ## the suite on real pods (TARGET=kind|node|existing; kind where Docker runs, else node)
 	ASYNCJOB_E2E_TARGET=$(if $(filter command,$(origin TARGET)),'$(TARGET)',"$$ASYNCJOB_E2E_TARGET") $(BIN)/pytest tests/e2e
 
-chart-test: $(STAMP) ## the Helm chart: lint, every value, every scenario on a real API server; a minute
+chart-test: $(STAMP) tools ## the Helm chart: lint, every value, every scenario on a real API server; a minute
+	@$(BIN)/python -m asyncjob_dev.binaries helm
 	$(BIN)/pytest tests/charts
 
 verify: generate lint types ## regenerate, lint, check types, and demand a clean tree

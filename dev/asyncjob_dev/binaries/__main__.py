@@ -1,4 +1,4 @@
-"""`python -m asyncjob_dev.binaries`: make sure that every program is there, and say where."""
+"""`python -m asyncjob_dev.binaries [TOOL…]`: make sure that programs are there, and say where."""
 
 import click
 
@@ -19,11 +19,12 @@ def table(found: list[Binary]) -> str:
 
 
 @click.command()
+@click.argument("names", nargs=-1, metavar="[TOOL]…")
 @click.option("--node", "of_node", is_flag=True, help="Those that a node needs besides.")
 @click.option("--monitoring", is_flag=True, help="prometheus and promtool instead.")
-def main(*, of_node: bool, monitoring: bool) -> None:
-    """Find, download or build the control plane's programs and print where they are."""
-    tools = NODE_TOOLS if of_node else MONITORING if monitoring else TOOLS
+def main(*, names: tuple[str, ...], of_node: bool, monitoring: bool) -> None:
+    """Find, download or build programs, the control plane's by default; print where they are."""
+    tools = names or (NODE_TOOLS if of_node else MONITORING if monitoring else TOOLS)
     try:
         click.echo(table(default_resolver().resolve_all(tools)))
     except DevError as error:
