@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from asyncjob.rest.choosing import Place, place
-
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.names import CRON_JOB_LABEL, PARENT_NAME_ANNOTATION
+from asyncjob.rest.choosing import Place, place
 from asyncjob.rest.job import JobSummary
 from asyncjob.rest.reading import summary_of
 
@@ -18,6 +17,7 @@ class Entry:
     version: int
     summary: JobSummary
     parent: str
+    rerun_of: str
     cron_job: str
     text: str
 
@@ -35,6 +35,7 @@ def entry_of(obj: JsonObject) -> Entry:
         version=version_of(text(meta, "resourceVersion")),
         summary=summary,
         parent=text(child(meta, "annotations"), PARENT_NAME_ANNOTATION),
+        rerun_of=text(child(child(obj, "spec"), "rerunOf"), "name"),
         cron_job=text(child(meta, "labels"), CRON_JOB_LABEL),
         text="\n".join(words).casefold(),
     )

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import structlog
-from asyncjob.rest.choosing import Place
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube.watch import WatchEvent
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.rest.choosing import Place
 from asyncjob_gateway.cache.entry import Entry, entry_of, version_of
 from asyncjob_gateway.cache.feed import Feed
 
