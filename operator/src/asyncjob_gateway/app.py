@@ -47,7 +47,6 @@ def make_app(context: AppContext) -> FastAPI:
         docs_url=None,  # they would load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
-        max_body_size=context.settings.max_body,
     )
     app.state.context = context
     handlers.install(app)

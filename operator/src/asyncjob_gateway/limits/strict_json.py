@@ -15,14 +15,27 @@ MAX_DEPTH: Final = free_json.MAX_DEPTH + 8
 class StrictRequest(Request):
     """A request whose body is read once, and strictly."""
 
-    async def read(self) -> None:
-        """Read and parse the body; raises RefusedError (415) and FreeJsonError (400)."""
-        body = await self.body()
+    async def read(self, most: int) -> None:
+        """Read and parse the body; raises RefusedError (413, 415) and FreeJsonError (400)."""
+        self._body = body = await self._bounded(most)
         if not body:
             return
         if not _is_json(self.headers.get("content-type", "")):
             raise RefusedError(kinds.BAD_MEDIA)
         self._parsed = free_json.parse(body, what="body", max_depth=MAX_DEPTH)
+
+    async def _bounded(self, most: int) -> bytes:
+        """Return at most so many bytes; what its length says is too long is not read at all."""
+        length = self.headers.get("content-length", "")
+        found = bytearray()
+        if not (length.isdecimal() and int(length) > most):
+            async for chunk in self.stream():
+                found += chunk
+                if len(found) > most:
+                    break
+            else:
+                return bytes(found)
+        raise RefusedError(kinds.TOO_LARGE, f"the body has more than {most} bytes")
 
     async def json(self) -> Any:
         """Return what the body says."""

@@ -30,7 +30,7 @@ class ApiRoute(APIRoute):
             strict = StrictRequest(request.scope, request.receive)
             context = context_of(request)
             strict.state.caller = await context.authenticator.identify(strict.headers)
-            await strict.read()
+            await strict.read(context.settings.max_body)
             return await handle(strict)
 
         return handle_strictly

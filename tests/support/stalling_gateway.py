@@ -1,0 +1,30 @@
+"""A gateway that stands still once the API server has created a job, before anyone hears of it.
+
+Run as a module in the command's stead; says so by a file, whose path STALLED_FILE gives.
+"""
+
+import asyncio
+import os
+from pathlib import Path
+
+from asyncjob.json_types import JsonObject
+from asyncjob.kube import KubeSession
+from asyncjob.kube.transport import Request
+from asyncjob_gateway.cli import main
+
+STALLED = Path(os.environ["STALLED_FILE"])
+
+_send = KubeSession.send
+
+
+async def _stalling(self: KubeSession, request: Request) -> JsonObject:
+    answer = await _send(self, request)
+    if request.method == "POST" and request.path.endswith("/asyncjobs"):
+        STALLED.touch()  # noqa: ASYNC240  # the last thing it does
+        await asyncio.Event().wait()
+    return answer
+
+
+if __name__ == "__main__":
+    KubeSession.send = _stalling  # type: ignore[method-assign]  # the fault that is tried
+    main()
