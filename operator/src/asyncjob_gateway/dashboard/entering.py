@@ -1,6 +1,6 @@
 """The way into a page: who reads it, which namespace, and what they may do there."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from starlette.requests import Request
@@ -54,11 +54,19 @@ async def act_in(request: Request, *rights: Right) -> tuple[Room, Form]:
 
 async def _enter(request: Request, namespace: str | None, rights: tuple[Right, ...]) -> Room:
     visit = await enter(request, namespace, *rights)
-    return Room(visit, _frame(request, visit, await ask(visit)))
+    frame = _frame(request, visit, await ask(visit))
+    request.state.frame = frame  # for the page that says so, if something goes wrong inside
+    return Room(visit, frame)
 
 
 def bare_frame(request: Request) -> Frame:
-    """Return the frame of a page for nobody in particular: sign-in, and what went wrong."""
+    """Return the frame of a page for nobody in particular: sign-in, and what went wrong.
+
+    Whoever has come in already keeps the frame that they had.
+    """
+    known: Frame | None = getattr(request.state, "frame", None)
+    if known:
+        return replace(known, did="")
     context = context_of(request)
     return Frame(
         links=Links(),

@@ -24,7 +24,7 @@ async function refresh() {
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
     if (answer.redirected) say("off", "Signed out: load the page again to sign in.");
-    else if (answer.ok || answer.status === 404) take(await answer.text());
+    else if (answer.ok || answer.status === 404 || answer.status === 422) take(await answer.text());
     else say("off", `Not up to date: the gateway answers ${answer.status}.`);
   } catch {
     say("off", "Not up to date: the gateway cannot be reached. Trying again.");
@@ -49,7 +49,7 @@ function take(text) {
   if (made && remade) made.dateTime = remade.dateTime;
   showTimes();
   countSelected();
-  say("on", "Live");
+  say("on", main.dataset.events ? "Live" : `Fetched anew every ${main.dataset.every} s`);
 }
 
 function soon() {

@@ -1,9 +1,6 @@
 // Times in the reader's zone, and ages that stay true however long the page stands.
 const MINUTE = 60, HOUR = 3600, DAY = 86400;
-const CLOCK = new Intl.DateTimeFormat(undefined, {
-  year: "numeric", month: "2-digit", day: "2-digit",
-  hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23",
-});
+const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 let offset = 0; // of the gateway's clock to ours, in milliseconds
 
 export function pageMade(text) {
@@ -30,12 +27,20 @@ function ago(at) {
   return seconds > 0 ? `${span(seconds)} ago` : `in ${span(-seconds)}`;
 }
 
+// The order that sorts and that nobody misreads, in the reader's own zone.
+function clock(at) {
+  const time = new Date(at);
+  const two = (number) => String(number).padStart(2, "0");
+  const day = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join("-");
+  return `${day} ${[time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(":")}`;
+}
+
 export function showTimes(root = document) {
   for (const time of root.querySelectorAll("time[data-form]")) {
     const at = Date.parse(time.dateTime);
-    const words = time.dataset.form === "ago" ? ago(at) : CLOCK.format(at);
+    const words = time.dataset.form === "ago" ? ago(at) : clock(at);
     if (time.textContent !== words) time.textContent = words;
-    time.title = `${CLOCK.format(at)} here, ${time.dateTime}`;
+    time.title = `${clock(at)} ${ZONE} (${time.dateTime})`;
   }
 }
 

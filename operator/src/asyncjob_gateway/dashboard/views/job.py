@@ -1,6 +1,6 @@
 """A job's page: why it is where it is, what happened to it, what may be done about it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from asyncjob.json_types import Json
@@ -75,6 +75,7 @@ class JobPage:
     job: Job
     offers: Offers
     reason_meaning: str
+    why: str
     running_since: Moment | None
     next_attempt: Moment | None
     finished: Moment | None
@@ -101,6 +102,7 @@ def job_page(
         job=job,
         offers=offers(job, allowed),
         reason_meaning=_meaning(job.reason),
+        why=_why(job),
         running_since=moment(job.started_at, now) if running else None,
         next_attempt=moment(job.next_attempt_at, now),
         finished=moment(job.completed_at, now),
@@ -110,7 +112,7 @@ def job_page(
             Fact(name, value, links.jobs(label=f"{name}={value}"))
             for name, value in sorted(job.labels.items())
         ],
-        timeline=[_happened(one, now) for one in reversed(job.history)],
+        timeline=_timeline(job, now),
         segments=segments(job, now),
         bar_width=WIDTH,
         family=members,
@@ -141,6 +143,27 @@ def offers(job: Job, allowed: Allowed) -> Offers:
 def _meaning(reason: str | None) -> str:
     known = reason in set(Reason)
     return REASON_DOCS[Reason(reason)].replace("`", "") if reason and known else ""
+
+
+def _why(job: Job) -> str:
+    """Return what is to be said of the reason, where the error beside it does not say it."""
+    said = job.error.message if job.error else None
+    if job.message and job.message != said:
+        return job.message
+    return _meaning(job.reason)
+
+
+def _timeline(job: Job, now: datetime) -> list[Happened]:
+    """Return what happened, newest first; a claim is told of while it lasts."""
+    entries = [_happened(one, now) for one in reversed(job.history)]
+    if job.phase is not Phase.RUNNING or not job.started_at:
+        return entries
+    running = Happening(time=job.started_at, phase=job.phase, attempt=job.attempt)
+    worker = job.worker or ""
+    return [
+        replace(_happened(running, now), message=f"attempt {job.attempt} on {worker}"),
+        *entries,
+    ]
 
 
 def _happened(one: Happening, now: datetime) -> Happened:

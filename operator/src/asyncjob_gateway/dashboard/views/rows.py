@@ -100,5 +100,5 @@ def tries(job: JobSummary) -> str:
     if not job.attempt:
         return ""
     if job.max_retries is None or not job.retries:
-        return f"attempt {job.attempt}"
-    return f"attempt {job.attempt}, {job.retries} of {job.max_retries} retries"
+        return str(job.attempt)
+    return f"{job.attempt}, {job.retries} of {job.max_retries} retries"
