@@ -1,16 +1,19 @@
-"""Debian's Chromium, driven by Playwright."""
+"""Debian's Chromium, driven by Playwright, and what is asked of every page in it."""
 
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from importlib.resources import files
+from typing import Any
 
-from playwright.sync_api import BrowserContext, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 OPTIONS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
+PATIENCE_MILLISECONDS = 15_000
+EXPECTED = "Failed to load resource: the server responded with a status of 4"
 
 
 def program() -> str:
@@ -21,17 +24,52 @@ def program() -> str:
 
 
 @contextmanager
-def chromium(profile: Path, **options: object) -> Iterator[BrowserContext]:
-    """Run it on an empty profile; the one browser serves all tests."""
+def chromium() -> Iterator[Browser]:
+    """Run it on an empty profile of its own, which goes with it."""
     with sync_playwright() as playwright:
-        context = playwright.chromium.launch_persistent_context(
-            profile,
-            executable_path=program(),
-            args=list(OPTIONS),
-            headless=True,
-            **options,  # type: ignore[arg-type]  # passed on
-        )
+        browser = playwright.chromium.launch(executable_path=program(), args=list(OPTIONS))
         try:
-            yield context
+            yield browser
         finally:
-            context.close()
+            browser.close()
+
+
+class Complaints:
+    """What the browser has against a page: errors of scripts, breaches of the policy."""
+
+    def __init__(self, page: Page) -> None:
+        self.heard: list[str] = []
+        page.on("pageerror", lambda error: self.heard.append(str(error)))
+        page.on("console", lambda message: self._console(message.type, message.text))
+
+    def _console(self, kind: str, text: str) -> None:
+        if kind in {"error", "warning"} and not text.startswith(EXPECTED):
+            self.heard.append(text)
+
+
+def sign_in(page: Page, url: str, token: str) -> None:
+    """Sign in as people do."""
+    page.goto(url)
+    page.fill("input[name=token]", token)
+    page.click("main button")
+    page.wait_for_url("**/queues")
+
+
+def is_too_wide(page: Page) -> bool:
+    """Return whether the page has to be scrolled sideways."""
+    wide: bool = page.evaluate(
+        "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    )
+    return wide
+
+
+def flaws(page: Page) -> list[str]:
+    """Return what axe finds wrong with the page, however slight."""
+    if not page.evaluate("typeof axe === 'object'"):
+        page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text())
+    found: Any = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{one['impact']} {one['id']}: {node['html'][:200]} {node['failureSummary'][:300]}"
+        for one in found["violations"]
+        for node in one["nodes"]
+    ]
