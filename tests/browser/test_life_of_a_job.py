@@ -89,8 +89,10 @@ def test_a_waiting_job_is_suspended_resumed_and_given_another_priority(
     page.goto(stage.url("/jobs/patient-1"))
 
     page.get_by_role("button", name="Suspend").click()
+    expect(page.get_by_role("status").filter(has_text="Suspended.")).to_be_visible()
     expect(page.locator(".head")).to_contain_text("suspended")
     page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("status").filter(has_text="Resumed.")).to_be_visible()
     expect(page.locator(".head")).not_to_contain_text("suspended")
     page.get_by_label("Priority").fill("7")
     page.get_by_role("button", name="Set").click()

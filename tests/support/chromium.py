@@ -63,11 +63,12 @@ def is_too_wide(page: Page) -> bool:
     return wide
 
 
-def flaws(page: Page) -> list[str]:
-    """Return what axe finds wrong with the page, however slight."""
+def flaws(page: Page, *rules: str) -> list[str]:
+    """Return what axe finds wrong with the page, however slight; by these rules, or by all."""
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text())
-    found: Any = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+    found: Any = page.evaluate("(options) => axe.run(document, options)", options)
     return [
         f"{one['impact']} {one['id']}: {node['html'][:200]} {node['failureSummary'][:300]}"
         for one in found["violations"]

@@ -1,7 +1,9 @@
 // Makes a part of the page like a newer one, and keeps what the reader has done to it: focus,
 // ticks, open details, text under the cursor. What is marked data-keep stays as it is.
+// Attributes are asked for by name: an input called "id" hides its form's own.
 function keyOf(node) {
-  return node.nodeType === Node.ELEMENT_NODE ? node.dataset.key || node.id : "";
+  if (node.nodeType !== Node.ELEMENT_NODE) return "";
+  return node.getAttribute("data-key") || node.getAttribute("id") || "";
 }
 
 function alike(one, other) {
@@ -17,13 +19,19 @@ function attributes(old, fresh) {
   }
 }
 
+// What was said once, such as that an action was done, is on no newer page; it is passed over.
+function passing(node) {
+  while (node?.nodeType === Node.ELEMENT_NODE && node.hasAttribute("data-stay")) node = node.nextSibling;
+  return node;
+}
+
 function children(old, fresh) {
   const keyed = new Map([...old.childNodes].filter(keyOf).map((node) => [keyOf(node), node]));
-  let place = old.firstChild;
+  let place = passing(old.firstChild);
   for (const wanted of [...fresh.childNodes]) {
     const known = keyOf(wanted) ? keyed.get(keyOf(wanted)) : place;
     if (known && alike(known, wanted)) {
-      if (known === place) place = place.nextSibling;
+      if (known === place) place = passing(place.nextSibling);
       else old.insertBefore(known, place);
       morph(known, wanted);
     } else {
@@ -31,7 +39,7 @@ function children(old, fresh) {
     }
   }
   while (place) {
-    const next = place.nextSibling;
+    const next = passing(place.nextSibling);
     place.remove();
     place = next;
   }
@@ -42,7 +50,7 @@ export function morph(old, fresh) {
     if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
     return;
   }
-  if ("keep" in old.dataset) return;
+  if (old.hasAttribute("data-keep")) return;
   if (old.nodeName === "TIME" && old.dateTime === fresh.dateTime && old.dataset.form === fresh.dataset.form) return;
   attributes(old, fresh);
   children(old, fresh);
