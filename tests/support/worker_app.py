@@ -165,6 +165,12 @@ async def fail(job: JobContext, message: str) -> None:
     raise Fail(message)
 
 
+@app.handler("break")
+async def break_(job: JobContext, message: str) -> None:
+    """Fail in every attempt."""
+    raise OSError(message)
+
+
 @app.handler("kill")
 async def kill(job: JobContext) -> None:
     """Take the process along."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from asyncjob import models
-from asyncjob_dev.reference import lifecycle, schedules, worker
+from asyncjob_dev.reference import lifecycle, rest, schedules, worker
 from asyncjob_dev.reference.blocks import Blocks, fill, names
 from asyncjob_dev.reference.fields import fields
 
@@ -17,6 +17,12 @@ BLOCKS: Blocks = {
     "lifecycle.reasons": lifecycle.reasons,
     "worker.options": worker.options,
     "worker.metrics": worker.metrics,
+    "rest.routes": rest.routes,
+    "rest.filters": rest.filters,
+    "rest.problems": rest.problems,
+    "rest.rights": rest.rights,
+    "gateway.options": rest.options,
+    "gateway.metrics": rest.metrics,
     "schedules.clock-changes": schedules.clock_changes,
     "schedules.reasons": schedules.reasons,
     "fields.asyncjob.spec": lambda: fields(models.AsyncJobSpec),

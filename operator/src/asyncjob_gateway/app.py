@@ -38,8 +38,8 @@ ROUTERS = (
 )
 
 
-def make_app(context: AppContext) -> FastAPI:
-    """Return the framework's app, without the layers around it."""
+def make_app() -> FastAPI:
+    """Return the framework's app, without its context and the layers around it."""
     app = FastAPI(
         title=openapi.TITLE,
         version=openapi.VERSION,
@@ -48,7 +48,6 @@ def make_app(context: AppContext) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.context = context
     handlers.install(app)
     for router in ROUTERS:
         app.include_router(router)
@@ -59,7 +58,9 @@ def make_app(context: AppContext) -> FastAPI:
 def serve_with(context: AppContext) -> ASGIApp:
     """Return the whole of it: from the access log inwards, limits, the app."""
     settings = context.settings
-    app: ASGIApp = make_app(context)
+    routes = make_app()
+    routes.state.context = context
+    app: ASGIApp = routes
     if settings.cors_origins:
         app = CORSMiddleware(
             app,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from asyncjob.kube import KubeSession
+from asyncjob_gateway import kinds
 from asyncjob_gateway.auth.access import Access, demand
 from asyncjob_gateway.auth.caller import Caller
 from asyncjob_gateway.auth.rights import Right
@@ -18,7 +19,6 @@ from asyncjob_gateway.cache.namespace import NamespaceView
 from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.events.streams import Streams
 from asyncjob_gateway.operations import Operations
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.settings import Settings
 from asyncjob_gateway.telemetry.metrics import Metrics
 

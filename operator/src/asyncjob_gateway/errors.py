@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from asyncjob.errors import AsyncJobError, ConfigError
 from asyncjob.rest.problem import FieldProblem
-from asyncjob_gateway.problems.kinds import Kind
+from asyncjob_gateway.kinds import Kind
 
 
 class UnsafeSettingsError(ConfigError):

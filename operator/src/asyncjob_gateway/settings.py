@@ -3,6 +3,7 @@
 import ipaddress
 from dataclasses import dataclass
 
+from asyncjob.errors import ConfigError
 from asyncjob_gateway.errors import UnsafeSettingsError
 
 
@@ -37,7 +38,9 @@ class Settings:
     tls_key: str | None = None
 
     def check(self) -> None:
-        """Raise UnsafeSettingsError where anyone from elsewhere could do anything."""
+        """Raise ConfigError: where anyone from elsewhere could do anything, or TLS lacks a half."""
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ConfigError("--tls-cert and --tls-key go together: give both, or neither")
         if self.open and not is_loopback(self.host):
             raise UnsafeSettingsError(
                 f"an open gateway may only listen on loopback, not on {self.host}: "

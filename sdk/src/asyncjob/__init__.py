@@ -1,5 +1,7 @@
 """Durable asynchronous jobs on Kubernetes: models, rules, handlers, clients."""
 
+from typing import TYPE_CHECKING
+
 from asyncjob.app import (
     CallNext,
     Category,
@@ -22,6 +24,18 @@ from asyncjob.models import (
     RetryPolicy,
 )
 
+if TYPE_CHECKING:
+    from asyncjob.client import (
+        AsyncJobs,
+        AsyncJobsClient,
+        AsyncKubernetesJobsClient,
+        Jobs,
+        JobsClient,
+        KubernetesJobsClient,
+    )
+    from asyncjob.rest.selection import Selection
+    from asyncjob.rest.submission import Submission
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -29,6 +43,9 @@ __all__ = [
     "AsyncJob",
     "AsyncJobSpec",
     "AsyncJobStatus",
+    "AsyncJobs",
+    "AsyncJobsClient",
+    "AsyncKubernetesJobsClient",
     "AsyncQueue",
     "CallNext",
     "Category",
@@ -38,9 +55,27 @@ __all__ = [
     "JobContext",
     "JobEnded",
     "JobEvent",
+    "Jobs",
+    "JobsClient",
+    "KubernetesJobsClient",
     "Retry",
     "RetryPolicy",
+    "Selection",
+    "Submission",
     "WorkerApp",
     "WorkerEvent",
     "__version__",
 ]
+
+
+if not TYPE_CHECKING:  # else a type checker would let any name pass
+
+    def __getattr__(name: str) -> object:
+        """Import what only submitters need when it is first asked for: it is slow to load."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from asyncjob import client
+        from asyncjob.rest import selection, submission
+
+        places = (client, selection, submission)
+        return next(getattr(place, name) for place in places if hasattr(place, name))

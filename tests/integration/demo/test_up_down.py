@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from integration.demo.commands import ROOT, Commands
+from support.jobs import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -47,6 +49,28 @@ def down(commands: Commands, folder: Path, *options: str) -> str:
     return done.stdout
 
 
+def read_me() -> tuple[list[str], str]:
+    """Return the commands that the README gives for the gateway, and what the first answers."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = page.split("## Over HTTP")[1].split("```console\n")[1].split("```")[0]
+    commands = re.findall(r"^\$ (curl .*(?:\n    .*)*)", block, re.MULTILINE)
+    [answer] = re.findall(r"^{.*}$", block, re.MULTILINE)
+    assert len(commands) == 4
+    return commands, answer
+
+
+def shell(command: str, port: int) -> str:
+    done = subprocess.run(
+        command.replace("localhost:8080", f"localhost:{port}"),
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    return done.stdout
+
+
 def pids(folder: Path) -> dict[str, int]:
     state = json.loads((folder / "state.json").read_text())
     return {part["name"]: part["pid"] for part in state["parts"]}
@@ -56,13 +80,23 @@ def test_a_job_runs_on_what_up_started_and_is_there_the_next_time(
     commands: Commands, folder: Path
 ) -> None:
     assert "export KUBECONFIG=" in up(commands, folder)
-    assert {"etcd", "kube-apiserver", "operator", "worker-1", "worker-2"} <= set(pids(folder))
+    parts = {"etcd", "kube-apiserver", "operator", "gateway", "worker-1", "worker-2"}
+    assert parts <= set(pids(folder))
     assert "already up" in up(commands, folder)
     other = commands.run("up", "--folder", str(folder), "--workers", "3")
     assert other.returncode == 1
     assert "not applied: WORKERS is 2, not 3" in other.stderr
     kubectl(folder, "apply", "-f", "examples/flaky-call.yaml")
     kubectl(folder, "wait", "--for=condition=Complete", "aj/flaky-call", "--timeout=30s")
+    asked, told = read_me()
+    port = json.loads((folder / "state.json").read_text())["gateway_port"]
+    submitted = shell(asked[0], port)
+    assert submitted == told
+    job = json.loads(submitted)["jobId"]
+    kubectl(folder, "wait", "--for=condition=Complete", f"aj/{job}", "--timeout=30s")
+    assert json.loads(shell(asked[1], port))["status"] == "COMPLETED"
+    assert until(lambda: json.loads(shell(asked[2], port))["items"], 5)[0]["id"] == job
+    assert json.loads(shell(asked[3], port))["type"] == "/problems/not-cancellable"
     url = kubectl(folder, "config", "view", "-o", "jsonpath={.clusters[0].cluster.server}")
     assert down(commands, folder).startswith("stopped")
     commands.await_none_running()

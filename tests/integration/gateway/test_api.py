@@ -10,6 +10,7 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection
+from asyncjob_gateway.app import make_app
 from integration.gateway.conftest import Site
 from support.builders import cron_job
 from support.gateway import GatewayProcess
@@ -301,3 +302,35 @@ def test_what_it_does_is_counted_and_logged_without_secrets(
 
 def _with(log: str, text: str) -> str:
     return log if text in log else ""
+
+
+EXAMPLES = [
+    pytest.param(method.upper(), path, example["value"], id=f"{method} {path} {name}")
+    for path, operations in make_app().openapi()["paths"].items()
+    for method, operation in operations.items()
+    for content in operation.get("requestBody", {}).get("content", {}).values()
+    for name, example in content["examples"].items()
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), EXAMPLES)
+def test_each_example_of_the_document_is_accepted(
+    site: Site, http: httpx.Client, method: str, path: str, body: Any
+) -> None:
+    if "{id}" in path:
+        path = path.replace("{id}", submit(http))
+    answer = http.request(method, path, json=body)
+    assert answer.status_code in {200, 202}, answer.text
+    assert answer.json().get("refused", 0) == 0
+
+
+def test_a_stop_ends_streams_and_lets_requests_finish(site: Site) -> None:
+    with site.gateway("--open", "--grace=20") as stopping:
+        stopping.until_ready()
+        with stopping.client() as client, client.stream("GET", "/api/v1/events") as response:
+            lines = response.iter_lines()
+            assert next(lines) == ": following"
+            assert stopping.process
+            stopping.process.terminate()
+            assert list(lines)  # to its end, which is no broken connection
+        assert stopping.process.wait(10) == 0

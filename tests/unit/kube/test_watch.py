@@ -230,3 +230,48 @@ def test_sockets_notice_a_peer_that_is_gone() -> None:
     address = (socket.AF_INET, socket.SOCK_STREAM, 0, "", ())
     with watched_socket(address) as made:
         assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+
+async def test_a_large_collection_is_read_in_pages_and_cut_down_as_it_comes(
+    server: Server, session: KubeSession
+) -> None:
+    first: dict[str, Any] = {
+        "metadata": {"resourceVersion": "5", "continue": "more"},
+        "items": [{"a": 1, "b": 1}],
+    }
+    second: dict[str, Any] = {"metadata": {"resourceVersion": "5"}, "items": [{"a": 2, "b": 2}]}
+    changed: dict[str, Any] = {
+        "type": "ADDED",
+        "object": {"a": 3, "b": 3, "metadata": {"resourceVersion": "6"}},
+    }
+    server.answers = [ok(first), ok(second), stream(changed)]
+    taken: list[object] = []
+    enough = asyncio.Event()
+
+    class Taker:
+        def replace(self, objects: Sequence[JsonObject]) -> None:
+            taken.append(list(objects))
+
+        def apply(self, change: WatchEvent) -> None:
+            taken.append(change.object)
+            enough.set()
+
+    task = asyncio.ensure_future(
+        follow(
+            session,
+            "/x",
+            Taker(),
+            on_list=lambda version: taken.append(f"at {version}"),
+            shape=lambda obj: {"a": obj["a"]},
+        )
+    )
+    await enough.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert taken == ["at 5", [{"a": 1}, {"a": 2}], {"a": 3}]
+    pages = [request.query for request in server.requests[:2]]
+    assert [(page.get("limit"), page.get("continue")) for page in pages] == [
+        ("500", None),
+        ("500", "more"),
+    ]

@@ -7,12 +7,12 @@ from asyncjob.errors import ForbiddenError
 from asyncjob.json_types import Json, child, flag
 from asyncjob.kube import KubeSession
 from asyncjob.names import GROUP
+from asyncjob_gateway import kinds
 from asyncjob_gateway.auth.caller import Caller
 from asyncjob_gateway.auth.memory import Memory
 from asyncjob_gateway.auth.rights import Right
 from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.limits.rate import Rate
-from asyncjob_gateway.problems import kinds
 
 API: Final = "authorization.k8s.io/v1"
 SUBJECT_REVIEWS: Final = f"/apis/{API}/subjectaccessreviews"

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.settings import is_loopback
 
 _OWN_SITES: Final = frozenset({"same-origin", "none"})

@@ -10,11 +10,11 @@ from starlette.datastructures import Headers
 from asyncjob.errors import ForbiddenError
 from asyncjob.json_types import Json
 from asyncjob.kube import KubeSession
+from asyncjob_gateway import kinds
 from asyncjob_gateway.auth.caller import ANYONE, Caller, audiences_of, caller_of
 from asyncjob_gateway.auth.memory import Memory
 from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.limits.rate import Rate
-from asyncjob_gateway.problems import kinds
 
 REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
 

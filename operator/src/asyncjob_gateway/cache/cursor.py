@@ -6,8 +6,8 @@ that stays as it is can be skipped or come twice. Any replica can go on.
 
 from asyncjob.rest.choosing import BadCursorError, Place, from_cursor
 from asyncjob.rest.problem import FieldProblem
+from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
 
 
 def read_cursor(cursor: str) -> Place:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from asyncjob.rest.problem import FieldProblem
+from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
 
 Labels = Mapping[str, str]
 Test = Callable[[Labels], bool]

@@ -11,6 +11,7 @@ from asyncjob.kube.follow import follow
 from asyncjob.names import COMPONENT_LABEL, JOBS, QUEUES, WORKER_COMPONENT, collection
 from asyncjob.rest.surroundings import QueueInfo, WorkerInfo
 from asyncjob.rest.surroundings_reading import queue_of
+from asyncjob_gateway import kinds
 from asyncjob_gateway.cache import queues
 from asyncjob_gateway.cache.entry import version_of
 from asyncjob_gateway.cache.feed import Feed
@@ -18,7 +19,6 @@ from asyncjob_gateway.cache.jobs import JobCache
 from asyncjob_gateway.cache.lean import lean
 from asyncjob_gateway.cache.surroundings import Objects
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
 
 WORKERS_ONLY = {"labelSelector": f"{COMPONENT_LABEL}={WORKER_COMPONENT}"}
 

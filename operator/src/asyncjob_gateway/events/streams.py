@@ -11,9 +11,9 @@ from typing import Final
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
+from asyncjob_gateway import kinds
 from asyncjob_gateway.auth.caller import Caller
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.telemetry.metrics import Metrics
 
 SEND_SECONDS: Final = 30.0

@@ -3,10 +3,11 @@
 from typing import Any, Final
 
 from fastapi import Request
+from starlette.requests import ClientDisconnect
 
 from asyncjob import free_json
+from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
 
 MAX_DEPTH: Final = free_json.MAX_DEPTH + 8
 """A payload may be as deep as the store allows, and lies some levels deep in a batch."""
@@ -28,14 +29,17 @@ class StrictRequest(Request):
         """Return at most so many bytes; what its length says is too long is not read at all."""
         length = self.headers.get("content-length", "")
         found = bytearray()
-        if not (length.isdecimal() and int(length) > most):
+        too_long = RefusedError(kinds.TOO_LARGE, f"the body has more than {most} bytes")
+        if length.isdecimal() and int(length) > most:
+            raise too_long
+        try:
             async for chunk in self.stream():
                 found += chunk
                 if len(found) > most:
-                    break
-            else:
-                return bytes(found)
-        raise RefusedError(kinds.TOO_LARGE, f"the body has more than {most} bytes")
+                    raise too_long
+        except ClientDisconnect as error:
+            raise RefusedError(kinds.MALFORMED, "the body broke off") from error
+        return bytes(found)
 
     async def json(self) -> Any:
         """Return what the body says."""

@@ -22,6 +22,7 @@ from asyncjob.rest.results import Result
 from asyncjob.rest.selection import BulkAsk, BulkReport
 from asyncjob.rest.submission import BatchReport, Submission, Submitted
 from asyncjob.rest.surroundings import CronJobInfo, QueueInfo
+from asyncjob_gateway import kinds
 from asyncjob_gateway.auth.rights import Right
 from asyncjob_gateway.cache.clock import now
 from asyncjob_gateway.cache.namespace import NamespaceView
@@ -29,7 +30,6 @@ from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.operations.batches import submit_all
 from asyncjob_gateway.operations.driving import WatchedWorld
 from asyncjob_gateway.operations.sources import needed_for, needed_for_object
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.telemetry.metrics import Metrics
 
 PATIENCE_SECONDS: Final = 5.0

@@ -1,1 +1,1 @@
-"""Every error answer, as RFC 9457 has it: kinds, what becomes which, and how it is sent."""
+"""Every error answer, as RFC 9457 has it: what becomes which kind, and how it is sent."""

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from asyncjob.rest.problem import PROBLEM_TYPE, Problem
-from asyncjob_gateway.problems.kinds import EVERYWHERE, Kind
+from asyncjob_gateway.kinds import EVERYWHERE, Kind
 
 Responses = dict[int | str, dict[str, Any]]
 

@@ -6,8 +6,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from asyncjob.errors import AsyncJobError
+from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.problems.answers import answer
 from asyncjob_gateway.problems.translate import from_framework, from_validation, refusal_of
 

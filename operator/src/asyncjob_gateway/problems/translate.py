@@ -1,5 +1,6 @@
 """Which problem an error from elsewhere is: the API server's, the framework's, a model's."""
 
+import re
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any, Final
@@ -20,9 +21,9 @@ from asyncjob.errors import (
 )
 from asyncjob.free_json import FreeJsonError
 from asyncjob.rest.problem import FieldProblem
+from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
-from asyncjob_gateway.problems.kinds import Kind
+from asyncjob_gateway.kinds import Kind
 
 log = structlog.get_logger()
 
@@ -33,6 +34,8 @@ _LONGEST: Final = 1000
 """Characters of a detail: paths into a body may be as long as the body."""
 
 _LACK: Final = "the gateway itself lacks a right that this takes; its log says which"
+
+_BY_RBAC: Final = re.compile(r'User "[^"]*" cannot ')
 
 _SHOWN: Final = 20
 """Most fields that one answer speaks of."""
@@ -82,9 +85,9 @@ def refusal_of(error: AsyncJobError) -> RefusedError:
 
 
 def _is_own_lack(error: AsyncJobError) -> bool:
-    """Return whether it is the gateway, not its caller, that may not: by RBAC, not by a policy."""
+    """Return whether it is the gateway that may not, by RBAC; not a policy, or a quota."""
     refused = isinstance(error, ForbiddenError | client.NotAllowedError)
-    return refused and "ValidatingAdmissionPolicy" not in str(error)
+    return refused and _BY_RBAC.search(str(error)) is not None
 
 
 def _words_of(error: AsyncJobError) -> str:

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Body
 from starlette.responses import Response
 
 from asyncjob.rest.selection import BulkAsk, BulkReport
+from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.context import Visit
 from asyncjob_gateway.examples import BULKS
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.problems.declared import problems
 from asyncjob_gateway.routes.answers import as_json
 from asyncjob_gateway.routes.route import ApiRoute, visiting

@@ -5,8 +5,8 @@ from pydantic import ValidationError
 
 from asyncjob.models.spec import RequestData
 from asyncjob.rest.problem import FieldProblem
+from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.settings import Settings
 
 

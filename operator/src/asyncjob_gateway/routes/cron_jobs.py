@@ -7,9 +7,9 @@ from starlette.responses import Response
 
 from asyncjob.rest.submission import Submitted
 from asyncjob.rest.surroundings import CronJobInfo
+from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.context import Visit
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.problems.declared import problems
 from asyncjob_gateway.routes.answers import as_json, as_list
 from asyncjob_gateway.routes.parameters import CronJobName

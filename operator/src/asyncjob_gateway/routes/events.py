@@ -16,12 +16,12 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from asyncjob.rest.selection import Selection
+from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.cache.clock import now
 from asyncjob_gateway.cache.filters import compiled
 from asyncjob_gateway.context import Visit, enter
 from asyncjob_gateway.events.changes import all_changes, one_job
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.problems.declared import Responses, problems
 from asyncjob_gateway.routes.parameters import JobId, LastEventId
 from asyncjob_gateway.routes.route import ApiRoute, Namespace, visiting

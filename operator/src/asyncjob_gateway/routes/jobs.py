@@ -9,10 +9,10 @@ from starlette.responses import Response
 from asyncjob.rest.job import Happening, Job, Page
 from asyncjob.rest.results import Result
 from asyncjob.rest.selection import PAGE, PAGE_MAX, Selection
+from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.cache.pages import page
 from asyncjob_gateway.context import Visit, enter
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.problems.declared import problems
 from asyncjob_gateway.routes.answers import as_json, as_list
 from asyncjob_gateway.routes.parameters import JobId

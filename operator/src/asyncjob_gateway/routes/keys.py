@@ -2,8 +2,8 @@
 
 from asyncjob.rest.problem import FieldProblem
 from asyncjob.rest.submission import Submission
+from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
 
 
 def with_key(submission: Submission, key: str | None) -> Submission:

@@ -9,10 +9,10 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.models.spec import RequestData
 from asyncjob.rest.public import PUBLIC_WORDS, PublicAccepted, PublicJob, PublicSubmission
 from asyncjob.rest.submission import Submission
+from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.context import Visit
 from asyncjob_gateway.examples import PUBLIC_SUBMISSIONS
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.problems.declared import problems
 from asyncjob_gateway.routes.answers import as_json
 from asyncjob_gateway.routes.carried import carried

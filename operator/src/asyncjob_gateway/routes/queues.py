@@ -6,10 +6,10 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from asyncjob.rest.surroundings import QueueInfo
+from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.cache.clock import now
 from asyncjob_gateway.context import Visit
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.problems.declared import problems
 from asyncjob_gateway.routes.answers import as_json, as_list
 from asyncjob_gateway.routes.parameters import QueueName

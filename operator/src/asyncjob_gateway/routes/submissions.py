@@ -8,10 +8,10 @@ from starlette.responses import Response
 
 from asyncjob.rest.submission import BATCH, BatchReport, Submission, Submitted
 from asyncjob.rest.wire import Ask
+from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.context import Visit
 from asyncjob_gateway.examples import BATCHES, SUBMISSIONS
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.problems.declared import problems
 from asyncjob_gateway.routes.answers import as_json
 from asyncjob_gateway.routes.carried import carried

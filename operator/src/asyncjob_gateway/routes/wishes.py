@@ -10,10 +10,10 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.job import Job
 from asyncjob.rest.submission import Submitted
 from asyncjob.rest.wire import Ask
+from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.context import Visit, enter
 from asyncjob_gateway.examples import CHANGES
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.problems.declared import problems
 from asyncjob_gateway.routes.answers import as_json
 from asyncjob_gateway.routes.parameters import JobId

@@ -14,8 +14,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from asyncjob.errors import AsyncJobError
+from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.problems.answers import answer
 from asyncjob_gateway.problems.translate import refusal_of
 from asyncjob_gateway.telemetry.metrics import Metrics

@@ -127,15 +127,8 @@ def _look(source: Source, watch: _Watch) -> Steps[Job]:
 
 def _listen(source: Source, watch: _Watch, job: Job) -> Emissions[Job]:
     """Hand out changes for as long as the stream says something."""
-    now = (yield Pause()).at
-    try:
-        silence = min(watch.left(now), LONGEST_SILENCE_SECONDS)
-        opened = yield Listen(source.listen(job), silence)
-    except AsyncJobError as error:
-        if isinstance(error, WaitTimeoutError):
-            raise
-        watch.listens = error.retryable  # where it may not listen, it looks instead
-        yield Pause(min(watch.stumbled(), watch.left(now)))
+    opened = yield from _open(source, watch, job)
+    if opened is None:
         return
     while (event := (yield from _next())) is not None:
         watch.left((yield Pause()).at)
@@ -149,8 +142,19 @@ def _listen(source: Source, watch: _Watch, job: Job) -> Emissions[Job]:
         if changed.finished:
             return
     now = (yield Pause()).at
-    if now - opened.at < HEALTHY_SECONDS:
+    if now - opened < HEALTHY_SECONDS:
         yield Pause(min(watch.stumbled(), watch.left(now)))
+
+
+def _open(source: Source, watch: _Watch, job: Job) -> Steps[float | None]:
+    """Open the stream and return when; None where that fails, after a pause."""
+    left = watch.left((yield Pause()).at)
+    try:
+        return (yield Listen(source.listen(job), min(left, LONGEST_SILENCE_SECONDS))).at
+    except AsyncJobError as error:
+        watch.listens = error.retryable  # where it may not listen, it looks instead
+        yield Pause(min(watch.stumbled(), left))
+        return None
 
 
 def _next() -> Steps[JsonObject | None]:

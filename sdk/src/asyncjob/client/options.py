@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final, Protocol, TypeAlias, TypedDict
 
 from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
 
 from asyncjob.free_json import FreeJsonError, normalize
 from asyncjob.intake.checks import MAX_PAYLOAD_BYTES
@@ -76,7 +77,7 @@ def to_submission(
             raise refused("job", "a Submission has its payload and options in itself")
         return what
     said = {
-        _LONG.get(name, name): _value(name, value, now)
+        to_camel(_LONG.get(name, name)): _value(name, value, now)
         for name, value in options.items()
         if value is not None
     }
@@ -109,7 +110,7 @@ def _value(name: str, value: object, now: datetime) -> object:
 
 def _text(name: str, moment: datetime) -> str:
     if moment.tzinfo is None:
-        raise refused(name, f"{moment!r} has no time zone: datetime.now(UTC) has one")
+        raise refused(to_camel(name), f"{moment!r} has no time zone: datetime.now(UTC) has one")
     return to_text(moment)
 
 

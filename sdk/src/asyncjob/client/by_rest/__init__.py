@@ -1,4 +1,4 @@
-"""The operations of a client by REST, over a gateway. Sans-IO: sync and async clients drive them."""
+"""The operations of a client by REST, over a gateway. They neither send nor sleep."""
 
 from asyncjob.client.by_rest.operations import RestOperations
 

@@ -8,7 +8,14 @@ from urllib.parse import quote
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from asyncjob.client.by_rest.problems import error_of
-from asyncjob.client.errors import GatewayUnavailableError, QueueFullError
+from asyncjob.client.errors import (
+    CronJobNotFoundError,
+    GatewayUnavailableError,
+    JobNotFoundError,
+    QueueFullError,
+    QueueNotFoundError,
+)
+from asyncjob.client.ids import checked
 from asyncjob.client.steps import Answer, Call, Patience, Steps
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json
@@ -26,6 +33,25 @@ def path(*parts: str) -> str:
     return "/".join([ROOT, *(quote(part, safe="") for part in parts)])
 
 
+def at_job(job_id: str, *parts: str) -> str:
+    """Return a path at a job; raises JobNotFoundError for what cannot be a job's id."""
+    return path("jobs", checked(job_id, JobNotFoundError), *parts)
+
+
+def at_queue(name: str, *parts: str) -> str:
+    """Return a path at a queue; raises QueueNotFoundError for what cannot be a queue's name."""
+    return path("queues", checked(name, QueueNotFoundError), *parts)
+
+
+def at_cron_job(name: str, *parts: str) -> str:
+    """Return a path at a schedule; raises CronJobNotFoundError for what cannot be its name."""
+    return path("cron-jobs", checked(name, CronJobNotFoundError), *parts)
+
+
+SUBMITTING: Final = (path("jobs"), path("jobs", "batch"))
+"""Where jobs are posted to."""
+
+
 def ask(call: Call, patience: float) -> Steps[Answer]:
     """Send a request; with 0 seconds of patience, once. Raises the clients' errors."""
     waiting = Patience(patience)
@@ -33,7 +59,7 @@ def ask(call: Call, patience: float) -> Steps[Answer]:
         try:
             answer = yield call
             if answer.status >= HTTPStatus.BAD_REQUEST:
-                raise error_of(answer)
+                raise error_of(answer, submits=call.method == "POST" and call.path in SUBMITTING)
         except QueueFullError:
             raise
         except AsyncJobError as error:

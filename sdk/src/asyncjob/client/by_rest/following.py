@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from asyncjob.client.by_rest.calls import as_params, ask_for, path, read
-from asyncjob.client.steps import Call, Steps
+from asyncjob.client.by_rest.calls import as_params, ask_for, at_job, path, read
+from asyncjob.client.steps import Call, Pause, Steps
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.rest.job import Job, JobSummary
 from asyncjob.rest.selection import Selection
@@ -21,11 +21,11 @@ class OneJob:
 
     def look(self) -> Steps[Job]:
         """Return the job as it is."""
-        return ask_for(Job, Call("GET", path("jobs", self.job_id), self.where), 0.0)
+        return ask_for(Job, Call("GET", at_job(self.job_id), self.where), 0.0)
 
     def listen(self, seen: Job) -> Call:  # noqa: ARG002  # it begins with the job as it is
         """Return its stream."""
-        return Call("GET", path("jobs", self.job_id, "events"), self.where, accept=EVENT_STREAM)
+        return Call("GET", at_job(self.job_id, "events"), self.where, accept=EVENT_STREAM)
 
     def read(self, event: JsonObject, seen: Job) -> Job | None:
         """Return the job with what is new; how it ended takes another look."""
@@ -54,10 +54,10 @@ class ManyJobs:
 
     def ask(self) -> Steps[Call]:
         """Return the stream from where the last one ended; at first, from now."""
+        yield Pause()
         headers = (("Last-Event-ID", self.last),) if self.last else ()
         params = (*as_params(self.selection), *self.where)
         return Call("GET", path("events"), params, accept=EVENT_STREAM, headers=headers)
-        yield
 
     def read(self, event: JsonObject) -> JobSummary | None:
         """Return the job that has changed."""

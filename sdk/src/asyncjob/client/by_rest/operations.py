@@ -13,6 +13,9 @@ from asyncjob.client.by_rest.calls import (
     as_params,
     ask_for,
     ask_for_all,
+    at_cron_job,
+    at_job,
+    at_queue,
     path,
 )
 from asyncjob.client.by_rest.following import ManyJobs, OneJob
@@ -61,11 +64,11 @@ class RestOperations:
 
     def get(self, job_id: str) -> Steps[Job]:
         """Read one."""
-        return self._read(Job, "jobs", job_id)
+        return self._read(Job, at_job(job_id))
 
     def result(self, job_id: str) -> Steps[Json]:
         """Read its result; a store is asked right here, blocking."""
-        found = yield from self._read(Result, "jobs", job_id, "result")
+        found = yield from self._read(Result, at_job(job_id, "result"))
         if found.result_ref is None:
             return found.result
         return located(job_id, found.result_ref, self.store)
@@ -99,7 +102,7 @@ class RestOperations:
     def cancel(self, job_id: str, *, cascade: bool) -> Steps[Job]:
         """Cancel; a dead letter is dismissed."""
         params = (*((("cascade", "true"),) if cascade else ()), *self._where)
-        return ask_for(Job, Call("DELETE", path("jobs", job_id), params), self.patience)
+        return ask_for(Job, Call("DELETE", at_job(job_id), params), self.patience)
 
     def set_suspended(self, job_id: str, *, suspended: bool) -> Steps[Job]:
         """Suspend or resume."""
@@ -111,15 +114,15 @@ class RestOperations:
 
     def rerun(self, job_id: str) -> Steps[Submitted]:
         """Run again as a new job."""
-        return self._act(Submitted, "jobs", job_id, "rerun")
+        return self._act(Submitted, at_job(job_id, "rerun"))
 
     def redrive(self, job_id: str) -> Steps[Job]:
         """Run a dead letter again."""
-        return self._act(Job, "jobs", job_id, "redrive")
+        return self._act(Job, at_job(job_id, "redrive"))
 
     def dismiss(self, job_id: str) -> Steps[Job]:
         """Be done with a dead letter."""
-        return self._act(Job, "jobs", job_id, "dismiss", patience=self.patience)
+        return self._act(Job, at_job(job_id, "dismiss"), patience=self.patience)
 
     def redrive_many(self, selection: Selection, *, limit: int, dry_run: bool) -> Steps[BulkReport]:
         """Redrive all that match."""
@@ -131,54 +134,54 @@ class RestOperations:
 
     def queues(self) -> Steps[builtins.list[QueueInfo]]:
         """Read all queues."""
-        return self._read_all(QueueInfo, "queues")
+        return self._read_all(QueueInfo, path("queues"))
 
     def queue(self, name: str) -> Steps[QueueInfo]:
         """Read one queue."""
-        return self._read(QueueInfo, "queues", name)
+        return self._read(QueueInfo, at_queue(name))
 
     def set_paused(self, queue: str, *, paused: bool) -> Steps[QueueInfo]:
         """Pause a queue or let it go on."""
         action = "pause" if paused else "resume"
-        return self._act(QueueInfo, "queues", queue, action, patience=self.patience)
+        return self._act(QueueInfo, at_queue(queue, action), patience=self.patience)
 
     def cron_jobs(self) -> Steps[builtins.list[CronJobInfo]]:
         """Read all schedules."""
-        return self._read_all(CronJobInfo, "cron-jobs")
+        return self._read_all(CronJobInfo, path("cron-jobs"))
 
     def cron_job(self, name: str) -> Steps[CronJobInfo]:
         """Read one schedule."""
-        return _of_cron_job(self._read(CronJobInfo, "cron-jobs", name))
+        return _of_cron_job(self._read(CronJobInfo, at_cron_job(name)))
 
     def trigger(self, name: str) -> Steps[Submitted]:
         """Ask for one run now."""
-        return _of_cron_job(self._act(Submitted, "cron-jobs", name, "trigger"))
+        return _of_cron_job(self._act(Submitted, at_cron_job(name, "trigger")))
 
     def set_cron_job_suspended(self, name: str, *, suspended: bool) -> Steps[CronJobInfo]:
         """Suspend a schedule or let it go on."""
         action = "suspend" if suspended else "resume"
-        done = self._act(CronJobInfo, "cron-jobs", name, action, patience=self.patience)
+        done = self._act(CronJobInfo, at_cron_job(name, action), patience=self.patience)
         return _of_cron_job(done)
 
     def workers(self) -> Steps[builtins.list[WorkerInfo]]:
         """Read the live workers."""
-        return self._read_all(WorkerInfo, "workers")
+        return self._read_all(WorkerInfo, path("workers"))
 
     @property
     def _where(self) -> Params:
         return (("namespace", self.namespace),) if self.namespace else ()
 
-    def _read(self, model: type[M], *parts: str) -> Steps[M]:
-        return ask_for(model, Call("GET", path(*parts), self._where), self.patience)
+    def _read(self, model: type[M], where: str) -> Steps[M]:
+        return ask_for(model, Call("GET", where, self._where), self.patience)
 
-    def _read_all(self, model: type[M], *parts: str) -> Steps[builtins.list[M]]:
-        return ask_for_all(model, Call("GET", path(*parts), self._where), self.patience)
+    def _read_all(self, model: type[M], where: str) -> Steps[builtins.list[M]]:
+        return ask_for_all(model, Call("GET", where, self._where), self.patience)
 
-    def _act(self, model: type[M], *parts: str, patience: float = ONCE) -> Steps[M]:
-        return ask_for(model, Call("POST", path(*parts), self._where), patience)
+    def _act(self, model: type[M], where: str, patience: float = ONCE) -> Steps[M]:
+        return ask_for(model, Call("POST", where, self._where), patience)
 
     def _change(self, job_id: str, change: dict[str, Json]) -> Steps[Job]:
-        call = Call("PATCH", path("jobs", job_id), self._where, body=change)
+        call = Call("PATCH", at_job(job_id), self._where, body=change)
         return ask_for(Job, call, self.patience)
 
     def _bulk(

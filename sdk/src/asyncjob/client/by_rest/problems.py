@@ -40,21 +40,24 @@ _BY_STATUS: Final[Mapping[int, Make]] = {
 }
 
 
-def error_of(answer: Answer) -> AsyncJobError:
-    """Return the error that an answer with a status of 400 or more stands for."""
+def error_of(answer: Answer, *, submits: bool = False) -> AsyncJobError:
+    """Return the error that an answer with a status of 400 or more stands for.
+
+    `submits`: a job was to be submitted, so that fields that are wrong are those of a job.
+    """
     problem = _problem(answer)
     kind = problem.type.rpartition("/")[2]
     said = problem.detail or problem.title
     if kind in _IN_THE_WAY:
         return _IN_THE_WAY[kind](said, job_id=problem.job_id or "")
+    if submits and (problem.errors or kind in {"invalid", "too-large", "malformed"}):
+        return InvalidSubmissionError(problem.errors, said if not problem.errors else None)
     if kind in _BY_KIND:
         return _BY_KIND[kind](said)
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
         return _later(kind, said, _retry_after(answer))
     if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return errors.GatewayUnavailableError(said, retry_after=_retry_after(answer))
-    if problem.errors or kind in {"invalid", "too-large"}:
-        return InvalidSubmissionError(problem.errors, said if not problem.errors else None)
     return _BY_STATUS.get(answer.status, errors.InvalidRequestError)(said)
 
 

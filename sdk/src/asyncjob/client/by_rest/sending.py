@@ -3,7 +3,7 @@
 With these a request may be repeated when its answer is lost, and no job comes to be twice.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Final
 
@@ -43,7 +43,7 @@ def in_batches(
     while chunk := list(islice(rest, BATCH)):
         prepared = [_prepared(one, new_id()) for one in chunk]
         good = [one for one in prepared if not isinstance(one, BatchItem)]
-        answers = iter(())
+        answers: Iterator[BatchItem] = iter(())
         if good:
             call = Call("POST", path("jobs", "batch"), where, body={"jobs": good})
             answers = iter((yield from ask_for(BatchReport, call, patience)).items)

@@ -1,6 +1,5 @@
 """Requests to the API server, and its errors in the words of a client."""
 
-import re
 from collections.abc import Callable
 from typing import Final, TypeVar
 
@@ -8,9 +7,7 @@ from asyncjob import errors as kube
 from asyncjob.client import errors
 from asyncjob.client.steps import JSON, MERGE_PATCH, Answer, Call, Steps, patiently
 from asyncjob.errors import ApiError, AsyncJobError
-from asyncjob.intake.errors import InvalidSubmissionError
 from asyncjob.json_types import Json, JsonObject, as_object, child, items, text
-from asyncjob.models.base import NAME_PATTERN
 from asyncjob.names import JOBS, collection
 
 T = TypeVar("T")
@@ -18,8 +15,6 @@ T = TypeVar("T")
 METADATA_ONLY: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PAGE: Final = "500"
-
-_NAME: Final = re.compile(NAME_PATTERN.strip("^$"))
 
 Params = tuple[tuple[str, str], ...]
 
@@ -71,46 +66,42 @@ def read_all(
             return found
 
 
-Missing = Callable[[str], AsyncJobError]
+Make = Callable[[str], AsyncJobError]
 
-
-def _refused(said: str) -> InvalidSubmissionError:
-    return InvalidSubmissionError(message=said)
-
-
-_WORDS: Final[tuple[tuple[tuple[type[ApiError], ...], Missing], ...]] = (
+_WORDS: Final[tuple[tuple[tuple[type[ApiError], ...], Make], ...]] = (
     ((kube.ForbiddenError,), errors.NotAllowedError),
     ((kube.UnauthorizedError,), errors.UnauthenticatedError),
-    ((kube.InvalidError, kube.TooLargeError), _refused),
     ((kube.UnknownOutcomeError, kube.ConflictError, kube.ExpiredError), ClusterUnavailableError),
 )
 
 
-def in_words(steps: Steps[T], missing: Missing = errors.NotFoundError) -> Steps[T]:
-    """Run the operation; what the API server raises leaves it as an error of a client."""
+def in_words(
+    steps: Steps[T],
+    missing: Make = errors.NotFoundError,
+    refused: Make = errors.InvalidRequestError,
+) -> Steps[T]:
+    """Run the operation; what the API server raises leaves it as an error of a client.
+
+    `missing` makes the one for what does not exist, `refused` for what makes no sense to it.
+    """
     try:
         return (yield from steps)
     except ApiError as error:
-        raise translated(error, missing) from error
+        raise translated(error, missing, refused) from error
 
 
-def translated(error: ApiError, missing: Missing = errors.NotFoundError) -> AsyncJobError:
+def translated(error: ApiError, missing: Make, refused: Make) -> AsyncJobError:
     """Return what an error of the API server means to a client."""
     said = str(error)
     if isinstance(error, kube.NotFoundError):
         return missing(said)
+    if isinstance(error, kube.InvalidError | kube.TooLargeError):
+        return refused(said)
     if isinstance(error, kube.ThrottledError):
         return ClusterUnavailableError(said, retry_after=error.retry_after)
     kinds = (kind for kinds, kind in _WORDS if isinstance(error, kinds))
     kind = next(kinds, None)
     return error if kind is None else kind(said)
-
-
-def checked(name: str, missing: Missing) -> str:
-    """Return a name that may become part of a path; nothing can have any other."""
-    if not _NAME.fullmatch(name):
-        raise missing(f"{name!r} is no name that anything can have")
-    return name
 
 
 def resource_version(obj: JsonObject) -> Json:

@@ -1,7 +1,8 @@
 """Schedules: reading, triggering, suspending."""
 
 from asyncjob.client import errors
-from asyncjob.client.on_kubernetes.calls import checked, read_all
+from asyncjob.client.ids import checked
+from asyncjob.client.on_kubernetes.calls import read_all
 from asyncjob.client.on_kubernetes.wishes import Numbered, one_more, setting, wished
 from asyncjob.client.steps import Call, Steps, patiently
 from asyncjob.lifecycle.derived_names import trigger_name

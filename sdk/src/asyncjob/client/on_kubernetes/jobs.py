@@ -1,7 +1,7 @@
 """Reading one job."""
 
 from asyncjob.client import errors
-from asyncjob.client.on_kubernetes.calls import checked
+from asyncjob.client.ids import checked
 from asyncjob.client.steps import Call, Steps, patiently
 from asyncjob.errors import ForbiddenError, NotFoundError
 from asyncjob.json_types import JsonObject, child, text

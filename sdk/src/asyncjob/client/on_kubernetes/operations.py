@@ -57,7 +57,8 @@ class KubernetesOperations:
     ) -> Steps[Submitted]:
         """Submit; `carried` is what came along with an HTTP request (see `intake.order`)."""
         made = order(submission, self.namespace, new_id=self.new_id(), carried=carried)
-        return (yield from in_words(submitting.submit(made, self.patience)))
+        done = submitting.submit(made, self.patience)
+        return (yield from in_words(done, refused=_refused))
 
     def submit_many(self, submissions: Iterable[Submission]) -> Emissions[BatchItem]:
         """Submit one after the other."""
@@ -182,6 +183,10 @@ class KubernetesOperations:
         now = self.clock()
         done = bulk.on_dead_letters(self.namespace, ask, wish, now, self.patience)
         return (yield from in_words(done))
+
+
+def _refused(said: str) -> errors.InvalidSubmissionError:
+    return errors.InvalidSubmissionError(message=said)
 
 
 def _of_job(steps: Steps[T], job_id: str) -> Steps[T]:

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Final
 
 from asyncjob.client import errors
-from asyncjob.client.on_kubernetes.calls import TABLE, checked, jobs, patch, read_all
+from asyncjob.client.ids import checked
+from asyncjob.client.on_kubernetes.calls import TABLE, jobs, patch, read_all
 from asyncjob.client.on_kubernetes.workers import live_workers
 from asyncjob.client.steps import Call, Steps, patiently
 from asyncjob.columns import JOB_COLUMNS, PHASE, QUEUE

@@ -1,0 +1,72 @@
+"""What both kinds of HTTP client have in common: requests, answers, time limits."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import httpx
+import orjson
+
+from asyncjob.client.by_rest.token import Token
+from asyncjob.client.errors import GatewayUnavailableError
+from asyncjob.client.steps import Answer, Call
+from asyncjob.json_types import Json
+
+SPREAD: Final = (0.8, 1.2)
+"""Pauses are this much shorter or longer by chance, so that many clients do not come back at once.
+"""
+
+CONNECT_SECONDS: Final = 5.0
+ANSWER_SECONDS: Final = 60.0
+
+_OTHER: Final = frozenset({"GET", "DELETE"})
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """How requests are made: the gateway's address, and who asks."""
+
+    url: str
+    token: Token
+    user_agent: str
+
+    def request(self, call: Call) -> Mapping[str, object]:
+        """Return the arguments of httpx for a request; raises ClientConfigError without a token."""
+        headers = {"Accept": call.accept, "User-Agent": self.user_agent, **dict(call.headers)}
+        token = self.token()
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        content = None if call.body is None else orjson.dumps(call.body)
+        if content is not None:
+            headers["Content-Type"] = call.content_type
+        return {
+            "method": call.method,
+            "url": self.url + call.path,
+            "params": list(call.params),
+            "headers": headers,
+            "content": content,
+        }
+
+
+def timeout(read: float = ANSWER_SECONDS) -> httpx.Timeout:
+    """Return the limits of a request; `read` bounds the silence of the server."""
+    return httpx.Timeout(read, connect=CONNECT_SECONDS)
+
+
+def answer(response: httpx.Response, at: float) -> Answer:
+    """Return an answer whose body was read."""
+    return Answer(at, _json(response.content), response.status_code, dict(response.headers))
+
+
+def _json(content: bytes) -> Json:
+    try:
+        value: Json = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return None
+    return value
+
+
+def no_answer(call: Call, error: Exception) -> GatewayUnavailableError:
+    """Return the error for a request without an answer."""
+    what = f"{type(error).__name__}: {error}".rstrip(": ")
+    return GatewayUnavailableError(f"no answer to {call.method} {call.path}: {what}")

@@ -1,0 +1,56 @@
+"""Where the token and the gateway's address come from."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeAlias
+from urllib.parse import urlsplit
+
+from asyncjob.client.errors import ClientConfigError
+
+SERVER_VARIABLE: Final = "ASYNCJOB_SERVER"
+TOKEN_VARIABLE: Final = "ASYNCJOB_TOKEN"  # noqa: S105  # the name of a variable
+TOKEN_FILE_VARIABLE: Final = "ASYNCJOB_TOKEN_FILE"  # noqa: S105  # the name of a variable
+
+Token: TypeAlias = Callable[[], str | None]
+"""Gives the token of the next request; called for each, so that it may change."""
+
+
+def token_from(given: str | Token | Path | None) -> Token:
+    """Return the token's source: given itself, by a function or a file, or by the environment.
+
+    In the environment ASYNCJOB_TOKEN comes before ASYNCJOB_TOKEN_FILE. Without any, requests go
+    without a token, which only a gateway for development accepts.
+    """
+    if given is None:
+        return _from_environment
+    if isinstance(given, str):
+        return lambda: given
+    return _of_file(given) if isinstance(given, Path) else given
+
+
+def address_from(given: str | None) -> str:
+    """Return the gateway's address without a slash at its end; raises ClientConfigError."""
+    address = given or os.environ.get(SERVER_VARIABLE, "")
+    if not address:
+        raise ClientConfigError(f"no gateway is given: name its address, or set {SERVER_VARIABLE}")
+    if urlsplit(address).scheme not in {"http", "https"} or not urlsplit(address).netloc:
+        raise ClientConfigError(f"{address!r} is no address of a gateway, such as https://jobs/")
+    return address.rstrip("/")
+
+
+def _from_environment() -> str | None:
+    token, file = os.environ.get(TOKEN_VARIABLE), os.environ.get(TOKEN_FILE_VARIABLE)
+    if token:
+        return token.strip()
+    return _of_file(Path(file))() if file else None
+
+
+def _of_file(path: Path) -> Token:
+    def read() -> str:
+        try:
+            return path.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ClientConfigError(f"the token cannot be read from {path}: {error}") from error
+
+    return read

@@ -1,0 +1,211 @@
+"""The methods of a client in plain code: each runs one operation.
+
+Its twin for event loops is `async_shell`; neither knows how anything is done.
+"""
+
+import builtins
+from collections.abc import Callable, Generator, Iterable, Iterator
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self, Unpack
+
+from asyncjob.client.driving import World, iterate, run
+from asyncjob.client.interface import ALL, PAGE_SIZE, POLL_SECONDS, WAIT_SECONDS, Watcher
+from asyncjob.client.operations import Operations
+from asyncjob.client.options import SubmitOptions, to_submission
+from asyncjob.client.outcomes import ended
+from asyncjob.client.steps import Emissions, Steps, T
+from asyncjob.json_types import Json
+from asyncjob.rest.job import Happening, Job, JobSummary, Page
+from asyncjob.rest.selection import BulkReport, Selection
+from asyncjob.rest.submission import BatchItem, Submission, Submitted
+from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
+
+
+class Shell:
+    """A client. Any thread may call it. `with` closes it at the end."""
+
+    def __init__(
+        self, operations: Operations, world: Callable[[], World], close: Callable[[], None]
+    ) -> None:
+        self._do = operations
+        self._world = world
+        self._close = close
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._close()
+
+    def submit(
+        self, what: str | Submission, payload: object = None, **options: Unpack[SubmitOptions]
+    ) -> Submitted:
+        """Submit a job: a type with payload and options, or a whole Submission.
+
+        A repeat after a lost answer makes no second job. Raises InvalidSubmissionError,
+        JobExistsError, KeyReusedError, DuplicateJobError, QueueFullError.
+        """
+        submission = to_submission(what, payload, options, now=datetime.now(UTC))
+        return self._run(self._do.submit(submission))
+
+    def submit_many(self, submissions: Iterable[Submission]) -> Iterator[BatchItem]:
+        """Submit many jobs and yield what became of each, in their order.
+
+        One that is refused stops none of the others.
+        """
+        return self._iterate(self._do.submit_many(submissions))
+
+    def get(self, job_id: str) -> Job:
+        """Return a job; raises JobNotFoundError."""
+        return self._run(self._do.get(job_id))
+
+    def history(self, job_id: str) -> builtins.list[Happening]:
+        """Return what happened to a job, oldest first."""
+        return self.get(job_id).history
+
+    def result(self, job_id: str) -> Json:
+        """Return what the handler returned; raises NoResultError where there is nothing.
+
+        Raises ResultElsewhereError where it lies in a store that the client was not given.
+        """
+        return self._run(self._do.result(job_id))
+
+    def wait(
+        self,
+        job_id: str,
+        timeout: float = WAIT_SECONDS,
+        *,
+        raise_on_failure: bool = False,
+        poll_seconds: float = POLL_SECONDS,
+        on_change: Watcher | None = None,
+    ) -> Job:
+        """Wait until the job has finished, and return it as it is then.
+
+        It watches where it can, else looks every `poll_seconds`; a server that is away is waited
+        for. Raises WaitTimeoutError after `timeout` seconds, JobGoneError if the job is deleted
+        meanwhile, and JobFailedError if it did not succeed and `raise_on_failure` is set.
+        """
+        last: Job | None = None
+        for last in self._iterate(self._do.follow(job_id, timeout, poll_seconds)):
+            if on_change is not None:
+                on_change(last)
+        return ended(last, job_id, raise_on_failure=raise_on_failure)
+
+    def poll(self, job_id: str, seconds: float = POLL_SECONDS) -> Iterator[Job]:
+        """Yield the job now and whenever it has changed, until it has finished."""
+        return self._iterate(self._do.follow(job_id, None, seconds))
+
+    def list(
+        self, selection: Selection = ALL, *, page_size: int = PAGE_SIZE
+    ) -> Iterator[JobSummary]:
+        """Yield the jobs that match, newest first, fetched in pages."""
+        return self._iterate(self._do.list(selection, page_size))
+
+    def page(
+        self, selection: Selection = ALL, cursor: str | None = None, limit: int = PAGE_SIZE
+    ) -> Page:
+        """Return one page of the jobs that match, newest first; its `next` is the next cursor."""
+        return self._run(self._do.page(selection, cursor, limit))
+
+    def watch(self, selection: Selection = ALL) -> Iterator[JobSummary]:
+        """Yield each job that matches whenever it changes, from now on, for ever."""
+        return self._iterate(self._do.watch(selection))
+
+    def cancel(self, job_id: str, *, cascade: bool = False) -> Job:
+        """Ask for a job to be cancelled; a dead letter is dismissed. Raises NotCancellableError.
+
+        `cascade` takes its unfinished children and the jobs that wait for it along.
+        """
+        return self._run(self._do.cancel(job_id, cascade=cascade))
+
+    def suspend(self, job_id: str) -> Job:
+        """Keep a job from being started."""
+        return self._run(self._do.set_suspended(job_id, suspended=True))
+
+    def resume(self, job_id: str) -> Job:
+        """Let a suspended job start."""
+        return self._run(self._do.set_suspended(job_id, suspended=False))
+
+    def set_priority(self, job_id: str, priority: int) -> Job:
+        """Change the priority, -1000 to 1000; raises JobStateError while the job runs."""
+        return self._run(self._do.set_priority(job_id, priority))
+
+    def rerun(self, job_id: str) -> Submitted:
+        """Ask for a new job that does the same again; it is `<id>-r<n>`, and exists soon."""
+        return self._run(self._do.rerun(job_id))
+
+    def redrive(self, job_id: str) -> Job:
+        """Ask for a dead letter to run again with fresh budgets; raises NotADeadLetterError."""
+        return self._run(self._do.redrive(job_id))
+
+    def dismiss(self, job_id: str) -> Job:
+        """Ask for a dead letter to be done with; raises NotADeadLetterError."""
+        return self._run(self._do.dismiss(job_id))
+
+    def redrive_many(
+        self, selection: Selection = ALL, *, limit: int = 100, dry_run: bool = False
+    ) -> BulkReport:
+        """Redrive the dead letters that match, oldest first, `limit` at most."""
+        return self._run(self._do.redrive_many(selection, limit=limit, dry_run=dry_run))
+
+    def dismiss_many(
+        self, selection: Selection = ALL, *, limit: int = 100, dry_run: bool = False
+    ) -> BulkReport:
+        """Dismiss the dead letters that match, oldest first, `limit` at most."""
+        return self._run(self._do.dismiss_many(selection, limit=limit, dry_run=dry_run))
+
+    def queues(self) -> builtins.list[QueueInfo]:
+        """Return all queues: with an AsyncQueue, or with jobs or workers."""
+        return self._run(self._do.queues())
+
+    def queue(self, name: str) -> QueueInfo:
+        """Return one queue; one that nobody knows is open, unlimited and empty."""
+        return self._run(self._do.queue(name))
+
+    def pause(self, queue: str) -> QueueInfo:
+        """Keep all jobs of the queue from starting; creates its AsyncQueue where there is none."""
+        return self._run(self._do.set_paused(queue, paused=True))
+
+    def resume_queue(self, queue: str) -> QueueInfo:
+        """Let the jobs of a paused queue start."""
+        return self._run(self._do.set_paused(queue, paused=False))
+
+    def cron_jobs(self) -> builtins.list[CronJobInfo]:
+        """Return all schedules."""
+        return self._run(self._do.cron_jobs())
+
+    def cron_job(self, name: str) -> CronJobInfo:
+        """Return one schedule, with spec and status; raises CronJobNotFoundError."""
+        return self._run(self._do.cron_job(name))
+
+    def trigger(self, name: str) -> Submitted:
+        """Ask for one run of a schedule now; its job is `<name>-t<n>`, and exists soon."""
+        return self._run(self._do.trigger(name))
+
+    def suspend_cron_job(self, name: str) -> CronJobInfo:
+        """Keep a schedule from creating jobs."""
+        return self._run(self._do.set_cron_job_suspended(name, suspended=True))
+
+    def resume_cron_job(self, name: str) -> CronJobInfo:
+        """Let a suspended schedule create jobs."""
+        return self._run(self._do.set_cron_job_suspended(name, suspended=False))
+
+    def workers(self) -> builtins.list[WorkerInfo]:
+        """Return the workers that have announced themselves and are not silent."""
+        return self._run(self._do.workers())
+
+    def _run(self, steps: Steps[T]) -> T:
+        return run(steps, self._world())
+
+    def _iterate(self, emissions: Emissions[T]) -> Generator[T]:
+        return iterate(emissions, self._world())

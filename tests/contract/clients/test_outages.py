@@ -1,0 +1,89 @@
+"""What clients do while a gateway or an API server is away."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asyncjob.client import JobsClient, KubernetesJobsClient
+from asyncjob.client.errors import GatewayUnavailableError
+from asyncjob.rest.job import Job
+from asyncjob_dev.controlplane import ControlPlane, Options
+from contract.clients.town import Place, Town
+from support.workers import Field, field_on, install
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+
+WITHIN = 60.0
+
+
+def in_background(do: Callable[[], Any]) -> Callable[[], Any]:
+    """Begin, and return what waits for the value."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(do()), daemon=True)
+    thread.start()
+
+    def value() -> Any:
+        thread.join(WITHIN)
+        assert found, "it does not come"
+        return found[0]
+
+    return value
+
+
+def test_a_wait_and_a_submit_outlast_a_gateway_that_is_killed(place_of_all: Town) -> None:
+    place, gateway = Place.anew(place_of_all), place_of_all.gateway
+    seen: list[Job] = []
+    watching = threading.Event()
+
+    def on_change(job: Job) -> None:
+        seen.append(job)
+        watching.set()
+
+    with JobsClient(gateway.url, token=place_of_all.token) as jobs:
+        name = place.name("outage")
+        jobs.submit("wait", place.name("gate"), name=name)
+        waiting = in_background(lambda: jobs.wait(name, WITHIN, on_change=on_change))
+        assert watching.wait(WITHIN)
+        gateway.kill()
+        submitting = in_background(lambda: jobs.submit("echo", labels=place.label))
+        hasty = JobsClient(gateway.url, token=place_of_all.token, patience=0.0)
+        with hasty, pytest.raises(GatewayUnavailableError):
+            hasty.get(name)
+        place.open(place.name("gate"))
+        gateway.start().until_ready()
+        assert waiting().succeeded
+        assert submitting().created
+        assert place.count() == 1
+
+
+@pytest.fixture
+def fragile(tmp_path: Path) -> Iterator[Field]:
+    with ControlPlane(Options(with_controller_manager=False)) as plane:
+        install(plane)
+        with field_on(plane, tmp_path) as field:
+            yield field
+
+
+def test_a_wait_and_a_submit_outlast_an_api_server_that_is_killed(fragile: Field) -> None:
+    plane = fragile.plane
+    fragile.worker()
+    with KubernetesJobsClient.connect(str(plane.kubeconfig), fragile.namespace) as jobs:
+        first = jobs.submit("wait", "gate")
+        running = threading.Event()
+
+        def on_change(job: Job) -> None:
+            if job.phase == "Running":
+                running.set()
+
+        waiting = in_background(lambda: jobs.wait(first.id, WITHIN, on_change=on_change))
+        assert running.wait(WITHIN)
+        plane.kill_apiserver()
+        submitting = in_background(lambda: jobs.submit("echo"))
+        fragile.open("gate")
+        plane.start_apiserver()
+        assert waiting().result == "waited"
+        assert submitting().created
+        assert len(fragile.jobs()) == 2

@@ -1,0 +1,216 @@
+"""Submitting jobs: the same by every client."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from asyncjob import RetryPolicy
+from asyncjob.client import Jobs
+from asyncjob.client.errors import (
+    DuplicateJobError,
+    InTheWayError,
+    InvalidSubmissionError,
+    JobExistsError,
+    KeyReusedError,
+)
+from asyncjob.intake import key_name
+from asyncjob.rest.submission import Submission
+from contract.clients.town import Place
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+
+CROWD = 16
+
+
+class Email(BaseModel):
+    to: str
+    at: datetime
+
+
+def at_once(number: int, do: Callable[[int], Any]) -> list[Any]:
+    """Do it so many times at once; returns results and refusals."""
+
+    def tried(index: int) -> Any:
+        try:
+            return do(index)
+        except InTheWayError as error:
+            return error
+
+    with ThreadPoolExecutor(number) as pool:
+        return list(pool.map(tried, range(number)))
+
+
+def test_a_job_is_submitted_with_every_option(jobs: Jobs, place: Place) -> None:
+    soon = datetime(2040, 1, 1, 12, tzinfo=UTC)
+    before = jobs.submit("echo", queue=place.queue)
+    done = jobs.submit(
+        "echo",
+        Email(to="a@b.c", at=soon),
+        queue=place.queue,
+        labels=place.label,
+        priority=7,
+        not_before=soon,
+        not_after=soon + timedelta(days=1),
+        depends_on=[before],
+        timeout=timedelta(minutes=2),
+        retry=RetryPolicy(max_retries=1),
+        ttl=timedelta(hours=1),
+        concurrency_key="c",
+        traceparent="00-a",
+    )
+    job = jobs.get(done.id)
+    assert done.created
+    assert job.payload == {"to": "a@b.c", "at": "2040-01-01T12:00:00Z"}
+    assert (job.queue, job.labels, job.priority) == (place.queue, place.label, 7)
+    assert (job.not_before, job.not_after) == (
+        "2040-01-01T12:00:00.000Z",
+        "2040-01-02T12:00:00.000Z",
+    )
+    assert [one.name for one in job.depends_on] == [before.id]
+    assert (job.max_retries, job.concurrency_key, job.traceparent) == (1, "c", "00-a")
+    assert job.history[0].phase == "Created"
+    assert jobs.history(done.id)[0] == job.history[0]
+
+
+def test_the_same_key_is_the_same_job_and_another_body_is_refused(jobs: Jobs, place: Place) -> None:
+    key = place.name("ümläut key / with anything?")
+    first = jobs.submit("echo", {"b": 1, "a": 2.0}, queue=place.queue, idempotency_key=key)
+    again = jobs.submit("echo", {"a": 2, "b": 1}, queue=place.queue, idempotency_key=key)
+    assert (first.created, again.created) == (True, False)
+    assert first.id == again.id == key_name(place.town.namespace, key)
+    with pytest.raises(KeyReusedError) as caught:
+        jobs.submit("echo", {"a": 3}, queue=place.queue, idempotency_key=key)
+    assert caught.value.job_id == first.id
+
+
+def test_a_crowd_with_one_key_gets_one_job(jobs: Jobs, place: Place) -> None:
+    key = place.name("crowd")
+    found = at_once(
+        CROWD,
+        lambda _: jobs.submit(
+            "echo", 1, queue=place.queue, idempotency_key=key, labels=place.label
+        ),
+    )
+    assert {one.id for one in found} == {key_name(place.town.namespace, key)}
+    assert sum(one.created for one in found) == 1
+    assert place.count() == 1
+
+
+def test_a_name_is_taken_once(jobs: Jobs, place: Place) -> None:
+    name = place.name("named")
+    first = jobs.submit("echo", 1, name=name, queue=place.queue)
+    again = jobs.submit("echo", 1, name=name, queue=place.queue)
+    assert (first.id, first.created, again.id, again.created) == (name, True, name, False)
+    with pytest.raises(JobExistsError) as caught:
+        jobs.submit("echo", 2, name=name, queue=place.queue)
+    assert caught.value.job_id == name
+
+
+def test_a_deduplication_id_is_held_until_its_job_has_finished(jobs: Jobs, place: Place) -> None:
+    id_ = place.name('dedup, with="odd" \\ signs')
+
+    def submit(number: int) -> Any:
+        return jobs.submit("echo", number, queue=place.queue, deduplication_id=id_)
+
+    first = submit(0)
+    for _ in range(2):
+        with pytest.raises(DuplicateJobError) as caught:
+            submit(0)
+        assert caught.value.job_id == first.id
+        jobs.cancel(first.id)
+        jobs.wait(first.id, 30)
+        first = submit(1)
+    assert first.created
+    assert jobs.get(first.id).deduplication_id == id_
+
+
+def test_of_a_crowd_with_one_deduplication_id_one_is_accepted(jobs: Jobs, place: Place) -> None:
+    id_ = place.name("crowd")
+    found = at_once(
+        CROWD,
+        lambda number: jobs.submit("echo", number, queue=place.queue, deduplication_id=id_),
+    )
+    accepted = [one for one in found if not isinstance(one, InTheWayError)]
+    refused = [one for one in found if isinstance(one, DuplicateJobError)]
+    assert len(accepted) == 1
+    assert len(refused) == CROWD - 1
+    assert {one.job_id for one in refused} == {accepted[0].id}
+
+
+def test_a_deduplication_id_is_held_by_a_job_applied_with_kubectl_too(
+    jobs: Jobs, place: Place
+) -> None:
+    applied = place.name("applied")
+    place.apply(applied, deduplicationId=applied)
+    with pytest.raises(DuplicateJobError) as caught:
+        jobs.submit("echo", queue=place.queue, deduplication_id=applied)
+    assert caught.value.job_id == applied
+
+
+def test_key_and_deduplication_id_go_together(jobs: Jobs, place: Place) -> None:
+    both = {"idempotency_key": place.name("key"), "deduplication_id": place.name("id")}
+
+    def submit(payload: int) -> Any:
+        return jobs.submit("echo", payload, queue=place.queue, **both)  # type: ignore[arg-type]  # two of the options
+
+    first = submit(1)
+    assert submit(1).id == first.id
+    jobs.cancel(first.id)
+    jobs.wait(first.id, 30)
+    again = submit(1)
+    assert (again.id, again.created, again.phase) == (first.id, False, "Cancelled")
+    with pytest.raises(KeyReusedError):
+        submit(2)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"payload": {"a": float("nan")}}, "payload"),
+        ({"payload": 2**70}, "payload"),
+        ({"payload": "\ud800"}, "payload"),
+        ({"payload": "x" * 1_100_000}, "payload"),
+        ({"payload": object()}, "payload"),
+        ({"queue": "No Queue"}, "queue"),
+        ({"priority": 1001}, "priority"),
+        ({"labels": {"asyncjob.dev/parent": "x"}}, "labels.asyncjob.dev/parent"),
+        ({"name": "a", "idempotency_key": "b"}, "name"),
+        ({"not_before": "2026-02-30T00:00:00Z"}, "notBefore"),
+        ({"retry": {"max_retries": -1}}, "retryPolicy"),
+    ],
+)
+def test_what_cannot_be_a_job_is_refused_by_its_field(
+    jobs: Jobs, options: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(InvalidSubmissionError) as caught:
+        jobs.submit("echo", **options)
+    assert caught.value.errors[0].field.startswith(field)
+
+
+def test_what_only_the_api_server_refuses_says_why(jobs: Jobs, place: Place) -> None:
+    name = place.name("self")
+    with pytest.raises(InvalidSubmissionError, match="cannot wait for itself"):
+        jobs.submit("echo", name=name, depends_on=[name], queue=place.queue)
+
+
+def test_of_many_each_is_accepted_or_refused_by_itself(jobs: Jobs, place: Place) -> None:
+    many = [
+        Submission(type="echo", payload=number, queue=place.queue, name=place.name(f"m{number}"))
+        for number in range(105)
+    ]
+    many[3] = many[2].model_copy(update={"payload": "other"})
+    many[50] = many[50].model_copy(update={"payload": float("nan")})
+    items = list(jobs.submit_many(iter(many)))
+    assert len(items) == 105
+    refused = {index: item.error for index, item in enumerate(items) if item.error}
+    assert set(refused) == {3, 50}
+    assert refused[3].job_id == place.name("m2")
+    assert refused[3].status == 409
+    assert (refused[50].status, "nan" in refused[50].detail) == (422, True)
+    assert [item.job.id for item in items if item.job][:3] == [
+        place.name(f"m{number}") for number in range(3)
+    ]

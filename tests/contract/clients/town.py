@@ -1,0 +1,152 @@
+"""Where the clients' scenarios take place: a control plane, an operator, a worker, a gateway."""
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from asyncjob.names import API_VERSION, CRON_JOB_KIND, CRON_JOBS, JOB_KIND, JOBS, collection
+from asyncjob_dev.api import Object
+from asyncjob_dev.controlplane import ControlPlane
+from asyncjob_dev.kubeconfig import write_kubeconfig
+from support.api import Client
+from support.gateway import GatewayProcess, gateway_kubeconfig
+from support.identities import Space
+from support.installation import install
+from support.operator import OperatorProcess
+from support.workers import Field, field_on
+
+CALLER = "caller"
+OPERATOR = ("--lease-margin=0.3", "--backoff-initial=0.2", "--backoff-max=2", "--no-retention")
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Town:
+    """Everything, and one caller with the rights of `asyncjob-job-admin`."""
+
+    field: Field
+    kubeconfig: Path
+    token: str
+    gateway: GatewayProcess
+
+    @property
+    def namespace(self) -> str:
+        """The one namespace."""
+        return self.field.namespace
+
+
+@contextlib.contextmanager
+def town(folder: Path) -> Iterator[Town]:
+    """Run it all."""
+    with ControlPlane() as plane:
+        install(plane)
+        with (
+            OperatorProcess(plane.kubeconfig, folder / "operator.log", *OPERATOR) as operator,
+            field_on(plane, folder) as field,
+        ):
+            space = Space(field.namespace, Client(plane.url, plane.ca_file, plane.admin_token))
+            token, kubeconfig = _caller(space, field, folder)
+            rights = gateway_kubeconfig(plane, space, folder / "gateway-kubeconfig")
+            with GatewayProcess(rights, folder / "gateway.log") as gateway:
+                field.start_worker("worker-0", "--concurrency=16")
+                operator.until_ready().until_leading()
+                gateway.until_ready()
+                yield Town(field, kubeconfig, token, gateway)
+
+
+def _caller(space: Space, field: Field, folder: Path) -> tuple[str, Path]:
+    space.account(CALLER)
+    space.bind(CALLER, "asyncjob-job-admin")
+    token = space.as_account(CALLER).token
+    path = folder / "caller-kubeconfig"
+    api = field.api
+    write_kubeconfig(
+        path,
+        url=api.url,
+        ca_file=api.ca_file,
+        user={"token": token},
+        namespace=space.name,
+        name=CALLER,
+    )
+    return token, path
+
+
+@dataclass(frozen=True)
+class Place:
+    """One scenario's own part of the town: a queue without workers, and names of its own."""
+
+    town: Town
+    number: int
+
+    @classmethod
+    def anew(cls, town: Town) -> "Place":
+        """Return a part that nobody has used."""
+        return cls(town, next(_numbers))
+
+    @property
+    def queue(self) -> str:
+        """A queue that no worker serves."""
+        return f"idle-{self.number}"
+
+    @property
+    def busy_queue(self) -> str:
+        """The queue that the worker serves."""
+        return "default"
+
+    @property
+    def label(self) -> dict[str, str]:
+        """A label that only this scenario's jobs have."""
+        return {"scenario": str(self.number)}
+
+    @property
+    def selector(self) -> str:
+        """What selects them."""
+        return f"scenario={self.number}"
+
+    def name(self, word: str) -> str:
+        """Return a name, key or id of this scenario's own."""
+        return f"{word}-{self.number}"
+
+    def open(self, gate: str) -> None:
+        """Let handlers pass that wait for the gate."""
+        self.town.field.open(gate)
+
+    def apply(self, name: str, **spec: Any) -> Object:
+        """Create a job as kubectl would."""
+        return self._create(JOBS, JOB_KIND, name, {"type": "echo", "queue": self.queue, **spec})
+
+    def apply_cron_job(self, name: str, **template: Any) -> Object:
+        """Create a schedule that never fires in a test's time."""
+        job = {"type": "echo", "queue": self.queue, **template}
+        return self._create(
+            CRON_JOBS,
+            CRON_JOB_KIND,
+            name,
+            {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": job}},
+        )
+
+    def delete(self, name: str) -> None:
+        """Delete a job."""
+        self.town.field.api.delete(f"{self._path(JOBS)}/{name}")
+
+    def count(self, **labels: str) -> int:
+        """Return how many jobs of this scenario there are."""
+        found = self.town.field.jobs()
+        wanted = (labels or self.label).items()
+        return sum(wanted <= one["metadata"].get("labels", {}).items() for one in found)
+
+    def _create(self, plural: str, kind: str, name: str, spec: Any) -> Object:
+        body = {
+            "apiVersion": API_VERSION,
+            "kind": kind,
+            "metadata": {"name": name, "labels": self.label},
+            "spec": spec,
+        }
+        return self.town.field.api.create(self._path(plural), body)
+
+    def _path(self, plural: str) -> str:
+        return collection(self.town.namespace, plural)

@@ -1,0 +1,164 @@
+"""An API server in memory that answers a client's steps; time passes only in pauses."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from asyncjob.client.steps import Answer, Call, Listen, Next, Pause, Step
+from asyncjob.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    NotFoundError,
+    UnknownOutcomeError,
+)
+from asyncjob.lifecycle.phases import Phase
+from support.builders import stored
+
+Obj = dict[str, Any]
+NAMESPACE = "tests"
+
+
+@dataclass
+class FakeApi:
+    """Objects by path. It is the world of a run, too.
+
+    `lose` answers are lost once their request was carried out, `refuse` requests fail before.
+    `meanwhile` is called before each write, to let somebody else be quicker.
+    """
+
+    objects: dict[str, Obj] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+    lose: int = 0
+    refuse: int = 0
+    meanwhile: Callable[[], None] = lambda: None
+    events: list[Obj | None] = field(default_factory=list)
+    listening: bool = True
+    now: float = 0.0
+    request_seconds: float = 0.0
+    error: ApiError | None = None
+    _version: int = 0
+
+    def do(self, step: Step) -> Answer:
+        """Do one step."""
+        match step:
+            case Call():
+                return self._answer(step)
+            case Pause(seconds=seconds):
+                self.now += seconds
+                return Answer(self.now)
+            case Listen():
+                self.calls.append(step.call)
+                if not self.listening:
+                    raise ApiError("no watching here", status=403)
+                return Answer(self.now)
+            case Next():
+                return Answer(self.now, self.events.pop(0) if self.events else None)
+
+    def close(self) -> None:
+        """End the run."""
+
+    @property
+    def writes(self) -> list[Call]:
+        """The requests that were to change something."""
+        return [call for call in self.calls if call.method != "GET"]
+
+    def put(self, obj: Obj) -> Obj:
+        """Store a job."""
+        path = f"/apis/asyncjob.dev/v1alpha1/namespaces/{NAMESPACE}/asyncjobs"
+        return self._store(f"{path}/{obj['metadata']['name']}", obj)
+
+    def job(self, name: str) -> Obj:
+        """Return a job."""
+        path = f"/apis/asyncjob.dev/v1alpha1/namespaces/{NAMESPACE}/asyncjobs/{name}"
+        return self.objects[path]
+
+    def set(self, name: str, **status: Any) -> None:
+        """Change a job's status."""
+        obj = self.job(name)
+        self.put({**obj, "status": {**obj["status"], **status}})
+
+    def _answer(self, call: Call) -> Answer:
+        self.calls.append(call)
+        self.now += self.request_seconds
+        if self.error is not None:
+            raise self.error
+        if self.refuse:
+            self.refuse -= 1
+            raise UnknownOutcomeError("refused")
+        if call.method != "GET":
+            self.meanwhile()
+        body = self._carry_out(call)
+        if self.lose and call.method != "GET":
+            self.lose -= 1
+            raise UnknownOutcomeError("lost")
+        return Answer(self.now, body)
+
+    def _carry_out(self, call: Call) -> Obj:
+        path, body = unquote(call.path), call.body
+        if call.method == "POST":
+            return self._create(path, body)
+        if call.method == "PATCH":
+            return self._patch(path, body)
+        if path in self.objects:
+            return self.objects[path]
+        if path.rsplit("/", 1)[-1] in {"asyncjobs", "asyncqueues", "asynccronjobs", "leases"}:
+            return self._list(path, dict(call.params))
+        raise NotFoundError(f"no {path}", status=404)
+
+    def _create(self, path: str, body: Any) -> Obj:
+        name = body["metadata"]["name"]
+        if f"{path}/{name}" in self.objects:
+            raise AlreadyExistsError(f"{name} exists", status=409)
+        made = stored(name, **body["spec"])
+        return self._store(
+            f"{path}/{name}",
+            {
+                **made,
+                "kind": body["kind"],
+                "metadata": {**made["metadata"], "uid": f"uid-{name}", **body["metadata"]},
+            },
+        )
+
+    def _patch(self, path: str, body: Any) -> Obj:
+        if path not in self.objects:
+            raise NotFoundError(f"no {path}", status=404)
+        obj = self.objects[path]
+        version = body.get("metadata", {}).get("resourceVersion")
+        if version not in (None, obj["metadata"]["resourceVersion"]):
+            raise ConflictError("changed", status=409)
+        return self._store(path, {**obj, "spec": {**obj["spec"], **body["spec"]}})
+
+    def _list(self, path: str, params: dict[str, str]) -> Obj:
+        found = [obj for key, obj in sorted(self.objects.items()) if key.startswith(f"{path}/")]
+        labels = [term.split("=") for term in params.get("labelSelector", "").split(",") if term]
+        fields = [term for term in params.get("fieldSelector", "").split(",") if term]
+        found = [
+            obj
+            for obj in found
+            if all(obj["metadata"].get("labels", {}).get(name) == value for name, value in labels)
+            and all(_selected(obj, term) for term in fields)
+        ]
+        limit = int(params.get("limit", "1000"))
+        return {"metadata": {"resourceVersion": str(self._version)}, "items": found[:limit]}
+
+    def _store(self, path: str, obj: Obj) -> Obj:
+        self._version += 1
+        metadata = {**obj["metadata"], "resourceVersion": str(self._version)}
+        self.objects[path] = {**obj, "metadata": metadata}
+        return self.objects[path]
+
+
+def _selected(obj: Obj, term: str) -> bool:
+    path, _, wanted = term.partition("=")
+    unequal = path.endswith("!")
+    value: Any = obj
+    for step in path.rstrip("!").split("."):
+        value = value.get(step, {})
+    return (value == wanted) is not unequal
+
+
+def ended(api: FakeApi, name: str, phase: Phase = Phase.SUCCEEDED) -> None:
+    """Let a job come to its end."""
+    api.set(name, phase=phase.value, completionTime="2026-01-01T00:00:09Z")

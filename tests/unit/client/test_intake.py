@@ -1,0 +1,157 @@
+"""What a submission becomes."""
+
+from typing import Any
+
+import pytest
+
+from asyncjob.intake import (
+    InvalidSubmissionError,
+    Order,
+    Verdict,
+    content_of_job,
+    number_of,
+    order,
+    read_submission,
+    verdict,
+)
+from asyncjob.models.spec import RequestData
+from support.builders import stored
+
+CARRIED = RequestData(headers={"x": ["1"]})
+
+
+def made(carried: RequestData | None = None, **fields: Any) -> Order:
+    submission = read_submission({"type": "t", **fields})
+    return order(submission, "ns", new_id="new-id", carried=carried)
+
+
+def existing(order: Order, **status: Any) -> dict[str, Any]:
+    obj = stored(order.name, status, **dict(order.spec))
+    return {**obj, "metadata": {**obj["metadata"], **order.body["metadata"]}}  # type: ignore[dict-item]  # a manifest
+
+
+def test_names_follow_from_keys_and_namespaces() -> None:
+    assert made().name == "new-id"
+    assert made(name="mine").name == "mine"
+    keyed = made(idempotencyKey="k")
+    assert keyed.name == made(idempotencyKey="k", payload=1).name
+    other = order(read_submission({"type": "t", "idempotencyKey": "k"}), "other", new_id="x")
+    assert keyed.name != other.name
+    row = made(deduplicationId="k")
+    assert row.stem != keyed.name
+    assert [row.numbered(number).number for number in (1, 2, 3)] == [1, 2, 3]
+    assert number_of("anything", row.stem) == number_of(f"{row.stem}-x", row.stem) == 0
+
+
+def test_a_deduplication_id_alone_brings_a_key_of_its_own_and_labels_to_find_it_by() -> None:
+    row = made(deduplicationId="d")
+    assert row.spec["idempotencyKey"] == "new-id"
+    assert set(row.labels) == {"asyncjob.dev/deduplication-id", "asyncjob.dev/idempotency-key"}
+    assert all(len(str(value)) <= 63 for value in row.labels.values())
+
+
+def test_what_came_with_the_request_is_handed_on_and_tells_nothing_apart() -> None:
+    with_it, without = made(CARRIED), made()
+    assert with_it.spec["request"] == {"headers": {"x": ["1"]}}
+    assert with_it.content == without.content
+    own = made(CARRIED, request={"headers": {"y": ["2"]}})
+    assert own.spec["request"] == {"headers": {"y": ["2"]}}
+    assert own.content != without.content
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"traceparent": "00-a"},
+        {"queue": "default"},
+        {"priority": 0},
+        {"suspend": False},
+        {"name": "mine"},
+        {"idempotencyKey": "k"},
+        {"labels": {}},
+    ],
+)
+def test_what_changes_nothing_is_the_same_content(more: dict[str, Any]) -> None:
+    assert made(**more).content == made().content
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"payload": False},
+        {"payload": 0},
+        {"queue": "other"},
+        {"labels": {"a": "b"}},
+        {"notBefore": "2026-01-01T00:00:00Z"},
+        {"deduplicationId": "d"},
+        {"retryPolicy": {"maxRetries": 3}},
+    ],
+)
+def test_what_changes_something_is_another_content(more: dict[str, Any]) -> None:
+    assert made(**more).content != made().content
+
+
+def test_one_moment_is_the_same_however_it_is_written() -> None:
+    assert (
+        made(notBefore="2026-01-01T00:00:00Z").content
+        == made(notBefore="2026-01-01T01:00:00.000+01:00").content
+    )
+
+
+def test_verdicts_on_a_job_under_the_same_key() -> None:
+    wanted = made(idempotencyKey="k", payload=1)
+    other = made(idempotencyKey="k", payload=2)
+    assert verdict(existing(wanted, phase="Cancelled"), wanted) is Verdict.SAME
+    assert verdict(existing(other), wanted) is Verdict.OTHER_CONTENT
+    stranger = existing(wanted)
+    stranger["spec"].pop("idempotencyKey")
+    assert verdict(stranger, wanted) is Verdict.TAKEN
+
+
+def test_verdicts_on_a_job_with_the_same_deduplication_id() -> None:
+    mine = made(deduplicationId="d")
+    theirs = order(read_submission({"type": "t", "deduplicationId": "d"}), "ns", new_id="theirs")
+    assert verdict(existing(mine), mine) is Verdict.SAME
+    assert verdict(existing(theirs), mine) is Verdict.DUPLICATE
+    assert verdict(existing(theirs, phase="DeadLetter"), mine) is Verdict.OVER
+    going = existing(theirs)
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert verdict(going, mine) is Verdict.OVER
+
+
+def test_a_job_applied_with_kubectl_is_compared_by_its_spec() -> None:
+    wanted = made(idempotencyKey="k", payload={"a": 1.0})
+    applied = stored(wanted.name, type="t", idempotencyKey="k", payload={"a": 1})
+    applied["spec"].pop("type")
+    applied["spec"]["type"] = "t"
+    assert verdict(applied, wanted) is Verdict.SAME
+    assert content_of_job(stored("j", rerunOf={"name": "a", "uid": "b"})) is None
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    with pytest.raises(InvalidSubmissionError) as caught:
+        made(
+            payload="x" * 2_000_000,
+            payloadFrom={},
+            labels={"asyncjob.dev/parent": "x", "ok": "not ok"},
+            notBefore="2026-01-02T00:00:00Z",
+            notAfter="2026-01-01T00:00:00Z",
+            name="n",
+            deduplicationId="d",
+        )
+    assert [one.field for one in caught.value.errors] == [
+        "payload",
+        "name",
+        "payloadFrom",
+        "payloadFrom",
+        "labels.asyncjob.dev/parent",
+        "labels.ok",
+        "notAfter",
+    ]
+
+
+@pytest.mark.parametrize("field", ["\ud800", "queryParams"])
+def test_what_cannot_be_sent_is_named_all_the_same(field: str) -> None:
+    with pytest.raises(InvalidSubmissionError) as caught:
+        made(request={"headers": {"\ud800": ["a"]}}, labels={field: "\u00e4"})
+    assert all(one.field.encode() for one in caught.value.errors)

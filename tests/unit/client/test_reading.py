@@ -1,0 +1,150 @@
+"""Jobs, queues, schedules and workers as REST shows them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.rest.choosing import BadCursorError, from_cursor, matches, to_cursor
+from asyncjob.rest.reading import job_of, summary_of
+from asyncjob.rest.selection import Selection
+from asyncjob.rest.surroundings_reading import cron_job_of, is_silent, queue_of, worker_of
+from support.builders import cron_job, queue, stored
+
+NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
+
+
+def test_a_waiting_job_says_what_it_waits_for_by_its_queue() -> None:
+    assert summary_of(stored()).message == "it waits for a free slot of a worker of queue default"
+    paused = summary_of(stored(), queue(paused=True))
+    assert (paused.reason, paused.message) == ("QueuePaused", "queue default is paused")
+
+
+def test_a_finished_job_says_how_it_ended_and_when() -> None:
+    end = "2026-01-01T00:00:09Z"
+    status = {"completionTime": end, "reason": "RetriesExhausted", "message": "no"}
+    dead = job_of(stored(status={"phase": "DeadLetter", **status}))
+    assert (dead.failed_at, dead.cancelled_at, dead.reason) == (end, None, "RetriesExhausted")
+    cancelled = job_of(stored(status={"phase": "Cancelled", **status}, cancel=True))
+    assert (cancelled.cancelled_at, cancelled.cancelling) == (end, False)
+    dismissed = job_of(stored(status={"phase": "DeadLetter", **status}, cancel=True))
+    assert dismissed.cancelling
+
+
+def test_history_begins_with_the_creation() -> None:
+    entry = {"time": "2026-01-01T00:00:01Z", "phase": "Running"}
+    history = job_of(stored(status={"history": [entry]})).history
+    assert [(one.phase, one.time) for one in history] == [
+        ("Created", "2026-01-01T00:00:00Z"),
+        ("Running", "2026-01-01T00:00:01Z"),
+    ]
+
+
+def test_a_job_names_whom_it_comes_from() -> None:
+    obj: Any = stored(rerunOf={"name": "old", "uid": "u1"})
+    obj["metadata"]["labels"] = {
+        "asyncjob.dev/parent": "u2",
+        "asyncjob.dev/cron-job": "nightly",
+        "asyncjob.dev/cron-job-uid": "u3",
+    }
+    obj["metadata"]["annotations"] = {"asyncjob.dev/parent-name": "dad"}
+    job = job_of(obj)
+    links = [job.rerun_of, job.parent, job.cron_job]
+    assert [(link.name, link.uid) for link in links if link] == [
+        ("old", "u1"),
+        ("dad", "u2"),
+        ("nightly", "u3"),
+    ]
+
+
+@pytest.mark.parametrize("value", [None, 0, False, "", [], {}])
+def test_a_result_is_there_whatever_it_is(value: Any) -> None:
+    assert job_of(stored(status={"result": value})).has_result
+    assert not job_of(stored()).has_result
+
+
+def test_without_payload_nothing_of_it_is_left() -> None:
+    job = job_of(stored(status={"result": 1, "checkpoint": 2}, payload=3, request={"headers": {}}))
+    bare = job.without_payload()
+    assert {bare.payload, bare.request, bare.checkpoint, bare.result, bare.result_ref} == {None}
+
+
+def test_a_queue_tells_its_numbers() -> None:
+    obj = {
+        **queue("mail", paused=True, maxConcurrency=3),
+        "status": {
+            "counts": [{"phase": "Queued", "count": 4}],
+            "workers": 2,
+            "conditions": [{"type": "Drained", "status": "True"}],
+        },
+    }
+    info = queue_of(obj)
+    assert (info.counts, info.workers, info.paused, info.drained) == ({"Queued": 4}, 2, True, True)
+    assert info.spec
+    assert info.spec.max_concurrency == 3
+    assert info.oldest_queued_seconds is None
+
+
+def test_a_schedule_is_whole_only_where_it_is_asked_for() -> None:
+    obj = cron_job()
+    obj["metadata"]["namespace"] = "ns"
+    assert cron_job_of(obj).spec is None
+    whole = cron_job_of(obj, whole=True)
+    assert whole.spec
+    assert (whole.type, whole.queue, whole.time_zone) == ("test", "default", "UTC")
+
+
+def lease(**spec: Any) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": "asyncjob-worker-w-0",
+            "namespace": "ns",
+            "annotations": {"asyncjob.dev/worker": '{"queue":"q","slots":3,"types":["a"]}'},
+        },
+        "spec": {
+            "holderIdentity": "w-0/1",
+            "leaseDurationSeconds": 30,
+            "renewTime": "2026-01-01T00:59:40.000000Z",
+            **spec,
+        },
+    }
+
+
+def test_a_worker_is_told_until_it_is_silent_or_withdraws() -> None:
+    info = worker_of(lease(), running=2)
+    assert (info.pod, info.queue, info.slots, info.types, info.running) == ("w-0", "q", 3, ["a"], 2)
+    assert not is_silent(lease(), NOW)
+    assert is_silent(lease(), NOW + timedelta(seconds=15))
+    assert is_silent(lease(holderIdentity=""), NOW)
+    assert worker_of({**lease(), "metadata": {"name": "x", "namespace": "n"}}).slots == 0
+
+
+def test_a_selection_takes_all_filters_together() -> None:
+    obj: Any = stored("report-1", {"phase": "DeadLetter", "reason": "NotRetryable"})
+    obj["status"]["error"] = {"type": "OSError", "category": "Network", "message": "No Route"}
+    job = summary_of(obj)
+
+    def fits(**fields: Any) -> bool:
+        return matches(job, obj, Selection(**fields), NOW)
+
+    assert fits(phase=[Phase.DEAD_LETTER], type="test", queue="default", reason="NotRetryable")
+    assert fits(text="no route")
+    assert fits(text="REPORT")
+    assert fits(older_than_seconds=3600, newer_than_seconds=3600)
+    assert not any(
+        (
+            fits(older_than_seconds=3601),
+            fits(newer_than_seconds=3599),
+            fits(phase=[Phase.QUEUED]),
+            fits(text="other"),
+            fits(parent="somebody"),
+        )
+    )
+
+
+def test_a_cursor_comes_back_as_it_was_and_nonsense_is_refused() -> None:
+    assert from_cursor(to_cursor(("2026", "uid"))) == ("2026", "uid")
+    for nonsense in ("", "x", "ä", to_cursor(("a", "b"))[:-3], "W10", "WzEsMiwzXQ"):
+        with pytest.raises(BadCursorError):
+            from_cursor(nonsense)

@@ -1,0 +1,192 @@
+"""Submitting: lost answers, races and the bound on what was read, on a server in memory."""
+
+import itertools
+from datetime import UTC, datetime
+
+import pytest
+
+from asyncjob.client.driving import run
+from asyncjob.client.errors import (
+    DuplicateJobError,
+    InvalidSubmissionError,
+    JobExistsError,
+    KeyReusedError,
+    NotAllowedError,
+    UnavailableError,
+)
+from asyncjob.client.on_kubernetes import KubernetesOperations
+from asyncjob.client.on_kubernetes.calls import METADATA_ONLY
+from asyncjob.client.steps import Answer, Step
+from asyncjob.errors import ForbiddenError, InvalidError
+from asyncjob.intake import key_name, numbered_name, stem
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.rest.submission import Submission, Submitted
+from support.fake_api import NAMESPACE, FakeApi, ended
+
+IDS = (f"id-{number}" for number in itertools.count())
+EMAIL = Submission(type="email", payload={"to": "a"})
+KEYED = Submission(type="email", payload={"to": "a"}, idempotency_key="k")
+SOLE = Submission(type="email", payload={"to": "a"}, deduplication_id="d")
+FIRST, SECOND = (numbered_name(stem(NAMESPACE, "d"), number) for number in (1, 2))
+
+
+def submit(api: FakeApi, submission: Submission) -> Submitted:
+    """Submit as a process of its own would."""
+    operations = KubernetesOperations(
+        NAMESPACE, lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda: next(IDS)
+    )
+    return run(operations.submit(submission), api)
+
+
+@pytest.mark.parametrize("submission", [EMAIL, KEYED, SOLE])
+@pytest.mark.parametrize(("lose", "refuse"), [(1, 0), (0, 1), (2, 2)])
+def test_lost_answers_make_no_second_job(submission: Submission, lose: int, refuse: int) -> None:
+    api = FakeApi(lose=lose, refuse=refuse)
+    assert submit(api, submission).created
+    assert len(api.objects) == 1
+
+
+def test_a_job_whose_answer_was_lost_and_that_has_finished_is_the_same_job() -> None:
+    api = FakeApi(lose=1)
+
+    def finish() -> None:
+        for obj in list(api.objects.values()):
+            ended(api, obj["metadata"]["name"])
+
+    api.meanwhile = finish
+    assert submit(api, SOLE) == Submitted(id=FIRST, created=True, phase="Succeeded")
+    assert len(api.objects) == 1
+
+
+def test_a_server_that_is_away_is_given_up_in_time() -> None:
+    api = FakeApi(refuse=1000)
+    with pytest.raises(UnavailableError):
+        submit(api, EMAIL)
+    assert 20 < api.now <= 30
+
+
+def test_a_plain_submit_is_one_request() -> None:
+    api = FakeApi()
+    submit(api, KEYED)
+    assert [call.method for call in api.calls] == ["POST"]
+
+
+def test_the_same_key_finds_the_job_however_far_it_is() -> None:
+    api = FakeApi()
+    first = submit(api, KEYED)
+    ended(api, first.id)
+    assert submit(api, KEYED) == Submitted(id=first.id, created=False, phase="Succeeded")
+    other = KEYED.model_copy(update={"payload": {"to": "b"}})
+    with pytest.raises(KeyReusedError) as caught:
+        submit(api, other)
+    assert caught.value.job_id == first.id == key_name(NAMESPACE, "k")
+
+
+def test_a_job_that_is_deleted_while_it_is_compared_is_created_anew() -> None:
+    api = FakeApi()
+    first = submit(api, KEYED)
+    original = api.do
+
+    def do(step: Step) -> Answer:
+        if getattr(step, "method", "") == "GET":
+            api.objects.clear()
+        return original(step)
+
+    api.do = do  # type: ignore[method-assign]  # a stand-in for one test
+    assert submit(api, KEYED) == Submitted(id=first.id, created=True, phase="Queued")
+
+
+def test_a_name_that_another_job_has_is_refused() -> None:
+    api = FakeApi()
+    named = EMAIL.model_copy(update={"name": "mine"})
+    submit(api, named)
+    with pytest.raises(JobExistsError) as caught:
+        submit(api, named.model_copy(update={"priority": 1}))
+    assert caught.value.job_id == "mine"
+
+
+def test_jobs_with_one_deduplication_id_are_numbered_backwards() -> None:
+    api = FakeApi()
+    assert submit(api, SOLE).id == FIRST
+    ended(api, FIRST)
+    assert submit(api, SOLE).id == SECOND
+    assert SECOND < FIRST
+    with pytest.raises(DuplicateJobError) as caught:
+        submit(api, SOLE)
+    assert caught.value.job_id == SECOND
+
+
+@pytest.mark.parametrize("phase", sorted(set(Phase) - {"Succeeded", "DeadLetter", "Cancelled"}))
+def test_a_deduplication_id_is_held_in_every_phase_but_the_last(phase: Phase) -> None:
+    api = FakeApi()
+    api.set(submit(api, SOLE).id, phase=phase.value)
+    with pytest.raises(DuplicateJobError):
+        submit(api, SOLE)
+
+
+def test_a_job_that_is_being_deleted_holds_its_id_no_longer() -> None:
+    api = FakeApi()
+    going = api.job(submit(api, SOLE).id)
+    api.put(
+        {**going, "metadata": {**going["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    )
+    assert submit(api, SOLE).id == SECOND
+
+
+def test_of_two_at_once_the_second_meets_the_first_by_name() -> None:
+    api = FakeApi()
+
+    def quicker() -> None:
+        api.meanwhile = lambda: None
+        submit(api, SOLE)
+
+    api.meanwhile = quicker
+    with pytest.raises(DuplicateJobError) as caught:
+        submit(api, SOLE)
+    assert caught.value.job_id == FIRST
+    assert len(api.objects) == 1
+
+
+def test_a_quicker_one_that_is_over_already_leaves_the_next_number() -> None:
+    api = FakeApi()
+
+    def quicker() -> None:
+        api.meanwhile = lambda: None
+        ended(api, submit(api, SOLE).id)
+
+    api.meanwhile = quicker
+    assert submit(api, SOLE).id == SECOND
+
+
+def test_what_was_read_too_long_ago_is_read_again_before_anything_is_created() -> None:
+    api = FakeApi(request_seconds=11)
+    with pytest.raises(UnavailableError, match="takes too long"):
+        submit(api, SOLE)
+    assert api.writes == []
+    api.request_seconds = 9
+    assert submit(api, SOLE).created
+
+
+def test_a_key_finds_its_job_in_a_row_though_the_row_has_gone_on() -> None:
+    api = FakeApi()
+    keyed = SOLE.model_copy(update={"idempotency_key": "k"})
+    first = submit(api, keyed)
+    ended(api, first.id)
+    submit(api, SOLE)
+    assert submit(api, keyed) == Submitted(id=first.id, created=False, phase="Succeeded")
+
+
+def test_looking_for_the_newest_reads_one_object_without_its_payload() -> None:
+    api = FakeApi()
+    submit(api, SOLE)
+    newest = next(call for call in api.calls if call.accept == METADATA_ONLY)
+    assert dict(newest.params)["limit"] == "1"
+
+
+def test_what_the_server_refuses_is_told_in_a_clients_words() -> None:
+    forbidding = FakeApi(error=ForbiddenError("may not", status=403))
+    with pytest.raises(NotAllowedError, match="may not"):
+        submit(forbidding, EMAIL)
+    assert (len(forbidding.calls), forbidding.now) == (1, 0.0)  # no second try, no wait
+    with pytest.raises(InvalidSubmissionError, match=r"spec\.x"):
+        submit(FakeApi(error=InvalidError("spec.x is wrong", status=422)), EMAIL)

@@ -1,0 +1,114 @@
+"""What a gateway that is open lets in, and where it may listen."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+from click.testing import CliRunner
+from starlette.types import Receive, Scope, Send
+
+from asyncjob.errors import ConfigError
+from asyncjob_gateway import kinds
+from asyncjob_gateway.auth.loopback import LoopbackOnly
+from asyncjob_gateway.cli import main
+from asyncjob_gateway.errors import RefusedError, UnsafeSettingsError
+from asyncjob_gateway.limits.load import Limited
+from asyncjob_gateway.settings import Settings
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.1.2.3", "localhost.example", "", "gateway"])
+def test_an_open_gateway_may_not_listen_elsewhere(host: str) -> None:
+    Settings(host=host).check()
+    with pytest.raises(UnsafeSettingsError, match="may only listen on loopback"):
+        Settings(host=host, open=True).check()
+
+
+def test_tls_takes_both_halves() -> None:
+    Settings(tls_cert="a.pem", tls_key="b.pem").check()
+    with pytest.raises(ConfigError, match="go together"):
+        Settings(tls_cert="a.pem").check()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
+def test_it_may_on_loopback(host: str) -> None:
+    Settings(host=host, open=True).check()
+
+
+async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    scope["reached"] = True
+
+
+async def reached(**headers: str) -> bool:
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    scope: Scope = {"type": "http", "headers": raw}
+
+    async def nothing() -> dict[str, str]:
+        return {}
+
+    async def drop(_message: object) -> None: ...
+
+    with suppress(RefusedError):
+        await LoopbackOnly(app)(scope, nothing, drop)
+    return "reached" in scope
+
+
+@pytest.mark.parametrize(
+    ("headers", "answered"),
+    [
+        ({"host": "127.0.0.1:8080"}, True),
+        ({"host": "localhost"}, True),
+        ({"host": "[::1]:8080"}, True),
+        ({"host": "localhost:8080", "origin": "http://localhost:8080"}, True),
+        ({"host": "localhost", "sec_fetch_site": "same-origin"}, True),
+        ({}, False),
+        ({"host": "example.org"}, False),
+        ({"host": "localhost.example.org"}, False),
+        ({"host": "localhost@example.org"}, False),
+        ({"host": "[::1"}, False),
+        ({"host": "localhost", "origin": "http://localhost:3000"}, False),
+        ({"host": "localhost", "origin": "null"}, False),
+        ({"host": "localhost", "sec_fetch_site": "cross-site"}, False),
+        ({"host": "localhost", "sec_fetch_site": "same-site"}, False),
+    ],
+)
+async def test_only_requests_of_this_machine_are_answered(
+    headers: dict[str, str], answered: bool
+) -> None:
+    assert await reached(**headers) is answered
+
+
+@pytest.mark.parametrize("name", ["Authorization", "cookie", "Proxy-Authorization", "a b", ""])
+def test_credentials_are_never_handed_on(name: str) -> None:
+    done = CliRunner().invoke(main, ["run", "--forward-header", name])
+    assert done.exit_code == 2
+    assert "--forward-header" in done.output
+
+
+async def test_there_is_room_for_so_many_requests_and_probes_always_pass() -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.set()
+        await go_on.wait()
+
+    limited = Limited(slow, most=1, seconds=60)
+    scope: Scope = {"type": "http", "path": "/jobs"}
+    first = asyncio.create_task(limited(scope, None, None))  # type: ignore[arg-type]  # not used
+    await begun.wait()
+    with pytest.raises(RefusedError) as refused:
+        await limited(scope, None, None)  # type: ignore[arg-type]  # not used
+    assert refused.value.kind is kinds.BUSY
+    probe = asyncio.create_task(limited({**scope, "path": "/readyz"}, None, None))  # type: ignore[arg-type]  # not used
+    go_on.set()
+    await asyncio.gather(first, probe)
+
+
+async def test_a_request_that_takes_too_long_is_given_up() -> None:
+    async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.Event().wait()
+
+    limited = Limited(endless, most=1, seconds=0.01)
+    for _ in range(2):  # the second finds room again
+        with pytest.raises(RefusedError) as refused:
+            await limited({"type": "http", "path": "/"}, None, None)  # type: ignore[arg-type]  # not used
+        assert refused.value.kind is kinds.TIMED_OUT

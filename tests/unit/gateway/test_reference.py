@@ -1,0 +1,71 @@
+"""The pages on REST and the gateway say what the program does, and its OpenAPI what it answers."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asyncjob_dev.reference import rest
+from asyncjob_dev.reference.blocks import fill, names
+from asyncjob_gateway.app import make_app
+from asyncjob_gateway.kinds import EVERYWHERE, KINDS
+from asyncjob_gateway.telemetry.metrics import TABLE, Metrics
+
+DOCS = Path(__file__).parents[3] / "docs/reference"
+BLOCKS = {
+    "rest.routes": rest.routes,
+    "rest.filters": rest.filters,
+    "rest.problems": rest.problems,
+    "rest.rights": rest.rights,
+    "gateway.options": rest.options,
+    "gateway.metrics": rest.metrics,
+}
+DOCUMENT = make_app().openapi()
+OPERATIONS = [
+    (f"{method.upper()} {path}", operation)
+    for path, found in DOCUMENT["paths"].items()
+    for method, operation in found.items()
+]
+
+
+@pytest.mark.parametrize("page", ["rest.md", "gateway.md"])
+def test_the_generated_parts_of_a_page_are_up_to_date(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert names(text)
+    assert fill(text, BLOCKS) == text
+
+
+@pytest.mark.parametrize(("name", "operation"), OPERATIONS, ids=[name for name, _ in OPERATIONS])
+def test_each_operation_declares_its_problems_and_who_may_ask(
+    name: str, operation: dict[str, Any]
+) -> None:
+    declared = {
+        slug
+        for response in operation["responses"].values()
+        for slug in response.get("content", {})
+        .get("application/problem+json", {})
+        .get("examples", {})
+    }
+    assert operation["summary"]
+    assert operation["description"]
+    if name.endswith(("healthz", "readyz")):
+        assert not declared
+        assert "security" not in operation
+        return
+    assert {kind.slug for kind in EVERYWHERE} <= declared <= {kind.slug for kind in KINDS}
+    assert operation["security"] == [{"token": []}]
+    assert "HTTPValidationError" not in str(operation)
+    if "requestBody" in operation:
+        [content] = operation["requestBody"]["content"].values()
+        assert content["examples"]
+        assert "malformed" in declared
+
+
+def test_each_metric_of_the_table_can_be_scraped() -> None:
+    metrics = Metrics()
+    spec = {one.name: one for one in TABLE}
+    metrics.read(
+        lambda: iter([(spec["cache_jobs"], ("ns",), 1), (spec["cache_synced"], ("ns",), 1)])
+    )
+    found = {f"asyncjob_gateway_{name}" for name in spec}
+    assert found <= {metric.name for metric in metrics.registry.collect()}
