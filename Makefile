@@ -11,7 +11,7 @@ given = $(if $(filter command,$(origin $(1))),$(2) '$($(1))')
 
 GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.reference
 
-.PHONY: help venv lock generate format lint types test unit verify clean tools demo up down status image image-test
+.PHONY: help venv lock generate format lint types test unit verify clean tools demo up down status image image-test browser-test
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -63,14 +63,17 @@ unit: $(STAMP) ## tests that need no API server: seconds
 	$(BIN)/pytest tests/unit tests/properties
 
 # In the order of the folders, so that the long ones do not come last, when one process has them alone.
-test: $(STAMP) ## all tests but those that need pods or images, on real API servers: about ten minutes
-	$(BIN)/pytest tests --ignore=tests/e2e --ignore=tests/packaging --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+test: $(STAMP) ## all tests but those that need pods, images or a browser, on real API servers: about ten minutes
+	$(BIN)/pytest tests --ignore=tests/e2e --ignore=tests/packaging --ignore=tests/browser --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 
 image: $(STAMP) ## build the worker's image with docker, podman or buildah (IMAGE=name BASE=image)
 	@$(BIN)/python -m asyncjob_dev.images $(call given,IMAGE,--tag) $(call given,BASE,--base)
 
 image-test: $(STAMP) ## build the worker's image and run jobs in it (root; buildah, debootstrap, runc)
 	$(BIN)/pytest tests/packaging
+
+browser-test: $(STAMP) ## drive the dashboard in Chromium (Debian: apt-get install chromium)
+	$(BIN)/pytest tests/browser
 
 verify: generate lint types ## regenerate, lint, check types, and demand a clean tree
 	@changed=$$(git status --porcelain); [ -z "$$changed" ] || { echo "the tree is not clean (regenerated files have to be committed):"; echo "$$changed"; exit 1; }

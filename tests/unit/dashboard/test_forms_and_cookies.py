@@ -6,10 +6,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message
 
+from asyncjob_gateway import kinds
 from asyncjob_gateway.dashboard import cookies
 from asyncjob_gateway.dashboard.forms import filled, one, read_form
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
 
 FORM = "application/x-www-form-urlencoded"
 SECRET = "s3cret"

@@ -13,6 +13,7 @@ from asyncjob.rest.job import Job, Link, Page
 from asyncjob.rest.problem import FieldProblem
 from asyncjob.rest.selection import BulkFailure, BulkReport
 from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
+from asyncjob_gateway import kinds
 from asyncjob_gateway.dashboard.allowed import Allowed
 from asyncjob_gateway.dashboard.assets import TYPES, assets
 from asyncjob_gateway.dashboard.frame import Frame
@@ -28,7 +29,6 @@ from asyncjob_gateway.dashboard.views.signing import SignIn
 from asyncjob_gateway.dashboard.views.submission import SubmitForm
 from asyncjob_gateway.dashboard.views.surroundings import cron_rows, worker_rows
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
 from support.rest_jobs import NOW, before, happened, summary, whole
 
 EVIL = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7 * 7 }}"

@@ -6,9 +6,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from starlette.requests import Request
 
+from asyncjob_gateway import kinds
 from asyncjob_gateway.dashboard.cookies import is_form_token
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
 
 TOKEN_FIELD: Final = "form-token"  # noqa: S105  # the name of a field
 MOST_FIELDS: Final = 2000

@@ -14,13 +14,13 @@ from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from asyncjob.errors import AsyncJobError
+from asyncjob_gateway import kinds
 from asyncjob_gateway.context import context_of
 from asyncjob_gateway.dashboard.cookies import headers_of, keep_form_token
 from asyncjob_gateway.dashboard.entering import bare_frame
 from asyncjob_gateway.dashboard.links import PREFIX
 from asyncjob_gateway.dashboard.page import guard, page, see
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.problems.answers import answer
 from asyncjob_gateway.problems.translate import from_validation, refusal_of
 

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from asyncjob.rest.problem import FieldProblem
+from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.dashboard.entering import act_in
 from asyncjob_gateway.dashboard.forms import Form, one
@@ -15,7 +16,6 @@ from asyncjob_gateway.dashboard.page import see
 from asyncjob_gateway.dashboard.route import PageRoute
 from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.operations import Operations
-from asyncjob_gateway.problems import kinds
 from asyncjob_gateway.routes.parameters import JobId, QueueName
 
 router = APIRouter(prefix=PREFIX, route_class=PageRoute)

@@ -3,12 +3,12 @@
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from asyncjob_gateway import kinds
 from asyncjob_gateway.dashboard.assets import FOR_EVER, TYPES, address, assets, version
 from asyncjob_gateway.dashboard.links import PREFIX
 from asyncjob_gateway.dashboard.page import see
 from asyncjob_gateway.dashboard.route import OpenRoute
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems import kinds
 
 router = APIRouter(route_class=OpenRoute)
 ROUTERS = (router,)
