@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
 from support.chromium import PATIENCE_MILLISECONDS, Complaints, chromium, sign_in
 from support.dashboard_stage import Scene, Stage, prepare, stage_on
 from support.installation import install
+
+expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ def test_axe_finds_nothing_wrong_in_either_theme(page: Page, stage: Stage, scene
         found[name] = flaws_in_both(page)
     page.goto(stage.url("/dead-letters"))
     page.get_by_role("button", name="Dismiss all…").click()
+    page.wait_for_load_state()  # until then, scripts do not listen
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     found["keys over a question"] = flaws_in_both(page)
