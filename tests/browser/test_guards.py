@@ -82,6 +82,7 @@ def test_who_is_not_signed_in_is_sent_to_the_form_and_a_program_gets_a_problem(
         assert told.headers["content-type"] == "application/problem+json"
         assert client.get("/dashboard/events").status_code == 401
         assert client.get("/", headers=PAGE).headers["location"] == "/dashboard/"
+        assert client.get("/").json()["type"] == "/problems/not-found"
 
 
 def test_an_error_is_a_page_for_people_and_a_problem_for_programs(http: httpx.Client) -> None:

@@ -13,6 +13,7 @@ from asyncjob_gateway.errors import RefusedError
 
 FORM = "application/x-www-form-urlencoded"
 SECRET = "s3cret"
+MOST = 10_000
 
 
 def request(
@@ -46,12 +47,12 @@ def sent(token: str = SECRET, *, cookie: str = SECRET, **more: str) -> Request:
 
 async def refused(asked: Request) -> RefusedError:
     with pytest.raises(RefusedError) as caught:
-        await read_form(asked)
+        await read_form(asked, MOST)
     return caught.value
 
 
 async def test_a_form_of_our_own_page_is_read() -> None:
-    form = await read_form(sent(origin="http://jobs.example", sec_fetch_site="same-origin"))
+    form = await read_form(sent(origin="http://jobs.example", sec_fetch_site="same-origin"), MOST)
 
     assert one(form, "type") == "a"
     assert filled(form) == {"type": "a"}
@@ -80,7 +81,12 @@ async def test_a_form_without_the_browsers_own_token_is_refused() -> None:
 async def test_what_is_no_form_is_refused() -> None:
     assert (await refused(request(b"{}", content_type="application/json"))).kind is kinds.BAD_MEDIA
     assert (await refused(request(b"a=%ff"))).kind is kinds.MALFORMED
-    assert (await refused(request(b"&".join([b"a=1"] * 3000)))).kind is kinds.MALFORMED
+    assert (await refused(request(b"&".join([b"a="] * 3000)))).kind is kinds.MALFORMED
+
+
+async def test_a_form_is_read_up_to_a_limit_only() -> None:
+    assert (await refused(request(b"a=" + b"b" * MOST))).kind is kinds.TOO_LARGE
+    assert (await refused(request(content_length=str(MOST + 1)))).kind is kinds.TOO_LARGE
 
 
 def kept(asked: Request) -> SimpleCookie:

@@ -47,7 +47,7 @@ async def look_in(request: Request, *rights: Right) -> Room:
 
 async def act_in(request: Request, *rights: Right) -> tuple[Room, Form]:
     """Enter by a form; raises RefusedError unless it is one of ours, and its sender may do it."""
-    form = await read_form(request)
+    form = await read_form(request, context_of(request).settings.max_body)
     namespace = one(form, "namespace") or request.query_params.get("namespace") or None
     return await _enter(request, namespace, rights), form
 

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from asyncjob_gateway import kinds
 from asyncjob_gateway.dashboard.cookies import is_form_token
 from asyncjob_gateway.errors import RefusedError
+from asyncjob_gateway.limits.bodies import bounded
 
 TOKEN_FIELD: Final = "form-token"  # noqa: S105  # the name of a field
 MOST_FIELDS: Final = 2000
@@ -16,13 +17,17 @@ MOST_FIELDS: Final = 2000
 Form = Mapping[str, list[str]]
 
 
-async def read_form(request: Request) -> Form:
-    """Return the fields of a form; raises RefusedError where another site may be behind it."""
+async def read_form(request: Request, most: int) -> Form:
+    """Return the fields of a form of so many bytes at most.
+
+    Raises RefusedError where another site may be behind it, or it cannot be read.
+    """
     check_origin(request)
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise RefusedError(kinds.BAD_MEDIA, "a form of the dashboard is sent as a browser does")
+    body = await bounded(request, most)
     try:
-        text = (await request.body()).decode()
+        text = body.decode()
         form = parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
     except ValueError as error:
         raise RefusedError(kinds.MALFORMED, "the form cannot be read") from error

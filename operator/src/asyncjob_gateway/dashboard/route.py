@@ -63,9 +63,14 @@ class PageRoute(OpenRoute):
     signed_in: ClassVar[bool] = True
 
 
+def wants_page(request: Request) -> bool:
+    """Return whether a person asks, by a browser; else it is a program."""
+    return "text/html" in request.headers.get("accept", "")
+
+
 def _failed(request: Request, error: Exception) -> Response:
     refusal = _refusal(error)
-    if "text/html" not in request.headers.get("accept", ""):
+    if not wants_page(request):
         return answer(refusal, request.url.path)
     if refusal.kind is kinds.UNAUTHENTICATED:
         return see(f"{SIGN_IN}?next={quote(_back(request), safe='')}")

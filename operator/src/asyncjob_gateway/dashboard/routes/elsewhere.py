@@ -7,7 +7,7 @@ from asyncjob_gateway import kinds
 from asyncjob_gateway.dashboard.assets import FOR_EVER, TYPES, address, assets, version
 from asyncjob_gateway.dashboard.links import PREFIX
 from asyncjob_gateway.dashboard.page import see
-from asyncjob_gateway.dashboard.route import OpenRoute
+from asyncjob_gateway.dashboard.route import OpenRoute, wants_page
 from asyncjob_gateway.errors import RefusedError
 
 router = APIRouter(route_class=OpenRoute)
@@ -15,8 +15,10 @@ ROUTERS = (router,)
 
 
 @router.get("/")
-async def front_door() -> Response:
+async def front_door(request: Request) -> Response:
     """Send whoever opens the gateway in a browser to the dashboard."""
+    if not wants_page(request):
+        raise RefusedError(kinds.NOT_FOUND)
     return see(f"{PREFIX}/")
 
 

@@ -1,5 +1,6 @@
 """Signing in with a token of the cluster, and out again."""
 
+from typing import Final
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request
@@ -20,6 +21,9 @@ from asyncjob_gateway.settings import is_loopback
 router = APIRouter(prefix=PREFIX, route_class=OpenRoute)
 ROUTERS = (router,)
 
+MOST: Final = 64 * 1024
+"""Bytes of a form that anyone may send."""
+
 
 @router.get("/sign-in")
 async def form(request: Request) -> Response:
@@ -33,7 +37,7 @@ async def form(request: Request) -> Response:
 @router.post("/sign-in")
 async def sign_in(request: Request) -> Response:
     """Have the cluster check the token, and the browser keep it."""
-    form = await read_form(request)
+    form = await read_form(request, MOST)
     target, token = own_page(one(form, "next")), "".join(one(form, "token").split())
     if len(token) > LONGEST:
         return _form(request, target, f"it has more than {LONGEST} characters, which no cookie has")
@@ -50,7 +54,7 @@ async def sign_in(request: Request) -> Response:
 @router.post("/sign-out")
 async def sign_out(request: Request) -> Response:
     """Have the browser forget the token."""
-    await read_form(request)
+    await read_form(request, MOST)
     response = see(f"{PREFIX}/sign-in")
     forget_token(request, response)
     return response
