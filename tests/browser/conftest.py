@@ -1,4 +1,7 @@
-"""One control plane, one gateway with all that belongs to it and one browser for all tests."""
+"""One control plane, one gateway with all that belongs to it and one browser for all tests.
+
+They run by themselves: while the browser is there, its event loop has the main thread.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +16,15 @@ from support.dashboard_stage import Scene, Stage, prepare, stage_on
 from support.installation import install
 
 expect.set_options(timeout=PATIENCE_MILLISECONDS)
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse company, whose coroutines would not be run."""
+    if any(HERE not in item.path.parents for item in items):
+        raise pytest.UsageError(
+            "run these with make browser-test, others with --ignore=tests/browser"
+        )
 
 
 @pytest.fixture(scope="session")
