@@ -5,7 +5,8 @@ from asyncjob.models.status import JobError
 from asyncjob.rest.job import Job, Link
 from asyncjob_gateway.dashboard.allowed import Allowed
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.views.job import JobPage, job_page, offers
+from asyncjob_gateway.dashboard.views.job import JobPage, job_page
+from asyncjob_gateway.dashboard.views.offers import offers
 from support.rest_jobs import NOW, before, happened, whole
 
 ALL = Allowed(**dict.fromkeys(Allowed.__dataclass_fields__, True))
