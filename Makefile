@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 # An option, if its variable was given to make; one of that name in the environment means nothing.
 given = $(if $(filter command,$(origin $(1))),$(2) '$($(1))')
 
-TESTS := --ignore=tests/e2e --ignore=tests/packaging --ignore=tests/charts --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+TESTS := --ignore=tests/e2e --ignore=tests/packaging --ignore=tests/charts --ignore=tests/browser --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 
 GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.chart && $(BIN)/python -m asyncjob_dev.reference && $(BIN)/python -m asyncjob_dev.monitoring && $(BIN)/python -m asyncjob_bench page
 
@@ -74,7 +74,7 @@ unit: $(STAMP) ## tests that need no API server: seconds
 	$(BIN)/pytest tests/unit tests/properties
 
 # In the order of the folders, so that the long ones do not come last, when one process has them alone.
-test: $(STAMP) tools monitoring-tools ## all tests but the long ones and those that need pods or images: about ten minutes
+test: $(STAMP) tools monitoring-tools ## all tests but the long ones and those that need pods, images or a browser: about ten minutes
 	$(BIN)/pytest tests -m "not soak" $(TESTS)
 
 soak: $(STAMP) tools ## the long ones: thousands of jobs, many kills and random lives on real API servers
@@ -116,6 +116,9 @@ e2e: $(STAMP) tools node-tools ## the suite on real pods (TARGET=kind|node|exist
 chart-test: $(STAMP) tools ## the Helm chart: lint, every value, every scenario on a real API server; a minute
 	@$(BIN)/python -m asyncjob_dev.binaries helm
 	$(BIN)/pytest tests/charts
+
+browser-test: $(STAMP) tools ## drive the dashboard in Chromium (Debian: apt-get install chromium)
+	$(BIN)/pytest tests/browser
 
 verify: generate lint types ## regenerate, lint, check types, and demand a clean tree
 	@changed=$$(git status --porcelain); [ -z "$$changed" ] || { echo "the tree is not clean (regenerated files have to be committed):"; echo "$$changed"; exit 1; }

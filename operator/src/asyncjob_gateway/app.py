@@ -4,7 +4,7 @@ from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
-from asyncjob_gateway import openapi
+from asyncjob_gateway import dashboard, openapi
 from asyncjob_gateway.auth.loopback import LoopbackOnly
 from asyncjob_gateway.context import AppContext
 from asyncjob_gateway.limits.load import Limited
@@ -34,6 +34,7 @@ ROUTERS = (
     cron_jobs.router,
     workers.router,
     health.router,
+    dashboard.router,
 )
 
 

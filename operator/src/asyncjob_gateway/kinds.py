@@ -45,6 +45,12 @@ FOREIGN: Final = Kind(
     "A gateway that is open in development answers only requests to a loopback name, and none "
     "that a page of another site makes a browser send.",
 )
+STALE_FORM: Final = Kind(
+    "stale-form",
+    403,
+    "Not a form of this page",
+    "A form of the dashboard was sent by a page of another site, or by one that has got too old.",
+)
 NOT_FOUND: Final = Kind(
     "not-found", 404, "No such thing", "There is no such route, queue, cron job or namespace."
 )
@@ -130,7 +136,8 @@ TIMED_OUT: Final = Kind(
 )
 
 KINDS: Final = (
-    *(MALFORMED, UNAUTHENTICATED, FORBIDDEN, FOREIGN, NOT_FOUND, NO_JOB, NO_RESULT, BAD_METHOD),
+    *(MALFORMED, UNAUTHENTICATED, FORBIDDEN, FOREIGN, STALE_FORM, NOT_FOUND, NO_JOB),
+    *(NO_RESULT, BAD_METHOD),
     *(DUPLICATE, JOB_EXISTS, NOT_CANCELLABLE, NOT_DEAD, CONFLICT, TOO_LARGE, BAD_MEDIA, INVALID),
     *(KEY_REUSED, QUEUE_FULL, THROTTLED, INTERNAL, UNAVAILABLE, NOT_SYNCED, BUSY, TIMED_OUT),
 )

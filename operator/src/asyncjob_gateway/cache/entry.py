@@ -17,6 +17,7 @@ class Entry:
     version: int
     summary: JobSummary
     parent: str
+    rerun_of: str
     cron_job: str
     text: str
 
@@ -34,6 +35,7 @@ def entry_of(obj: JsonObject) -> Entry:
         version=version_of(text(meta, "resourceVersion")),
         summary=summary,
         parent=text(child(meta, "annotations"), PARENT_NAME_ANNOTATION),
+        rerun_of=text(child(child(obj, "spec"), "rerunOf"), "name"),
         cron_job=text(child(meta, "labels"), CRON_JOB_LABEL),
         text="\n".join(words).casefold(),
     )

@@ -1,0 +1,41 @@
+"""What the reader of a page may do; what they may not is not offered there."""
+
+import asyncio
+from dataclasses import dataclass, fields
+
+from asyncjob_gateway.auth import rights
+from asyncjob_gateway.context import Visit
+
+_RIGHTS = {
+    "submit": rights.SUBMIT,
+    "list_jobs": rights.LIST,
+    "watch": rights.WATCH,
+    "read_payload": rights.READ_PAYLOAD,
+    "control": rights.CONTROL,
+    "list_queues": rights.LIST_QUEUES,
+    "control_queues": rights.CONTROL_QUEUES,
+    "list_cron_jobs": rights.LIST_CRON_JOBS,
+    "control_cron_jobs": rights.CONTROL_CRON_JOBS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """One flag per right; none by default."""
+
+    submit: bool = False
+    list_jobs: bool = False
+    watch: bool = False
+    read_payload: bool = False
+    control: bool = False
+    list_queues: bool = False
+    control_queues: bool = False
+    list_cron_jobs: bool = False
+    control_cron_jobs: bool = False
+
+
+async def ask(visit: Visit) -> Allowed:
+    """Ask for all rights at once; the answers are remembered for some seconds."""
+    names = [field.name for field in fields(Allowed)]
+    answers = await asyncio.gather(*(visit.may(_RIGHTS[name]) for name in names))
+    return Allowed(**dict(zip(names, answers, strict=True)))

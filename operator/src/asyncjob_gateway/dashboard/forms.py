@@ -1,0 +1,58 @@
+"""Forms as browsers send them, and only those of our own pages."""
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.requests import Request
+
+from asyncjob_gateway import kinds
+from asyncjob_gateway.dashboard.cookies import is_form_token
+from asyncjob_gateway.errors import RefusedError
+from asyncjob_gateway.limits.bodies import bounded
+
+TOKEN_FIELD: Final = "form-token"  # noqa: S105  # the name of a field
+MOST_FIELDS: Final = 2000
+
+Form = Mapping[str, list[str]]
+
+
+async def read_form(request: Request, most: int) -> Form:
+    """Return the fields of a form of so many bytes at most.
+
+    Raises RefusedError where another site may be behind it, or it cannot be read.
+    """
+    check_origin(request)
+    if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
+        raise RefusedError(kinds.BAD_MEDIA, "a form of the dashboard is sent as a browser does")
+    body = await bounded(request, most)
+    try:
+        text = body.decode()
+        form = parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
+    except ValueError as error:
+        raise RefusedError(kinds.MALFORMED, "the form cannot be read") from error
+    if not is_form_token(request, one(form, TOKEN_FIELD)):
+        detail = "the form is not one of this browser's pages, or has got old: load the page again"
+        raise RefusedError(kinds.STALE_FORM, detail)
+    return form
+
+
+def check_origin(request: Request) -> None:
+    """Raise RefusedError where the browser says that another site makes it send this."""
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    foreign = site not in {None, "same-origin"}
+    if site is None and origin is not None:
+        foreign = urlsplit(origin).netloc != request.headers.get("host")
+    if foreign:
+        raise RefusedError(kinds.STALE_FORM, "a page of another site is behind this request")
+
+
+def one(form: Form, name: str) -> str:
+    """Return a field's value, stripped, empty where there is none."""
+    return form.get(name, [""])[0].strip()
+
+
+def filled(form: Form) -> dict[str, str]:
+    """Return the fields that have something in them, but for the form's token."""
+    found = {name: values[0].replace("\r\n", "\n").strip() for name, values in form.items()}
+    return {name: text for name, text in found.items() if text and name != TOKEN_FIELD}

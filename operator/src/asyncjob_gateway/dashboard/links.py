@@ -1,0 +1,47 @@
+"""Addresses of pages. Every one names the namespace, unless that is the gateway's own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, urlencode, urlsplit
+
+PREFIX: Final = "/dashboard"
+
+Query = Mapping[str, str | int | Sequence[str] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Makes addresses; `namespace` is None for the gateway's own."""
+
+    namespace: str | None = None
+
+    def to(self, path: str, query: Query | None = None) -> str:
+        """Return the address of a page, relative to the dashboard; empty values are left out."""
+        given = {"namespace": self.namespace, **(query or {})}
+        pairs = [
+            (name, str(one))
+            for name, value in given.items()
+            for one in (value if isinstance(value, list | tuple) else [value])
+            if one not in {None, ""}
+        ]
+        return f"{PREFIX}{path}" + (f"?{urlencode(pairs)}" if pairs else "")
+
+    def job(self, job_id: str, query: Query | None = None) -> str:
+        """Return the address of a job's page."""
+        return self.to(f"/jobs/{quote(job_id)}", query)
+
+    def jobs(self, **filters: str | int | Sequence[str] | None) -> str:
+        """Return the address of a list."""
+        return self.to("/jobs", filters)
+
+
+def own_page(target: str) -> str:
+    """Return the target if it is a page of the dashboard, else its first page.
+
+    Whoever made the link to the sign-in page chose it.
+    """
+    parts = urlsplit(target)
+    ours = parts.path == PREFIX or parts.path.startswith(f"{PREFIX}/")
+    odd = parts.scheme or parts.netloc or "\\" in target or not target.isprintable()
+    return target if ours and not odd else f"{PREFIX}/"

@@ -1,0 +1,1 @@
+"""The pages, one module per area. Each asks for the right first, reads or acts, and shows."""

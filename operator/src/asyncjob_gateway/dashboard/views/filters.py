@@ -1,0 +1,89 @@
+"""The filters of a list: from an address to a selection and back. Wrong ones are named."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pydantic import ValidationError
+from starlette.datastructures import QueryParams
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.rest.selection import Selection
+from asyncjob_gateway.dashboard.links import Query
+from asyncjob_gateway.dashboard.words import seconds_of
+
+TEXTS: Final = ("text", "type", "queue", "label", "reason", "parent", "cronJob")
+AGES: Final = {"newer": "newer_than_seconds", "older": "older_than_seconds"}
+
+_FIELDS: Final = {"cronJob": "cron_job"}
+_NO_SPAN: Final = "a duration such as 90s, 30m, 2h or 1d"
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What was asked for, as it was written, and what it means; None where something is wrong."""
+
+    given: dict[str, str]
+    phases: tuple[str, ...]
+    selection: Selection | None
+    errors: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is filtered by, the phase included."""
+        return bool(self.given or self.phases)
+
+    @property
+    def more(self) -> bool:
+        """Whether one of the rarer filters is set."""
+        return any(name not in {"text", "type", "queue"} for name in self.given)
+
+    @property
+    def query(self) -> Query:
+        """The same as a part of an address."""
+        return {**self.given, "phase": self.phases}
+
+
+def read_filters(query: QueryParams, fixed: Phase | None = None) -> Filters:
+    """Read them; `fixed` is the phase that the page is about, whatever is asked for."""
+    names = (*TEXTS, *AGES)
+    given = {name: query[name].strip() for name in names if query.get(name, "").strip()}
+    phases = () if fixed else tuple(dict.fromkeys(query.getlist("phase")))
+    return read(given, (fixed.value,) if fixed else phases, phases)
+
+
+def read(given: dict[str, str], meant: Sequence[str], phases: tuple[str, ...]) -> Filters:
+    """Return what the filters mean; `phases` are those that the address names."""
+    asked: dict[str, object] = {
+        _FIELDS.get(name, name): text for name, text in given.items() if name in TEXTS
+    }
+    errors = {}
+    for name, into in AGES.items():
+        if name in given:
+            asked[into] = seconds = seconds_of(given[name])
+            if seconds is None:
+                errors[name] = _NO_SPAN
+    if meant:
+        asked["phase"] = list(meant)
+    selection = None if errors else _selection(asked, errors)
+    return Filters(given, phases, selection, errors)
+
+
+def _selection(asked: dict[str, object], errors: dict[str, str]) -> Selection | None:
+    try:
+        return Selection.model_validate(asked)
+    except ValidationError as error:
+        backwards = {**{into: name for name, into in _FIELDS.items()}, **_of_ages()}
+        for one in error.errors(include_url=False, include_input=False):
+            name = str(one["loc"][0])
+            short = _to_snake(name)
+            errors[backwards.get(short, name)] = one["msg"]
+        return None
+
+
+def _of_ages() -> dict[str, str]:
+    return {into: name for name, into in AGES.items()}
+
+
+def _to_snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

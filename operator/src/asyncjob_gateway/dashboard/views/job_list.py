@@ -1,0 +1,68 @@
+"""A page of the list of jobs, and the dead-letter desk, which is one that is acted on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.rest.job import Page
+from asyncjob_gateway.dashboard.links import Links
+from asyncjob_gateway.dashboard.views.filters import Filters
+from asyncjob_gateway.dashboard.views.rows import Mark, Row, mark, row
+from asyncjob_gateway.dashboard.words import plural
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A phase that can be filtered by."""
+
+    value: str
+    mark: Mark
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobList:
+    """Rows, where the next ones are, and the form above them."""
+
+    rows: list[Row]
+    filters: Filters
+    phases: list[Choice]
+    path: str
+    here: str
+    count: str
+    total: int
+    next: str
+    newest: str
+    bare: str
+    events: str
+    is_empty: bool
+
+
+def job_list(
+    page: Page, filters: Filters, links: Links, now: datetime, *, path: str, cursor: str
+) -> JobList:
+    """Return the view of a page; `path` is that of the list, `cursor` where the page begins."""
+    query: Mapping[str, object] = filters.query
+    return JobList(
+        rows=[row(job, links, now) for job in page.items],
+        filters=filters,
+        phases=[Choice(one.value, mark(one), one.value in filters.phases) for one in Phase],
+        path=links.to(path),
+        here=links.to(path, {**filters.query, "cursor": cursor}),
+        count=_count(page, cursor),
+        total=page.total or 0,
+        next=links.to(path, {**filters.query, "cursor": page.next}) if page.next else "",
+        newest=links.to(path, filters.query) if cursor else "",
+        bare=links.to(path),
+        events=links.to("/events", filters.query if query else None),
+        is_empty=not page.items,
+    )
+
+
+def _count(page: Page, cursor: str) -> str:
+    if cursor or page.total is None:
+        return f"{plural(len(page.items), 'older job')} on this page"
+    if page.next is None:
+        return plural(page.total, "job")
+    return f"newest {len(page.items):,} of {plural(page.total, 'job')}"

@@ -1,0 +1,131 @@
+"""Queues at a glance."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from asyncjob.lifecycle.phases import FINISHED, Phase
+from asyncjob.rest.job import JobSummary
+from asyncjob.rest.surroundings import QueueInfo
+from asyncjob_gateway.dashboard.links import Links
+from asyncjob_gateway.dashboard.views.rows import Mark, mark
+from asyncjob_gateway.dashboard.words import Moment, minutes_before, moment
+
+_LIVE: Final = (Phase.QUEUED, Phase.RUNNING, Phase.RETRYING, Phase.PENDING, Phase.SCHEDULED)
+_COLUMNS: Final = (*_LIVE, Phase.DEAD_LETTER)
+
+
+@dataclass(slots=True)
+class Counted:
+    """What is counted over all jobs: since when the oldest is queued, and what finished lately."""
+
+    oldest: dict[str, str] = field(default_factory=dict)
+    finished: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """So many jobs of a phase, and the list of them."""
+
+    mark: Mark
+    number: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One queue."""
+
+    name: str
+    url: str
+    paused: bool
+    drained: bool
+    counts: list[Count]
+    oldest: Moment | None
+    workers: int
+    slots: int
+    busy: int
+    stuck: bool
+    finished: int
+    limits: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueuesPage:
+    """All queues, and their jobs together."""
+
+    queues: list[QueueRow]
+    totals: list[Count]
+    events: str
+
+
+def count(jobs: Iterable[JobSummary], now: datetime) -> Counted:
+    """Count, in one go: there may be tens of thousands."""
+    counted, since = Counted(), minutes_before(now, 1)
+    for job in jobs:
+        if job.phase is Phase.QUEUED:
+            at = job.updated_at or job.created_at
+            if at < counted.oldest.get(job.queue, "~"):
+                counted.oldest[job.queue] = at
+        elif job.phase in FINISHED and (job.completed_at or "") >= since:
+            counted.finished[job.queue] += 1
+    return counted
+
+
+def queues_page(
+    queues: Iterable[QueueInfo], counted: Counted, links: Links, now: datetime
+) -> QueuesPage:
+    """Return the view."""
+    known = list(queues)
+    totals: Counter[str] = Counter()
+    for queue in known:
+        totals.update(queue.counts)
+    return QueuesPage(
+        queues=[_row(queue, counted, links, now) for queue in known],
+        totals=_counts(totals, tuple(Phase), links, ""),
+        events=links.to("/events"),
+    )
+
+
+def _row(queue: QueueInfo, counted: Counted, links: Links, now: datetime) -> QueueRow:
+    waiting = queue.counts.get(Phase.QUEUED.value, 0)
+    return QueueRow(
+        name=queue.name,
+        url=links.jobs(queue=queue.name),
+        paused=queue.paused,
+        drained=queue.drained,
+        counts=_counts(queue.counts, _COLUMNS, links, queue.name),
+        oldest=moment(counted.oldest.get(queue.name), now),
+        workers=queue.workers,
+        slots=queue.slots,
+        busy=queue.counts.get(Phase.RUNNING.value, 0),
+        stuck=bool(waiting and not queue.workers and not queue.paused),
+        finished=counted.finished[queue.name],
+        limits=_limits(queue),
+    )
+
+
+def _counts(
+    counts: Mapping[str, int], phases: tuple[Phase, ...], links: Links, queue: str
+) -> list[Count]:
+    return [
+        Count(mark(one), counts.get(one.value, 0), links.jobs(phase=one.value, queue=queue))
+        for one in phases
+    ]
+
+
+def _limits(queue: QueueInfo) -> str:
+    spec = queue.spec
+    if spec is None:
+        return ""
+    given = (
+        (spec.max_concurrency, "at once"),
+        (spec.max_concurrency_per_key, "at once per key"),
+        (spec.max_queued, "waiting at most"),
+    )
+    words = [f"{number:,} {what}" for number, what in given if number is not None]
+    if spec.rate_limit:
+        words.append(f"{spec.rate_limit.count:,} starts per {spec.rate_limit.period_seconds} s")
+    return ", ".join(words)

@@ -1,0 +1,85 @@
+"""Cron jobs and workers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from asyncjob.rest.surroundings import CronJobInfo, WorkerInfo
+from asyncjob_gateway.dashboard.links import Links
+from asyncjob_gateway.dashboard.words import Moment, moment
+
+
+@dataclass(frozen=True, slots=True)
+class CronRow:
+    """One schedule."""
+
+    name: str
+    jobs_url: str
+    schedule: str
+    zone: str
+    type: str
+    queue: str
+    queue_url: str
+    suspended: bool
+    active: int
+    next: Moment | None
+    last: Moment | None
+    succeeded: Moment | None
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """One worker."""
+
+    pod: str
+    queue: str
+    queue_url: str
+    running: int
+    slots: int
+    types: list[str]
+    version: str
+    seen: Moment | None
+
+
+def cron_rows(infos: Iterable[CronJobInfo], links: Links, now: datetime) -> list[CronRow]:
+    """Return the view of all schedules; those that come next first, the suspended last."""
+    rows = [_cron(info, links, now) for info in infos]
+    return sorted(rows, key=lambda one: (one.next.exact if one.next else "~", one.name))
+
+
+def _cron(info: CronJobInfo, links: Links, now: datetime) -> CronRow:
+    return CronRow(
+        name=info.name,
+        jobs_url=links.jobs(cronJob=info.name),
+        schedule=info.schedule,
+        zone=info.time_zone,
+        type=info.type,
+        queue=info.queue,
+        queue_url=links.jobs(queue=info.queue),
+        suspended=info.suspended,
+        active=info.active,
+        next=None if info.suspended else moment(info.next_scheduled_at, now),
+        last=moment(info.last_scheduled_at, now),
+        succeeded=moment(info.last_succeeded_at, now),
+        reason=info.reason or "",
+        message=info.message or "",
+    )
+
+
+def worker_rows(infos: Iterable[WorkerInfo], links: Links, now: datetime) -> list[WorkerRow]:
+    """Return the view of all workers."""
+    return [
+        WorkerRow(
+            pod=info.pod,
+            queue=info.queue,
+            queue_url=links.jobs(queue=info.queue),
+            running=info.running,
+            slots=info.slots,
+            types=info.types,
+            version=info.version or "",
+            seen=moment(info.seen_at, now),
+        )
+        for info in infos
+    ]

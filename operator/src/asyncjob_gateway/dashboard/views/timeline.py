@@ -1,0 +1,63 @@
+"""What happened to a job, newest first."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from asyncjob.lifecycle.phases import REASON_DOCS, Phase, Reason
+from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.rest.job import Happening, Job
+from asyncjob_gateway.dashboard.views.rows import mark
+from asyncjob_gateway.dashboard.words import Moment, moment, span
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """An entry of the timeline."""
+
+    word: str
+    colour: str
+    at: Moment | None
+    attempt: int
+    reason: str
+    meaning: str
+    message: str
+    worker: str
+    ran: str
+
+
+def timeline(job: Job, now: datetime) -> list[Happened]:
+    """Return what happened, newest first; a claim is told of while it lasts."""
+    entries = [_happened(one, now) for one in reversed(job.history)]
+    if job.phase is not Phase.RUNNING or not job.started_at:
+        return entries
+    running = Happening(time=job.started_at, phase=job.phase, attempt=job.attempt)
+    worker = job.worker or ""
+    return [
+        replace(_happened(running, now), message=f"attempt {job.attempt} on {worker}"),
+        *entries,
+    ]
+
+
+def _happened(one: Happening, now: datetime) -> Happened:
+    known = one.phase in set(Phase)
+    shown = mark(Phase(one.phase)) if known else None
+    ran = ""
+    if one.start_time:
+        ran = span(max(0.0, (from_text(one.time) - from_text(one.start_time)).total_seconds()))
+    return Happened(
+        word=shown.word if shown else one.phase,
+        colour=shown.colour if shown else "created",
+        at=moment(one.time, now),
+        attempt=one.attempt,
+        reason=one.reason or "",
+        meaning=meaning(one.reason),
+        message=one.message or "",
+        worker=one.worker or "",
+        ran=ran,
+    )
+
+
+def meaning(reason: str | None) -> str:
+    """Return what a reason stands for."""
+    known = reason in set(Reason)
+    return REASON_DOCS[Reason(reason)].replace("`", "") if reason and known else ""

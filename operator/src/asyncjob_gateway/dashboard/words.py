@@ -1,0 +1,93 @@
+"""Durations, ages, counts and JSON in words for people. Pure; the time is an argument."""
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from asyncjob.json_types import Json
+from asyncjob.lifecycle.timestamps import from_text
+
+MINUTE: Final = 60
+HOUR: Final = 60 * MINUTE
+DAY: Final = 24 * HOUR
+
+SHOWN_JSON: Final = 64 * 1024
+"""Characters of a payload or result that a page shows; REST has the whole."""
+
+_UNITS: Final = {"s": 1, "m": MINUTE, "min": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
+_SPAN: Final = re.compile(r"(\d{1,9})\s*(s|min|m|h|d|w)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time: `exact` is RFC 3339, `clock` for reading, `ago` relative to when the page was made.
+
+    Scripts on the page show `clock` in the reader's zone and keep `ago` true.
+    """
+
+    exact: str
+    clock: str
+    ago: str
+
+
+def moment(text: str | None, now: datetime) -> Moment | None:
+    """Return the time that the text gives, None where there is none."""
+    if not text:
+        return None
+    when = from_text(text).astimezone(UTC)
+    return Moment(
+        exact=when.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        clock=f"{when:%Y-%m-%d %H:%M:%S} UTC",
+        ago=ago((now - when).total_seconds()),
+    )
+
+
+def ago(seconds: float) -> str:
+    """Return `3 min ago`, `in 5 s` or `now`."""
+    if abs(seconds) < 1:
+        return "now"
+    return f"{span(seconds)} ago" if seconds > 0 else f"in {span(-seconds)}"
+
+
+def span(seconds: float) -> str:
+    """Return a duration, in its largest unit and, where that is small, the one below."""
+    whole = int(seconds)
+    if whole < 1:
+        return f"{round(seconds * 1000)} ms"
+    if whole < MINUTE:
+        return f"{whole} s"
+    if whole < HOUR:
+        return _two(whole, MINUTE, "min", 1, "s", small=10)
+    if whole < DAY:
+        return _two(whole, HOUR, "h", MINUTE, "min", small=10)
+    return _two(whole, DAY, "d", HOUR, "h", small=4)
+
+
+def _two(whole: int, unit: int, name: str, below: int, name_below: str, *, small: int) -> str:
+    count, rest = divmod(whole, unit)
+    more = rest // below
+    return f"{count} {name} {more} {name_below}" if count < small and more else f"{count} {name}"
+
+
+def seconds_of(text: str) -> int | None:
+    """Return the seconds of `90`, `30m`, `2h`, `1d`; None where it is no duration."""
+    found = _SPAN.fullmatch(text.strip().lower())
+    return int(found[1]) * _UNITS[found[2] or "s"] if found else None
+
+
+def minutes_before(now: datetime, minutes: float) -> str:
+    """Return the time so long ago, as text that compares with stored times of whole seconds."""
+    return f"{(now - timedelta(minutes=minutes)).astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
+
+
+def plural(count: int, word: str, many: str = "") -> str:
+    """Return `1 job`, `2,000 jobs`."""
+    return f"{count:,} {word if count == 1 else many or word + 's'}"
+
+
+def pretty(value: Json) -> tuple[str, bool]:
+    """Return JSON for reading, and whether it was cut."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return text[:SHOWN_JSON], len(text) > SHOWN_JSON

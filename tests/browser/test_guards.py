@@ -1,0 +1,149 @@
+"""What keeps strangers out of the dashboard, asked of the gateway itself."""
+
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, expect
+
+from support.chromium import sign_in
+from support.dashboard_stage import Scene, Stage
+
+PAGE = {"Accept": "text/html"}
+OURS = {"Sec-Fetch-Site": "same-origin", **PAGE}
+
+
+@pytest.fixture
+def http(stage: Stage) -> Iterator[httpx.Client]:
+    """Be the admin, by a token that a proxy adds."""
+    with stage.gateway.client(stage.admin_token) as client:
+        client.headers.update(PAGE)
+        yield client
+
+
+def form_token(client: httpx.Client) -> str:
+    page = client.get("/dashboard/sign-in").text
+    found = re.search(r'name="form-token" value="([^"]+)"', page)
+    assert found
+    return found[1]
+
+
+def test_every_answer_has_the_headers_that_keep_strangers_out(
+    http: httpx.Client, scene: Scene
+) -> None:
+    for path in (*scene.pages.values(), "/sign-in", "/nowhere"):
+        headers = http.get(f"/dashboard{path}").headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self'; style-src 'self'" in policy
+        assert "form-action 'self'; frame-ancestors 'none'; base-uri 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["cache-control"] == "no-store"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "same-origin"
+        assert headers["x-frame-options"] == "DENY"
+
+
+def test_a_form_of_another_site_does_nothing(
+    http: httpx.Client, scene: Scene, stage: Stage
+) -> None:
+    token = form_token(http)
+    path = f"/dashboard/jobs/{scene.waiting}/cancel"
+    forged = [
+        http.post(path, data={"form-token": token}, headers={"Sec-Fetch-Site": "cross-site"}),
+        http.post(path, data={"form-token": token}, headers={"Origin": "https://a.example"}),
+        http.post(path, data={"form-token": "guess"}, headers=OURS),
+        http.post(path, headers=OURS),
+        http.post(path, json={"form-token": token}, headers=OURS),
+    ]
+
+    assert [answer.status_code for answer in forged] == [403, 403, 403, 415, 415]
+    assert "cancel" not in stage.field.get(scene.waiting)["spec"]
+
+
+def test_rest_takes_no_cookie(stage: Stage) -> None:
+    with stage.gateway.client() as client:
+        client.cookies.set("asyncjob-token", stage.admin_token)
+        assert client.get("/api/v1/jobs").status_code == 401
+        assert client.get("/dashboard/jobs", headers=PAGE).status_code == 200
+
+
+def test_who_is_not_signed_in_is_sent_to_the_form_and_a_program_gets_a_problem(
+    stage: Stage,
+) -> None:
+    with stage.gateway.client() as client:
+        sent = client.get("/dashboard/jobs?text=a&queue=b", headers=PAGE)
+        assert sent.status_code == 303
+        target = "/dashboard/sign-in?next=%2Fdashboard%2Fjobs%3Ftext%3Da%26queue%3Db"
+        assert sent.headers["location"] == target
+        told = client.get("/dashboard/jobs")
+        assert told.status_code == 401
+        assert told.headers["content-type"] == "application/problem+json"
+        assert client.get("/dashboard/events").status_code == 401
+        assert client.get("/", headers=PAGE).headers["location"] == "/dashboard/"
+        assert client.get("/").json()["type"] == "/problems/not-found"
+
+
+def test_an_error_is_a_page_for_people_and_a_problem_for_programs(http: httpx.Client) -> None:
+    page = http.get("/dashboard/jobs/no-such-job")
+    problem = http.get("/dashboard/jobs/no-such-job", headers={"Accept": "application/json"})
+
+    assert page.status_code == problem.status_code == 404
+    assert "<h1>No such job</h1>" in page.text
+    assert problem.json()["type"] == "/problems/no-job"
+    assert http.get("/dashboard/nowhere").status_code == 404
+    assert http.get("/dashboard/jobs/Not_A_Name").status_code == 422
+    assert http.get("/dashboard/jobs?cursor=nonsense").status_code == 422
+    assert http.get("/dashboard/queues?namespace=elsewhere").status_code == 404
+
+
+def test_scripts_and_styles_are_kept_for_ever_under_the_name_of_their_content(
+    http: httpx.Client,
+) -> None:
+    address = re.findall(
+        r'(?:src|href)="(/dashboard/static/[^"]+)"', http.get("/dashboard/queues").text
+    )
+    kept = [http.get(path).headers["cache-control"] for path in address]
+
+    assert len(address) == 4
+    assert all("immutable" in one for one in kept)
+    assert http.get("/dashboard/static/0000/app.js").headers["cache-control"] == "no-store"
+    assert http.get("/dashboard/static/0000/..%2Fpage.py").status_code == 404
+
+
+def test_a_viewer_is_offered_nothing_and_refused_what_is_forced(
+    stage: Stage, scene: Scene, browser: Browser
+) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    sign_in(page, stage.url("/sign-in"), stage.viewer_token)
+    page.goto(stage.url(f"/jobs/{scene.dead}"))
+    expect(page.locator("main")).to_contain_text("no such user: 7")
+    expect(page.locator("main")).to_contain_text("are for those who may read-payload")
+    expect(page.locator("main form[method=post]")).to_have_count(0)
+    expect(page.locator("pre.json")).to_have_count(0)
+    expect(page.locator("#sections")).not_to_contain_text("Submit")
+    expect(page.locator("#live")).to_have_text("Live")
+    for path in ("/queues", "/cron-jobs", "/dead-letters"):
+        page.goto(stage.url(path))
+        expect(page.locator("main form[method=post] button")).to_have_count(0)
+    context.close()
+
+    with stage.gateway.client(stage.viewer_token) as client:
+        client.headers.update(OURS)
+        token = {"form-token": form_token(client)}
+        forced = (
+            f"/jobs/{scene.dead}/redrive",
+            f"/jobs/{scene.dead}/rerun",
+            f"/jobs/{scene.waiting}/priority",
+            "/dead-letters/confirm",
+            "/dead-letters/do",
+            "/queues/scene/resume",
+            "/cron-jobs/scene-nightly/trigger",
+            "/cron-jobs/scene-nightly/suspend",
+            "/submit",
+        )
+        for path in forced:
+            assert client.post(f"/dashboard{path}", data=token).status_code == 403, path
+    assert stage.field.status(scene.dead)["phase"] == "DeadLetter"

@@ -1,0 +1,178 @@
+"""Every page, for every reader: any theme, a phone, a keyboard, no scripts, a screen reader."""
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from support.chromium import flaws, is_too_wide
+from support.dashboard_stage import Scene, Stage
+
+PHONE = {"width": 360, "height": 740}
+DESK = {"width": 1280, "height": 800}
+
+
+def test_axe_finds_nothing_wrong_in_either_theme(page: Page, stage: Stage, scene: Scene) -> None:
+    found = {}
+    for name, path in scene.pages.items():
+        page.goto(stage.url(path))
+        found[name] = flaws_in_both(page)
+    page.goto(stage.url("/dead-letters"))
+    page.get_by_role("button", name="Dismiss all…").click()
+    page.wait_for_load_state()  # until then, scripts do not listen
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    found["keys over a question"] = flaws_in_both(page)
+
+    assert {name: what for name, what in found.items() if what} == {}
+
+
+def flaws_in_both(page: Page) -> list[str]:
+    """Return what is wrong; in the dark only contrast can be different."""
+    page.emulate_media(color_scheme="light")
+    light = flaws(page)
+    page.emulate_media(color_scheme="dark")
+    return light + flaws(page, "color-contrast")
+
+
+def test_no_page_scrolls_sideways_on_a_phone(page: Page, stage: Stage, scene: Scene) -> None:
+    wide = []
+    for width in (PHONE, DESK):
+        page.set_viewport_size(width)  # type: ignore[arg-type]  # two numbers
+        for name, path in scene.pages.items():
+            page.goto(stage.url(path))
+            wide += [(name, width["width"])] if is_too_wide(page) else []
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]  # two numbers
+    page.goto(stage.url(f"/jobs/{scene.waiting}"))
+    page.locator("summary", has_text="Cancel…").click()
+    wide += [("asking", PHONE["width"])] if is_too_wide(page) else []
+
+    assert wide == []
+
+
+def test_everything_can_be_read_and_done_without_scripts(
+    browser: Browser, passes: Path, stage: Stage, scene: Scene
+) -> None:
+    context = browser.new_context(storage_state=passes, java_script_enabled=False)
+    page = context.new_page()
+    for path in scene.pages.values():
+        page.goto(stage.url(path))
+        expect(page.locator("h1")).to_be_visible()
+    expect(page.locator("#theme")).to_be_hidden()
+
+    page.goto(stage.url("/submit"))
+    page.get_by_label("Type", exact=True).fill("echo")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("status").filter(has_text="Submitted.")).to_be_visible()
+    expect(page.locator("main time").first).to_have_text(re.compile("ago|now"))
+
+    page.goto(stage.url("/dead-letters?text=scene-dead-"))
+    page.get_by_role("checkbox").first.check()
+    page.get_by_role("button", name="Redrive selected").click()
+    expect(page.locator("h1")).to_have_text("Redrive 1 dead letter?")
+    page.get_by_role("link", name="Leave them").click()
+    expect(page.locator("h1")).to_have_text("Dead letters")
+    context.close()
+
+
+def test_the_theme_follows_the_system_until_it_is_chosen_and_the_choice_is_kept(
+    page: Page, stage: Stage
+) -> None:
+    back = "getComputedStyle(document.body).backgroundColor"
+    page.emulate_media(color_scheme="light")
+    page.goto(stage.url("/queues"))
+    light = page.evaluate(back)
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate(back)
+    assert light != dark
+
+    page.get_by_role("button", name="Auto theme").click()
+    assert page.evaluate(back) == light
+    page.goto(stage.url("/workers"))
+    assert page.evaluate(back) == light
+    page.get_by_role("button", name="Light theme").click()
+    expect(page.get_by_role("button", name="Dark theme")).to_be_visible()
+    assert page.evaluate(back) == dark
+
+
+def test_a_keyboard_is_enough(page: Page, stage: Stage, scene: Scene) -> None:
+    page.goto(stage.url("/queues"))
+    page.keyboard.press("Tab")
+    expect(page.get_by_text("Skip to content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+
+    page.keyboard.press("g")
+    page.keyboard.press("j")
+    expect(page.locator("h1")).to_have_text("Jobs")
+    page.keyboard.press("/")
+    expect(page.get_by_label("Text")).to_be_focused()
+    page.keyboard.type("scene-parent")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(
+        stage.url(
+            "/jobs?text=scene-parent&type=&queue=&label=&reason=&newer=&older=&parent=&cronJob="
+        )
+    )
+    expect(page.locator("#live")).to_have_text("Live")
+    first, second = page.locator("tr[data-row] a.name").all()[:2]
+    page.keyboard.press("j")
+    expect(first).to_be_focused()
+    page.keyboard.press("j")
+    expect(second).to_be_focused()
+    page.keyboard.press("k")
+    expect(first).to_be_focused()
+    name = first.inner_text()
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text(name)
+
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Space")  # the focus is on the switch of the shortcuts
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+def test_times_are_in_the_readers_zone_and_ages_stay_true(
+    browser: Browser, passes: Path, stage: Stage, scene: Scene
+) -> None:
+    context = browser.new_context(storage_state=passes, timezone_id="Asia/Kolkata")
+    page = context.new_page()
+    page.clock.install()
+    page.goto(stage.url(f"/jobs/{scene.parent}"))
+    created = page.locator(".facts time[data-form=clock]").first
+    expect(created).to_have_text(
+        page.evaluate(
+            "(at) => new Date(at).toLocaleString('sv', {timeZone: 'Asia/Kolkata'})",
+            created.get_attribute("datetime"),
+        )
+    )
+    assert "Asia/Kolkata" in str(created.get_attribute("title")) or "Calcutta" in str(
+        created.get_attribute("title")
+    )
+
+    expect(page.locator("#live")).to_have_text("Live")
+    page.context.set_offline(True)
+    page.clock.fast_forward("03:00:00")
+    expect(page.locator(".facts time[data-form=ago]").first).to_contain_text("3 h")
+    expect(page.locator("#live")).to_contain_text("Not up to date")
+    context.close()
+
+
+def test_what_the_reader_does_survives_news(context: BrowserContext, stage: Stage) -> None:
+    page = context.new_page()
+    for number in range(2):
+        stage.field.create(f"steady-{number}", "brittle", number)
+        stage.field.until_phase(f"steady-{number}", "DeadLetter")
+    page.goto(stage.url("/dead-letters?text=steady-"))
+    page.get_by_label("Select steady-0").check()
+    page.get_by_role("link", name="steady-0").focus()
+
+    stage.field.create("steady-2", "brittle", 2)
+
+    expect(page.get_by_role("link", name="steady-2")).to_be_visible()
+    expect(page.get_by_label("Select steady-0")).to_be_checked()
+    expect(page.get_by_role("link", name="steady-0")).to_be_focused()
+    expect(page.get_by_role("button", name="Redrive selected (1)…")).to_be_visible()

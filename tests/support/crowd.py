@@ -1,0 +1,62 @@
+"""Thousands of jobs, put into the store itself, which takes seconds: creating them takes a minute.
+
+They are what the API server would have stored; it serves them like all others.
+"""
+
+import base64
+import json
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+
+from asyncjob_dev.controlplane import ControlPlane
+
+AT_ONCE = 100
+"""Keys of one transaction: etcd takes 128."""
+
+
+def fill(plane: ControlPlane, namespace: str, count: int, **spec: Any) -> list[str]:
+    """Store so many queued jobs, a tenth of a second apart; return their names, newest first."""
+    begin = datetime.now(UTC) - timedelta(seconds=count / 10)
+    jobs = [
+        _job(namespace, f"crowd-{number:05}", begin + timedelta(seconds=number / 10), spec)
+        for number in range(count)
+    ]
+    with httpx.Client(base_url=_address(plane), trust_env=False, timeout=30) as etcd:
+        for start in range(0, count, AT_ONCE):
+            part = jobs[start : start + AT_ONCE]
+            puts = [{"requestPut": _put(namespace, job)} for job in part]
+            etcd.post("/v3/kv/txn", json={"success": puts}).raise_for_status()
+    return [job["metadata"]["name"] for job in reversed(jobs)]
+
+
+def _job(namespace: str, name: str, created: datetime, spec: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "asyncjob.dev/v1alpha1",
+        "kind": "AsyncJob",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": str(uuid.uuid4()),
+            "generation": 1,
+            "creationTimestamp": f"{created:%Y-%m-%dT%H:%M:%SZ}",
+        },
+        "spec": {"type": "crowd", **spec},
+        "status": {"phase": "Queued"},
+    }
+
+
+def _put(namespace: str, job: dict[str, Any]) -> dict[str, str]:
+    key = f"/registry/asyncjob.dev/asyncjobs/{namespace}/{job['metadata']['name']}"
+    return {"key": _text(key), "value": _text(json.dumps(job))}
+
+
+def _text(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _address(plane: ControlPlane) -> str:
+    flag = "--listen-client-urls="
+    return next(one.removeprefix(flag) for one in plane.etcd.argv if one.startswith(flag))

@@ -1,0 +1,66 @@
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.rest.selection import BulkFailure, BulkReport, Selection
+from asyncjob_gateway.dashboard.links import Links
+from asyncjob_gateway.dashboard.views.bulk import (
+    AT_ONCE,
+    Asked,
+    confirmation,
+    read_asked,
+    report,
+)
+
+
+def asked(**form: list[str]) -> Asked:
+    read = read_asked(form)
+    assert read
+    return read
+
+
+def test_selected_ones_are_meant_each_once() -> None:
+    read = asked(action=["redrive"], id=["a", "b", "a", ""])
+
+    assert (read.action, read.all, read.ids) == ("redrive", False, ("a", "b"))
+
+
+def test_all_means_the_dead_letters_that_match_the_filters() -> None:
+    read = asked(action=["dismiss-all"], filters=["text=boom&phase=Running"], id=["a"])
+
+    assert (read.action, read.all, read.ids) == ("dismiss", True, ())
+    assert read.selection == Selection(text="boom", phase=[Phase.DEAD_LETTER])
+
+
+def test_nothing_selected_wrong_filters_and_unknown_actions_ask_for_nothing() -> None:
+    assert read_asked({"action": ["redrive"]}) is None
+    assert read_asked({"action": ["redrive-all"], "filters": ["newer=soon"]}) is None
+    assert read_asked({"action": ["delete"], "id": ["a"]}) is None
+
+
+def test_no_more_are_touched_than_were_confirmed_and_never_more_than_a_request_has_time_for() -> (
+    None
+):
+    assert asked(action=["redrive-all"], limit=["7"]).limit == 7
+    assert asked(action=["redrive-all"], limit=["999999"]).limit == AT_ONCE
+    assert asked(action=["redrive-all"], limit=["x"]).limit == AT_ONCE
+    many = [str(number) for number in range(AT_ONCE + 5)]
+    assert len(asked(action=["redrive"], id=many).ids) == AT_ONCE
+
+
+def test_the_question_says_how_many() -> None:
+    found = BulkReport(matched=5000, done=[str(number) for number in range(1000)], dry_run=True)
+
+    view = confirmation(asked(action=["redrive-all"]), found, Links())
+
+    assert view.question == "Redrive 1,000 dead letters?"
+    assert (view.count, view.matched, view.unnamed) == (1000, 5000, 980)
+
+
+def test_the_report_says_what_became_of_each() -> None:
+    failed = [BulkFailure(id="c", detail="job c is Running")]
+    done = BulkReport(matched=10, done=["a", "b"], failed=failed)
+
+    view = report(asked(action=["dismiss-all"], filters=["text=x"]), done, Links())
+
+    assert view.title == "2 dead letters dismissed, 1 not"
+    assert view.failed == [("c", "/dashboard/jobs/c", "job c is Running")]
+    assert view.left == 7
+    assert view.back == "/dashboard/dead-letters?text=x"

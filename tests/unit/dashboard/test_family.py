@@ -1,0 +1,67 @@
+from asyncjob_gateway.dashboard.links import Links
+from asyncjob_gateway.dashboard.views.family import PER_JOB, SHOWN, Member, Relative, family
+from support.rest_jobs import NOW, summary
+
+
+def relative(name: str, parent: str = "", rerun_of: str = "") -> Relative:
+    return Relative(summary(name), parent, rerun_of)
+
+
+def tree(name: str, *relatives: Relative) -> list[Member]:
+    return family(name, relatives, Links(), NOW)
+
+
+def outline(members: list[Member]) -> list[str]:
+    return [
+        "  " * one.depth + one.row.id + (f" {one.relation}" if one.relation else "")
+        for one in members
+    ]
+
+
+def test_the_whole_tree_is_shown_from_any_of_its_jobs() -> None:
+    jobs = (
+        relative("a"),
+        relative("a-1", "a"),
+        relative("a-1-1", "a-1"),
+        relative("a-2", "a"),
+        relative("a-r1", rerun_of="a"),
+        relative("stranger"),
+    )
+    wanted = ["a", "  a-1 child", "    a-1-1 child", "  a-2 child", "  a-r1 rerun"]
+
+    assert outline(tree("a", *jobs)) == wanted
+    assert outline(tree("a-1-1", *jobs)) == wanted
+    assert [one.row.id for one in tree("a-2", *jobs) if one.current] == ["a-2"]
+
+
+def test_a_job_without_relatives_has_no_tree() -> None:
+    assert tree("a", relative("a"), relative("b", "gone")) == []
+
+
+def test_a_rerun_of_a_child_hangs_below_that_child() -> None:
+    jobs = (relative("a"), relative("a-1", "a"), relative("a-1-r1", "a", rerun_of="a-1"))
+
+    assert outline(tree("a", *jobs)) == ["a", "  a-1 child", "    a-1-r1 rerun"]
+
+
+def test_of_many_children_some_are_shown_and_the_others_counted() -> None:
+    jobs = [relative("a"), *(relative(f"c-{number:03}", "a") for number in range(40))]
+
+    members = tree("c-039", *jobs)
+
+    assert len(members) == 1 + PER_JOB + 1
+    assert members[0].more == 40 - PER_JOB - 1
+    assert members[0].more_url == "/dashboard/jobs?parent=a"
+    assert [one.row.id for one in members if one.current] == ["c-039"]
+
+
+def test_a_tree_is_bounded() -> None:
+    jobs = [relative("a")]
+    jobs += [relative(f"b{one}", "a") for one in range(20)]
+    jobs += [relative(f"b{one}-{two}", f"b{one}") for one in range(20) for two in range(20)]
+
+    assert len(tree("a", *jobs)) == SHOWN
+
+
+def test_jobs_that_name_each_other_end_no_loop() -> None:
+    assert len(tree("a", relative("a", "b"), relative("b", "a"))) == 2

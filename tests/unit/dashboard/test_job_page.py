@@ -1,0 +1,98 @@
+import pytest
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.models.status import JobError
+from asyncjob.rest.job import Job, Link
+from asyncjob_gateway.dashboard.allowed import Allowed
+from asyncjob_gateway.dashboard.links import Links
+from asyncjob_gateway.dashboard.views.job import JobPage, job_page
+from asyncjob_gateway.dashboard.views.offers import offers
+from support.rest_jobs import NOW, before, happened, whole
+
+ALL = Allowed(**dict.fromkeys(Allowed.__dataclass_fields__, True))
+
+
+def shown(job: Job, allowed: Allowed = ALL) -> JobPage:
+    return job_page(job, [], allowed, Links(), NOW)
+
+
+@pytest.mark.parametrize(
+    ("phase", "wanted"),
+    [
+        (Phase.QUEUED, {"cancel", "suspend", "priority"}),
+        (Phase.PENDING, {"cancel", "suspend", "priority"}),
+        (Phase.RUNNING, {"cancel"}),
+        (Phase.RETRYING, {"cancel", "suspend", "priority"}),
+        (Phase.SUCCEEDED, {"rerun"}),
+        (Phase.DEAD_LETTER, {"rerun", "redrive", "dismiss"}),
+        (Phase.CANCELLED, {"rerun"}),
+    ],
+)
+def test_what_is_offered_is_what_the_phase_admits_of(phase: Phase, wanted: set[str]) -> None:
+    offered = offers(whole(phase=phase), ALL)
+
+    assert {name for name in offered.__slots__ if getattr(offered, name)} == wanted
+
+
+def test_a_suspended_job_can_be_resumed_and_not_suspended() -> None:
+    offered = offers(whole(suspended=True), ALL)
+
+    assert offered.resume
+    assert not offered.suspend
+
+
+def test_nothing_is_offered_twice_or_to_those_who_may_not() -> None:
+    assert not offers(whole(cancelling=True), ALL).cancel
+    assert not offers(whole(phase=Phase.DEAD_LETTER, cancelling=True), ALL).dismiss
+    assert not offers(whole(), Allowed(read_payload=True)).any
+
+
+def test_the_timeline_begins_with_the_newest_and_tells_how_long_attempts_ran() -> None:
+    failed = happened(50, Phase.RETRYING, ran=2.5, reason="HandlerFailed", attempt=1, worker="w-0")
+    job = whole(phase=Phase.RETRYING)
+
+    newest, oldest = shown(job.model_copy(update={"history": [*job.history, failed]})).timeline
+
+    assert (newest.word, newest.ran, newest.worker) == ("Retrying", "2 s", "w-0")
+    assert newest.meaning == "The handler raised; a retry is left."
+    assert oldest.word == "Created"
+
+
+def test_a_running_attempt_is_on_the_timeline_while_it_runs() -> None:
+    job = whole(phase=Phase.RUNNING, started_at=before(5), attempt=2, worker="w-1")
+
+    now = shown(job).timeline[0]
+
+    assert (now.word, now.message) == ("Running", "attempt 2 on w-1")
+
+
+def test_payload_and_result_are_shown_to_those_allowed_only() -> None:
+    job = whole(phase=Phase.SUCCEEDED, payload={"a": 1}, result=[2], checkpoint=3)
+
+    assert [one.name for one in shown(job).documents] == ["Payload", "Checkpoint", "Result"]
+    hidden = shown(job, Allowed(control=True))
+    assert hidden.documents == []
+    assert hidden.payload_hidden
+
+
+def test_the_reason_is_not_told_twice() -> None:
+    error = JobError(type="Fail", category="Other", message="no such user")
+    dead = whole(
+        phase=Phase.DEAD_LETTER, reason="NotRetryable", error=error, message="no such user"
+    )
+
+    assert shown(dead).why == "The handler raised Fail, or an error of a category not retried."
+    assert (
+        shown(whole(reason="QueuePaused", message="queue a is paused")).why == "queue a is paused"
+    )
+
+
+def test_facts_link_to_relatives_and_leave_out_what_there_is_not() -> None:
+    job = whole(parent=Link(name="up"), rerun_of=Link(name="first"), cron_job=Link(name="nightly"))
+
+    links = {fact.name: fact.url for fact in shown(job).facts if fact.url}
+
+    assert links["Submitted by"] == "/dashboard/jobs/up"
+    assert links["Runs again"] == "/dashboard/jobs/first"
+    assert links["Cron job"] == "/dashboard/jobs?cronJob=nightly"
+    assert all(fact.value or fact.time for fact in shown(job).facts)

@@ -1,0 +1,36 @@
+import pytest
+
+from asyncjob_gateway.dashboard.links import Links, own_page
+
+
+def test_an_address_names_the_namespace_unless_it_is_the_gateways_own() -> None:
+    assert Links().job("a.b") == "/dashboard/jobs/a.b"
+    assert Links("team").job("a", {"did": "redriven"}) == (
+        "/dashboard/jobs/a?namespace=team&did=redriven"
+    )
+
+
+def test_empty_filters_are_left_out_and_lists_are_repeated() -> None:
+    address = Links().jobs(queue="", text="a b&c", phase=["Queued", "Running"])
+
+    assert address == "/dashboard/jobs?text=a+b%26c&phase=Queued&phase=Running"
+
+
+def test_a_name_cannot_leave_its_place_in_an_address() -> None:
+    assert Links().job("../x?y#z") == "/dashboard/jobs/../x%3Fy%23z"
+
+
+@pytest.mark.parametrize("target", ["/dashboard", "/dashboard/jobs?text=a", "/dashboard/jobs/x"])
+def test_after_signing_in_one_goes_on_to_the_page_that_was_asked_for(target: str) -> None:
+    assert own_page(target) == target
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("", "/", "/dashboards", "https://elsewhere.example/dashboard", "//elsewhere.example"),
+        *("/dashboard\\@elsewhere.example", "javascript:alert(1)", "/dashboard/\r\nSet-Cookie: a"),
+    ],
+)
+def test_after_signing_in_one_is_sent_nowhere_else(target: str) -> None:
+    assert own_page(target) == "/dashboard/"

@@ -1,0 +1,223 @@
+"""Every template, filled in with what an attacker would like it to be filled in with."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from starlette.datastructures import QueryParams
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.models.status import JobError, Progress
+from asyncjob.rest.job import Job, Link, Page
+from asyncjob.rest.problem import FieldProblem
+from asyncjob.rest.selection import BulkFailure, BulkReport
+from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
+from asyncjob_gateway import kinds
+from asyncjob_gateway.dashboard.allowed import Allowed
+from asyncjob_gateway.dashboard.assets import TYPES, assets
+from asyncjob_gateway.dashboard.frame import Frame
+from asyncjob_gateway.dashboard.links import Links
+from asyncjob_gateway.dashboard.page import html
+from asyncjob_gateway.dashboard.views.bulk import confirmation, read_asked, report
+from asyncjob_gateway.dashboard.views.family import Relative, family
+from asyncjob_gateway.dashboard.views.filters import read_filters
+from asyncjob_gateway.dashboard.views.job import Soon, job_page
+from asyncjob_gateway.dashboard.views.job_list import job_list
+from asyncjob_gateway.dashboard.views.queues import Counted, queues_page
+from asyncjob_gateway.dashboard.views.signing import SignIn
+from asyncjob_gateway.dashboard.views.submission import SubmitForm
+from asyncjob_gateway.dashboard.views.surroundings import cron_rows, worker_rows
+from asyncjob_gateway.errors import RefusedError
+from support.rest_jobs import NOW, before, happened, summary, whole
+
+EVIL = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7 * 7 }}"
+ALL = Allowed(**dict.fromkeys(Allowed.__dataclass_fields__, True))
+LINKS = Links("team")
+FRAME = Frame(
+    links=LINKS,
+    namespace="team",
+    namespaces=("main", "team"),
+    allowed=ALL,
+    now=NOW,
+    caller=EVIL,
+    can_sign_out=True,
+    form_token=EVIL,
+    did=EVIL,
+    dead_letters=3,
+    assets="/static",
+)
+ERROR = JobError(type=EVIL, category="Other", message=EVIL)
+PROGRESS = Progress(percent=5, message=EVIL)
+VOID = frozenset({"meta", "link", "input", "br", "rect", "option"})
+
+
+def evil_job(phase: Phase) -> Job:
+    return whole(
+        EVIL,
+        phase,
+        type=EVIL,
+        queue=EVIL,
+        reason=EVIL,
+        message=EVIL + "!",
+        worker=EVIL,
+        error=ERROR,
+        progress=PROGRESS,
+        started_at=before(5),
+        labels={EVIL: EVIL},
+        payload={EVIL: EVIL},
+        result=EVIL,
+        checkpoint=EVIL,
+        parent=Link(name=EVIL),
+        idempotency_key=EVIL,
+        history=[happened(9, Phase.QUEUED, ran=1, message=EVIL, worker=EVIL, reason=EVIL)],
+        history_omitted=2,
+    )
+
+
+def evil_pages() -> dict[str, str]:
+    filters = read_filters(QueryParams({"text": EVIL, "newer": EVIL, "label": EVIL}))
+    page = Page(items=[evil_job(phase) for phase in Phase], next=EVIL, total=99)
+    jobs = job_list(page, filters, LINKS, NOW, path="/jobs", cursor=EVIL)
+    asked = read_asked({"action": ["redrive"], "id": [EVIL], "filters": [EVIL]})
+    assert asked
+    done = BulkReport(matched=9, done=[EVIL], failed=[BulkFailure(id=EVIL, detail=EVIL)])
+    queue = QueueInfo(name=EVIL, namespace="n", configured=True, paused=True, counts={"Queued": 1})
+    cron = CronJobInfo(
+        name=EVIL,
+        namespace="n",
+        schedule=EVIL,
+        time_zone=EVIL,
+        type=EVIL,
+        queue=EVIL,
+        message=EVIL,
+        reason=EVIL,
+        next_scheduled_at=before(-60),
+    )
+    worker = WorkerInfo(
+        name=EVIL,
+        namespace="n",
+        pod=EVIL,
+        queue=EVIL,
+        slots=1,
+        types=[EVIL],
+        version=EVIL,
+        seen_at=before(1),
+    )
+    members = family(
+        EVIL,
+        [Relative(summary(EVIL)), Relative(summary("b", type=EVIL), EVIL)],
+        LINKS,
+        NOW,
+    )
+    problem = RefusedError(
+        kinds.INVALID, EVIL, job_id=EVIL, errors=[FieldProblem(field=EVIL, detail=EVIL)]
+    )
+    pages = {
+        "jobs.html": jobs,
+        "dead_letters.html": jobs,
+        "queues.html": queues_page([queue], Counted({EVIL: before(5)}), LINKS, NOW),
+        "cron_jobs.html": cron_rows([cron], LINKS, NOW),
+        "workers.html": worker_rows([worker], LINKS, NOW),
+        "confirm.html": confirmation(asked, done, LINKS),
+        "report.html": report(asked, done, LINKS),
+        "soon.html": Soon(EVIL, LINKS.job(EVIL)),
+        "sign_in.html": SignIn(EVIL, EVIL, in_the_clear=True),
+        "problem.html": problem,
+    }
+    made = {name: html(name, FRAME, view) for name, view in pages.items()}
+    for phase in Phase:
+        view = job_page(evil_job(phase), members, ALL, LINKS, NOW)
+        made[f"job.html {phase}"] = html("job.html", FRAME, view)
+    form = SubmitForm({"type": EVIL, "payload": "\n" + EVIL}, {"payload": EVIL}, EVIL)
+    made["submit.html"] = html("submit.html", FRAME, form, queues=[EVIL], types=[EVIL])
+    return made
+
+
+PAGES = evil_pages()
+
+
+class Reader(HTMLParser):
+    """Collects what would act in a browser, and whether all elements are closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.acting: list[str] = []
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "script" and not str(given.get("src")).startswith("/static/"):
+            self.acting.append(tag)
+        self.acting += [name for name in given if name.startswith("on") or name == "style"]
+        self.acting += [tag] * (tag in {"img", "iframe", "object", "style", "base"})
+        self.acting += [
+            str(given[name])
+            for name in ("href", "action", "src")
+            if name in given and not str(given[name]).startswith(("/", "#"))
+        ]
+        if "id" in given:
+            self.ids.append(str(given["id"]))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in VOID:
+            return
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_whatever_is_in_it_stays_text(name: str) -> None:
+    reader = Reader()
+    reader.feed(PAGES[name])
+
+    assert reader.acting == []
+    assert "<script>alert" not in PAGES[name]
+    assert "49" not in re.sub(r"\d{4}-\d\d-\d\dT[\d:.]*Z", "", PAGES[name])
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_well_formed(name: str) -> None:
+    reader = Reader()
+    reader.feed(PAGES[name])
+
+    assert reader.wrong == []
+    assert reader.open == []
+    assert len(reader.ids) == len(set(reader.ids))
+
+
+def test_every_form_that_changes_something_carries_the_forms_token() -> None:
+    for page in PAGES.values():
+        forms = re.findall(r'<form method="post".*?</form>', page, re.DOTALL)
+        assert all('name="form-token"' in form for form in forms)
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_those_who_may_nothing_are_offered_nothing(phase: Phase) -> None:
+    frame = replace(FRAME, allowed=Allowed(), can_sign_out=False)
+
+    page = html("job.html", frame, job_page(whole(phase=phase), [], Allowed(), LINKS, NOW))
+
+    assert '<form method="post"' not in page
+    assert "read-payload" in page
+    assert page.count("<nav") == 0
+
+
+def test_a_notice_is_one_of_ours() -> None:
+    assert replace(FRAME, did="redriven").notice == "Redrive asked for."
+    assert FRAME.notice == ""
+
+
+def test_the_style_sheet_and_the_scripts_load_nothing_from_elsewhere() -> None:
+    assert {"app.js", "style.css", "icon.svg", "theme.js"} <= set(assets())
+    for name, content in assets().items():
+        text = content.decode()
+        assert name.rpartition(".")[2] in TYPES
+        assert "url(" not in text
+        assert "@import" not in text
+        addresses = set(re.findall(r"https?://[^\"' ]+", text))
+        assert addresses <= {"http://www.w3.org/2000/svg"}
