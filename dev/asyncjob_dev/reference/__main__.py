@@ -30,7 +30,6 @@ BLOCKS: Blocks = {
     "rest.problems": rest.problems,
     "rest.rights": rest.rights,
     "gateway.options": rest.options,
-    "gateway.metrics": rest.metrics,
     "schedules.clock-changes": schedules.clock_changes,
     "schedules.reasons": schedules.reasons,
     "fields.asyncjob.spec": lambda: fields(models.AsyncJobSpec),

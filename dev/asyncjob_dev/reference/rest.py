@@ -9,7 +9,6 @@ from asyncjob_gateway.auth.rights import RIGHTS
 from asyncjob_gateway.cli import run
 from asyncjob_gateway.kinds import KINDS
 from asyncjob_gateway.options import documented
-from asyncjob_gateway.telemetry.metrics import TABLE
 
 Operation = dict[str, Any]
 
@@ -79,21 +78,5 @@ def options() -> str:
         [
             (f"`{option.flag}`", f"`{option.variable}`", option.default, option.meaning)
             for option in documented(run)
-        ],
-    )
-
-
-def metrics() -> str:
-    """Return the table of the gateway's metrics."""
-    return table(
-        ("Metric", "Type", "Labels", "Meaning"),
-        [
-            (
-                f"`{spec.shown_as}`",
-                spec.kind.value,
-                ", ".join(f"`{label}`" for label in spec.labels),
-                spec.help,
-            )
-            for spec in TABLE
         ],
     )

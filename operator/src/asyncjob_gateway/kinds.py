@@ -26,6 +26,12 @@ MALFORMED: Final = Kind(
     "The body cannot be read as JSON, or holds what JSON or the store does not have: NaN, halves "
     "of surrogate pairs, integers beyond 64 bits, too deep nesting.",
 )
+NOT_HTTP: Final = Kind(
+    "not-http",
+    400,
+    "Not HTTP",
+    "The request cannot be read as HTTP/1.1, lacks Host, or has more than 64 KiB of headers.",
+)
 UNAUTHENTICATED: Final = Kind(
     "unauthenticated",
     401,
@@ -136,8 +142,8 @@ TIMED_OUT: Final = Kind(
 )
 
 KINDS: Final = (
-    *(MALFORMED, UNAUTHENTICATED, FORBIDDEN, FOREIGN, STALE_FORM, NOT_FOUND, NO_JOB),
-    *(NO_RESULT, BAD_METHOD),
+    *(MALFORMED, NOT_HTTP, UNAUTHENTICATED, FORBIDDEN, FOREIGN, STALE_FORM, NOT_FOUND),
+    *(NO_JOB, NO_RESULT, BAD_METHOD),
     *(DUPLICATE, JOB_EXISTS, NOT_CANCELLABLE, NOT_DEAD, CONFLICT, TOO_LARGE, BAD_MEDIA, INVALID),
     *(KEY_REUSED, QUEUE_FULL, THROTTLED, INTERNAL, UNAVAILABLE, NOT_SYNCED, BUSY, TIMED_OUT),
 )

@@ -2,13 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
 import structlog
 from prometheus_client import start_http_server
 
+from asyncjob.instruments import Samples
 from asyncjob.kube import KubeSession, load_access
+from asyncjob.metrics import Spec, gateway
 from asyncjob_gateway.app import serve_with
 from asyncjob_gateway.auth.access import Access, OwnRights, Reviews
 from asyncjob_gateway.auth.tokens import Authenticator, Open, Tokens
@@ -17,8 +19,7 @@ from asyncjob_gateway.context import AppContext, State
 from asyncjob_gateway.events.streams import Streams
 from asyncjob_gateway.server import serve as serve_app
 from asyncjob_gateway.settings import Settings
-from asyncjob_gateway.telemetry import metrics as table
-from asyncjob_gateway.telemetry.metrics import Metrics, Spec
+from asyncjob_gateway.telemetry.metrics import Metrics, Reading
 
 log = structlog.get_logger()
 
@@ -52,7 +53,7 @@ def make_context(
     metrics: Metrics,
 ) -> AppContext:
     """Return what all routes work with."""
-    metrics.read(lambda: _readings(views))
+    metrics.read(_readings(views))
     return AppContext(
         settings=settings,
         session=session,
@@ -94,10 +95,14 @@ def _access(settings: Settings, session: KubeSession) -> Access:
     return Reviews(session, settings.auth_cache, settings.auth_rate, time.monotonic)
 
 
-def _readings(views: Mapping[str, NamespaceView]) -> Iterator[tuple[Spec, tuple[str, ...], float]]:
-    for name, view in views.items():
-        yield table.JOBS_KEPT, (name,), len(view.jobs)
-        yield table.SYNCED, (name,), float(view.synced)
+def _readings(views: Mapping[str, NamespaceView]) -> Mapping[Spec, Reading]:
+    def jobs() -> Samples:
+        return {(name,): len(view.jobs) for name, view in views.items()}
+
+    def synced() -> Samples:
+        return {(name,): float(view.synced) for name, view in views.items()}
+
+    return {gateway.CACHE_JOBS: jobs, gateway.CACHE_SYNCED: synced}
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from asyncjob_gateway.context import AppContext
+from asyncjob_gateway.problems.protocol import ProblemProtocol
 from asyncjob_gateway.settings import Settings
 
 log = structlog.get_logger()
@@ -62,6 +63,7 @@ def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
         app,
         host=settings.host,
         port=settings.port,
+        http=ProblemProtocol,
         log_config=None,
         access_log=False,
         lifespan="off",

@@ -26,6 +26,12 @@ _PLACE: Final = re.compile(r" at line \d+ column \d+$")
 _INT64: Final = range(-(2**63), 2**63)
 _ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 
+_Path = tuple["_Path", str | int] | str
+"""Where a value lies, from the inside outwards; put into words only once something is wrong there.
+
+A key may be as long as a body: words for each of its many values would take minutes.
+"""
+
 
 class FreeJsonError(AsyncJobError):
     """The value cannot be stored as JSON."""
@@ -112,15 +118,15 @@ def _has_null(plain: object) -> bool:
     return any(map(_has_null, plain)) if isinstance(plain, list) else plain is None
 
 
-def _compare(value: object, plain: object, path: str) -> None:
+def _compare(value: object, plain: object, path: _Path) -> None:
     if plain is None:
         _check_number(value, path)
     elif isinstance(plain, dict) and isinstance(value, Mapping):
         for item, (key, kept) in zip(value.values(), plain.items(), strict=False):
-            _compare(item, kept, f"{path}.{key}")
+            _compare(item, kept, (path, str(key)))
     elif isinstance(plain, list) and isinstance(value, Sequence):
         for index, (item, kept) in enumerate(zip(value, plain, strict=False)):
-            _compare(item, kept, f"{path}[{index}]")
+            _compare(item, kept, (path, index))
     elif isinstance(plain, list) and isinstance(value, AbstractSet) and None in plain:
         for item in value:
             _check_number(item, path)
@@ -133,21 +139,29 @@ def _encode(plain: object, what: str) -> bytes:
         raise FreeJsonError(f"{what} is not JSON: {error}") from error
 
 
-def _check(value: object, path: str, depth: int, max_depth: int = MAX_DEPTH) -> None:
+def _check(value: object, path: _Path, depth: int, max_depth: int = MAX_DEPTH) -> None:
     if depth > max_depth:
-        raise FreeJsonError(f"{path} is nested deeper than {max_depth} levels")
+        raise FreeJsonError(f"{_words(path)} is nested deeper than {max_depth} levels")
     if isinstance(value, dict):
         for key, item in value.items():
-            _check(item, f"{path}.{key}", depth + 1, max_depth)
+            _check(item, (path, str(key)), depth + 1, max_depth)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            _check(item, f"{path}[{index}]", depth + 1, max_depth)
+            _check(item, (path, index), depth + 1, max_depth)
     else:
         _check_number(value, path)
 
 
-def _check_number(value: object, path: str) -> None:
+def _check_number(value: object, path: _Path) -> None:
     if isinstance(value, float) and not math.isfinite(value):
-        raise FreeJsonError(f"{path} is {value}, which JSON does not have")
+        raise FreeJsonError(f"{_words(path)} is {value}, which JSON does not have")
     if isinstance(value, int) and value not in _INT64:
-        raise FreeJsonError(f"{path} is an integer beyond 64 bits; send it as text")
+        raise FreeJsonError(f"{_words(path)} is an integer beyond 64 bits; send it as text")
+
+
+def _words(path: _Path) -> str:
+    steps: list[str] = []
+    while not isinstance(path, str):
+        path, step = path
+        steps.append(f"[{step}]" if isinstance(step, int) else f".{step}")
+    return path + "".join(reversed(steps))

@@ -293,7 +293,7 @@ def test_what_it_does_is_counted_and_logged_without_secrets(
     secret = "s3cr3t-in-the-query"
     http.get("/api/v1/jobs", params={"text": secret}, headers={"X-Request-Id": "trace-me-1"})
     shown = open_gateway.metrics()
-    counted = 'asyncjob_gateway_requests_total{method="GET",route="/api/v1/jobs",status="200"}'
+    counted = 'asyncjob_gateway_requests_total{code="200",method="GET",route="/api/v1/jobs"}'
     assert counted in shown
     assert 'asyncjob_gateway_cache_synced{namespace="' in shown
     log = until(lambda: _with(open_gateway.log.read_text(), "trace-me-1"), 5, "the line")

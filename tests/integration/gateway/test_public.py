@@ -1,5 +1,7 @@
 """The public contract: what it shows in every phase, and what it never shows."""
 
+import json
+import socket
 from typing import Any
 
 import httpx
@@ -65,6 +67,42 @@ def test_a_submission_answers_with_id_and_state_and_keeps_only_allowed_headers(
     assert again.json() == answer.json()
     both = http.post("/jobs", json=body, headers={"Idempotency-Key": "k-2"})
     assert both.json()["errors"][0]["field"] == "header.Idempotency-Key"
+
+
+@pytest.mark.parametrize(
+    ("path", "keys"),
+    [
+        ("/jobs", ["k-3", "k-4"]),
+        ("/jobs", ["k-é".encode()]),
+        ("/api/v1/jobs", ["k-é".encode("latin-1")]),
+        ("/api/v1/jobs/batch", ["k-5"]),
+    ],
+)
+def test_a_key_in_the_header_that_does_not_make_one_job_is_refused(
+    http: httpx.Client, path: str, keys: list[str | bytes]
+) -> None:
+    public = path == "/jobs"
+    body = {"jobType": "t"} if public else {"type": "t"}
+    headers = [
+        (b"Idempotency-Key", one if isinstance(one, bytes) else one.encode()) for one in keys
+    ]
+    answer = http.post(
+        path, json={"jobs": [body]} if path.endswith("batch") else body, headers=headers
+    )
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "header.Idempotency-Key"
+
+
+def test_what_is_not_http_is_told_as_a_problem_and_hung_up_on(http: httpx.Client) -> None:
+    address = (http.base_url.host, http.base_url.port)
+    for request in (b"NONSENSE\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET /\xff HTTP/1.1\r\n\r\n"):
+        with socket.create_connection(address, timeout=5) as connection:
+            connection.sendall(request)
+            said = b"".join(iter(lambda: connection.recv(4096), b""))
+        head, _, body = said.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 ")
+        assert b"content-type: application/problem+json" in head
+        assert json.loads(body)["type"] == "/problems/not-http"
 
 
 def test_what_is_not_there_is_not_there(http: httpx.Client) -> None:

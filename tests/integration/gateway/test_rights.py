@@ -1,5 +1,6 @@
 """Who may do what: real tokens, real roles, and the API server's own authorisers."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from integration.gateway.conftest import Site
 from support.api import Client
 from support.builders import cron_job
 from support.gateway import GatewayProcess, caller, token_for
+from support.identities import RBAC
+from support.jobs import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -218,6 +221,24 @@ def test_a_caller_has_so_many_streams_and_no_more(callers: Callers) -> None:
         second = callers.viewer.get("/api/v1/events")
         assert (second.status_code, second.json()["type"]) == (429, "/problems/throttled")
         assert int(second.headers["retry-after"]) >= 1
+
+
+def test_a_stream_ends_once_its_right_is_withdrawn(
+    callers: Callers, site: Site, gateway: GatewayProcess
+) -> None:
+    token = caller(site.space, "leaving", "asyncjob-job-viewer")
+    with gateway.client(token) as client, client.stream("GET", "/api/v1/events") as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == ": following"
+        reader = threading.Thread(target=lambda: list(lines))
+        reader.start()
+        site.space.admin.delete(site.space.path("rolebindings", RBAC) + "/leaving")
+
+        def ended() -> bool:
+            callers.submitter.post("/api/v1/jobs", json={"type": "unseen"})
+            return not reader.is_alive()
+
+        until(ended, 15, "the end of the stream")
 
 
 def test_an_open_gateway_starts_on_loopback_only(site: Site) -> None:

@@ -50,6 +50,13 @@ def test_a_deduplication_id_alone_brings_a_key_of_its_own_and_labels_to_find_it_
     assert all(len(str(value)) <= 63 for value in row.labels.values())
 
 
+@pytest.mark.parametrize("field", ["notBefore", "notAfter"])
+def test_a_time_that_utc_has_no_year_for_is_refused_and_named(field: str) -> None:
+    read = read_submission({"type": "t", field: "9999-12-31T23:59:59-14:00"})
+    with pytest.raises(InvalidSubmissionError, match=f"{field}: there is no such time"):
+        order(read, "ns", new_id="new-id")
+
+
 def test_what_came_with_the_request_is_handed_on_and_tells_nothing_apart() -> None:
     with_it, without = made(CARRIED), made()
     assert with_it.spec["request"] == {"headers": {"x": ["1"]}}

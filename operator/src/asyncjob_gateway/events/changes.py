@@ -7,9 +7,9 @@ from sse_starlette import ServerSentEvent
 
 from asyncjob.client.errors import JobNotFoundError
 from asyncjob.rest.job import Job, JobSummary
-from asyncjob_gateway.auth.caller import Caller
 from asyncjob_gateway.cache.feed import Change, Feed, Follower
 from asyncjob_gateway.cache.filters import Test
+from asyncjob_gateway.events.listener import Listener
 from asyncjob_gateway.events.streams import AGAIN_MILLISECONDS, Events, Streams
 
 LOOK_SECONDS: Final = 60.0
@@ -23,12 +23,19 @@ Given = tuple[bool, list[Change]]
 
 
 async def all_changes(
-    streams: Streams, feed: Feed, caller: Caller, test: Test | None, since: int | None
+    streams: Streams,
+    feed: Feed,
+    who: Listener,
+    test: Test | None,
+    since: int | None,
 ) -> Events:
-    """Yield changes of jobs that match, from now on or from after a version, until the stop."""
-    with streams.counted(caller), feed.follow(_matching(test), since) as follower:
+    """Yield changes of jobs that match, from now on or from after a version, until the stop.
+
+    It also ends once the caller may not follow any more, as every stream does.
+    """
+    with streams.counted(who.caller), feed.follow(_matching(test), since) as follower:
         yield ServerSentEvent(comment="following", retry=AGAIN_MILLISECONDS)
-        while (given := await _next(streams, follower)) is not None:
+        while (given := await _next(streams, follower, who)) is not None:
             lost, changes = given
             if lost:
                 streams.metrics.resync()
@@ -37,12 +44,12 @@ async def all_changes(
                 yield _event(change)
 
 
-async def one_job(streams: Streams, feed: Feed, caller: Caller, read: Read, job_id: str) -> Events:
+async def one_job(streams: Streams, feed: Feed, who: Listener, read: Read, job_id: str) -> Events:
     """Yield the job as it is, then its changes, until it has finished, is deleted, or the stop."""
     given: Given | None = (True, [])  # it begins with a read, as after changes that were dropped
     seen = 0
     mine = _called(job_id)
-    with streams.counted(caller), feed.follow(mine) as follower:
+    with streams.counted(who.caller), feed.follow(mine) as follower:
         while given is not None:
             lost, changes = given
             job = await _read(read) if lost else None
@@ -54,13 +61,16 @@ async def one_job(streams: Streams, feed: Feed, caller: Caller, read: Read, job_
                     yield event
                 if over:
                     return
-            given = await _next(streams, follower)
+            given = await _next(streams, follower, who)
 
 
-async def _next(streams: Streams, follower: Follower) -> Given | None:
-    """Return what has come, or None when the gateway is about to stop."""
+async def _next(streams: Streams, follower: Follower, who: Listener) -> Given | None:
+    """Return what has come, or None when the gateway is about to stop, or the caller has to."""
     while not streams.stopping.is_set():
-        if await follower.wait(LOOK_SECONDS):
+        some = await follower.wait(LOOK_SECONDS)
+        if not await who.stands():
+            return None
+        if some:
             return follower.given()
     return None
 

@@ -23,6 +23,7 @@ from asyncjob_gateway.cache.filters import compiled
 from asyncjob_gateway.context import Visit, enter
 from asyncjob_gateway.events.changes import all_changes, one_job
 from asyncjob_gateway.problems.declared import Responses, problems
+from asyncjob_gateway.routes.listening import listener
 from asyncjob_gateway.routes.parameters import JobId, LastEventId
 from asyncjob_gateway.routes.route import ApiRoute, Namespace, visiting
 
@@ -59,7 +60,8 @@ async def follow_jobs(
     streams = entered.context.streams
     streams.check_room(entered.caller)
     since = None if last is None else int(last)
-    changes = all_changes(streams, entered.view.feed, entered.caller, test, since)
+    who = listener(entered, request)
+    changes = all_changes(streams, entered.view.feed, who, test, since)
     return streams.answer(changes)
 
 
@@ -74,7 +76,10 @@ async def follow_jobs(
     summary="Follow one job",
 )
 async def follow_job(
-    job_id: JobId, visit: Annotated[Visit, visiting(rights.WATCH)], last: LastEventId = None
+    request: Request,
+    job_id: JobId,
+    visit: Annotated[Visit, visiting(rights.WATCH)],
+    last: LastEventId = None,
 ) -> Response:
     """Stream the job as it is, and then every change of it until it has finished or is deleted."""
     visit.view.demand_synced()
@@ -85,6 +90,10 @@ async def follow_job(
     streams.check_room(visit.caller)
     return streams.answer(
         one_job(
-            streams, visit.view.feed, visit.caller, lambda: visit.operations.get(job_id), job_id
+            streams,
+            visit.view.feed,
+            listener(visit, request),
+            lambda: visit.operations.get(job_id),
+            job_id,
         )
     )

@@ -1,9 +1,29 @@
 """An idempotency key may come in a header, for bodies that have no room for one."""
 
+from typing import Annotated, Final
+
+from fastapi import Depends, Request
+
 from asyncjob.rest.problem import FieldProblem
 from asyncjob.rest.submission import Submission
 from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
+from asyncjob_gateway.routes.parameters import IdempotencyKey
+
+_HEADER: Final = "Idempotency-Key"
+
+
+async def _of_header(request: Request, key: IdempotencyKey = None) -> str | None:
+    if len(set(request.headers.getlist(_HEADER))) > 1:
+        raise _refused("is given more than once, with different values")
+    if key is not None and not key.isascii():
+        # some clients send UTF-8 and some Latin-1: the same key would be two
+        raise _refused("has to be ASCII; send this key as idempotencyKey in the body")
+    return key
+
+
+HeaderKey = Annotated[str | None, Depends(_of_header)]
+"""The key of the request's header; 422 where it could be read in two ways."""
 
 
 def with_key(submission: Submission, key: str | None) -> Submission:
@@ -14,7 +34,16 @@ def with_key(submission: Submission, key: str | None) -> Submission:
     if key is None or submission.idempotency_key == key:
         return submission
     if submission.idempotency_key is not None:
-        detail = "differs from idempotencyKey in the body"
-        error = FieldProblem(field="header.Idempotency-Key", detail=detail)
-        raise RefusedError(kinds.INVALID, f"Idempotency-Key {detail}", errors=[error])
+        raise _refused("differs from idempotencyKey in the body")
     return submission.model_copy(update={"idempotency_key": key})
+
+
+def demand_none(request: Request) -> None:
+    """Raise RefusedError where a batch is sent under a key: it would keep no job from being two."""
+    if _HEADER in request.headers:
+        raise _refused("says nothing of a batch; give each of its jobs an idempotencyKey")
+
+
+def _refused(detail: str) -> RefusedError:
+    error = FieldProblem(field=f"header.{_HEADER}", detail=detail)
+    return RefusedError(kinds.INVALID, f"{_HEADER} {detail}", errors=[error])

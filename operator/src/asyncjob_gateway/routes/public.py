@@ -16,8 +16,8 @@ from asyncjob_gateway.examples import PUBLIC_SUBMISSIONS
 from asyncjob_gateway.problems.declared import problems
 from asyncjob_gateway.routes.answers import as_json
 from asyncjob_gateway.routes.carried import carried
-from asyncjob_gateway.routes.keys import with_key
-from asyncjob_gateway.routes.parameters import IdempotencyKey, JobId
+from asyncjob_gateway.routes.keys import HeaderKey, with_key
+from asyncjob_gateway.routes.parameters import JobId
 from asyncjob_gateway.routes.route import ApiRoute, visiting
 
 router = APIRouter(tags=["public"], route_class=ApiRoute)
@@ -34,7 +34,7 @@ async def submit(
     request: Request,
     body: Annotated[PublicSubmission, Body(openapi_examples=PUBLIC_SUBMISSIONS)],
     visit: Annotated[Visit, visiting(rights.SUBMIT)],
-    key: IdempotencyKey = None,
+    key: HeaderKey,
 ) -> Response:
     """Have a job done. The same `idempotencyKey` with the same body is the same job."""
     submission = Submission(

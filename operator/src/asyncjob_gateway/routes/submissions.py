@@ -15,8 +15,7 @@ from asyncjob_gateway.examples import BATCHES, SUBMISSIONS
 from asyncjob_gateway.problems.declared import problems
 from asyncjob_gateway.routes.answers import as_json
 from asyncjob_gateway.routes.carried import carried
-from asyncjob_gateway.routes.keys import with_key
-from asyncjob_gateway.routes.parameters import IdempotencyKey
+from asyncjob_gateway.routes.keys import HeaderKey, demand_none, with_key
 from asyncjob_gateway.routes.route import ApiRoute, visiting
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"], route_class=ApiRoute)
@@ -42,7 +41,7 @@ async def submit(
     request: Request,
     body: Annotated[Submission, Body(openapi_examples=SUBMISSIONS)],
     visit: Annotated[Visit, visiting(rights.SUBMIT)],
-    key: IdempotencyKey = None,
+    key: HeaderKey,
 ) -> Response:
     """Have a job done. `created` tells whether this request created it.
 
@@ -66,5 +65,6 @@ async def submit_batch(
     visit: Annotated[Visit, visiting(rights.SUBMIT)],
 ) -> Response:
     """Have several jobs done. One that is refused stops none of the others."""
+    demand_none(request)
     handed_on = carried(request, visit.context.settings)
     return as_json(await visit.operations.submit_batch(body.jobs, handed_on))

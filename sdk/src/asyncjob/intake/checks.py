@@ -8,7 +8,7 @@ from asyncjob import names
 from asyncjob.free_json import FreeJsonError, TooManyBytesError, clean, encode
 from asyncjob.intake.errors import InvalidSubmissionError, problem
 from asyncjob.json_types import Json
-from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.lifecycle.timestamps import from_text, to_text
 from asyncjob.models.spec import RequestData
 from asyncjob.rest.problem import FieldProblem
 from asyncjob.rest.submission import Submission
@@ -98,6 +98,7 @@ def _times(submission: Submission) -> Iterator[FieldProblem]:
         if value is not None:
             try:
                 moments[field] = from_text(value)
+                to_text(moments[field])
             except ValueError:
                 yield problem(field, f"there is no such time: {value}")
     if len(moments) > 1 and moments["notAfter"] <= moments["notBefore"]:

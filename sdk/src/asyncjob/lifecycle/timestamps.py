@@ -4,8 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 
 def to_text(moment: datetime) -> str:
-    """Return RFC 3339 text in UTC with milliseconds."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """Return RFC 3339 text in UTC with milliseconds; raises ValueError if UTC has no such year."""
+    try:
+        moment = moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{moment} lies beyond the years of UTC, 1 to 9999") from error
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def from_text(value: str) -> datetime:

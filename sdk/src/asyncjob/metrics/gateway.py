@@ -5,28 +5,62 @@ from typing import Final
 
 from asyncjob.metrics.spec import SHORT, Kind, Part, Spec
 
-_counter = partial(Spec, kind=Kind.COUNTER, part=Part.GATEWAY, unit="requests")
+_counter = partial(Spec, kind=Kind.COUNTER, part=Part.GATEWAY)
+_gauge = partial(Spec, kind=Kind.GAUGE, part=Part.GATEWAY)
 _seconds = partial(Spec, kind=Kind.HISTOGRAM, part=Part.GATEWAY, unit="seconds", buckets=SHORT)
 
 REQUESTS: Final = _counter(
     "asyncjob_gateway_requests",
+    unit="requests",
     help="Requests answered, by method, route (its pattern, not the address) and code.",
     labels=("method", "route", "code"),
 )
 REQUEST_SECONDS: Final = _seconds(
     "asyncjob_gateway_request_seconds",
-    help="How long they took, streams apart, by method and route.",
+    help="Time from their headers to the end of the answer, streams apart, by method and route.",
     labels=("method", "route"),
 )
-STREAMS: Final = Spec(
-    "asyncjob_gateway_streams",
-    Kind.GAUGE,
-    Part.GATEWAY,
-    "connections",
-    "Streams of events open right now.",
+IN_FLIGHT: Final = _gauge(
+    "asyncjob_gateway_in_flight",
+    unit="requests",
+    help="Requests being answered, streams included.",
+)
+STREAMS: Final = _gauge(
+    "asyncjob_gateway_streams", unit="connections", help="Streams of events open right now."
+)
+RESYNCS: Final = _counter(
+    "asyncjob_gateway_stream_resyncs",
+    unit="resyncs",
+    help="Times that a follower was told to list anew: it was too slow, or away for too long.",
+)
+SUBMISSIONS: Final = _counter(
+    "asyncjob_gateway_submissions",
+    unit="jobs",
+    help="Jobs submitted, by outcome (created, repeated, refused).",
+    labels=("outcome",),
+)
+CACHE_JOBS: Final = _gauge(
+    "asyncjob_gateway_cache_jobs",
+    unit="jobs",
+    help="Jobs in the cache, by namespace.",
+    labels=("namespace",),
+)
+CACHE_SYNCED: Final = _gauge(
+    "asyncjob_gateway_cache_synced",
+    unit="1 or 0",
+    help="1 once all of a namespace has been listed.",
+    labels=("namespace",),
+)
+WATCHES: Final = _counter(
+    "asyncjob_gateway_watch_starts",
+    unit="watches",
+    help="Watches begun, by what is watched (jobs, queues, workers). A healthy one lasts about "
+    "ten minutes.",
+    labels=("watch",),
 )
 API_REQUESTS: Final = _counter(
     "asyncjob_gateway_api_requests",
+    unit="requests",
     help="Requests to the API server but for watches, by method and code (0: no answer; 429: "
     "throttled).",
     labels=("method", "code"),
@@ -37,4 +71,7 @@ API_REQUEST_SECONDS: Final = _seconds(
     labels=("method",),
 )
 
-TABLE: Final = (REQUESTS, REQUEST_SECONDS, STREAMS, API_REQUESTS, API_REQUEST_SECONDS)
+TABLE: Final = (
+    *(REQUESTS, REQUEST_SECONDS, IN_FLIGHT, STREAMS, RESYNCS, SUBMISSIONS),
+    *(CACHE_JOBS, CACHE_SYNCED, WATCHES, API_REQUESTS, API_REQUEST_SECONDS),
+)
