@@ -3,6 +3,7 @@
 Everything that ends up in a manifest, a selector or a lease is spelled here and nowhere else.
 """
 
+import re
 from typing import Final
 
 GROUP: Final = "asyncjob.dev"
@@ -84,6 +85,14 @@ WORKER_ACCOUNT: Final = "asyncjob-worker"
 
 WORKER_LEASE_PREFIX: Final = "asyncjob-worker-"
 OPERATOR_LEASE: Final = "asyncjob-operator"
+
+_NAMESPACE: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+_NAMESPACE_MAX: Final = 63
+
+
+def is_namespace(text: str) -> bool:
+    """Return whether a namespace can be called so; what cannot must not get into a path."""
+    return len(text) <= _NAMESPACE_MAX and _NAMESPACE.fullmatch(text) is not None
 
 
 def collection(namespace: str | None, plural: str) -> str:

@@ -375,3 +375,21 @@ def test_every_end_is_one_line_and_a_code(
     assert result.exit_code == code
     assert result.stderr.lstrip().startswith(said)
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    "words", [["submit", "-f", "/no\x1b[31m\x9b"], ["l\x1b[31m\x9b"], ["list", "--l\x1b[31m\x9b"]]
+)
+def test_errors_print_no_control_characters_of_what_was_given(
+    shell: Shell, words: list[str]
+) -> None:
+    done = shell(*words)
+    assert done.exit_code == 2
+    assert all(char.isprintable() or char == "\n" for char in done.stderr)
+
+
+@pytest.mark.parametrize("name", ["../..", "a/b", "Default", "x" * 64, "a?b=c"])
+def test_what_is_no_namespace_is_asked_of_nobody(shell: Shell, name: str) -> None:
+    done = shell("-n", name, "list")
+    assert (done.exit_code, shell.places) == (2, [])
+    assert "is no name of a namespace" in done.stderr

@@ -108,3 +108,9 @@ def test_a_manifest_of_the_namespace_asked_for_is_taken() -> None:
 
 def test_documents_know_where_they_come_from() -> None:
     assert list(parse("f", "1\n---\n2", ".yaml"))[1] == Document("f (document 2)", 2)
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ""])
+def test_json_lines_end_at_line_feeds_alone(suffix: str) -> None:
+    text = '{"a": "x\u2028y"}\r\n{"a": "x\u0085y"}\n'
+    assert [one.value for one in parse("x", text, suffix)] == [{"a": "x\u2028y"}, {"a": "x\u0085y"}]

@@ -1,5 +1,6 @@
 """What people see: tables, a job's page, hints."""
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from asyncjob.cli.hints import hints
 from asyncjob.cli.job_rows import job_table, why
 from asyncjob.cli.job_sheet import Look, sheet
 from asyncjob.cli.live import fitting
+from asyncjob.cli.screen import to_json, to_json_line
 from asyncjob.cli.surroundings_rows import cron_table, queue_table, worker_table
 from asyncjob.cli.tables import Cell, Table, lines, one_line, row
 from asyncjob.rest.job import Happening
@@ -258,3 +260,11 @@ def test_a_live_view_is_not_longer_than_the_screen() -> None:
 
 def test_a_cell_without_text_is_not_coloured() -> None:
     assert shown(Table(("A", "B"), [row(Cell("", "red"), "x")]), colour=True)[1] == "    x"
+
+
+def test_json_keeps_what_would_steer_a_terminal_and_does_not_print_it() -> None:
+    value = {"a": "\x1b[2J \x9b2J \x7f \u202e \ud800 \u2028 é 漢"}
+    for text in (to_json(value), to_json_line(value)):
+        assert json.loads(text) == value
+        assert all(char.isprintable() or char == "\n" for char in text)
+        assert "é 漢" in text

@@ -132,6 +132,26 @@ def test_the_time_limit_ends_a_watch_that_tells_much_and_never_the_end() -> None
     assert 99 <= api.now <= 102
 
 
+def test_a_watch_that_tells_something_late_makes_no_wait_longer() -> None:
+    api, silence = world(), 0.0
+    original = api.do
+
+    def do(step: Any) -> Answer:
+        nonlocal silence
+        if isinstance(step, Listen):
+            silence = step.silence
+        if isinstance(step, Next):
+            late = api.now < 8
+            api.now += 10 if late else silence
+            return Answer(api.now, event(metadata={}) if late else None)
+        return original(step)
+
+    api.do = do  # type: ignore[method-assign]  # a stand-in for one test
+    with pytest.raises(WaitTimeoutError):
+        seen(api, timeout=12.0)
+    assert 12 <= api.now < 14
+
+
 def test_a_job_that_never_was_is_not_found() -> None:
     with pytest.raises(JobNotFoundError) as caught:
         seen(FakeApi())

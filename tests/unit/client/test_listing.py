@@ -7,11 +7,12 @@ import pytest
 
 from asyncjob.client.driving import iterate, run
 from asyncjob.client.errors import InvalidRequestError
+from asyncjob.client.errors import NotFoundError as ClientNotFoundError
 from asyncjob.client.on_kubernetes import KubernetesOperations
 from asyncjob.client.on_kubernetes.calls import read_all
 from asyncjob.client.on_kubernetes.listing import selectors
 from asyncjob.client.steps import Answer, Call, Step
-from asyncjob.errors import ExpiredError
+from asyncjob.errors import ExpiredError, NotFoundError
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.selection import Selection
 from support.builders import stored
@@ -119,3 +120,23 @@ def test_one_of_many_that_cannot_be_done_stops_none_of_the_others() -> None:
 def test_a_list_hands_out_all() -> None:
     api = world("a", "b")
     assert [job.id for job in iterate(OPERATIONS.list(Selection(), 1), api)] == ["b", "a"]
+
+
+def test_numbers_that_make_no_sense_are_named() -> None:
+    api = world("a")
+    with pytest.raises(InvalidRequestError, match="limit: 0 is no whole number from 1"):
+        run(OPERATIONS.page(Selection(), None, 0), api)
+    with pytest.raises(InvalidRequestError, match="limit: 0 is no whole number from 1"):
+        run(OPERATIONS.redrive_many(Selection(), limit=0, dry_run=True), api)
+    with pytest.raises(InvalidRequestError, match="priority: 5000 is no whole number from -1000"):
+        run(OPERATIONS.set_priority("a", 5000), api)
+    assert api.writes == []
+
+
+def test_a_resource_type_that_is_not_installed_is_not_taken_for_a_missing_job() -> None:
+    api = world()
+    api.error = NotFoundError("404 page not found", status=404)
+    for steps in (OPERATIONS.get("a"), OPERATIONS.cron_job("a"), OPERATIONS.queues()):
+        with pytest.raises(ClientNotFoundError, match="are the resource types installed") as caught:
+            run(steps, api)
+        assert type(caught.value) is ClientNotFoundError

@@ -78,3 +78,19 @@ def test_a_whole_submission_stands_for_itself() -> None:
 def test_an_option_that_nobody_knows_is_named() -> None:
     with pytest.raises(InvalidSubmissionError, match="nonsense: Extra inputs"):
         made(nonsense=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"depends_on": "other"},
+            r"dependsOn: 'other' is one job, not a list of jobs: \['other'\]",
+        ),
+        ({"not_before": timedelta.max}, "notBefore: .* is out of range"),
+        ({"not_after": datetime.min.replace(tzinfo=timezone(timedelta(hours=5)))}, "notAfter: .*"),
+    ],
+)
+def test_what_python_takes_but_no_job_does_names_its_field(options: Any, said: str) -> None:
+    with pytest.raises(InvalidSubmissionError, match=said):
+        made(**options)

@@ -295,3 +295,31 @@ def test_events_are_read_whatever_pieces_they_come_in(size: int) -> None:
         {"event": "job", "data": {"a": "b\u2028c"}},
         {"event": "", "data": None},
     ]
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[bad", "http://host:abc", "http://a b/", "http://a/\x00", "http://:80"]
+)
+def test_what_is_no_address_is_told_before_anything_is_sent(url: str) -> None:
+    with pytest.raises(e.ClientConfigError, match="is no address of a gateway"):
+        JobsClient(url)
+
+
+@pytest.mark.parametrize("token", ["a\nb", "secr\u00e9t"])
+def test_what_can_be_no_token_is_not_sent_nor_shown(token: str, no_pause: list[float]) -> None:
+    gateway = Gateway(ok([]))
+    with (
+        gateway.client(token=token) as jobs,
+        pytest.raises(e.ClientConfigError, match="no bearer token can have") as caught,
+    ):
+        jobs.workers()
+    assert (gateway.requests, no_pause, token in str(caught.value)) == ([], [], False)
+
+
+@pytest.mark.parametrize("limit", [0, 10**6])
+def test_a_limit_that_makes_no_sense_is_named(limit: int) -> None:
+    with (
+        Gateway(ok([])).client() as jobs,
+        pytest.raises(e.InvalidRequestError, match=f"limit: {limit} is no whole number from"),
+    ):
+        jobs.redrive_many(limit=limit)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from asyncjob.errors import NoClusterError
+from asyncjob.errors import ConfigError, NoClusterError
 from asyncjob.kube import load_access
 
 
@@ -65,3 +65,14 @@ async def test_without_any_kubeconfig_one_line_says_what_to_do(
     with pytest.raises(NoClusterError, match="--kubeconfig"):
         await load_access()
     assert caplog.text == ""
+
+
+async def test_what_is_no_namespace_never_becomes_part_of_a_path(two_contexts: str) -> None:
+    with pytest.raises(ConfigError, match=r"'\.\./x' is no name of a namespace"):
+        await load_access(two_contexts, namespace="../x")
+
+
+async def test_a_kubeconfig_that_is_no_mapping_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "odd").write_text("just words")
+    with pytest.raises(NoClusterError, match="the kubeconfig is no mapping"):
+        await load_access(str(tmp_path / "odd"))

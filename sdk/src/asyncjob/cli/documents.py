@@ -84,7 +84,7 @@ def _reader(text: str, suffix: str) -> Callable[[str, str], Iterator[Document]]:
 def _guess(text: str) -> Callable[[str, str], Iterator[Document]]:
     if text.lstrip()[0] not in '{["':
         return _yaml
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.split("\n") if line.strip()]
     return _json_lines if len(lines) > 1 and all(map(_is_json, lines)) else _json
 
 
@@ -101,7 +101,8 @@ def _json(where: str, text: str) -> Iterator[Document]:
 
 
 def _json_lines(where: str, text: str) -> Iterator[Document]:
-    for number, line in enumerate(text.splitlines(), start=1):
+    # str.splitlines would also cut at characters that JSON text may have, such as U+2028
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             place = f"{where}:{number}"
             yield Document(place, _value(place, line))

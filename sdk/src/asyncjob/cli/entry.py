@@ -10,6 +10,7 @@ import click
 
 from asyncjob.cli.exit_codes import ExitCode
 from asyncjob.cli.root import root
+from asyncjob.cli.tables import one_line
 from asyncjob.cli.world import World
 from asyncjob.errors import AsyncJobError
 
@@ -68,14 +69,14 @@ def _ended(error: BaseException, name: str) -> int:
 def _unexpected(error: BaseException) -> int:
     if os.environ.get(DEBUG):
         raise error
-    what = " ".join(f"{type(error).__name__}: {error}".split())
+    what = one_line(f"{type(error).__name__}: {error}")
     click.echo(f"error: {what} (this should not happen; {DEBUG}=1 shows where)", err=True)
     return ExitCode.FAILED
 
 
 def _misused(error: click.UsageError, name: str) -> int:
     called = error.ctx.command_path if error.ctx else name
-    message = error.format_message().rstrip(".").replace("\n", " ")
+    message = one_line(error.format_message().rstrip("."))
     click.echo(f"error: {message} ({called} --help)", err=True)
     return ExitCode.USAGE
 

@@ -44,6 +44,7 @@ _WAYS_OUT: Final[tuple[tuple[type[AsyncJobError], str], ...]] = (
     (errors.JobNotFoundError, "{program} list shows what there is in this namespace"),
     (errors.CronJobNotFoundError, "{program} cron list shows what there is"),
     (errors.QueueNotFoundError, "{program} queue list shows what there is"),
+    (errors.NotFoundError, "{program} doctor tells whether all is installed"),
     (errors.NotADeadLetterError, "{program} get {job} shows how it stands"),
     (errors.JobExistsError, "{program} get {job} shows it; choose another --name"),
     (errors.DuplicateJobError, "{program} wait {job} waits for it"),

@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from asyncjob.cli.lazy import WHERE, SectionedOption
+from asyncjob.names import is_namespace
 
 Callback = Callable[..., Any]
 
@@ -38,6 +39,8 @@ class Place:
                 "--server goes through a gateway, --context and --kubeconfig straight to a "
                 "cluster: give one of them (--server '' overrules ASYNCJOB_SERVER)"
             )
+        if self.namespace and not is_namespace(self.namespace):
+            raise click.UsageError(f"--namespace: {self.namespace!r} is no name of a namespace")
         return self
 
 

@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,9 @@ class Format(StrEnum):
     YAML = "yaml"
     NAME = "name"
 
+
+_STEERING = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What json.dumps leaves as it is: C1 controls, directions of writing, lone surrogates."""
 
 FOR_PEOPLE = frozenset({Format.TABLE, Format.WIDE})
 
@@ -100,7 +104,17 @@ def dump(answer: Shown) -> dict[str, Json]:
 
 def to_json(value: Json) -> str:
     """Return JSON as people and jq like it."""
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    return _tame(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def to_json_line(value: Json) -> str:
+    """Return JSON in one line."""
+    return _tame(json.dumps(value, ensure_ascii=False))
+
+
+def _tame(text: str) -> str:
+    """Return JSON with the characters escaped that would steer a terminal, or forge its lines."""
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def to_yaml(value: Json) -> str:

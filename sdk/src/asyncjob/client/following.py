@@ -4,6 +4,7 @@ A watch may break off, be refused or be silent: the job itself is looked at when
 and at least twice a minute. A server that is away is waited for.
 """
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -14,12 +15,14 @@ from asyncjob.client.errors import (
 )
 from asyncjob.client.steps import (
     FIRST_PAUSE_SECONDS,
+    Answer,
     Call,
     Emissions,
     Emit,
     Listen,
     Next,
     Pause,
+    Step,
     Steps,
 )
 from asyncjob.errors import AsyncJobError
@@ -29,6 +32,8 @@ from asyncjob.rest.job import Job, JobSummary
 LONGEST_SILENCE_SECONDS: Final = 30.0
 SILENCE_OF_MANY_SECONDS: Final = 120.0
 HEALTHY_SECONDS: Final = 2.0
+LATE_SECONDS: Final = 1.0
+"""A wait may end so much later than it has to."""
 
 
 class Source(Protocol):
@@ -127,33 +132,41 @@ def _look(source: Source, watch: _Watch) -> Steps[Job]:
 
 def _listen(source: Source, watch: _Watch, job: Job) -> Emissions[Job]:
     """Hand out changes for as long as the stream says something."""
-    opened = yield from _open(source, watch, job)
+    silence = min(watch.left((yield Pause()).at), LONGEST_SILENCE_SECONDS)
+    opened = yield from _open(source, watch, job, silence)
     if opened is None:
         return
     while (event := (yield from _next())) is not None:
-        watch.left((yield Pause()).at)
-        if source.is_idle(event):
-            continue
-        changed = source.read(event, watch.seen or job)
-        if changed is None:
-            return
-        if watch.is_news(changed):
-            yield Emit(changed)
-        if changed.finished:
-            return
+        left = watch.left((yield Pause()).at)
+        more = yield from _take(source, watch, event, job)
+        if not more or left + LATE_SECONDS < silence:
+            return  # or else the stream might be silent for longer than there is time
     now = (yield Pause()).at
     if now - opened < HEALTHY_SECONDS:
         yield Pause(min(watch.stumbled(), watch.left(now)))
 
 
-def _open(source: Source, watch: _Watch, job: Job) -> Steps[float | None]:
+def _take(
+    source: Source, watch: _Watch, event: JsonObject, job: Job
+) -> Generator[Step | Emit[Job], Answer, bool]:
+    """Hand out what an event tells; return whether the stream may tell more."""
+    if source.is_idle(event):
+        return True
+    changed = source.read(event, watch.seen or job)
+    if changed is None:
+        return False
+    if watch.is_news(changed):
+        yield Emit(changed)
+    return not changed.finished
+
+
+def _open(source: Source, watch: _Watch, job: Job, silence: float) -> Steps[float | None]:
     """Open the stream and return when; None where that fails, after a pause."""
-    left = watch.left((yield Pause()).at)
     try:
-        return (yield Listen(source.listen(job), min(left, LONGEST_SILENCE_SECONDS))).at
+        return (yield Listen(source.listen(job), silence)).at
     except AsyncJobError as error:
         watch.listens = error.retryable  # where it may not listen, it looks instead
-        yield Pause(min(watch.stumbled(), left))
+        yield Pause(min(watch.stumbled(), silence))
         return None
 
 

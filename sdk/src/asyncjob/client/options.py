@@ -99,9 +99,11 @@ def _value(name: str, value: object, now: datetime) -> object:
         case datetime():
             return _text(name, value)
         case timedelta() if name in {"not_before", "not_after"}:
-            return to_text(now + value)
+            return _in(name, value, now)
         case timedelta():
             return round(value.total_seconds())
+        case _ if name == "depends_on" and isinstance(value, str):
+            raise refused("dependsOn", f"{value!r} is one job, not a list of jobs: [{value!r}]")
         case _ if name == "depends_on" and isinstance(value, Sequence):
             return [_dependency(one) for one in value]
         case _:
@@ -111,7 +113,17 @@ def _value(name: str, value: object, now: datetime) -> object:
 def _text(name: str, moment: datetime) -> str:
     if moment.tzinfo is None:
         raise refused(to_camel(name), f"{moment!r} has no time zone: datetime.now(UTC) has one")
-    return to_text(moment)
+    try:
+        return to_text(moment)
+    except OverflowError as error:
+        raise refused(to_camel(name), f"{moment!r} is out of range") from error
+
+
+def _in(name: str, span: timedelta, now: datetime) -> str:
+    try:
+        return to_text(now + span)
+    except OverflowError as error:
+        raise refused(to_camel(name), f"{span!r} from now is out of range") from error
 
 
 def _dependency(one: object) -> object:

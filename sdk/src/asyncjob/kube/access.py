@@ -20,7 +20,8 @@ from kubernetes.aio.config import (
     load_kube_config,
 )
 
-from asyncjob.errors import NoClusterError
+from asyncjob.errors import ConfigError, NoClusterError
+from asyncjob.names import is_namespace
 
 log = structlog.get_logger()
 
@@ -96,6 +97,8 @@ async def load_access(
     configuration, default_namespace = await _load(kubeconfig, context)
     trust = _ssl_context(configuration)
     where = namespace or os.environ.get("POD_NAMESPACE") or default_namespace
+    if not is_namespace(where):
+        raise ConfigError(f"{where!r} is no name of a namespace")
     return ClusterAccess(kubeconfig, configuration, where, trust, context, _now())
 
 
@@ -109,8 +112,9 @@ async def _load(kubeconfig: str | None, context: str | None) -> tuple[Configurat
         loader = await load_kube_config(  # type: ignore[no-untyped-call]  # official client
             kubeconfig, context=context, client_configuration=configuration
         )
-    except (ConfigException, OSError, TypeError, yaml.YAMLError) as error:  # TypeError: no mapping
-        reason = " ".join(str(error).split())
+    except (ConfigException, OSError, TypeError, yaml.YAMLError) as error:
+        no_mapping = isinstance(error, TypeError)
+        reason = "the kubeconfig is no mapping" if no_mapping else " ".join(str(error).split())
         raise NoClusterError(f"no cluster is configured ({reason}): {_HOW_TO_CONNECT}") from error
     chosen = loader.current_context.get("context", {})
     return configuration, chosen.get("namespace") or "default"

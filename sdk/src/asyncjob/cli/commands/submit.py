@@ -18,6 +18,7 @@ from asyncjob.cli.pairs import payload_of
 from asyncjob.cli.place import Place, placed
 from asyncjob.cli.screen import Screen, shown
 from asyncjob.cli.submit_options import fields_of, submission_options
+from asyncjob.cli.tables import one_line
 from asyncjob.cli.world import World
 
 
@@ -115,5 +116,5 @@ class Refused(click.ClickException):
     def show(self, file: Any = None) -> None:  # noqa: ARG002 - as click calls it
         """Say so, a line for each mistake."""
         for line in self.message.splitlines():
-            click.echo(f"error: {line}", err=True)
+            click.echo(f"error: {one_line(line)}", err=True)
         click.echo("nothing was submitted", err=True)

@@ -1,6 +1,5 @@
 """`watch`: jobs as they change; a live table for people, lines for all else."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -13,7 +12,7 @@ from asyncjob.cli.job_rows import job_table
 from asyncjob.cli.lazy import SectionedCommand
 from asyncjob.cli.naming import Name
 from asyncjob.cli.place import Place, placed
-from asyncjob.cli.screen import Format, Screen, dump, shown
+from asyncjob.cli.screen import Format, Screen, dump, shown, to_json_line
 from asyncjob.cli.tables import Table, lines
 from asyncjob.cli.world import World
 from asyncjob.rest.job import JobSummary
@@ -98,7 +97,7 @@ def _shower(world: World, screen: Screen) -> Callable[[JobSummary], None]:
 
 
 def _json_line(job: JobSummary) -> None:
-    click.echo(json.dumps(dump(job), ensure_ascii=False))
+    click.echo(to_json_line(dump(job)))
 
 
 class _Rows:

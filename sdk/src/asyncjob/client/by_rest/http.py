@@ -8,7 +8,7 @@ import httpx
 import orjson
 
 from asyncjob.client.by_rest.token import Token
-from asyncjob.client.errors import GatewayUnavailableError
+from asyncjob.client.errors import ClientConfigError, GatewayUnavailableError
 from asyncjob.client.steps import Answer, Call
 from asyncjob.json_types import Json
 
@@ -31,10 +31,12 @@ class Wire:
     user_agent: str
 
     def request(self, call: Call) -> Mapping[str, object]:
-        """Return the arguments of httpx for a request; raises ClientConfigError without a token."""
+        """Return the arguments of httpx for a request; raises ClientConfigError: no good token."""
         headers = {"Accept": call.accept, "User-Agent": self.user_agent, **dict(call.headers)}
         token = self.token()
         if token:
+            if not (token.isascii() and token.isprintable()):
+                raise ClientConfigError("the token has characters that no bearer token can have")
             headers["Authorization"] = f"Bearer {token}"
         content = None if call.body is None else orjson.dumps(call.body)
         if content is not None:

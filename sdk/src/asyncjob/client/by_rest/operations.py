@@ -22,12 +22,13 @@ from asyncjob.client.by_rest.following import ManyJobs, OneJob
 from asyncjob.client.by_rest.sending import as_sent, in_batches
 from asyncjob.client.errors import CronJobNotFoundError, NotFoundError
 from asyncjob.client.following import changes, follow
+from asyncjob.client.limits import within
 from asyncjob.client.results import ResultStore, located
 from asyncjob.client.steps import Call, Emissions, Emit, Steps
 from asyncjob.json_types import Json
 from asyncjob.rest.job import Job, JobSummary, Page
 from asyncjob.rest.results import Result
-from asyncjob.rest.selection import PAGE_MAX, BulkAsk, BulkReport, Selection
+from asyncjob.rest.selection import BULK_MAX, PAGE_MAX, BulkAsk, BulkReport, Selection
 from asyncjob.rest.submission import BatchItem, Submission, Submitted
 from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
 
@@ -187,7 +188,8 @@ class RestOperations:
     def _bulk(
         self, action: str, selection: Selection, *, limit: int, dry_run: bool
     ) -> Steps[BulkReport]:
-        body = as_body(BulkAsk(selection=selection, limit=limit, dry_run=dry_run))
+        most = within("limit", limit, 1, BULK_MAX)
+        body = as_body(BulkAsk(selection=selection, limit=most, dry_run=dry_run))
         call = Call("POST", path("jobs", action), self._where, body=body)
         return ask_for(BulkReport, call, ONCE)
 

@@ -25,7 +25,7 @@ def token_from(given: str | Token | Path | None) -> Token:
     if given is None:
         return _from_environment
     if isinstance(given, str):
-        return lambda: given
+        return given.strip
     return _of_file(given) if isinstance(given, Path) else given
 
 
@@ -34,9 +34,19 @@ def address_from(given: str | None) -> str:
     address = given or os.environ.get(SERVER_VARIABLE, "")
     if not address:
         raise ClientConfigError(f"no gateway is given: name its address, or set {SERVER_VARIABLE}")
-    if urlsplit(address).scheme not in {"http", "https"} or not urlsplit(address).netloc:
+    if not _is_address(address):
         raise ClientConfigError(f"{address!r} is no address of a gateway, such as https://jobs/")
     return address.rstrip("/")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        _ = parts.port  # raises where it is no number
+    except ValueError:
+        return False
+    plain = text.isprintable() and " " not in text
+    return plain and parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
 def _from_environment() -> str | None:

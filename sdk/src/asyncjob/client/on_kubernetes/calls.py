@@ -16,6 +16,14 @@ METADATA_ONLY: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=met
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PAGE: Final = "500"
 
+_NO_SUCH_PATH: Final = "404 page not found"
+"""What the API server says of a resource type that it does not have, not of an object."""
+
+_NOT_SERVED: Final = (
+    "the API server has no such resource type: are the resource types installed, "
+    "and is this the right cluster?"
+)
+
 Params = tuple[tuple[str, str], ...]
 
 
@@ -94,7 +102,7 @@ def translated(error: ApiError, missing: Make, refused: Make) -> AsyncJobError:
     """Return what an error of the API server means to a client."""
     said = str(error)
     if isinstance(error, kube.NotFoundError):
-        return missing(said)
+        return errors.NotFoundError(_NOT_SERVED) if said == _NO_SUCH_PATH else missing(said)
     if isinstance(error, kube.InvalidError | kube.TooLargeError):
         return refused(said)
     if isinstance(error, kube.ThrottledError):

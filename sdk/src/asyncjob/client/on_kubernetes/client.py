@@ -47,8 +47,7 @@ class KubernetesJobsClient(Shell):
         operations = _operations(session, patience, store)
 
         def close() -> None:
-            portal.run(session.close())
-            portal.close()
+            portal.close(session.close)
 
         return cls(operations, lambda: PortalWorld(portal, KubeWorld(session)), close)
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from asyncjob.client import errors
 from asyncjob.client.following import changes, follow
+from asyncjob.client.limits import within
 from asyncjob.client.on_kubernetes import (
     bulk,
     cron_jobs,
@@ -31,9 +32,11 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.models.spec import RequestData
 from asyncjob.rest.job import Job, JobSummary, Page
 from asyncjob.rest.reading import job_of
-from asyncjob.rest.selection import BulkAsk, BulkReport, Selection
+from asyncjob.rest.selection import BULK_MAX, BulkAsk, BulkReport, Selection
 from asyncjob.rest.submission import BatchItem, Submission, Submitted
 from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
+
+PRIORITY_MAX: Final = 1000
 
 PATIENCE_SECONDS: Final = 30.0
 """How long an API server that is away is waited for."""
@@ -90,8 +93,9 @@ class KubernetesOperations:
     def page(self, selection: Selection, cursor: str | None, limit: int) -> Steps[Page]:
         """List a part of them."""
         now = self.clock()
+        most = within("limit", limit, 1)
         found = listing.page(
-            self.namespace, selection, now, self.patience, cursor=cursor, limit=limit
+            self.namespace, selection, now, self.patience, cursor=cursor, limit=most
         )
         return (yield from in_words(found))
 
@@ -109,7 +113,8 @@ class KubernetesOperations:
 
     def set_priority(self, job_id: str, priority: int) -> Steps[Job]:
         """Change the priority."""
-        return self._wish(job_id, wishes.setting("priority", priority, otherwise=0))
+        wanted = within("priority", priority, -PRIORITY_MAX, PRIORITY_MAX)
+        return self._wish(job_id, wishes.setting("priority", wanted, otherwise=0))
 
     def rerun(self, job_id: str) -> Steps[Submitted]:
         """Ask for a rerun once the one before has been created."""
@@ -179,7 +184,9 @@ class KubernetesOperations:
         dry_run: bool,  # noqa: FBT001  # private, and named where it comes from
         wish: Callable[[], wishes.Decide],
     ) -> Steps[BulkReport]:
-        ask = BulkAsk(selection=selection, limit=limit, dry_run=dry_run)
+        ask = BulkAsk(
+            selection=selection, limit=within("limit", limit, 1, BULK_MAX), dry_run=dry_run
+        )
         now = self.clock()
         done = bulk.on_dead_letters(self.namespace, ask, wish, now, self.patience)
         return (yield from in_words(done))

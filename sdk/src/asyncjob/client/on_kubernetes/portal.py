@@ -2,11 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import CancelledError, Future
+from typing import Any, Final
 
 from asyncjob.client.on_kubernetes.world import KubeWorld
 from asyncjob.client.steps import Answer, Step, T
+
+_CLOSED: Final = "the client is closed; make another one"
 
 
 class Portal:
@@ -14,27 +17,58 @@ class Portal:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._lock = threading.Lock()
+        self.closed = False
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="asyncjob-client", daemon=True
         )
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what the coroutine returns; an interrupt of the caller cancels it."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        """Return what the coroutine returns; an interrupt of the caller cancels it.
+
+        Raises RuntimeError where the portal is closed, also while the coroutine runs.
+        """
+        future = self._begin(work)
         try:
             return future.result()
+        except CancelledError:
+            if self.closed:
+                raise RuntimeError(_CLOSED) from None
+            raise
         except BaseException:
             future.cancel()
             raise
 
-    def close(self) -> None:
-        """End the thread."""
-        if self._loop.is_closed():
-            return
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+    def close(self, last: Callable[[], Awaitable[None]] | None = None) -> None:
+        """End what still runs, then do the `last` thing, then end the thread; once."""
+        with self._lock:
+            if self.closed:
+                return
+            self.closed = True
+        try:
+            asyncio.run_coroutine_threadsafe(_end(last), self._loop).result()
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        with self._lock:
+            if self.closed:
+                work.close()
+                raise RuntimeError(_CLOSED)
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+
+async def _end(last: Callable[[], Awaitable[None]] | None) -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()
+    if last is not None:
+        await last()
 
 
 class PortalWorld:
@@ -49,5 +83,6 @@ class PortalWorld:
         return self._portal.run(self._world.do(step))
 
     def close(self) -> None:
-        """Close the watch, if one is open."""
-        self._portal.run(self._world.aclose())
+        """Close the watch, if one is open; a closed portal has closed it already."""
+        if not self._portal.closed:
+            self._portal.run(self._world.aclose())
