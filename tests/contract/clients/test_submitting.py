@@ -18,6 +18,7 @@ from asyncjob.client.errors import (
     KeyReusedError,
 )
 from asyncjob.intake import key_name
+from asyncjob.rest.selection import Selection
 from asyncjob.rest.submission import Submission
 from contract.clients.town import Place
 
@@ -126,6 +127,23 @@ def test_a_deduplication_id_is_held_until_its_job_has_finished(jobs: Jobs, place
         first = submit(1)
     assert first.created
     assert jobs.get(first.id).deduplication_id == id_
+
+
+def test_a_redrive_that_would_give_the_id_two_holders_is_refused(jobs: Jobs, place: Place) -> None:
+    id_ = place.name("redriven")
+    retry = RetryPolicy(max_retries=0)
+    dead = jobs.submit("fail", "broken", retry=retry, deduplication_id=id_, labels=place.label)
+    jobs.wait(dead.id, 30)
+    holder = jobs.submit("echo", queue=place.queue, deduplication_id=id_)
+    with pytest.raises(DuplicateJobError) as caught:
+        jobs.redrive(dead.id)
+    assert caught.value.job_id == holder.id
+    many = jobs.redrive_many(Selection(label=place.selector), limit=5)
+    assert (many.done, [one.id for one in many.failed]) == ([], [dead.id])
+    assert jobs.get(dead.id).redrives == 0
+    jobs.cancel(holder.id)
+    jobs.wait(holder.id, 30)
+    jobs.redrive(dead.id)
 
 
 def test_of_a_crowd_with_one_deduplication_id_one_is_accepted(jobs: Jobs, place: Place) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from asyncjob.client.on_kubernetes.calls import in_words
 from asyncjob.client.on_kubernetes.listing import chosen
-from asyncjob.client.on_kubernetes.wishes import Decide, wished
+from asyncjob.client.on_kubernetes.wishes import Check, Decide, wished
 from asyncjob.client.steps import Steps
 from asyncjob.errors import AsyncJobError
 from asyncjob.lifecycle.phases import Phase
@@ -14,7 +14,12 @@ from asyncjob.rest.selection import BulkAsk, BulkFailure, BulkReport, Selection
 
 
 def on_dead_letters(
-    namespace: str, ask: BulkAsk, wish: Callable[[], Decide], now: datetime, patience: float
+    namespace: str,
+    ask: BulkAsk,
+    wish: Callable[[], Decide],
+    now: datetime,
+    patience: float,
+    check: Check | None = None,
 ) -> Steps[BulkReport]:
     """Make the wish for those that match, `limit` at most; a dry run only says for which."""
     found = yield from chosen(namespace, _dead(ask.selection), now, patience)
@@ -26,7 +31,7 @@ def on_dead_letters(
     failed: list[BulkFailure] = []
     for name in meant:
         try:
-            yield from in_words(wished(job_path(namespace, name), wish(), patience))
+            yield from in_words(wished(job_path(namespace, name), wish(), patience, check))
             done.append(name)
         except AsyncJobError as error:
             failed.append(BulkFailure(id=name, detail=str(error)))

@@ -21,6 +21,7 @@ from asyncjob.client.on_kubernetes import (
 )
 from asyncjob.client.on_kubernetes.calls import in_words
 from asyncjob.client.on_kubernetes.following import ManyJobs, OneJob
+from asyncjob.client.on_kubernetes.holders import refuse_if_held
 from asyncjob.client.refusals import refusal
 from asyncjob.client.results import ResultStore, result_of
 from asyncjob.client.steps import Emissions, Emit, Steps, T
@@ -125,7 +126,7 @@ class KubernetesOperations:
 
     def redrive(self, job_id: str) -> Steps[Job]:
         """Run a dead letter again."""
-        return self._wish(job_id, wishes.Redrive())
+        return self._wish(job_id, wishes.Redrive(), refuse_if_held)
 
     def dismiss(self, job_id: str) -> Steps[Job]:
         """Be done with a dead letter."""
@@ -133,7 +134,7 @@ class KubernetesOperations:
 
     def redrive_many(self, selection: Selection, *, limit: int, dry_run: bool) -> Steps[BulkReport]:
         """Redrive all that match."""
-        return self._bulk(selection, limit, dry_run, wishes.Redrive)
+        return self._bulk(selection, limit, dry_run, wishes.Redrive, refuse_if_held)
 
     def dismiss_many(self, selection: Selection, *, limit: int, dry_run: bool) -> Steps[BulkReport]:
         """Dismiss all that match."""
@@ -173,9 +174,12 @@ class KubernetesOperations:
         """Read the live workers."""
         return in_words(workers.workers(self.namespace, self.clock(), self.patience))
 
-    def _wish(self, job_id: str, decide: wishes.Decide) -> Steps[Job]:
+    def _wish(
+        self, job_id: str, decide: wishes.Decide, check: wishes.Check | None = None
+    ) -> Steps[Job]:
         path = jobs.path_of(self.namespace, job_id)
-        return job_of((yield from _of_job(wishes.wished(path, decide, self.patience), job_id)))
+        steps = wishes.wished(path, decide, self.patience, check)
+        return job_of((yield from _of_job(steps, job_id)))
 
     def _bulk(
         self,
@@ -183,12 +187,13 @@ class KubernetesOperations:
         limit: int,
         dry_run: bool,  # noqa: FBT001  # private, and named where it comes from
         wish: Callable[[], wishes.Decide],
+        check: wishes.Check | None = None,
     ) -> Steps[BulkReport]:
         ask = BulkAsk(
             selection=selection, limit=within("limit", limit, 1, BULK_MAX), dry_run=dry_run
         )
         now = self.clock()
-        done = bulk.on_dead_letters(self.namespace, ask, wish, now, self.patience)
+        done = bulk.on_dead_letters(self.namespace, ask, wish, now, self.patience, check)
         return (yield from in_words(done))
 
 

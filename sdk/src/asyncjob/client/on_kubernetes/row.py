@@ -11,11 +11,11 @@ from typing import Final
 from asyncjob import names
 from asyncjob.client.errors import UnavailableError
 from asyncjob.client.on_kubernetes.calls import METADATA_ONLY, jobs
+from asyncjob.client.on_kubernetes.holders import live_with
 from asyncjob.client.steps import Call, Pause, Steps, patiently
 from asyncjob.intake import Order, number_of
 from asyncjob.intake.verdict import is_live
 from asyncjob.json_types import JsonObject, as_object, child, items, text
-from asyncjob.lifecycle.phases import FINISHED
 
 HOLDS_SECONDS: Final = 30.0
 _LOOKS: Final = 5
@@ -54,10 +54,7 @@ def _with_key(order: Order, patience: float) -> Steps[JsonObject | None]:
 
 def _live(order: Order, patience: float) -> Steps[JsonObject | None]:
     """Return a live job with the id, whoever created it: also one applied with kubectl."""
-    dead = [f"status.phase!={phase.value}" for phase in sorted(FINISHED)]
-    mine = f"spec.deduplicationId={_escaped(order.deduplication_id or '')}"
-    params = (("fieldSelector", ",".join([mine, *dead])),)
-    return (yield from _first(order, params, patience))
+    return (yield from _first(order, live_with(order.deduplication_id or ""), patience))
 
 
 def _first(
@@ -79,8 +76,3 @@ def _name(obj: JsonObject) -> str:
 
 def _selector(order: Order, label: str) -> str:
     return f"{label}={text(order.labels, label)}"
-
-
-def _escaped(value: str) -> str:
-    """Return the text as the right side of a field selector takes it."""
-    return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")

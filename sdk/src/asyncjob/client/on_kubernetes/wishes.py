@@ -22,7 +22,13 @@ Decide = Callable[[JsonObject], JsonObject | None]
 """Spec of the job as read → what to change of it, None for nothing; raises where it may not be."""
 
 
-def wished(path: str, decide: Decide, patience: float) -> Steps[JsonObject]:
+Check = Callable[[JsonObject, float], Steps[None]]
+"""Job as read and patience → nothing; raises where what else there is forbids the wish."""
+
+
+def wished(
+    path: str, decide: Decide, patience: float, check: Check | None = None
+) -> Steps[JsonObject]:
     """Make the wish and return the job; NotFoundError passes through."""
     refusal: InvalidError | None = None
     for _ in range(TRIES):
@@ -32,6 +38,8 @@ def wished(path: str, decide: Decide, patience: float) -> Steps[JsonObject]:
             return job
         if refusal is not None:
             raise errors.JobStateError(str(refusal)) from refusal
+        if check is not None:
+            yield from check(job, patience)
         body = {"metadata": {"resourceVersion": resource_version(job)}, "spec": change}
         try:
             return (yield from patiently(patch(path, body), patience)).object

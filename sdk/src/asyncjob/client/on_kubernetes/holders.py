@@ -1,0 +1,36 @@
+"""Who holds a deduplicationId: the live job that has it, whoever created it."""
+
+from asyncjob.client.errors import DuplicateJobError
+from asyncjob.client.on_kubernetes.calls import jobs
+from asyncjob.client.steps import Call, Steps, patiently
+from asyncjob.intake.verdict import is_live
+from asyncjob.json_types import JsonObject, as_object, child, items, text
+from asyncjob.lifecycle.phases import FINISHED
+
+
+def live_with(deduplication_id: str) -> tuple[tuple[str, str], ...]:
+    """Return the parameters of a LIST of the unfinished jobs with the id."""
+    dead = [f"status.phase!={phase.value}" for phase in sorted(FINISHED)]
+    return (("fieldSelector", ",".join([f"spec.deduplicationId={_escaped(deduplication_id)}", *dead])),)
+
+
+def refuse_if_held(job: JsonObject, patience: float) -> Steps[None]:
+    """Raise DuplicateJobError if another live job has the id of this dead letter."""
+    held = text(child(job, "spec"), "deduplicationId")
+    if not held:
+        return
+    meta = child(job, "metadata")
+    call = Call("GET", jobs(text(meta, "namespace")), live_with(held))
+    found = (yield from patiently(call, patience)).object
+    for other in filter(is_live, map(as_object, items(found, "items"))):
+        name = text(child(other, "metadata"), "name")
+        raise DuplicateJobError(
+            f"deduplicationId: job {name} has it and is live; redrive {text(meta, 'name')} once"
+            " that has finished",
+            job_id=name,
+        )
+
+
+def _escaped(value: str) -> str:
+    """Return the text as the right side of a field selector takes it."""
+    return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
