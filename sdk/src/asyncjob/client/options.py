@@ -115,14 +115,14 @@ def _text(name: str, moment: datetime) -> str:
         raise refused(to_camel(name), f"{moment!r} has no time zone: datetime.now(UTC) has one")
     try:
         return to_text(moment)
-    except OverflowError as error:
+    except ValueError as error:
         raise refused(to_camel(name), f"{moment!r} is out of range") from error
 
 
 def _in(name: str, span: timedelta, now: datetime) -> str:
     try:
         return to_text(now + span)
-    except OverflowError as error:
+    except (OverflowError, ValueError) as error:
         raise refused(to_camel(name), f"{span!r} from now is out of range") from error
 
 

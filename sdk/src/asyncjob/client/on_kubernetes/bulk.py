@@ -19,6 +19,7 @@ def on_dead_letters(
     wish: Callable[[], Decide],
     now: datetime,
     patience: float,
+    *,
     check: Check | None = None,
 ) -> Steps[BulkReport]:
     """Make the wish for those that match, `limit` at most; a dry run only says for which."""

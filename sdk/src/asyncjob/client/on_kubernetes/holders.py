@@ -11,7 +11,9 @@ from asyncjob.lifecycle.phases import FINISHED
 def live_with(deduplication_id: str) -> tuple[tuple[str, str], ...]:
     """Return the parameters of a LIST of the unfinished jobs with the id."""
     dead = [f"status.phase!={phase.value}" for phase in sorted(FINISHED)]
-    return (("fieldSelector", ",".join([f"spec.deduplicationId={_escaped(deduplication_id)}", *dead])),)
+    return (
+        ("fieldSelector", ",".join([f"spec.deduplicationId={_escaped(deduplication_id)}", *dead])),
+    )
 
 
 def refuse_if_held(job: JsonObject, patience: float) -> Steps[None]:

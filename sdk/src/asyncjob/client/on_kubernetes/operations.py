@@ -193,7 +193,7 @@ class KubernetesOperations:
             selection=selection, limit=within("limit", limit, 1, BULK_MAX), dry_run=dry_run
         )
         now = self.clock()
-        done = bulk.on_dead_letters(self.namespace, ask, wish, now, self.patience, check)
+        done = bulk.on_dead_letters(self.namespace, ask, wish, now, self.patience, check=check)
         return (yield from in_words(done))
 
 
