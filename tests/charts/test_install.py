@@ -14,6 +14,7 @@ import yaml
 from asyncjob_dev.controlplane import ControlPlane
 from support.charts import NAMESPACE, RELEASE, Helm, RenderError
 from support.hook_jobs import run_job
+from support.jobs import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -69,7 +70,7 @@ class Release:
     def names(self, kind: str) -> set[str]:
         """Return the names of all objects of a kind, those of Kubernetes' own apart."""
         asked = ("get", kind, f"--namespace={NAMESPACE}", "--output=name")
-        found = self.plane.kubectl(*asked, check=False).stdout.split()
+        found = self.plane.kubectl(*asked).stdout.split()
         return {name.partition("/")[2] for name in found}
 
 
@@ -126,7 +127,7 @@ def test_a_release_comes_changes_and_goes_and_jobs_stay(release: Release) -> Non
     # Asked for, as in that install, everything goes.
     release.uninstall()
 
-    assert release.names("crd") == set()
+    until(lambda: not release.names("crd"), 30, "the end of the CRDs")
     assert release.names("validatingadmissionpolicy") == set()
 
 
