@@ -2,8 +2,9 @@
 
 Takes out pip and its kin, which a running worker never needs, and compiles what a worker imports,
 because a read-only file system cannot keep what is compiled later. The modules to import are its
-arguments, the worker's by default. The official Kubernetes client
-has a thousand model classes that nobody here imports: of it, only what is imported is compiled.
+arguments, the worker's by default. The official Kubernetes client has a thousand model classes that
+nobody here imports, and Pygments, which Rich brings along, hundreds of languages: of these, only
+what is imported is compiled.
 """
 
 import compileall
@@ -28,7 +29,7 @@ INSTALLERS = (
     "lib/python3*/site-packages/wheel*",
     "share/python-wheels",
 )
-LARGE = re.compile("/kubernetes/")
+LARGE = re.compile("/(kubernetes|pygments)/")
 IMPORTED = ("asyncjob_worker.cli", "asyncjob_worker.builtin")
 
 
