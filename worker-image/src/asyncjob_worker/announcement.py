@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import orjson
 
-from asyncjob.json_types import Json, JsonObject, as_object, child, flag, text
+from asyncjob.announcement import announced
+from asyncjob.json_types import Json, JsonObject, child, flag, text
 from asyncjob.lifecycle.claim import Holder
 from asyncjob.names import (
     COMPONENT_LABEL,
@@ -76,18 +77,9 @@ class Announcement:
 
 def claimant(lease: JsonObject) -> str:
     """Return the identity of the worker that a Lease announces; empty if it claims no jobs."""
-    metadata, spec = child(lease, "metadata"), child(lease, "spec")
-    about = text(child(metadata, "annotations"), WORKER_ANNOTATION)
-    if about and flag(_parse(about), "draining"):
-        return ""
-    return text(spec, "holderIdentity")
-
-
-def _parse(about: str) -> JsonObject:
-    try:
-        return as_object(orjson.loads(about))
-    except orjson.JSONDecodeError:
-        return {}
+    return (
+        "" if flag(announced(lease), "draining") else text(child(lease, "spec"), "holderIdentity")
+    )
 
 
 def leases_path(namespace: str) -> str:

@@ -9,10 +9,9 @@ draining and silent ones included.
 from dataclasses import dataclass
 from typing import Final
 
-import orjson
-
-from asyncjob.json_types import JsonObject, as_object, child, flag, integer, text, texts
-from asyncjob.names import QUEUE_LABEL, WORKER_ANNOTATION
+from asyncjob.announcement import announced
+from asyncjob.json_types import JsonObject, child, flag, integer, text, texts
+from asyncjob.names import QUEUE_LABEL
 
 NEVER: Final = float("-inf")
 MAX_REMEMBERED: Final = 10_000
@@ -54,8 +53,7 @@ class Missing:
 def read_entry(lease: JsonObject) -> Entry:
     """Read a worker's Lease."""
     spec = child(lease, "spec")
-    annotations = child(child(lease, "metadata"), "annotations")
-    about = _parse(text(annotations, WORKER_ANNOTATION))
+    about = announced(lease)
     return Entry(
         worker=text(spec, "holderIdentity"),
         renewed=text(spec, "renewTime"),
@@ -69,13 +67,6 @@ def read_entry(lease: JsonObject) -> Entry:
 def queue_of(lease: JsonObject) -> str:
     """Return the queue that the worker of a Lease serves, empty if it does not say."""
     return text(child(child(lease, "metadata"), "labels"), QUEUE_LABEL)
-
-
-def _parse(about: str) -> JsonObject:
-    try:
-        return as_object(orjson.loads(about))
-    except orjson.JSONDecodeError:
-        return {}
 
 
 class RollCall:

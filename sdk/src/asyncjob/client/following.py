@@ -24,6 +24,7 @@ from asyncjob.client.steps import (
     Pause,
     Step,
     Steps,
+    hurried,
 )
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import JsonObject
@@ -67,6 +68,10 @@ class _Watch:
         """Return how long to wait after something that failed or ended too soon."""
         pause, self.pause = self.pause, min(self.pause * 2, self.poll_seconds)
         return pause
+
+    def hurry(self, now: float) -> float | None:
+        """Return how long a look may take, in seconds; there is always time for one."""
+        return None if self.until is None else max(self.until - now, LATE_SECONDS)
 
     def left(self, now: float) -> float:
         """Return the seconds left; raises WaitTimeoutError where there are none."""
@@ -116,7 +121,8 @@ def follow(
 def _look(source: Source, watch: _Watch) -> Steps[Job]:
     while True:
         try:
-            job = yield from source.look()
+            hurry = watch.hurry((yield Pause()).at)
+            job = yield from hurried(source.look(), hurry)
         except JobNotFoundError as error:
             if watch.seen is None:
                 raise

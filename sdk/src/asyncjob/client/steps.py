@@ -5,7 +5,8 @@ Whoever drives it does, in plain code or in an event loop. What fails is thrown 
 """
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from asyncjob.errors import AsyncJobError
@@ -22,7 +23,10 @@ LONGEST_PAUSE_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request. `params` may name one parameter several times."""
+    """One request. `params` may name one parameter several times.
+
+    `within`: so many seconds later no answer is waited for; None leaves that to who sends it.
+    """
 
     method: str
     path: str
@@ -31,6 +35,7 @@ class Call:
     content_type: str = JSON
     accept: str = JSON
     headers: tuple[tuple[str, str], ...] = ()
+    within: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,23 @@ class Patience:
             raise error
         yield Pause(max(self._pause, getattr(error, "retry_after", None) or 0.0))
         self._pause = min(self._pause * 2, LONGEST_PAUSE_SECONDS)
+
+
+def hurried(steps: Steps[T], seconds: float | None) -> Steps[T]:
+    """Run an operation of whose requests each is to be answered within so many seconds."""
+    resume = partial(next, steps)
+    while True:
+        try:
+            step = resume()
+        except StopIteration as stop:
+            value: T = stop.value
+            return value
+        if isinstance(step, Call):
+            step = replace(step, within=seconds)
+        try:
+            resume = partial(steps.send, (yield step))
+        except AsyncJobError as error:
+            resume = partial(steps.throw, error)
 
 
 def patiently(call: Call, seconds: float) -> Steps[Answer]:

@@ -3,13 +3,12 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-import orjson
-
+from asyncjob.announcement import announced
 from asyncjob.json_types import JsonObject, as_object, child, flag, integer, items, text, texts
 from asyncjob.lifecycle.timestamps import from_text
 from asyncjob.models.cron import AsyncCronJobSpec, AsyncCronJobStatus
 from asyncjob.models.queue import AsyncQueueSpec
-from asyncjob.names import DEFAULT_QUEUE, QUEUE_LABEL, WORKER_ANNOTATION, WORKER_LEASE_PREFIX
+from asyncjob.names import DEFAULT_QUEUE, QUEUE_LABEL, WORKER_LEASE_PREFIX
 from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
 
 _SILENT_SECONDS: Final = 60
@@ -80,15 +79,6 @@ def worker_of(lease: JsonObject, *, running: int = 0) -> WorkerInfo:
         version=text(about, "version") or None,
         seen_at=text(spec, "renewTime"),
     )
-
-
-def announced(lease: JsonObject) -> JsonObject:
-    """Return what a worker's Lease says of it; nothing where that cannot be read."""
-    said = text(child(child(lease, "metadata"), "annotations"), WORKER_ANNOTATION)
-    try:
-        return as_object(orjson.loads(said))
-    except orjson.JSONDecodeError:
-        return {}
 
 
 def is_silent(lease: JsonObject, now: datetime) -> bool:

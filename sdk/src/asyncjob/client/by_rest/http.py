@@ -50,9 +50,10 @@ class Wire:
         }
 
 
-def timeout(read: float = ANSWER_SECONDS) -> httpx.Timeout:
-    """Return the limits of a request; `read` bounds the silence of the server."""
-    return httpx.Timeout(read, connect=CONNECT_SECONDS)
+def timeout(read: float | None = None) -> httpx.Timeout:
+    """Return the limits of a request; `read` bounds the silence of the server, in seconds."""
+    seconds = ANSWER_SECONDS if read is None else read
+    return httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds))
 
 
 def answer(response: httpx.Response, at: float) -> Answer:

@@ -51,7 +51,7 @@ class HttpWorld:
     def _send(self, call: Call) -> Answer:
         request: Any = self._wire.request(call)
         try:
-            response = self._http.request(**request, timeout=timeout())
+            response = self._http.request(**request, timeout=timeout(call.within))
         except httpx.HTTPError as error:
             raise no_answer(call, error) from error
         return answer(response, time.monotonic())

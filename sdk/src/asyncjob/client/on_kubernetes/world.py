@@ -9,6 +9,7 @@ import aiohttp
 import orjson
 
 from asyncjob.client.steps import Answer, Call, Listen, Next, Pause, Step
+from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube.session import KubeSession
 from asyncjob.kube.transport import Request
@@ -32,8 +33,7 @@ class KubeWorld:
         """Do one step."""
         match step:
             case Call():
-                body = await self._session.send(_request(step))
-                return Answer(_now(), body)
+                return Answer(_now(), await self._send(step))
             case Pause(seconds=seconds):
                 await asyncio.sleep(seconds * random.uniform(*SPREAD))
                 return Answer(_now())
@@ -53,11 +53,23 @@ class KubeWorld:
         if self._response is not None:
             self._response.close()  # the events close it only if they were begun
 
+    async def _send(self, call: Call) -> JsonObject:
+        try:
+            async with asyncio.timeout(call.within):
+                return await self._session.send(_request(call))
+        except TimeoutError as error:
+            raise _no_answer(call) from error
+
     async def _listen(self, step: Listen) -> None:
         await self.aclose()
         self._silence = step.silence
-        params = dict(step.call.params)
-        self._response = await open_watch(self._session, step.call.path, params)
+        try:
+            async with asyncio.timeout(step.silence):
+                self._response = await open_watch(
+                    self._session, step.call.path, dict(step.call.params)
+                )
+        except TimeoutError as error:
+            raise _no_answer(step.call) from error
         self._events = events(self._response)
 
     async def _next(self) -> JsonObject | None:
@@ -74,6 +86,10 @@ class KubeWorld:
 def _request(call: Call) -> Request:
     data = None if call.body is None else orjson.dumps(call.body)
     return Request(call.method, call.path, dict(call.params), data, call.content_type, call.accept)
+
+
+def _no_answer(call: Call) -> UnknownOutcomeError:
+    return UnknownOutcomeError(f"no answer to {call.method} {call.path} in time")
 
 
 def _now() -> float:
