@@ -5,10 +5,19 @@ Only for parts that depend on `prometheus-client`; the SDK itself does not.
 
 from collections.abc import Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from asyncjob.metrics import Kind, Spec
+
+# They would be a second series for each counter, which is in no table and no query.
+disable_created_metrics()  # type: ignore[no-untyped-call]  # the library is typed but for this
 
 Samples = Mapping[tuple[str, ...], float]
 """Label values → value."""

@@ -16,6 +16,8 @@ _EMPTY: JsonObject = {}
 
 def as_object(value: Json) -> JsonObject:
     """Return the value if it is an object, else an empty one."""
+    if type(value) is dict:  # as parsers make them; asking for a Mapping takes ten times as long
+        return value
     return value if isinstance(value, Mapping) else _EMPTY
 
 

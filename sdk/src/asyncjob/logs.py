@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import Iterable
 from typing import Literal
 
 import structlog
@@ -9,8 +10,14 @@ import structlog
 Format = Literal["text", "json"]
 
 
-def configure(style: Format = "text", level: int = logging.INFO) -> None:
-    """Send the logs of this process to stderr, those of its libraries included."""
+def configure(
+    style: Format = "text", level: int = logging.INFO, *, discreet: Iterable[str] = ()
+) -> None:
+    """Send the logs of this process to stderr, those of its libraries included.
+
+    Of the loggers that are named as `discreet` nothing below INFO is shown, whatever the level:
+    they would log what they carry.
+    """
     chain: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -30,6 +37,8 @@ def configure(style: Format = "text", level: int = logging.INFO) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
+    for name in discreet:
+        logging.getLogger(name).setLevel(max(level, logging.INFO))
 
 
 def _renderers(style: Format) -> list[structlog.typing.Processor]:

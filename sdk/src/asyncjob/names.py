@@ -64,6 +64,15 @@ TRIGGER_ANNOTATION: Final = f"{GROUP}/trigger"
 SCHEDULED_TIME_ANNOTATION: Final = f"{GROUP}/scheduled-time"
 """On a job of a schedule: the time it is for, RFC 3339 in UTC; of a trigger when it was heeded."""
 
+RESTORED_LABEL: Final = f"{GROUP}/restored"
+"""On a job or schedule of `asyncjob restore`: `suspended`, or `unchanged` if it was so before."""
+
+RESTORED_SUSPENDED: Final = "suspended"
+RESTORED_UNCHANGED: Final = "unchanged"
+
+RESTORED_FROM_ANNOTATION: Final = f"{GROUP}/restored-from"
+"""On an object of `asyncjob restore`: the UID that it had when it was exported."""
+
 COMPONENT_LABEL: Final = f"{GROUP}/component"
 """On pods and leases: which part they belong to (`worker`, `operator`, `gateway`)."""
 

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.integration
 
 WHO = {"owner.holder", "worker-lease.own", "worker-lease.election", "source.secrets"}
 WHO |= {"source.configmaps", "owner.rerun", "worker-lease.no-other"}
+WHO |= {"removal.owners", "removal.finalizers"}
 """Laws about who may write: 403. The others are about what: 422."""
 
 

@@ -7,6 +7,7 @@ from support.forbidden.leases import LEASES
 from support.forbidden.moves import MOVES
 from support.forbidden.outcomes import OUTCOMES
 from support.forbidden.owners import OWNERS
+from support.forbidden.removals import REMOVALS
 from support.forbidden.reports import REPORTS
 from support.forbidden.shapes import SHAPES
 from support.forbidden.sources import SOURCES
@@ -15,7 +16,7 @@ from support.forbidden.specs import SPECS
 WORKERS: tuple[Case, ...] = (*CLAIMS, *REPORTS, *OUTCOMES, *OWNERS, *LEASES)
 """With a worker's token."""
 
-OTHERS: tuple[Case, ...] = (*MOVES, *SPECS, *SOURCES, *SHAPES, *CRONS)
+OTHERS: tuple[Case, ...] = (*MOVES, *SPECS, *REMOVALS, *SOURCES, *SHAPES, *CRONS)
 """With the operator's, or a user's."""
 
 CASES: tuple[Case, ...] = (*WORKERS, *OTHERS)

@@ -29,9 +29,9 @@ from asyncjob.app.child_errors import (
     SubmitRefusedError,
 )
 from asyncjob.app.libraries import LIBRARIES
-from asyncjob.app.tracing import trace_id_of
 from asyncjob.free_json import FreeJsonError
 from asyncjob.json_types import Json
+from asyncjob.tracing.context import carried, trace_id_of
 
 
 class Sink:
@@ -82,6 +82,9 @@ def test_its_log_says_which_job_attempt_and_trace_from_any_thread() -> None:
         (f"00-{TRACE}-{'cd' * 8}-01", TRACE),
         (f"cc-{TRACE}-{'cd' * 8}-01-more", TRACE),
         (f"00-{'0' * 32}-{'cd' * 8}-01", None),
+        (f"00-{TRACE}-{'0' * 16}-01", None),
+        (f"ff-{TRACE}-{'cd' * 8}-01", None),
+        (f"00-{TRACE}-{'cd' * 8}-01-more", None),
         (f"00-{TRACE}", None),
         (None, None),
     ],
@@ -90,6 +93,12 @@ def test_the_trace_id_is_read_from_the_trace_context(
     traceparent: str | None, trace_id: str | None
 ) -> None:
     assert trace_id_of(traceparent) == trace_id
+
+
+def test_a_trace_context_of_a_later_version_is_carried_as_one_of_ours() -> None:
+    assert carried(f"cc-{TRACE}-{'cd' * 8}-01-more") == f"00-{TRACE}-{'cd' * 8}-01"
+    assert carried("00-nonsense") is None
+    assert carried(None) is None
 
 
 def test_a_context_that_nobody_submits_for_says_so() -> None:

@@ -1,5 +1,6 @@
 """Logs: what an error may show."""
 
+import json
 import logging
 from collections.abc import Iterator
 from typing import get_args
@@ -40,3 +41,16 @@ def test_an_error_is_logged_with_its_lines_and_never_with_the_values_of_variable
     assert "ValueError" in logged
     assert "in fail" in logged or '"name": "fail"' in logged
     assert SECRET not in logged
+
+
+def test_a_discreet_logger_shows_no_details_even_at_debug(
+    root: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure("json", logging.DEBUG, discreet=["chatty"])
+    for name in ("chatty.inner", "plain"):
+        logging.getLogger(name).debug("chunk: %s", SECRET + name)
+        logging.getLogger(name).info("told")
+    logging.getLogger("chatty").setLevel(logging.NOTSET)
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    said = [(line["level"], line["event"]) for line in lines]
+    assert said == [("info", "told"), ("debug", f"chunk: {SECRET}plain"), ("info", "told")]

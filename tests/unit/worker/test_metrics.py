@@ -102,3 +102,11 @@ def test_two_workers_in_one_process_share_nothing() -> None:
     one, other = Metrics(), Metrics()
     one.fenced("echo")
     assert b"fenced_total{" not in generate_latest(other.registry)
+
+
+def test_types_of_the_app_are_fenced_zero_times_at_first_so_that_once_is_a_growth() -> None:
+    metrics = Metrics()
+    metrics.expect(["echo", "other-type"])
+    assert value(metrics, "fenced_total", type="echo") == 0
+    metrics.fenced("echo")
+    assert value(metrics, "fenced_total", type="echo") == 1

@@ -12,13 +12,13 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 
 from asyncjob.app import JobContext
-from asyncjob.app.tracing import current_traceparent, trace_id_of
 from asyncjob.errors import ConfigError
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.tracing.context import current_traceparent, trace_id_of
+from asyncjob.tracing.provider import wants_export
 from asyncjob_worker.attempt import describe
 from asyncjob_worker.tracing import NO_TRACING, tracing_of
-from asyncjob_worker.tracing.provider import wants_export
 from asyncjob_worker.tracing.spans import Spans
 from support.worker_parts import held
 
@@ -92,7 +92,7 @@ def test_a_worker_that_does_not_trace_loads_nothing_of_opentelemetry() -> None:
     program = (
         "import sys, asyncjob_worker.cli, asyncjob_worker.isolation.child\n"
         "from asyncjob_worker.tracing import NO_TRACING, tracing_of\n"
-        "from asyncjob.app.tracing import current_traceparent\n"
+        "from asyncjob.tracing.context import current_traceparent\n"
         "assert tracing_of({}) is NO_TRACING and current_traceparent() is None\n"
         "sys.exit(any(name.startswith('opentelemetry') for name in sys.modules))\n"
     )

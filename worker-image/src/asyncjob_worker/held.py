@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from asyncjob.app.job_info import JobParent
 from asyncjob.app.stop import Stop
+from asyncjob.depth import Shallow
 from asyncjob.json_types import Json, JsonObject, child, opt_text, text
 from asyncjob.lifecycle.move import Fields, clip
 from asyncjob.lifecycle.policy import BUILT_IN, DEFAULT_CANCEL_GRACE_SECONDS, EffectivePolicy
@@ -41,6 +42,7 @@ class HeldJob:
     `renewals` is the number the API server has, as far as is known; `doubtful_since` is when the
     next was first sent without an answer. While `reporting` the handler is over and its outcome is
     being written. `traceparent` is the submitter's, or that of the attempt once it is traced.
+    `too_deep`: part of the job could not be read.
     """
 
     job: JobView
@@ -60,6 +62,7 @@ class HeldJob:
     on_stop: Callable[[], object] | None = None
     parent: JobParent | None = None
     traceparent: str | None = None
+    too_deep: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -76,6 +79,7 @@ class HeldJob:
             parent=parent_of(metadata),
             traceparent=opt_text(spec, "traceparent"),
             scheduled_time=opt_text(child(metadata, "annotations"), SCHEDULED_TIME_ANNOTATION),
+            too_deep=isinstance(answer, Shallow),
         )
 
     @property

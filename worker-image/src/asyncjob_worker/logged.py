@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 import structlog
 
 from asyncjob.app import JobInfo
-from asyncjob.app.tracing import trace_id_of
+from asyncjob.tracing.context import trace_id_of
 
 
 def logged(info: JobInfo) -> AbstractContextManager[None]:

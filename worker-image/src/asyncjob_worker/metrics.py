@@ -4,7 +4,7 @@ Labels are bounded: the first types of the app's own handlers, all else comes fr
 What a part counts or knows anyway is read off it when somebody asks, see `readings`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -35,6 +35,11 @@ class Metrics:
         self._requests = counter(worker.REQUESTS, registry)
         self._request_seconds = histogram(worker.REQUEST_SECONDS, registry)
         self._handler = histogram(worker.HANDLER, registry)
+
+    def expect(self, types: Iterable[str]) -> None:
+        """Take the types that may come, and show at 0 what alerts wait for the growth of."""
+        for type_ in types:
+            self._fenced.labels(*self._type((type_,)))
 
     def finished(self, type_: str, move: Move) -> None:
         """Count an outcome that is stored."""

@@ -4,6 +4,7 @@ import asyncio
 from typing import Final
 
 from asyncjob.app import Handler
+from asyncjob.depth import DEEPEST
 from asyncjob.errors import NoClusterError
 from asyncjob.json_types import JsonObject, child, opt_text
 from asyncjob.offload import AddressError, IntegrityError, ObjectTooLargeError
@@ -48,6 +49,8 @@ class Payloads:
         Raises PayloadError and ValidationError where no retry would help, and Interrupted if the
         attempt has to stop meanwhile; any other error is a failed attempt.
         """
+        if held.too_deep:
+            raise PayloadError(f"the job is nested deeper than {DEEPEST} levels; submit it flatter")
         if "payloadFrom" not in held.spec:
             return handler.read_payload(held.spec.get("payload"))
         found = await self._find(held, child(held.spec, "payloadFrom"))

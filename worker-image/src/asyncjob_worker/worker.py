@@ -75,6 +75,7 @@ class Worker:
             metrics=self._metrics,
             tracing=tracing,
         )
+        self._metrics.expect(app.handlers)
         self._metrics.read(readings(self._parts, settings.slots()))
 
     @property

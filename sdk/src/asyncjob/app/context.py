@@ -16,11 +16,11 @@ from asyncjob.app.children import Child, Submission
 from asyncjob.app.eventual import Eventual, then
 from asyncjob.app.job_info import JobInfo, JobParent
 from asyncjob.app.reports import NOTED, Noted, ReportSink
-from asyncjob.app.tracing import current_traceparent, trace_id_of
 from asyncjob.free_json import MAX_BYTES, clean, normalize
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.timestamps import from_text
 from asyncjob.models.retry_policy import RetryPolicy
+from asyncjob.tracing.context import current_traceparent, trace_id_of
 
 __all__ = ["JobContext", "JobInfo", "JobParent", "ReportSink"]
 

@@ -16,6 +16,7 @@ from asyncjob.client.operations import Operations
 from asyncjob.client.options import SubmitOptions, to_submission
 from asyncjob.client.outcomes import ended
 from asyncjob.client.steps import Emissions, Steps, T
+from asyncjob.client.tracing import in_current_trace, traced
 from asyncjob.json_types import Json
 from asyncjob.rest.job import Happening, Job, JobSummary, Page
 from asyncjob.rest.selection import BulkReport, Selection
@@ -60,14 +61,19 @@ class AsyncShell:
         JobExistsError, KeyReusedError, DuplicateJobError, QueueFullError.
         """
         submission = to_submission(what, payload, options, now=datetime.now(UTC))
-        return await self._run(self._do.submit(submission))
+        with traced(submission) as sent:
+            done = await self._run(self._do.submit(sent.submission))
+            sent.done(done)
+        return done
 
     async def submit_many(self, submissions: Iterable[Submission]) -> AsyncIterator[BatchItem]:
         """Submit many jobs and yield what became of each, in their order.
 
         One that is refused stops none of the others.
         """
-        async with aclosing(self._iterate(self._do.submit_many(submissions))) as found:
+        async with aclosing(
+            self._iterate(self._do.submit_many(map(in_current_trace, submissions)))
+        ) as found:
             async for one in found:
                 yield one
 

@@ -15,6 +15,7 @@ from asyncjob.client.operations import Operations
 from asyncjob.client.options import SubmitOptions, to_submission
 from asyncjob.client.outcomes import ended
 from asyncjob.client.steps import Emissions, Steps, T
+from asyncjob.client.tracing import in_current_trace, traced
 from asyncjob.json_types import Json
 from asyncjob.rest.job import Happening, Job, JobSummary, Page
 from asyncjob.rest.selection import BulkReport, Selection
@@ -56,14 +57,17 @@ class Shell:
         JobExistsError, KeyReusedError, DuplicateJobError, QueueFullError.
         """
         submission = to_submission(what, payload, options, now=datetime.now(UTC))
-        return self._run(self._do.submit(submission))
+        with traced(submission) as sent:
+            done = self._run(self._do.submit(sent.submission))
+            sent.done(done)
+        return done
 
     def submit_many(self, submissions: Iterable[Submission]) -> Iterator[BatchItem]:
         """Submit many jobs and yield what became of each, in their order.
 
         One that is refused stops none of the others.
         """
-        return self._iterate(self._do.submit_many(submissions))
+        return self._iterate(self._do.submit_many(map(in_current_trace, submissions)))
 
     def get(self, job_id: str) -> Job:
         """Return a job; raises JobNotFoundError."""

@@ -4,6 +4,7 @@ from http import HTTPStatus
 
 import orjson
 
+from asyncjob.depth import loads
 from asyncjob.errors import (
     AlreadyExistsError,
     ApiError,
@@ -37,7 +38,7 @@ _STORE_REFUSALS = ("request is too large", "message larger than max", "exceeds t
 def parse(body: bytes) -> JsonObject:
     """Return the JSON object of an answer, or an empty one where it is none."""
     try:
-        return as_object(orjson.loads(body))
+        return as_object(loads(body))
     except orjson.JSONDecodeError:
         return {}
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 import structlog
 
@@ -15,9 +15,6 @@ from asyncjob.kube.transport import Params
 from asyncjob.kube.watch import WatchEvent, watch
 
 log = structlog.get_logger()
-
-PAGE: Final = "500"
-"""Objects in each answer of a list."""
 
 
 class Follower(Protocol):
@@ -97,15 +94,10 @@ class _Sight:
 
     async def _list(self) -> str:
         objects: list[JsonObject] = []
-        query, version = {"limit": PAGE, **self._params}, ""
-        while True:
-            page = await self._session.get(self._path, query)
+        version = ""
+        async for page in self._session.pages(self._path, self._params):
             objects += [self._hooks.shape(as_object(item)) for item in items(page, "items")]
-            meta = child(page, "metadata")
-            version = text(meta, "resourceVersion")
-            if not text(meta, "continue"):
-                break
-            query["continue"] = text(meta, "continue")
+            version = text(child(page, "metadata"), "resourceVersion")
         self._hooks.on_list(version)
         self._follower.replace(objects)
         return version

@@ -18,6 +18,9 @@ from asyncjob.kube.transport import Observer, Params, Request, Transport
 
 MERGE_PATCH: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
+PAGE: Final = "500"
+"""Objects in each answer of a list, unless asked otherwise."""
+
 _JSON: Final = "application/json"
 _WRITES: Final = frozenset({"POST", "PUT", "PATCH"})
 
@@ -88,11 +91,16 @@ class KubeSession:
 
     async def list(self, path: str, params: Params | None = None) -> AsyncIterator[JsonObject]:
         """Read a collection in pages, object by object; raises ExpiredError if it took too long."""
-        query = {"limit": "500", **(params or {})}
-        while True:
-            page = await self.get(path, query)
+        async for page in self.pages(path, params):
             for item in items(page, "items"):
                 yield as_object(item)
+
+    async def pages(self, path: str, params: Params | None = None) -> AsyncIterator[JsonObject]:
+        """Read a collection page by page: one consistent list, as of the first page's version."""
+        query = {"limit": PAGE, **(params or {})}
+        while True:
+            page = await self.get(path, query)
+            yield page
             token = text(child(page, "metadata"), "continue")
             if not token:
                 return

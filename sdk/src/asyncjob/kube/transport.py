@@ -27,6 +27,9 @@ _THROTTLED_TRIES: Final = 4
 _SHORT: Final = aiohttp.ClientTimeout(total=15.0, sock_connect=_CONNECT_TIMEOUT_SECONDS)
 _LONG: Final = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_SECONDS)
 _OPEN_SECONDS: Final = 30.0
+_LAST_TURNS: Final = 3
+"""Of the event loop, in which closed connections give their sockets back; it may end after that."""
+
 _FAILURES: Final = (aiohttp.ClientError, TimeoutError, ConnectionError)
 
 Observer = Callable[[str, int, float], None]
@@ -71,6 +74,8 @@ class Transport:
     async def close(self) -> None:
         """Close all connections."""
         await self._http.close()
+        for _ in range(_LAST_TURNS):
+            await asyncio.sleep(0)
 
     async def send(self, request: Request) -> JsonObject:
         """Send and return the answer; waits when told to, signs in again once when refused."""

@@ -12,6 +12,7 @@ from typing import Final
 import aiohttp
 import orjson
 
+from asyncjob.depth import loads
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject, as_object, child, text
 from asyncjob.kube.answers import event_error
@@ -87,7 +88,7 @@ async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[WatchEvent]
 
 def _parse(line: bytes) -> JsonObject:
     try:
-        return as_object(orjson.loads(line))
+        return as_object(loads(line))
     except orjson.JSONDecodeError as error:
         raise UnknownOutcomeError(f"watch sent what is not JSON: {line[:100]!r}") from error
 

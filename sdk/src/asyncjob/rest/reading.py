@@ -6,6 +6,7 @@ checked once, as a whole.
 
 from typing import Final
 
+from asyncjob.depth import shown
 from asyncjob.json_types import (
     Json,
     JsonObject,
@@ -45,7 +46,10 @@ def summary_of(job: JsonObject, queue: JsonObject | None = None) -> JobSummary:
 
 
 def job_of(job: JsonObject, queue: JsonObject | None = None) -> Job:
-    """Return the job with all that is known of it, payload and result included."""
+    """Return the job with all that is known of it, payload and result included.
+
+    Of what is nested too deeply for that, words tell.
+    """
     return Job.model_validate({**_summary(job, queue), **_spec_part(job), **_status_part(job)})
 
 
@@ -114,7 +118,7 @@ def _spec_part(job: JsonObject) -> dict[str, Json]:
         "parent": _link(parent_name, labels.get(PARENT_LABEL)),
         "rerunOf": _link(origin.get("name"), origin.get("uid")),
         "cronJob": _link(labels.get(CRON_JOB_LABEL), labels.get(CRON_JOB_UID_LABEL)),
-        "payload": spec.get("payload"),
+        "payload": shown(spec.get("payload")),
         "payloadFrom": spec.get("payloadFrom"),
         "request": spec.get("request"),
     }
@@ -135,8 +139,8 @@ def _status_part(job: JsonObject) -> dict[str, Json]:
         "history": [_creation(job), *map(_happening, items(status, "history"))],
         "historyOmitted": integer(status, "historyOmitted"),
         "hasResult": "result" in status or "resultRef" in status,
-        "checkpoint": status.get("checkpoint"),
-        "result": status.get("result"),
+        "checkpoint": shown(status.get("checkpoint")),
+        "result": shown(status.get("result")),
         "resultRef": status.get("resultRef"),
     }
 

@@ -6,19 +6,13 @@ write and is the same in all its attempts; whether that is sampled is up to the 
 
 import hashlib
 
-from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, TracerProvider
+from opentelemetry.trace import TraceFlags, TracerProvider
 
-from asyncjob.app.tracing import trace_id_of
+from asyncjob.tracing.context import trace_id_of
+from asyncjob.tracing.remote import remote, remote_span
 
 _SPAN_DIGITS = 16
-
-
-def remote(traceparent: str) -> Context:
-    """Return the context in which spans belong to the one named."""
-    _, trace_id, span_id, flags, *_ = traceparent.split("-")
-    return _context(int(trace_id, 16), int(span_id, 16), int(flags, 16))
 
 
 def parent_of(traceparent: str | None, uid: str, provider: TracerProvider) -> Context:
@@ -30,12 +24,8 @@ def parent_of(traceparent: str | None, uid: str, provider: TracerProvider) -> Co
     if trace_id_of(f"00-{plain}-{'1' * _SPAN_DIGITS}-01"):
         trace_id = int(plain, 16)
     span_id = int(hashlib.sha256(f"job {uid}".encode()).hexdigest()[:_SPAN_DIGITS], 16)
-    return _context(trace_id, span_id, TraceFlags.SAMPLED if _sampled(trace_id, provider) else 0)
-
-
-def _context(trace_id: int, span_id: int, flags: int) -> Context:
-    span = SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(flags))
-    return trace.set_span_in_context(NonRecordingSpan(span), Context())
+    sampled = TraceFlags.SAMPLED if _sampled(trace_id, provider) else TraceFlags.DEFAULT
+    return remote_span(trace_id, span_id, sampled)
 
 
 def _sampled(trace_id: int, provider: TracerProvider) -> bool:

@@ -7,16 +7,19 @@ from opentelemetry import context, trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
-from asyncjob.app.tracing import trace_id_of, traceparent_text
 from asyncjob.json_types import as_object, opt_text
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.tracing.attributes import PROCESS, RECEIVE, of_job, of_operation
+from asyncjob.tracing.context import trace_id_of, traceparent_text
+from asyncjob.tracing.remote import remote
 from asyncjob_worker.clock import lease_seconds, wall_nanoseconds
 from asyncjob_worker.held import HeldJob
-from asyncjob_worker.tracing.parent import parent_of, remote
+from asyncjob_worker.tracing.parent import parent_of
 from asyncjob_worker.tracing.trace import AttemptTrace
 
 _NANOSECONDS = 1_000_000_000
+_KINDS = {"claim": RECEIVE, "run": PROCESS}
 
 
 class Spans:
@@ -70,19 +73,15 @@ class Spans:
 
     def _start(self, what: str, held: HeldJob, parent: Context, kind: SpanKind, begun: int) -> Span:
         job = held.job
+        attributes: dict[str, str | int] = {
+            **of_operation(what, _KINDS[what], job.type, job.queue),
+            **of_job(job.name),
+            "asyncjob.namespace": job.namespace,
+            "asyncjob.uid": job.uid,
+            "asyncjob.attempt": job.attempt,
+        }
         return self._tracer.start_span(
-            f"{what} {job.type}",
-            parent,
-            kind,
-            {
-                "asyncjob.namespace": job.namespace,
-                "asyncjob.name": job.name,
-                "asyncjob.uid": job.uid,
-                "asyncjob.type": job.type,
-                "asyncjob.queue": job.queue,
-                "asyncjob.attempt": job.attempt,
-            },
-            start_time=begun,
+            f"{what} {job.type}", parent, kind, attributes, start_time=begun
         )
 
 

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 CLOSE_SECONDS: Final = 2.0
-"""A collector that is away must not keep a worker from ending."""
+"""A collector that is away must not keep a process from ending."""
 
 
 def exporting_provider(service: str) -> Callable[[], None]:

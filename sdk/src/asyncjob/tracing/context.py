@@ -1,0 +1,55 @@
+"""Reads and writes W3C trace context, as far as logs, submissions and child jobs need it.
+
+OpenTelemetry is looked at only where somebody has loaded it already: it is no dependency here.
+"""
+
+import re
+import sys
+
+_TRACEPARENT = re.compile(
+    r"(?P<version>[0-9a-f]{2})-(?P<trace>[0-9a-f]{32})-(?P<span>[0-9a-f]{16})-(?P<flags>[0-9a-f]{2})"
+    r"(?P<more>-.*)?"
+)
+_FIRST_VERSION = "00"
+_NO_VERSION = "ff"
+
+
+def trace_id_of(traceparent: str | None) -> str | None:
+    """Return the trace id of a `traceparent`, or None if it has none."""
+    found = _parsed(traceparent)
+    return found["trace"] if found else None
+
+
+def carried(traceparent: str | None) -> str | None:
+    """Return a request's `traceparent` as jobs carry it, None for what is none.
+
+    What later versions append is left out, as the standard has it.
+    """
+    found = _parsed(traceparent)
+    return f"00-{found['trace']}-{found['span']}-{found['flags']}" if found else None
+
+
+def traceparent_text(trace_id: int, span_id: int, flags: int) -> str:
+    """Return the `traceparent` of a span."""
+    return f"00-{trace_id:032x}-{span_id:016x}-{flags:02x}"
+
+
+def current_traceparent() -> str | None:
+    """Return the `traceparent` of the span that the caller is in, None outside of any."""
+    if "opentelemetry.trace" not in sys.modules:
+        return None
+    from opentelemetry import trace
+
+    span = trace.get_current_span().get_span_context()
+    if not span.is_valid:
+        return None
+    return traceparent_text(span.trace_id, span.span_id, span.trace_flags)
+
+
+def _parsed(traceparent: str | None) -> re.Match[str] | None:
+    found = _TRACEPARENT.fullmatch(traceparent or "")
+    if not found or found["version"] == _NO_VERSION:
+        return None
+    if found["more"] and found["version"] == _FIRST_VERSION:
+        return None
+    return found if found["trace"].strip("0") and found["span"].strip("0") else None

@@ -1,0 +1,43 @@
+"""What is logged for a job names job, attempt and trace, in each format and by libraries too."""
+
+import logging
+from collections.abc import Iterator
+from typing import get_args
+
+import pytest
+import structlog
+
+from asyncjob.logs import Format, configure
+from asyncjob_worker.attempt import describe
+from asyncjob_worker.logged import logged
+from support.worker_parts import held
+
+TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """Put all back as it was."""
+    root, configured = logging.getLogger(), structlog.get_config()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers, root.level = handlers, level
+    structlog.configure(**configured)
+
+
+@pytest.mark.parametrize("style", get_args(Format))
+def test_a_librarys_line_names_them_inside_and_nothing_after(
+    style: Format, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure(style)
+    library = logging.getLogger("some.library")
+    with logged(describe(held(attempt=3, spec={"traceparent": f"00-{TRACE_ID}-{'cd' * 8}-01"}))):
+        library.warning("inside")
+    library.warning("after")
+    inside, after = capsys.readouterr().err.splitlines()
+    pairs = {
+        "json": ('"attempt": 3', f'"trace_id": "{TRACE_ID}"', '"job": "'),
+        "text": ("attempt=3", f"trace_id={TRACE_ID}", "job="),
+    }
+    assert all(pair in inside for pair in pairs[style]), inside
+    assert not any(pair in after for pair in pairs[style]), after
