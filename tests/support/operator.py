@@ -42,7 +42,7 @@ def free_port() -> int:
 def operator_kubeconfig(plane: ControlPlane, path: Path) -> Path:
     """Write a kubeconfig of a service account with the operator's roles, and no others."""
     namespace = Jobs(plane.api).namespace
-    for role in ("asyncjob-operator", "asyncjob-operator-install"):
+    for role in ("asyncjob-operator", "asyncjob-operator-election", "asyncjob-operator-install"):
         subject = {"kind": "ServiceAccount", "name": "asyncjob-operator", "namespace": namespace}
         plane.api.create(
             "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
@@ -156,6 +156,14 @@ class OperatorProcess:
             if sample.split("{")[0] == name and wanted:
                 total += float(value)
         return total
+
+    def totals(self) -> dict[str, float]:
+        """Return the sum of each metric's samples as of one scrape; nothing if nobody answers."""
+        totals: dict[str, float] = {}
+        for family in text_string_to_metric_families(self._fetch(self.metrics_port, "/metrics")):
+            for sample in family.samples:
+                totals[sample.name] = totals.get(sample.name, 0.0) + sample.value
+        return totals
 
     def samples(self, name: str) -> dict[tuple[str, ...], float]:
         """Return a metric's samples by the values of their labels, in the order of the table's."""

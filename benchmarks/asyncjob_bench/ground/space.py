@@ -181,11 +181,16 @@ def _roles(namespace: str) -> list[Object]:
     metadata = {"name": SUBMITTER, "namespace": namespace}
     role = {"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": rules}
     install = {"kind": "ClusterRole", "name": f"{OPERATOR_ACCOUNT}-install"}
+    election = {"kind": "ClusterRole", "name": f"{OPERATOR_ACCOUNT}-election"}
     return [
         role,
         _binding(namespace, WORKER_ACCOUNT, {"kind": "ClusterRole", "name": WORKER_ACCOUNT}),
         _binding(namespace, OPERATOR_ACCOUNT, {"kind": "ClusterRole", "name": OPERATOR_ACCOUNT}),
         _binding(namespace, SUBMITTER, {"kind": "Role", "name": SUBMITTER}),
+        {
+            **_binding(namespace, OPERATOR_ACCOUNT, election),
+            "metadata": {"name": election["name"], "namespace": namespace},
+        },
         {
             **_binding(namespace, OPERATOR_ACCOUNT, install),
             "kind": "ClusterRoleBinding",

@@ -1,8 +1,12 @@
-"""Kubernetes' own Jobs, with pods that cost nothing: kwok says at once that they have succeeded."""
+"""Kubernetes' own Jobs, as users have them but for what a pod costs.
+
+Controller and scheduler work as on any cluster, with their limits raised; kwok says of each pod at
+once that it has succeeded.
+"""
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -14,7 +18,7 @@ from asyncjob_bench.parts.flow import submit
 from asyncjob_bench.parts.part import Bench, Numbers
 from asyncjob_bench.reckoning.budget import Usage, row
 from asyncjob_dev.api import Api
-from asyncjob_dev.binaries import Resolver
+from asyncjob_dev.binaries import Resolver, resolve
 from asyncjob_dev.errors import ApiError
 from asyncjob_dev.process import ManagedProcess
 from asyncjob_dev.readiness import wait_until
@@ -24,6 +28,12 @@ STAGES: Final = Path(__file__).with_name("stages.yaml")
 NODE: Final = "fake-node"
 NODES: Final = "/api/v1/nodes"
 MARK: Final = {"kwok.x-k8s.io/node": "fake"}
+SCHEDULER_FLAGS: Final = (
+    "--leader-elect=false",
+    "--secure-port=0",
+    "--kube-api-qps=1000",
+    "--kube-api-burst=2000",
+)
 WARM_UP: Final = 10
 LOOK_SECONDS: Final = 0.1
 PATIENCE_SECONDS: Final = 600.0
@@ -32,9 +42,9 @@ PATIENCE_SECONDS: Final = 600.0
 def measure(bench: Bench) -> Numbers:
     """Return the rate of native Jobs."""
     count = bench.scale.native_jobs
-    with bench.site.space("native") as space, _kubelet(bench, space) as kubelet:
+    with bench.site.space("native") as space, _machinery(bench, space) as processes:
         _through(space, WARM_UP, "warm-up-")
-        programs = {"kwok": [kubelet.pid or 0]}
+        programs = {process.name: [process.pid or 0] for process in processes}
         before = bench.site.usage(programs)
         answer, ended = _through(space, count, "job-")
         used = bench.site.usage(programs) - before
@@ -50,21 +60,26 @@ def kwok() -> Path:
 
 
 @contextmanager
-def _kubelet(bench: Bench, space: Space) -> Iterator[ManagedProcess]:
-    process = ManagedProcess(
+def _machinery(bench: Bench, space: Space) -> Iterator[Sequence[ManagedProcess]]:
+    """Run a scheduler and a fake kubelet, and wait until its node is there."""
+    kubeconfig = f"--kubeconfig={bench.site.plane.kubeconfig}"
+    scheduler = ManagedProcess(
+        "kube-scheduler",
+        [str(resolve("kube-scheduler").path), kubeconfig, *SCHEDULER_FLAGS],
+        log_file=space.folder / "kube-scheduler.log",
+    )
+    mark = f"--manage-nodes-with-annotation-selector={next(iter(MARK))}=fake"
+    kubelet = ManagedProcess(
         "kwok",
-        [
-            str(kwok()),
-            f"--kubeconfig={bench.site.plane.kubeconfig}",
-            f"--config={STAGES}",
-            f"--manage-nodes-with-annotation-selector={next(iter(MARK))}=fake",
-        ],
+        [str(kwok()), kubeconfig, f"--config={STAGES}", mark],
         log_file=space.folder / "kwok.log",
     )
     _ensure_node(space.api)
-    with process:
-        wait_until(lambda: _is_ready(space.api), "the fake node", within=60, alive=[process])
-        yield process
+    with scheduler, kubelet:
+        wait_until(
+            lambda: _is_ready(space.api), "the fake node", within=60, alive=[scheduler, kubelet]
+        )
+        yield scheduler, kubelet
 
 
 def _ensure_node(api: Api) -> None:
@@ -74,6 +89,8 @@ def _ensure_node(api: Api) -> None:
     except ApiError as error:
         if error.reason != "AlreadyExists":
             raise
+    # The API server marks a new node as not ready, and no controller runs here to take that back.
+    api.merge(f"{NODES}/{NODE}", {"spec": {"taints": None}})
 
 
 def _is_ready(api: Api) -> bool:
@@ -100,9 +117,7 @@ def _any_left(api: Api, path: str) -> bool:
 def _job() -> dict[str, Any]:
     container = {"name": "main", "image": "none"}
     pod = {
-        "nodeName": NODE,
         "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
         "containers": [container],
     }
     return {

@@ -20,7 +20,6 @@ from asyncjob_dev.readiness import wait_until
 PARKED: Final = "parked"
 MILLISECONDS: Final = 1000.0
 TAKEN_IN: Final = "asyncjob_operator_watch_events_total"
-"""kopf hands on the newest of the events of one job that come within a tenth of a second."""
 
 JOBS_METRIC: Final = "asyncjob_jobs"
 EVENTS_PER_JOB: Final = 3

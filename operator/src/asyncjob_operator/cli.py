@@ -55,11 +55,11 @@ CONNECTION: Final = (
         help="Of several operators let one act; without it, run just one.",
     ),
     _option("--lease-namespace", help="Namespace of the election's Lease; the pod's own if none."),
+    _option("--lease-name", default=OPERATOR_LEASE, help="Name of the election's Lease."),
 )
 
 RUNNING: Final = (
     _option("--identity", help="Name of this replica in the election; derived if none."),
-    _option("--lease-name", default=OPERATOR_LEASE, help="Name of the election's Lease."),
     _option(
         "--lease-margin",
         type=SECONDS,

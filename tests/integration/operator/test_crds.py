@@ -8,7 +8,7 @@ import pytest
 
 from asyncjob.kube import load_access
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_operator.handlers.job_watch import watch_jobs
+from asyncjob_operator.handlers.kopf_watch import watch_schedules
 from support.fake_worker import FakeWorker
 from support.installation import ROOT, install
 from support.jobs import Jobs, until
@@ -29,8 +29,8 @@ def plane() -> Iterator[ControlPlane]:
 
 
 async def _watch_nothing(kubeconfig: Path) -> None:
-    watching = watch_jobs(await load_access(str(kubeconfig)), (), lambda *_: None, lambda: None)
-    await asyncio.wait_for(watching, 20)
+    access = await load_access(str(kubeconfig))
+    await asyncio.wait_for(watch_schedules(access, (), lambda *_: None, lambda: None), 20)
 
 
 def test_with_the_crds_deleted_and_applied_again_jobs_are_seen_without_a_resync(
@@ -41,7 +41,8 @@ def test_with_the_crds_deleted_and_applied_again_jobs_are_seen_without_a_resync(
         operator.until_ready().until_leading()
         jobs.create("before")
         until(lambda: operator.metric("asyncjob_jobs") == 1, 10)
-        plane.kubectl("delete", f"--filename={CRDS / 'asyncjobs.yaml'}", "--wait=true")
+        for crd in ("asyncjobs", "asynccronjobs"):
+            plane.kubectl("delete", f"--filename={CRDS / crd}.yaml", "--wait=true")
         until(lambda: ADVICE in operator.logs(), 30)
         asyncio.run(_watch_nothing(access))  # left to itself, kopf would wait for ever
         plane.kubectl("apply", f"--filename={CRDS}")

@@ -64,6 +64,7 @@ def holders(draw: st.DrawFn) -> Holder:
         pods_known=draw(st.booleans()),
         pod=draw(st.sampled_from([None, known, pod()])),
         newest=draw(st.sampled_from(["", WORKER, "another"])),
+        newest_since=draw(st.floats(0, 100)),
         ending_seen_at=draw(st.floats(0, 100)),
     )
 

@@ -12,7 +12,7 @@ from asyncjob_operator.core.options import Options
 from asyncjob_operator.observe.observer import Observer
 from asyncjob_operator.telemetry.job_labels import MAX_QUEUES, MAX_TYPED, MAX_TYPES
 from asyncjob_operator.telemetry.job_metrics import JobMetrics, Look
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.telemetry.metrics import RECOVERY_REASONS, REPAIR_KINDS, Metrics
 from support.snapshots import at, job, raw, running
 
 QUEUE = {"namespace": "ns", "queue": "default"}
@@ -248,3 +248,13 @@ def test_requests_are_counted_and_timed() -> None:
     assert metrics.registry.get_sample_value(operator.REQUESTS.shown_as, labels) == 1
     sums = operator.REQUEST_SECONDS.name + "_sum"
     assert metrics.registry.get_sample_value(sums, {"method": "GET"}) == 0.5
+
+
+def test_what_an_alert_waits_for_begins_at_zero_so_that_its_first_burst_is_a_growth() -> None:
+    registry = Metrics().registry
+    for spec, label, known in (
+        (operator.RECOVERED, "reason", RECOVERY_REASONS),
+        (operator.REPAIRS, "kind", REPAIR_KINDS),
+    ):
+        values = [registry.get_sample_value(spec.shown_as, {label: one}) for one in known]
+        assert values == [0.0] * len(known)

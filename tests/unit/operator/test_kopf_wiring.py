@@ -8,15 +8,11 @@ import kopf
 import pytest
 from kopf._cogs.structs.references import Insights, Resource
 
-from asyncjob.names import GROUP, JOBS, VERSION
-from asyncjob_operator.handlers import job_watch, operator
-from asyncjob_operator.handlers.job_watch import registry, watch_jobs
+from asyncjob.names import CRON_JOBS, GROUP, VERSION
+from asyncjob_operator.handlers import kopf_watch
 from asyncjob_operator.handlers.kopf_settings import Endless, settings
-from asyncjob_operator.handlers.operator import Operator
-from asyncjob_operator.handlers.settings import Settings
+from asyncjob_operator.handlers.kopf_watch import registry, watch_schedules
 from asyncjob_operator.handlers.supervise import supervise
-from asyncjob_operator.kube.election import AlwaysElected
-from asyncjob_operator.telemetry.metrics import Metrics
 
 
 def test_kopf_never_runs_out_of_patience() -> None:
@@ -40,10 +36,10 @@ def test_kopf_posts_nothing_stores_nothing_and_joins_no_peers() -> None:
     assert chosen.queueing.worker_limit is None
 
 
-def test_jobs_have_one_handler_and_it_is_for_events() -> None:
+def test_schedules_have_one_handler_and_it_is_for_events() -> None:
     handlers = registry(cast("Any", None), lambda _kind, _obj: None)
     [watching] = handlers._watching.get_all_handlers()
-    assert watching.id == "job"
+    assert watching.id == "schedule"
     for other in (handlers._changing, handlers._spawning, handlers._indexing, handlers._webhooks):
         assert list(other.get_all_handlers()) == []
 
@@ -67,9 +63,9 @@ async def test_when_kopf_dies_it_says_so_and_ends_no_tasks_but_its_own(
     bystander = asyncio.create_task(asyncio.Event().wait())
     started = asyncio.Event()
     nobody_signs_in = kopf.OperatorRegistry()
-    monkeypatch.setattr(job_watch, "registry", lambda *_: nobody_signs_in)
+    monkeypatch.setattr(kopf_watch, "registry", lambda *_: nobody_signs_in)
     with pytest.raises(kopf.LoginError):
-        await watch_jobs(cast("Any", None), (), lambda *_: None, started.set)
+        await watch_schedules(cast("Any", None), (), lambda *_: None, started.set)
     assert started.is_set()
     assert not bystander.done()
     bystander.cancel()
@@ -85,7 +81,7 @@ async def test_kopf_need_not_ask_for_its_users_name(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(kopf, "spawn_tasks", spawn_tasks)
     with pytest.raises(TimeoutError):
-        await watch_jobs(cast("Any", None), (), lambda *_: None, lambda: None)
+        await watch_schedules(cast("Any", None), (), lambda *_: None, lambda: None)
     assert given["identity"]
 
 
@@ -118,31 +114,11 @@ async def test_what_fails_is_started_anew_with_pauses() -> None:
 @pytest.mark.parametrize("served", [True, False])
 async def test_kopf_is_stopped_where_it_has_found_no_type_to_watch(served: bool) -> None:
     insights, stop = Insights(), asyncio.Event()
-    looking = asyncio.create_task(job_watch._stop_if_unserved(insights, stop))
+    looking = asyncio.create_task(kopf_watch._stop_if_unserved(insights, stop))
     await asyncio.sleep(0)
     assert not stop.is_set()
     if served:
-        insights.watched_resources.add(Resource(GROUP, VERSION, JOBS))
+        insights.watched_resources.add(Resource(GROUP, VERSION, CRON_JOBS))
     insights.ready_resources.set()
     await looking
     assert stop.is_set() is not served
-
-
-async def test_a_watch_begins_once_jobs_are_served_and_after_a_break_with_a_comparison(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    steps: list[str] = []
-    for name in ("wait_until_served", "compare_all", "watch_jobs"):
-
-        async def step(*_: Any, name: str = name) -> None:
-            steps.append(name)
-
-        monkeypatch.setattr(operator, name, step)
-    session: Any = type("Session", (), {"access": None})
-    watching = Operator(Settings(), session, AlwaysElected(), Metrics())
-    await watching._watch()
-    await watching._watch()
-    assert steps == [
-        *("wait_until_served", "watch_jobs"),
-        *("wait_until_served", "compare_all", "watch_jobs"),
-    ]

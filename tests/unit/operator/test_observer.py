@@ -60,6 +60,14 @@ class Scene:
         meta = {"namespace": "ns", "name": POD, "uid": POD_UID}
         self.observer.workers.saw_pod({"metadata": meta, "status": status})
 
+    def announce(self, identity: str) -> None:
+        meta: JsonObject = {
+            "namespace": "ns",
+            "name": f"asyncjob-worker-{POD}",
+            "annotations": {"asyncjob.dev/pod-uid": POD_UID},
+        }
+        self.observer.workers.saw_lease({"metadata": meta, "spec": {"holderIdentity": identity}})
+
 
 def test_an_older_version_never_replaces_a_newer() -> None:
     scene = Scene()
@@ -161,14 +169,33 @@ def test_a_type_that_nobody_lists_any_more_brings_up_the_jobs_of_its_queue() -> 
 def test_a_newer_announcement_brings_up_the_jobs_of_the_older() -> None:
     scene = Scene()
     uid = scene.see(phase="Running", **running())
-    meta: JsonObject = {
-        "namespace": "ns",
-        "name": f"asyncjob-worker-{POD}",
-        "annotations": {"asyncjob.dev/pod-uid": POD_UID},
-    }
     for identity, wanted in ((WORKER, set()), ("newer", {uid})):
-        scene.observer.workers.saw_lease({"metadata": meta, "spec": {"holderIdentity": identity}})
+        scene.announce(identity)
         assert scene.ear.wanted == wanted
+
+
+def test_a_process_is_known_since_its_first_announcement_and_its_end_is_proof_at_once() -> None:
+    scene = Scene()
+    for renewed in (0, 15, 30):
+        scene.now = renewed
+        scene.announce(WORKER)
+    uid = scene.see(phase="Running", **running())
+    killed = {"exitCode": 137, "finishedAt": stamp(30)}
+    container = {"name": "worker", "state": {"running": {}}, "lastState": {"terminated": killed}}
+    scene.pod(phase="Running", containerStatuses=[container])
+    assert scene.ear.wanted == {uid}
+
+
+def test_an_ending_that_a_list_shows_after_a_break_may_be_older_than_the_announcement() -> None:
+    scene = Scene()
+    scene.announce(WORKER)
+    scene.now = 30
+    uid = scene.see(phase="Running", **running())
+    killed = {"exitCode": 137, "finishedAt": stamp(0)}
+    container = {"name": "worker", "state": {"running": {}}, "lastState": {"terminated": killed}}
+    scene.observer.workers.pods_unseen()
+    scene.pod(phase="Running", containerStatuses=[container])
+    assert uid not in scene.ear.wanted
 
 
 def test_a_refused_redrive_is_asked_for_once_and_granted_when_the_holder_has_finished() -> None:

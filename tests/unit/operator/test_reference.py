@@ -6,9 +6,10 @@ import click
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import OPERATOR_LEASE
 from asyncjob_operator.cli import run
 from asyncjob_operator.core.decide import CHAINS
-from asyncjob_operator.core.permissions import CORE, ELECTION, RECOVERY, SCHEDULES, WORKERS
+from asyncjob_operator.core.permissions import CORE, RECOVERY, SCHEDULES, WORKERS, election
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/operator.md").read_text(encoding="utf-8")
 ROWS = [line for line in PAGE.splitlines() if line.startswith("| ")]
@@ -33,7 +34,7 @@ def test_every_option_is_listed_with_its_variable_and_default(option: click.Opti
 
 
 def test_every_permission_is_listed() -> None:
-    for permission in (*CORE, *SCHEDULES, *RECOVERY, *WORKERS, *ELECTION):
+    for permission in (*CORE, *SCHEDULES, *RECOVERY, *WORKERS, *election(OPERATOR_LEASE)):
         name = "/".join(filter(None, (permission.resource, permission.subresource)))
         found = [line for line in ROWS if permission.verb in line and f"`{name}`" in line]
         assert found, permission

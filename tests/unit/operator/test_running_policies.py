@@ -116,6 +116,22 @@ def test_a_container_that_runs_again_so_soon_may_have_made_the_claim() -> None:
     assert moved(snapshot, at(21)) is None
 
 
+@pytest.mark.parametrize("claimed_at", [30.9, 31.5])
+@pytest.mark.parametrize("again", [False, True])
+def test_the_ending_of_a_process_known_for_long_is_proof_however_fresh_the_claim(
+    claimed_at: float, again: bool
+) -> None:
+    holder = replace(holder_of(ended(30, again=again), 31), newest_since=20)
+    snapshot = seen(job(Phase.RUNNING), first=claimed_at, holder=holder)
+    assert moved(snapshot, at(31.5)) == ("Retrying", "WorkerCrashed")
+
+
+@pytest.mark.parametrize("announced_at", [22, 32])
+def test_a_process_announced_about_the_ending_may_be_the_next_one(announced_at: float) -> None:
+    holder = replace(holder_of(ended(30, again=True), 31), newest_since=announced_at)
+    assert moved(seen(job(Phase.RUNNING), first=30.9, holder=holder), at(33)) is None
+
+
 def test_an_ending_with_code_0_is_a_release() -> None:
     snapshot = seen(job(Phase.RUNNING), holder=holder_of(ended(10, 0), 11))
     assert moved(snapshot, at(11)) == ("Queued", "WorkerGone")

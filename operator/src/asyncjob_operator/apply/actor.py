@@ -19,6 +19,7 @@ from asyncjob_operator.core.job_event import notice
 from asyncjob_operator.core.policies import recovery
 from asyncjob_operator.kube.chance import draw
 from asyncjob_operator.kube.clock import moment
+from asyncjob_operator.telemetry.logged import logged, logged_by_name
 from asyncjob_operator.telemetry.metrics import Metrics
 from asyncjob_operator.telemetry.tally import Tally
 
@@ -111,13 +112,15 @@ class Actor:
                 self._patience.succeeded(uid)
                 return
             policy = decision.effect.policy
-            await self._carry_out(decision.effect, job, obj)
+            with logged(job, obj):
+                await self._carry_out(decision.effect, job, obj)
         except NotFoundError:
             self._count(policy, "gone")
             self._patience.succeeded(uid)
             self._judge.lost(uid)
         except ApiError as error:
-            self._failed(uid, policy, error)
+            with logged_by_name(where.namespace, where.name):
+                self._failed(uid, policy, error)
 
     def broken(self, key: str) -> None:
         """Leave a job alone that makes the operator stumble."""
@@ -134,7 +137,7 @@ class Actor:
         if isinstance(effect, Refuse):
             self._judge.refused(job.uid, effect.number)
             self._notices.tell(notice(job, "RedriveRefused", effect.message))
-            log.warning("wish refused", job=job.key, policy=effect.policy, why=effect.message)
+            log.warning("wish refused", policy=effect.policy, why=effect.message)
             return
         written = await write(self._session, effect, job, obj, moment().text)
         self._wrote(effect, job, written)
@@ -142,7 +145,7 @@ class Actor:
     def _wrote(self, effect: Effect, job: JobView, written: Written) -> None:
         self._count(effect.policy, "done")
         if text(child(written.job, "metadata"), "resourceVersion") == job.resource_version:
-            log.warning("write changed nothing", job=job.key, policy=effect.policy)
+            log.warning("write changed nothing", policy=effect.policy)
             self._judge.postpone(job.uid, self._patience.cap)
             return
         self._patience.succeeded(job.uid)
@@ -153,7 +156,7 @@ class Actor:
         reason = ""
         if isinstance(effect, Transition):
             reason = effect.move.reason.value if effect.move.reason else ""
-            log.debug("moved", job=job.key, policy=effect.policy, to=effect.move.target.value)
+            log.debug("moved", policy=effect.policy, to=effect.move.target.value)
             if effect.policy == recovery.NAME:
                 self._recovered(job, reason)
         if written.name_taken and isinstance(effect, Rerun):

@@ -22,18 +22,22 @@ RESTART_LAG_SECONDS: Final = 10.0
 SETTLE_SECONDS: Final = 3.0
 """A container that has not been started again for so long did not make that last claim anew."""
 
+UNSEEN: Final = float("inf")
+
 
 @dataclass(frozen=True, slots=True)
 class Holder:
     """What this replica knows of a lease's pod.
 
     `pods_known` is False without permission to see pods. `newest` is the identity of the newest
-    process announced for this very pod, empty if unknown. `ending_seen_at` is monotonic.
+    process announced for this very pod, empty if unknown, and `newest_since` is since when this
+    replica has known that and had the pod in sight without a break. Times are monotonic.
     """
 
     pods_known: bool = False
     pod: PodView | None = None
     newest: str = ""
+    newest_since: float = UNSEEN
     ending_seen_at: float = 0.0
 
 
@@ -68,15 +72,22 @@ def ended(
         proof = WorkerReplaced(job.namespace, lease.holder, lease.worker)
         return _blame(pod, pod.ending if pod else None, lease, proof)
     if pod and pod.ending:
-        settled_at = _settled_at(pod.ending, holder.ending_seen_at, claimed_at)
+        settled_at = _settled_at(pod.ending, holder, claimed_at)
         if settled_at is not None:
             waiting = now.monotonic < settled_at
             return Wait(settled_at) if waiting else _blame(pod, pod.ending, lease)
     return None
 
 
-def _settled_at(ending: Ending, seen_at: float, claimed_at: float) -> float | None:
-    """Return when it is settled that the ending is that of the claim's process; None: it is not."""
+def _settled_at(ending: Ending, holder: Holder, claimed_at: float) -> float | None:
+    """Return when it is settled that the ending is that of the claim's process; None: it is not.
+
+    A process announces itself before its first claim. One that was known long before the ending
+    was seen is the one that ended, however fresh the claim.
+    """
+    seen_at = holder.ending_seen_at
+    if holder.newest and seen_at - holder.newest_since > RESTART_LAG_SECONDS:
+        return seen_at
     held_for = seen_at - claimed_at
     if ending.running_again:
         return seen_at if held_for > RESTART_LAG_SECONDS else None

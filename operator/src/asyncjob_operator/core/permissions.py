@@ -16,6 +16,8 @@ class Permission:
     purpose: str
     subresource: str = ""
     essential: bool = True
+    name: str = ""
+    """Of the one object it is needed for; none: of all."""
 
     @property
     def title(self) -> str:
@@ -80,7 +82,12 @@ FAREWELL: Final[tuple[Permission, ...]] = tuple(
     for verb in ("list", "delete")
 )
 
-ELECTION: Final[tuple[Permission, ...]] = tuple(
-    Permission(verb, "coordination.k8s.io", "leases", "leader election")
-    for verb in ("get", "create", "patch")
-)
+
+def election(lease: str) -> tuple[Permission, ...]:
+    """Return what taking part in the election takes; `lease` is the name of its Lease."""
+    group, resource, purpose = "coordination.k8s.io", "leases", "leader election"
+    return (
+        *(Permission(verb, group, resource, purpose, name=lease) for verb in ("get", "patch")),
+        Permission("create", group, resource, purpose),
+        OPERATE,
+    )

@@ -1,1 +1,1 @@
-"""Where everything is wired together: kopf's events in, the loops, their start and their end."""
+"""Where everything is wired together: events in, the loops, their start and their end."""

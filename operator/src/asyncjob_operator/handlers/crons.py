@@ -1,20 +1,26 @@
-"""The parts that look after schedules, put together, and the loop that time drives them with."""
+"""The parts that look after schedules, put together, and the loops that drive them."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
 
 import structlog
 
-from asyncjob.json_types import JsonObject
+from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
+from asyncjob.names import CRON_JOBS
 from asyncjob_operator.apply.cron.actor import CronActor
 from asyncjob_operator.apply.dispatch import Dispatch, Leadership
 from asyncjob_operator.apply.notices import Notices
 from asyncjob_operator.apply.patience import Patience
 from asyncjob_operator.apply.todo import Todo
-from asyncjob_operator.handlers.following import Following
-from asyncjob_operator.handlers.loops import BATCH, LONGEST_SLEEP
+from asyncjob_operator.handlers.kopf_watch import watch_schedules
+from asyncjob_operator.handlers.loops import BATCH, LONGEST_BLIND, LONGEST_SLEEP
 from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.handlers.tasks import Tasks
 from asyncjob_operator.kube.clock import moment, monotonic
 from asyncjob_operator.kube.preflight import Findings
+from asyncjob_operator.observe.cron.listing import compare
 from asyncjob_operator.observe.cron.schedules import Schedules
 from asyncjob_operator.observe.observer import Observer
 from asyncjob_operator.telemetry.metrics import Metrics
@@ -22,8 +28,11 @@ from asyncjob_operator.telemetry.metrics import Metrics
 log = structlog.get_logger()
 
 
+VERBS: Final = ("get", "list", "watch")
+
+
 class Crons:
-    """Follows schedules once all jobs are known, and acts on them while leading."""
+    """Watches schedules once all jobs are known, and acts on them while leading."""
 
     def __init__(
         self,
@@ -38,6 +47,7 @@ class Crons:
         def saw_job(obj: JsonObject) -> None:
             observer.saw(obj, live=True)
 
+        self._settings, self._session, self._metrics = settings, session, metrics
         todo = Todo()
         self.schedules = Schedules(
             settings.identity,
@@ -57,13 +67,38 @@ class Crons:
         )
         self.dispatch = Dispatch(todo, actor, leadership, self.schedules.look)
 
-    def start(self, tasks: Tasks, following: Following, findings: Findings) -> None:
-        """Start the loops, if schedules may be seen."""
-        if not following.start_schedules(self.schedules, findings):
+    def start(self, tasks: Tasks, findings: Findings, retake_signals: Callable[[], None]) -> None:
+        """Start the loops, if schedules may be seen; kopf takes over the process's signals."""
+        if not all(findings.may(verb, CRON_JOBS) for verb in VERBS):
             log.warning("schedules are not looked after: no permission to see asynccronjobs")
             return
         tasks.start("schedule dispatch", self.dispatch.run)
         tasks.start("schedule deadlines", self._keep_time)
+        tasks.start("schedule comparison", self._keep_comparing)
+        restarted = self._metrics.watch_restarts.inc
+        tasks.start("kopf", lambda: self._watch(retake_signals), restarted, LONGEST_BLIND)
+
+    async def _watch(self, retake_signals: Callable[[], None]) -> None:
+        """Watch; compare first, as no watch tells of what was deleted before it began."""
+        await self._compare()
+        access, namespaces = self._session.access, self._settings.namespaces
+        await watch_schedules(access, namespaces, self._saw, retake_signals)
+
+    def _saw(self, kind: str | None, obj: JsonObject) -> None:
+        if kind == "DELETED":
+            meta = child(obj, "metadata")
+            self.schedules.lost((text(meta, "namespace"), text(meta, "name")))
+        else:
+            self.schedules.saw(obj)
+
+    async def _keep_comparing(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.resync_interval)
+            await self._compare()
+
+    async def _compare(self) -> None:
+        for namespace in self._settings.scopes:
+            await compare(self._session, namespace, self.schedules)
 
     async def _keep_time(self) -> None:
         agenda = self.schedules.agenda

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from asyncjob.kube import KubeSession
 from asyncjob.kube.follow import follow
-from asyncjob.names import CRON_JOBS, QUEUES, collection
+from asyncjob.names import QUEUES, collection
 from asyncjob_operator.handlers.tasks import Tasks
 from asyncjob_operator.kube.paths import WORKERS_ONLY, leases, pods
 from asyncjob_operator.kube.preflight import Findings
@@ -33,20 +33,15 @@ class Following:
         scopes = self._follow("queues", _queues, QueueKeeper(observer.queues), {})
         if recovery and findings.may("list", "pods") and findings.may("watch", "pods"):
             observer.workers.pods_known = True
-            scopes += self._follow("pods", pods, PodKeeper(observer.workers), WORKERS_ONLY)
+            workers = observer.workers
+            scopes += self._follow(
+                "pods", pods, PodKeeper(workers), WORKERS_ONLY, workers.pods_unseen
+            )
         if findings.may("list", "leases") and findings.may("watch", "leases"):
             observer.roll_calls.followed = True
             keeper = LeaseKeeper(observer.workers, observer.roll_calls)
             scopes += self._follow("leases", leases, keeper, WORKERS_ONLY)
         return scopes
-
-    def start_schedules(self, schedules: Keeper, findings: Findings) -> bool:
-        """Follow schedules if that is permitted; return whether it is."""
-        needed = (("list", CRON_JOBS), ("watch", CRON_JOBS), ("get", CRON_JOBS))
-        if not all(findings.may(verb, resource) for verb, resource in needed):
-            return False
-        self._follow("schedules", _schedules, schedules, {})
-        return True
 
     def _follow(
         self,
@@ -54,11 +49,12 @@ class Following:
         path: Callable[[str | None], str],
         keeper: Keeper,
         params: dict[str, str],
+        on_list: Callable[[], None] = lambda: None,
     ) -> list[Scope]:
         return [
             self._follow_one(f"watch of {name} in {namespace}", path(namespace), scope, params)
             for namespace in self._namespaces
-            for scope in (Scope(keeper, namespace),)
+            for scope in (Scope(keeper, namespace, on_list),)
         ]
 
     def _follow_one(self, name: str, path: str, scope: Scope, params: dict[str, str]) -> Scope:
@@ -68,7 +64,3 @@ class Following:
 
 def _queues(namespace: str | None) -> str:
     return collection(namespace, QUEUES)
-
-
-def _schedules(namespace: str | None) -> str:
-    return collection(namespace, CRON_JOBS)

@@ -1,86 +1,49 @@
-"""kopf as this operator uses it: it watches jobs and hands each event on."""
+"""The watch of jobs: every event in its order, from a list on and through whatever breaks it.
 
-import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any, Final, cast
+Not kopf's own, of whose work per event jobs need nothing (ADR 13).
+"""
 
-import kopf
-import structlog
-from kopf._cogs.structs.references import Insights
+from collections.abc import Awaitable, Callable
 
 from asyncjob.json_types import JsonObject
-from asyncjob.kube import ClusterAccess
-from asyncjob.names import GROUP, JOBS, VERSION
-from asyncjob_operator.handlers.kopf_settings import settings
-from asyncjob_operator.handlers.sign_in import SignIn
+from asyncjob.kube import KubeSession
+from asyncjob.kube.watch import watch
+from asyncjob.names import JOBS, collection
 
-log = structlog.get_logger()
+Sink = Callable[[str, JsonObject], None]
+"""Takes the type of an event (ADDED, MODIFIED, DELETED) and the object."""
 
-Sink = Callable[[str | None, JsonObject], None]
-"""Takes the type of an event (None: found in a list) and the object."""
-
-
-_OURSELVES: Final[Any] = "asyncjob-operator"
-"""A name for peering, which is off; without one kopf asks for its user's, which a pod may lack."""
+Compare = Callable[[str | None], Awaitable[str]]
+"""Repairs what is known of a namespace, or of all, and returns the version that is good for."""
 
 
-async def watch_jobs(
-    access: ClusterAccess, namespaces: Sequence[str], sink: Sink, started: Callable[[], None]
-) -> None:
-    """Run kopf until cancelled or broken; it ends no task but those it starts here.
+class JobWatch:
+    """Where the watch of each namespace stands, or the one of all."""
 
-    `started` is called once kopf has taken over the process's signals, to take them back.
-    """
-    sign_in, insights, stop = SignIn(access), Insights(), asyncio.Event()
-    looking = asyncio.create_task(_stop_if_unserved(insights, stop))
-    try:
-        tasks = await kopf.spawn_tasks(
-            registry=registry(sign_in, sink),
-            settings=settings(),
-            insights=insights,
-            clusterwide=not namespaces,
-            namespaces=namespaces,
-            identity=_OURSELVES,
-            stop_flag=stop,
-        )
-        started()
-        await kopf.run_tasks(tasks, ignored=_Everyone())
-    finally:
-        looking.cancel()
-        await sign_in.close()
+    def __init__(self, session: KubeSession, sink: Sink, compare: Compare) -> None:
+        self._session = session
+        self._sink = sink
+        self._compare = compare
+        self._versions: dict[str | None, str] = {}
 
+    def listed(self, namespace: str | None, version: str) -> None:
+        """Take that all is known up to a version, so that a watch may go on from there."""
+        self._versions[namespace] = version
 
-async def _stop_if_unserved(insights: Insights, stop: asyncio.Event) -> None:
-    """Kopf looks for the type once; without it, it would wait for ever and see nothing."""
-    await insights.ready_resources.wait()
-    if not insights.watched_resources:
-        log.warning("kopf has found no AsyncJobs to watch")
-        stop.set()
+    async def run(self, namespace: str | None) -> None:
+        """Watch until cancelled or broken; raises what a request raises, ExpiredError included.
 
+        After a break it compares first, as no watch tells of what was deleted meanwhile.
+        """
+        while True:
+            version = self._versions.pop(namespace, "") or await self._compare(namespace)
+            self._versions[namespace] = await self._watch(namespace, version)
 
-def registry(sign_in: SignIn, sink: Sink) -> kopf.OperatorRegistry:
-    """Return the handlers: a way to sign in, and one for events about jobs that returns None."""
-    handlers = kopf.OperatorRegistry()
-
-    @kopf.on.login(registry=handlers, id="sign-in")
-    async def _login(**_: object) -> kopf.AiohttpSession:
-        return await sign_in.session()
-
-    @kopf.on.event(GROUP, VERSION, JOBS, registry=handlers, id="job")
-    async def _job(event: kopf.RawEvent, **_: object) -> None:
-        sink(event["type"], cast("JsonObject", event["object"]))
-
-    return handlers
-
-
-class _Everyone(Sequence[asyncio.Task[object]]):
-    """All tasks there are, as far as kopf is concerned."""
-
-    def __contains__(self, task: object) -> bool:
-        return True
-
-    def __len__(self) -> int:
-        return 0
-
-    def __getitem__(self, index: object) -> asyncio.Task[object]:  # type: ignore[override]
-        raise IndexError
+    async def _watch(self, namespace: str | None, version: str) -> str:
+        """Watch until the server ends it, as it does every few minutes; return how far it got."""
+        params = {"resourceVersion": version}
+        async for event in watch(self._session, collection(namespace, JOBS), params):
+            version = event.resource_version or version
+            if event.type != "BOOKMARK":
+                self._sink(event.type, event.object)
+        return version

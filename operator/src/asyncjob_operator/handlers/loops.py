@@ -16,7 +16,7 @@ from asyncjob_operator.apply.queue_reports import INTERVAL, QueueReports
 from asyncjob_operator.apply.sweep import Sweep
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.policies import not_in_force
-from asyncjob_operator.observe.listing import compare
+from asyncjob_operator.observe.listing import Repairs, compare
 from asyncjob_operator.observe.observer import Observer
 from asyncjob_operator.telemetry.metrics import Metrics
 from asyncjob_operator.telemetry.tally import Tally
@@ -24,6 +24,13 @@ from asyncjob_operator.telemetry.tally import Tally
 log = structlog.get_logger()
 
 LONGEST_SLEEP: Final = 5.0
+LONGEST_BLIND: Final = 10.0
+"""Seconds between two tries to watch, each of which begins with a comparison.
+
+kopf cannot parse what is nested some 1,000 levels deep: with such a schedule this is how late other
+schedules are seen.
+"""
+
 DESERTION_INTERVAL: Final = 30.0
 BATCH: Final = 200
 
@@ -81,20 +88,26 @@ async def keep_comparing(
 async def compare_all(
     session: KubeSession, scopes: tuple[str | None, ...], observer: Observer, metrics: Metrics
 ) -> int:
-    """Compare what is known with what there is, once, and return how much was repaired."""
+    """Compare all there is, once, and return how much was repaired."""
     repaired = 0
     for namespace in scopes:
         try:
-            repairs = await compare(session, namespace, observer)
+            repaired += (await compare_one(session, namespace, observer, metrics)).total
         except ApiError as error:
             log.warning("comparison failed", namespace=namespace, error=str(error))
-            continue
-        repaired += repairs.total
-        for kind, count in repairs.by_kind.items():
-            metrics.repairs.labels(kind).inc(count)
-        level = log.info if repairs.total else log.debug
-        level("compared with the cluster", namespace=namespace, repaired=repairs.total)
     return repaired
+
+
+async def compare_one(
+    session: KubeSession, namespace: str | None, observer: Observer, metrics: Metrics
+) -> Repairs:
+    """Compare one namespace, or all, and count what was repaired; raises what a request raises."""
+    repairs = await compare(session, namespace, observer)
+    for kind, count in repairs.by_kind.items():
+        metrics.repairs.labels(kind).inc(count)
+    level = log.info if repairs.total else log.debug
+    level("compared with the cluster", namespace=namespace, repaired=repairs.total)
+    return repairs
 
 
 async def keep_checking(session: KubeSession, said: list[str], interval: float) -> None:

@@ -1,10 +1,12 @@
 """One operator process: what it starts, in which order, and in which order it stops.
 
-Start: election, then pods, Leases and queues, then all jobs, and only then deadlines, writes and
-kopf. Stop: nothing new is begun, what has begun is finished, leadership is handed over.
+Start: election, then pods, Leases and queues, then all jobs, and only then their watch, deadlines,
+writes and schedules. Stop: nothing new is begun, what has begun is finished, leadership is handed
+over.
 """
 
 import asyncio
+import functools
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -13,10 +15,12 @@ import structlog
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob_operator.handlers.following import Following
-from asyncjob_operator.handlers.job_watch import watch_jobs
+from asyncjob_operator.handlers.garbage import spare_what_stays
+from asyncjob_operator.handlers.job_watch import JobWatch
 from asyncjob_operator.handlers.loops import (
+    LONGEST_BLIND,
     Heartbeat,
-    compare_all,
+    compare_one,
     keep_checking,
     keep_comparing,
     keep_queue_reports,
@@ -85,9 +89,9 @@ class Operator:
         self._heartbeat = Heartbeat()
         self._watchdog = Watchdog()
         self._lag = WatchLag(moment)
+        self._watch = JobWatch(session, self._saw, self._compare_one)
         metrics.watch_lag.set_function(self._lag.seconds)
         self._synced = False
-        self._watched = False
         self._may_remove_workers = False
         self._findings = Findings()
         self._said: list[str] = []
@@ -96,7 +100,7 @@ class Operator:
         """Run until `stop` is set, then stop in good order."""
         self._log_start()
         self._findings = findings
-        following = self._following = Following(self._session, self._settings.scopes, self._tasks)
+        following = Following(self._session, self._settings.scopes, self._tasks)
         recovery = self._settings.options.recovery
         may_remove = findings.may("list", "leases") and findings.may("delete", "leases")
         self._may_remove_workers = self._settings.worker_timeout > 0 and may_remove
@@ -128,8 +132,10 @@ class Operator:
         for scope in listed:
             await scope.listed.wait()
         for namespace in self._settings.scopes:
-            count = await load(self._session, namespace, self._parts.observer)
-            log.info("jobs listed", namespace=namespace, count=count)
+            loaded = await load(self._session, namespace, self._parts.observer)
+            self._watch.listed(namespace, loaded.version)
+            log.info("jobs listed", namespace=namespace, count=loaded.count)
+        spare_what_stays()
         self._synced = True
         self._metrics.synced.set(1)
         self._start_loops()
@@ -162,25 +168,27 @@ class Operator:
         if settings.retention:
             interval = settings.retention_interval
             start("retention", lambda: keep_retention(parts.sweep, self._leadership, interval))
-        self._parts.crons.start(self._tasks, self._following, self._findings)
-        self._start_watch()
+        self._parts.crons.start(self._tasks, self._findings, self._retake_signals)
+        self._start_watches()
 
-    def _start_watch(self) -> None:
-        self._tasks.start("kopf", self._watch, self._metrics.watch_restarts.inc)
+    def _start_watches(self) -> None:
+        failed = self._metrics.watch_restarts.inc
+        for namespace in self._settings.scopes:
+            run = functools.partial(self._watch_jobs, namespace)
+            self._tasks.start(f"watch of jobs in {namespace}", run, failed, LONGEST_BLIND)
 
-    async def _watch(self) -> None:
-        """Watch; after a break compare first, as no watch tells of what was deleted meanwhile."""
-        session, settings = self._session, self._settings
-        await wait_until_served(session)
-        if self._watched:
-            await compare_all(session, settings.scopes, self._parts.observer, self._metrics)
-        self._watched = True
-        await watch_jobs(session.access, settings.namespaces, self._saw, self._retake_signals)
+    async def _watch_jobs(self, namespace: str | None) -> None:
+        await wait_until_served(self._session)
+        await self._watch.run(namespace)
+
+    async def _compare_one(self, namespace: str | None) -> str:
+        parts, metrics = self._parts, self._metrics
+        return (await compare_one(self._session, namespace, parts.observer, metrics)).version
 
     async def _check_policies(self) -> None:
         await keep_checking(self._session, self._said, self._settings.resync_interval)
 
-    def _saw(self, kind: str | None, obj: JsonObject) -> None:
+    def _saw(self, kind: str, obj: JsonObject) -> None:
         self._metrics.events.inc()
         self._watchdog.events += 1
         if kind == "ADDED":
@@ -188,7 +196,7 @@ class Operator:
         if kind == "DELETED":
             self._parts.observer.lost(text(child(obj, "metadata"), "uid"))
         else:
-            self._parts.observer.saw(obj, live=kind is not None)
+            self._parts.observer.saw(obj, live=True)
 
     async def _compare(self) -> None:
         settings, observer = self._settings, self._parts.observer
@@ -205,7 +213,7 @@ class Operator:
         if self._watchdog.is_silent(repaired):
             log.warning("the watch is silent and is started anew", missed=repaired)
             self._metrics.watch_restarts.inc()
-            self._start_watch()
+            self._start_watches()
 
     async def _stop(self) -> None:
         log.info("stopping")

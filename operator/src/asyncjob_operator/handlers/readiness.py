@@ -9,13 +9,12 @@ import structlog
 from asyncjob.kube import KubeSession
 from asyncjob_operator.core.permissions import (
     CORE,
-    ELECTION,
     FAREWELL,
-    OPERATE,
     RECOVERY,
     SCHEDULES,
     WORKERS,
     Permission,
+    election,
 )
 from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.kube.clock import monotonic
@@ -37,7 +36,7 @@ def asked(settings: Settings, own_namespace: str) -> list[tuple[Permission, str 
     pairs = [(permission, scope) for permission in everywhere for scope in settings.scopes]
     if settings.leader_elect:
         home = settings.lease_namespace or own_namespace
-        pairs += [(permission, home) for permission in (*ELECTION, OPERATE)]
+        pairs += [(permission, home) for permission in election(settings.lease_name)]
     return pairs
 
 

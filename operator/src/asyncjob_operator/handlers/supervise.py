@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
+from asyncjob.errors import ApiError
 from asyncjob.kube.backoff import Backoff
 from asyncjob_operator.kube.clock import monotonic
 
@@ -26,6 +27,8 @@ async def supervise(
         try:
             await run()
             log.warning("ended unexpectedly", loop=name)
+        except ApiError as error:
+            log.warning("interrupted", loop=name, error=str(error))
         except Exception:  # supervises: the operator goes on
             log.exception("failed", loop=name)
         failed()

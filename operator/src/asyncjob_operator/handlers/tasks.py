@@ -18,13 +18,19 @@ class Tasks:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ended: set[asyncio.Task[None]] = set()
 
-    def start(self, name: str, run: Run, failed: Callable[[], None] = lambda: None) -> None:
-        """Start a loop; one of the same name is ended."""
+    def start(
+        self,
+        name: str,
+        run: Run,
+        failed: Callable[[], None] = lambda: None,
+        cap: float = float("inf"),
+    ) -> None:
+        """Start a loop; one of the same name is ended. `cap`: a longest pause of its own."""
         before = self._tasks.pop(name, None)
         if before:
             before.cancel()
             self._ended.add(before)
-        backoff = Backoff(self._initial, self._cap)
+        backoff = Backoff(self._initial, min(self._cap, cap))
         self._tasks[name] = asyncio.create_task(supervise(name, run, backoff, failed), name=name)
 
     async def end(self, *, but: str = "") -> None:

@@ -2,7 +2,7 @@
 
 
 class Watchdog:
-    """kopf can hang without a word, as when its sign-in task has died, and looks healthy then."""
+    """A watch can hang without a word, as behind a proxy that keeps it open, and looks healthy."""
 
     def __init__(self) -> None:
         self.events = 0

@@ -10,7 +10,7 @@ from asyncjob.errors import ApiError, ConflictError, ForbiddenError, NotFoundErr
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob_operator.core.election import Candidacy, Record, Step, lease_body, read_record
-from asyncjob_operator.core.permissions import ELECTION, OPERATE
+from asyncjob_operator.core.permissions import election
 from asyncjob_operator.kube.clock import micro_text, monotonic
 from asyncjob_operator.kube.preflight import denied
 from asyncjob_operator.telemetry.repeats import Repeats
@@ -78,7 +78,7 @@ class Elector:
                 log.error(line)
 
     async def _denied(self) -> list[str]:
-        asked = [(permission, self._namespace) for permission in (*ELECTION, OPERATE)]
+        asked = [(permission, self._namespace) for permission in election(self._name)]
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 return (await denied(self._session, asked)).errors

@@ -100,6 +100,7 @@ async def _check(
         "group": permission.group,
         "resource": permission.resource,
         "subresource": permission.subresource,
+        "name": permission.name,
         **({"namespace": namespace} if namespace else {}),
     }
     answer = await session.create(

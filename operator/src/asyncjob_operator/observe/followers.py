@@ -5,7 +5,7 @@ deleted while the watch was down stays behind.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from asyncjob.json_types import JsonObject, child, text
@@ -32,15 +32,22 @@ class Keeper(Protocol):
 
 
 class Scope:
-    """One namespace of one kind, or all of them; `listed` is set once it is completely known."""
+    """One namespace of one kind, or all of them; `listed` is set once it is completely known.
 
-    def __init__(self, keeper: Keeper, namespace: str | None) -> None:
+    `on_list` is called before each list is taken: until then nothing may have been seen for long.
+    """
+
+    def __init__(
+        self, keeper: Keeper, namespace: str | None, on_list: Callable[[], None] = lambda: None
+    ) -> None:
         self.listed = asyncio.Event()
         self._keeper = keeper
         self._namespace = namespace
+        self._on_list = on_list
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
         """Take the whole collection anew."""
+        self._on_list()
         present = {_name(obj) for obj in objects}
         for name in self._keeper.known(self._namespace):
             if name not in present:

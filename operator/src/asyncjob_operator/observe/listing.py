@@ -13,21 +13,33 @@ import orjson
 from asyncjob.errors import NotFoundError
 from asyncjob.json_types import JsonObject, as_object, child, items, text
 from asyncjob.kube import KubeSession
+from asyncjob.kube.session import PAGE
 from asyncjob.names import JOBS, collection, job_path
 from asyncjob_operator.observe.observer import Observer
 from asyncjob_operator.observe.store import is_newer
 
 AS_METADATA: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-PAGE: Final = 500
+
+
+@dataclass(slots=True)
+class Loaded:
+    """How many jobs a list has shown, and the version from which a watch goes on."""
+
+    count: int = 0
+    version: str = ""
 
 
 @dataclass(slots=True)
 class Repairs:
-    """How many jobs the watch had missed, by what had happened to them."""
+    """How many jobs the watch had missed, by what had happened to them.
+
+    `version` is the list's, from which a watch goes on.
+    """
 
     added: int = 0
     changed: int = 0
     deleted: int = 0
+    version: str = ""
 
     @property
     def by_kind(self) -> dict[str, int]:
@@ -40,27 +52,27 @@ class Repairs:
         return self.added + self.changed + self.deleted
 
 
-async def load(session: KubeSession, namespace: str | None, observer: Observer) -> int:
-    """Take all jobs there are and return how many."""
-    count = 0
-    async for obj in session.list(collection(namespace, JOBS), {"limit": str(PAGE)}):
-        observer.saw(obj, live=False)
-        count += 1
-    return count
+async def load(session: KubeSession, namespace: str | None, observer: Observer) -> Loaded:
+    """Take all jobs there are."""
+    loaded = Loaded()
+    async for page in session.pages(collection(namespace, JOBS)):
+        for obj in items(page, "items"):
+            observer.saw(as_object(obj), live=False)
+            loaded.count += 1
+        loaded.version = text(child(page, "metadata"), "resourceVersion")
+    return loaded
 
 
 async def compare(session: KubeSession, namespace: str | None, observer: Observer) -> Repairs:
     """Repair what is known of jobs; raises what a request raises, ExpiredError included."""
     repairs = Repairs()
     listed: set[str] = set()
-    async for meta in _metadata(session, namespace):
-        uid, version = text(meta, "uid"), text(meta, "resourceVersion")
-        listed.add(uid)
-        known = observer.address(uid)
-        if known is None or is_newer(version, known.version):
-            found = await _reread(session, text(meta, "namespace"), text(meta, "name"), observer)
-            repairs.added += bool(found and known is None)
-            repairs.changed += bool(found and known)
+    async for page in _metadata(session, namespace):
+        repairs.version = text(child(page, "metadata"), "resourceVersion")
+        for item in items(page, "items"):
+            meta = child(as_object(item), "metadata")
+            listed.add(text(meta, "uid"))
+            await _repair_listed(session, meta, observer, repairs)
     for uid, known in observer.store.addresses():
         if uid not in listed and namespace in {None, known.namespace}:
             found = await _reread(session, known.namespace, known.name, observer)
@@ -70,14 +82,25 @@ async def compare(session: KubeSession, namespace: str | None, observer: Observe
     return repairs
 
 
+async def _repair_listed(
+    session: KubeSession, meta: JsonObject, observer: Observer, repairs: Repairs
+) -> None:
+    """Read a listed job again that is not known, or only as it was before."""
+    known = observer.address(text(meta, "uid"))
+    if known and not is_newer(text(meta, "resourceVersion"), known.version):
+        return
+    if await _reread(session, text(meta, "namespace"), text(meta, "name"), observer):
+        repairs.added += known is None
+        repairs.changed += known is not None
+
+
 async def _metadata(session: KubeSession, namespace: str | None) -> AsyncIterator[JsonObject]:
-    params = {"limit": str(PAGE)}
+    params = {"limit": PAGE}
     while True:
         answer = await session.stream(collection(namespace, JOBS), params, AS_METADATA)
         async with answer:
             page = as_object(orjson.loads(await answer.read()))
-        for item in items(page, "items"):
-            yield child(as_object(item), "metadata")
+        yield page
         token = text(child(page, "metadata"), "continue")
         if not token:
             return

@@ -1,15 +1,29 @@
 """Workers as the operator sees them: their pods, and the Leases they announce themselves in."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.view import JobView
 from asyncjob.names import POD_UID_ANNOTATION, WORKER_LEASE_PREFIX
-from asyncjob_operator.core.death import NOBODY, Holder
+from asyncjob_operator.core.death import NOBODY, UNSEEN, Holder
 from asyncjob_operator.core.pods import PodView, read_pod, same
 
 Name = tuple[str, str]
 """Namespace and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """The newest process of a pod; `since`: known, with the pod in sight, monotonic seconds."""
+
+    pod_uid: str
+    worker: str
+    since: float
+
+
+NOTHING: Final = Announced("", "", UNSEEN)
 
 
 class Workers:
@@ -24,7 +38,7 @@ class Workers:
         self._changed = changed
         self._pods: dict[Name, PodView] = {}
         self._ending_seen_at: dict[Name, float] = {}
-        self._newest: dict[Name, tuple[str, str]] = {}
+        self._newest: dict[Name, Announced] = {}
 
     def holder(self, job: JobView) -> Holder:
         """Return what is known of the pod that holds the job's lease."""
@@ -33,13 +47,23 @@ class Workers:
             return NOBODY
         name = (job.namespace, lease.holder)
         pod = self._pods.get(name)
-        pod_uid, newest = self._newest.get(name, ("", ""))
+        newest = self._newest.get(name, NOTHING)
+        own = newest if newest.pod_uid == lease.holder_uid else NOTHING
         return Holder(
             pods_known=self.pods_known,
             pod=pod if pod and pod.uid == lease.holder_uid else None,
-            newest=newest if pod_uid == lease.holder_uid else "",
+            newest=own.worker,
+            newest_since=own.since,
             ending_seen_at=self._ending_seen_at.get(name, 0.0),
         )
+
+    def pods_unseen(self) -> None:
+        """Take that pods are listed anew, as at a start or after a break of their watch.
+
+        What is seen then may have happened long ago: before an announcement that is known already.
+        """
+        now = self._clock()
+        self._newest = {name: replace(one, since=now) for name, one in self._newest.items()}
 
     def saw_pod(self, obj: JsonObject) -> None:
         """Take a pod as it is now."""
@@ -67,9 +91,10 @@ class Workers:
         meta = child(obj, "metadata")
         name = (text(meta, "namespace"), pod_of(text(meta, "name")))
         pod_uid = text(child(meta, "annotations"), POD_UID_ANNOTATION)
-        newest = (pod_uid, text(child(obj, "spec"), "holderIdentity"))
-        if self._newest.get(name) != newest:
-            self._newest[name] = newest
+        worker = text(child(obj, "spec"), "holderIdentity")
+        before = self._newest.get(name, NOTHING)
+        if (before.pod_uid, before.worker) != (pod_uid, worker):
+            self._newest[name] = Announced(pod_uid, worker, self._clock())
             self._changed(pod_uid)
 
     def lost_lease(self, namespace: str, lease: str) -> None:

@@ -1,13 +1,25 @@
 """The operator's metrics of itself, from the SDK's table; those of jobs are in `job_metrics`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Final
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter
 
 from asyncjob.instruments import counter, gauge, histogram
-from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.metrics import operator
+
+RECOVERY_REASONS: Final = (
+    Reason.WORKER_GONE,
+    Reason.WORKER_CRASHED,
+    Reason.LEASE_EXPIRED,
+    Reason.CRASH_BUDGET_EXHAUSTED,
+    Reason.CANCEL_REQUESTED,
+)
+"""Why a job is in its phase that was taken from a dead worker."""
+
+REPAIR_KINDS: Final = ("added", "changed", "deleted")
 
 
 class Metrics:
@@ -35,6 +47,8 @@ class Metrics:
         self.notices = counter(operator.NOTICES, registry)
         self.requests = counter(operator.REQUESTS, registry)
         self.request_seconds = histogram(operator.REQUEST_SECONDS, registry)
+        _begin_at_zero(self.recovered, RECOVERY_REASONS)
+        _begin_at_zero(self.repairs, REPAIR_KINDS)
         self._agenda = gauge(operator.AGENDA, registry)
         self._known = gauge(operator.KNOWN, registry)
         self._over_limit = gauge(operator.OVER_LIMIT, registry)
@@ -61,6 +75,12 @@ class Metrics:
         self._over_limit.set_function(lambda: self._crowded if leads() else 0)
         for phase in Phase:
             self._known.labels(phase.value).set_function(partial(_count_of, phase, known))
+
+
+def _begin_at_zero(metric: Counter, labels: Iterable[str]) -> None:
+    """Show these at 0 from the start: what begins at 50 has never grown, as Prometheus sees it."""
+    for label in labels:
+        metric.labels(label)
 
 
 def _count_of(phase: Phase, known: Callable[[], Mapping[Phase, int]]) -> int:

@@ -1,0 +1,39 @@
+"""How far from its thresholds the alert on a stale watch is while all is well."""
+
+from collections import Counter
+
+import pytest
+
+from support.jobs import until
+from support.replicas import Replicas
+from support.workers import Field
+
+pytestmark = pytest.mark.integration
+
+JOBS = 120
+ALLOWED = 50 / 3
+"""Repairs of one comparison that the alert puts up with, at one each five minutes."""
+
+OPERATOR = "asyncjob_operator_"
+
+
+def test_a_healthy_watch_is_far_from_being_stale(replicas: Replicas, field: Field) -> None:
+    operator = replicas.start("--resync-interval=0.5", "--log-level=DEBUG").until_leading()
+    field.worker("w", "--concurrency=8", app="support.monitored_app:app")
+    lags = []
+    for number in range(JOBS):
+        field.create(f"job-{number}", "fine")
+        if number % 10 == 0:
+            lags.append(operator.totals()[OPERATOR + "watch_lag_seconds"])
+    until(lambda: succeeded(field) == JOBS, 20, "all of them")
+    end = operator.totals()
+    assert end[OPERATOR + "watch_events_total"] >= 3 * JOBS
+    compared = operator.logs().count("compared with the cluster")
+    assert compared >= 5
+    assert end[OPERATOR + "resync_repairs_total"] / compared < ALLOWED / 2
+    assert end[OPERATOR + "watch_restarts_total"] == 0
+    assert max(lags) < 10
+
+
+def succeeded(field: Field) -> int:
+    return Counter(job["status"]["phase"] for job in field.jobs())["Succeeded"]

@@ -1,0 +1,19 @@
+"""`asyncjob-operator` that tells people of things within seconds instead of minutes."""
+
+from typing import Any
+
+from asyncjob_operator.apply import desertion, notices
+from asyncjob_operator.cli import main
+from asyncjob_operator.handlers import loops
+
+HASTE: dict[Any, dict[str, float]] = {
+    desertion: {"PATIENCE": 1.0},
+    loops: {"DESERTION_INTERVAL": 0.3},
+    notices: {"SUMMARY_SECONDS": 3.0},
+}
+
+if __name__ == "__main__":
+    for module, settings in HASTE.items():
+        for name, seconds in settings.items():
+            setattr(module, name, seconds)
+    main()

@@ -1,0 +1,101 @@
+"""The watch of jobs loses nothing, whatever ends it."""
+
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from asyncjob.errors import ApiError, ExpiredError, UnknownOutcomeError
+from asyncjob.kube import KubeSession, WatchEvent
+from asyncjob_operator.handlers import job_watch
+from asyncjob_operator.handlers.job_watch import JobWatch
+
+Part = WatchEvent | ApiError
+
+
+class Enough(Exception):  # noqa: N818 - no error: there are no more watches to play
+    """The last watch has been played."""
+
+
+class Server:
+    """Plays watches, each a list of events that may end with an error."""
+
+    def __init__(self, *watches: list[Part]) -> None:
+        self.begun: list[tuple[str, str]] = []
+        self._watches = list(watches)
+
+    async def watch(
+        self, _session: KubeSession, path: str, params: dict[str, str]
+    ) -> AsyncIterator[WatchEvent]:
+        self.begun.append((path, params["resourceVersion"]))
+        if len(self.begun) > len(self._watches):
+            raise Enough
+        for part in self._watches[len(self.begun) - 1]:
+            if isinstance(part, ApiError):
+                raise part
+            yield part
+
+
+def event(kind: str, version: int) -> WatchEvent:
+    return WatchEvent(kind, {"metadata": {"uid": "a", "resourceVersion": str(version)}})
+
+
+class Scene:
+    """A watch, what it handed on, and how often it compared."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *watches: list[Part]) -> None:
+        self.server = Server(*watches)
+        monkeypatch.setattr(job_watch, "watch", self.server.watch)
+        self.seen: list[tuple[str, str]] = []
+        self.compared: list[str | None] = []
+        self.watch = JobWatch(cast("KubeSession", None), self._saw, self._compare)
+
+    @property
+    def versions(self) -> list[str]:
+        return [version for _, version in self.server.begun]
+
+    def _saw(self, kind: str, obj: Any) -> None:
+        self.seen.append((kind, obj["metadata"]["resourceVersion"]))
+
+    async def _compare(self, namespace: str | None) -> str:
+        self.compared.append(namespace)
+        return f"compared-{len(self.compared)}"
+
+
+async def test_it_goes_on_where_the_list_ended_and_then_where_the_last_watch_did(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first: list[Part] = [event("ADDED", 11), event("DELETED", 12), event("BOOKMARK", 15)]
+    scene = Scene(monkeypatch, first, [event("MODIFIED", 16)], [])
+    scene.watch.listed("ns", "10")
+    with pytest.raises(Enough):
+        await scene.watch.run("ns")
+    assert scene.versions == ["10", "15", "16", "16"]
+    assert scene.seen == [("ADDED", "11"), ("DELETED", "12"), ("MODIFIED", "16")]
+    assert scene.compared == []
+    assert scene.server.begun[0][0].endswith("/namespaces/ns/asyncjobs")
+
+
+@pytest.mark.parametrize("broken", [UnknownOutcomeError("broke off"), ExpiredError(status=410)])
+async def test_after_a_break_it_compares_before_it_watches(
+    monkeypatch: pytest.MonkeyPatch, broken: ApiError
+) -> None:
+    scene = Scene(monkeypatch, [event("ADDED", 11), broken])
+    scene.watch.listed("ns", "10")
+    with pytest.raises(type(broken)):
+        await scene.watch.run("ns")
+    assert scene.compared == []
+    with pytest.raises(Enough):
+        await scene.watch.run("ns")
+    assert scene.versions == ["10", "compared-1"]
+
+
+async def test_each_namespace_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(monkeypatch, [event("ADDED", 11)], [])
+    scene.watch.listed("one", "10")
+    scene.watch.listed("two", "20")
+    for namespace in ("two", "one"):
+        with pytest.raises(Enough):
+            await scene.watch.run(namespace)
+    assert scene.versions == ["20", "11", "11", "10"]
+    assert scene.compared == []
