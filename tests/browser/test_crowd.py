@@ -11,10 +11,10 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from asyncjob.names import JOBS, collection
+from asyncjob.names import JOBS, collection, job_path
 from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
-from support.crowd import fill
+from support.crowd import clear, fill
 from support.gateway import GatewayProcess, gateway_kubeconfig
 from support.identities import Space
 from support.jobs import until
@@ -43,6 +43,25 @@ class Crowd:
         }
         self.space.admin.create(collection(self.space.name, JOBS), body).object()
 
+    def change(self, name: str) -> None:
+        """Change a job where it stands."""
+        path = job_path(self.space.name, name)
+        self.space.admin.merge(path, {"spec": {"priority": 7}}).object()
+
+    def remove(self, name: str) -> None:
+        """Delete a job."""
+        assert self.space.admin.delete(job_path(self.space.name, name)).accepted
+
+    def stored(self) -> set[str]:
+        """Return the names of all jobs, as the API server lists them."""
+        found, query = set[str](), {"limit": "500"}
+        while True:
+            page = self.space.admin.get(collection(self.space.name, JOBS), **query).object()
+            found |= {job["metadata"]["name"] for job in page["items"]}
+            if not (following := page["metadata"].get("continue")):
+                return found
+            query["continue"] = following
+
     def count(self) -> int:
         """Return how many jobs the gateway knows."""
         total: int = self.http.get("/api/v1/jobs", params={"limit": 1}).json()["total"]
@@ -66,6 +85,7 @@ def crowd(
         prepared = Crowd(names, space, gateway, http)
         until(lambda: prepared.count() == COUNT, 60, "all jobs")
         yield prepared
+    clear(plane, space.name)
 
 
 def seconds_of(http: httpx.Client, path: str, times: int = 9) -> float:
@@ -87,27 +107,58 @@ def test_the_first_page_of_ten_thousand_is_there_at_once(crowd: Crowd) -> None:
     assert max(took.values()) < FIRST_PAGE_SECONDS, took
 
 
-def test_paging_neither_skips_nor_repeats_a_job_while_others_come(crowd: Crowd) -> None:
+def test_the_first_page_is_on_the_screen_at_once(crowd: Crowd, browser: Browser) -> None:
+    context = browser.new_context()
+    page, took = context.new_page(), []
+    for _ in range(7):
+        page.goto(f"{crowd.gateway.url}/dashboard/jobs")
+        took.append(
+            page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
+        )
+        expect(page.locator("tr[data-row]")).to_have_count(50)
+    context.close()
+
+    # The quickest: a browser shares the machine with all that its tests run.
+    print(f"{min(took):.0f} ms to the page's end, in the browser")  # noqa: T201  # -rP
+    assert min(took) < FIRST_PAGE_SECONDS * 1000, took
+
+
+def test_paging_neither_skips_nor_repeats_a_job_while_others_come_change_and_go(
+    crowd: Crowd,
+) -> None:
     path, seen, pages = "/dashboard/jobs", Counter[str](), 0
+    before, touched = crowd.stored(), set[str]()
     while path:
         answer = crowd.http.get(path, headers=PAGE)
         seen.update(re.findall(r'class="name" href="/dashboard/jobs/([^"?]+)"', answer.text))
         following = re.search(r'href="([^"]+)" rel="next"', answer.text)
         path = following[1].replace("&amp;", "&") if following else ""
         pages += 1
-        if pages % 20 == 0:
+        if pages % 20 == 10:
+            # Of the page just read, its last job, which the next page begins after; of the next
+            # page, its first one and another.
+            gone = [crowd.names[pages * 50 - 1], crowd.names[pages * 50]]
+            changed = [crowd.names[pages * 50 - 2], crowd.names[pages * 50 + 5]]
             crowd.add(f"newcomer-{pages}")
+            for name in gone:
+                crowd.remove(name)
+            for name in changed:
+                crowd.change(name)
+            touched.update(gone, changed)
 
+    unchanged = before & crowd.stored() - touched
+    assert len(unchanged) == COUNT - len(touched)
     assert pages == COUNT / 50
     assert {name for name, times in seen.items() if times > 1} == set()
-    assert set(crowd.names) - set(seen) == set()
+    assert unchanged - set(seen) == set()
+    assert touched & crowd.stored() <= set(seen)
 
 
 def test_filters_find_the_few_among_the_many(crowd: Crowd, browser: Browser) -> None:
     context = browser.new_context()
     page = context.new_page()
     page.goto(f"{crowd.gateway.url}/dashboard/jobs")
-    expect(page.locator(".paging").first).to_contain_text("newest 50 of 10,0")
+    expect(page.locator(".paging").first).to_contain_text("newest 50 of 9,9")
     page.get_by_role("link", name="Older").first.click()
     expect(page.locator("tr[data-row]")).to_have_count(50)
     page.get_by_role("link", name="Newest").first.click()

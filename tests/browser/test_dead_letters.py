@@ -1,6 +1,11 @@
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from playwright.sync_api import Page, expect
 
-from support.dashboard_stage import Stage
+from asyncjob.names import job_path
+from support.dashboard_stage import Scene, Stage
 
 COUNT = 100
 
@@ -10,6 +15,17 @@ def bury(stage: Stage, name: str, count: int) -> None:
         stage.field.create(f"{name}-{number:03}", "brittle", number, concurrencyKey=name)
     for number in range(count):
         stage.field.until_phase(f"{name}-{number:03}", "DeadLetter", 30)
+
+
+@contextmanager
+def mended(stage: Stage) -> Iterator[None]:
+    """Have brittle jobs succeed while inside."""
+    sign = stage.field.folder / "mended"
+    sign.touch()
+    try:
+        yield
+    finally:
+        sign.unlink()
 
 
 def test_some_are_selected_by_keyboard_and_dismissed(page: Page, stage: Stage) -> None:
@@ -31,6 +47,22 @@ def test_some_are_selected_by_keyboard_and_dismissed(page: Page, stage: Stage) -
     assert sorted(phases) == ["Cancelled", "Cancelled", "DeadLetter", "DeadLetter"]
 
 
+def test_a_keyboard_is_enough_to_redrive_one(page: Page, stage: Stage) -> None:
+    bury(stage, "typed", 2)
+    page.goto(stage.url("/dead-letters?text=typed-"))
+    expect(page.locator("#live")).to_have_text("Live")
+
+    for key in ("j", "x", "b", "Enter"):
+        page.keyboard.press(key)
+    expect(page.locator("h1")).to_have_text("Redrive 1 dead letter?")
+    expect(page.get_by_role("button", name="Redrive 1 dead letter")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("1 dead letter redriven")
+
+    redriven = [stage.field.get(f"typed-{number:03}")["spec"].get("redrive") for number in range(2)]
+    assert sorted(redriven, key=str) == [1, None]
+
+
 def test_a_hundred_are_redriven_at_once_and_the_list_empties_before_ones_eyes(
     page: Page, stage: Stage
 ) -> None:
@@ -39,16 +71,63 @@ def test_a_hundred_are_redriven_at_once_and_the_list_empties_before_ones_eyes(
     watching = page.context.new_page()
     watching.goto(stage.url("/dead-letters?text=major-"))
     expect(watching.locator("tr[data-row]")).to_have_count(COUNT)
-    (stage.field.folder / "mended").touch()
 
-    page.get_by_role("button", name="Redrive all…").click()
-    expect(page.locator("h1")).to_have_text(f"Redrive {COUNT} dead letters?")
-    page.get_by_role("button", name=f"Redrive {COUNT} dead letters").click()
-    expect(page.locator("h1")).to_have_text(f"{COUNT} dead letters redriven")
+    with mended(stage):
+        page.get_by_role("button", name="Redrive all…").click()
+        expect(page.locator("h1")).to_have_text(f"Redrive {COUNT} dead letters?")
+        page.get_by_role("button", name=f"Redrive {COUNT} dead letters").click()
+        expect(page.locator("h1")).to_have_text(f"{COUNT} dead letters redriven")
 
-    watching.bring_to_front()
-    expect(watching.get_by_text("No dead letter matches.")).to_be_visible(timeout=30_000)
-    for number in range(COUNT):
-        status = stage.field.until_phase(f"major-{number:03}", "Succeeded", 30)
-        assert status["attempt"] == 2
-    (stage.field.folder / "mended").unlink()
+        watching.bring_to_front()
+        expect(watching.get_by_text("No dead letter matches.")).to_be_visible(timeout=30_000)
+        for number in range(COUNT):
+            status = stage.field.until_phase(f"major-{number:03}", "Succeeded", 30)
+            assert status["attempt"] == 2
+
+
+def test_of_many_at_once_some_may_fail_and_each_is_told_of(page: Page, stage: Stage) -> None:
+    bury(stage, "mixed", 5)
+    page.goto(stage.url("/dead-letters?text=mixed-"))
+    page.get_by_label("All on this page").check()
+    page.get_by_role("button", name="Redrive selected (5)…").click()
+    expect(page.locator("h1")).to_have_text("Redrive 5 dead letters?")
+    stage.field.cancel("mixed-001")
+    stage.field.until_phase("mixed-001", "Cancelled")
+    stage.field.api.delete(job_path(stage.field.namespace, "mixed-002"))
+
+    with mended(stage):
+        page.get_by_role("button", name="Redrive 5 dead letters").click()
+
+        expect(page.locator("h1")).to_have_text("3 dead letters redriven, 2 not")
+        told = page.locator("main li")
+        expect(told).to_have_count(2)
+        expect(told.filter(has_text="mixed-001")).to_contain_text("Cancelled")
+        expect(told.filter(has_text="mixed-002")).to_contain_text("no job")
+        for number in (0, 3, 4):
+            assert stage.field.until_phase(f"mixed-{number:03}", "Succeeded", 30)["attempt"] == 2
+    page.goto(page.url)
+    expect(page.locator("h1")).to_have_text("Dead letters")
+
+
+def test_on_the_way_back_filters_are_those_of_the_address_and_nothing_is_ticked(
+    page: Page, stage: Stage, scene: Scene
+) -> None:
+    page.goto(stage.url("/jobs"))
+    page.get_by_role("checkbox", name="Dead letter").check()
+    page.get_by_label("Queue", exact=True).fill("default")
+    page.get_by_role("button", name="Filter").click()
+    expect(page).to_have_url(re.compile("phase=DeadLetter"))
+    page.go_back()
+    expect(page.get_by_role("checkbox", name="Dead letter")).not_to_be_checked()
+    expect(page.get_by_label("Queue", exact=True)).to_have_value("")
+    page.go_forward()
+    expect(page.get_by_role("checkbox", name="Dead letter")).to_be_checked()
+    expect(page.get_by_label("Queue", exact=True)).to_have_value("default")
+
+    page.goto(stage.url("/dead-letters?text=scene-dead-"))
+    page.get_by_role("checkbox", name="Select scene-dead-2").check()
+    page.get_by_role("link", name="scene-dead-1").click()
+    expect(page.locator("h1")).to_have_text("scene-dead-1")
+    page.go_back()
+    expect(page.locator("tr[data-row] input:checked")).to_have_count(0)
+    expect(page.get_by_role("button", name="Redrive selected")).to_be_disabled()

@@ -2,13 +2,19 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
+from asyncjob_dev.controlplane import ControlPlane
+from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.chromium import sign_in
 from support.dashboard_stage import Scene, Stage
+from support.gateway import GatewayProcess
+from support.jobs import until
+from support.operator import free_port
 
 PAGE = {"Accept": "text/html"}
 OURS = {"Sec-Fetch-Site": "same-origin", **PAGE}
@@ -60,6 +66,8 @@ def test_a_form_of_another_site_does_nothing(
 
     assert [answer.status_code for answer in forged] == [403, 403, 403, 415, 415]
     assert "cancel" not in stage.field.get(scene.waiting)["spec"]
+    back = http.get(path)
+    assert (back.status_code, back.headers["location"]) == (303, path.removesuffix("/cancel"))
 
 
 def test_rest_takes_no_cookie(stage: Stage) -> None:
@@ -96,6 +104,78 @@ def test_an_error_is_a_page_for_people_and_a_problem_for_programs(http: httpx.Cl
     assert http.get("/dashboard/jobs/Not_A_Name").status_code == 422
     assert http.get("/dashboard/jobs?cursor=nonsense").status_code == 422
     assert http.get("/dashboard/queues?namespace=elsewhere").status_code == 404
+
+
+def test_numbers_that_are_none_are_told_at_their_field(
+    http: httpx.Client, scene: Scene, stage: Stage
+) -> None:
+    http.headers.update(OURS)
+    token = {"form-token": form_token(http)}
+    for text in ("--5", "9" * 5000, "1e3", "1001", ""):
+        path = f"/dashboard/jobs/{scene.waiting}/priority"
+        answer = http.post(path, data={"priority": text, **token})
+        assert answer.status_code == 422, text
+        assert "<code>priority</code>: a whole number" in answer.text
+    more = {"action": "redrive-all", "limit": "9" * 5000, "filters": "text=no-such-job", **token}
+    assert http.post("/dashboard/dead-letters/confirm", data=more).status_code == 200
+    assert stage.field.get(scene.waiting)["spec"]["priority"] == 5
+
+
+def test_a_form_of_another_reader_does_nothing(
+    http: httpx.Client, scene: Scene, stage: Stage
+) -> None:
+    with stage.gateway.client(stage.viewer_token) as other:
+        theirs = form_token(other)
+    form_token(http)
+
+    answer = http.post(
+        f"/dashboard/jobs/{scene.waiting}/suspend", data={"form-token": theirs}, headers=OURS
+    )
+
+    assert answer.status_code == 403
+    assert "Not a form of this page" in answer.text
+    assert not stage.field.get(scene.waiting)["spec"].get("suspend")
+
+
+def test_ids_of_a_form_are_names_and_no_paths(http: httpx.Client, stage: Stage) -> None:
+    http.headers.update(OURS)
+    odd = ["../asyncqueues/scene", "a/../b", "<b>", "x" * 300]
+    form = {"action": "dismiss", "id": odd, "form-token": form_token(http)}
+
+    answer = http.post("/dashboard/dead-letters/do", data=form)
+
+    assert "0 dead letters dismissed, 4 not" in answer.text
+    assert "<b></a>" not in answer.text
+
+
+def test_without_an_api_server_pages_say_so_and_lead_on(
+    plane: ControlPlane, stage: Stage, tmp_path: Path
+) -> None:
+    nowhere, log = tmp_path / "kubeconfig", tmp_path / "log"
+    url = f"https://127.0.0.1:{free_port()}"
+    write_kubeconfig(
+        nowhere, url=url, ca_file=plane.ca_file, user={"token": "a"}, namespace="nowhere"
+    )
+    log.touch()
+    with GatewayProcess(nowhere, log, "--open") as gateway, gateway.client() as client:
+        client.headers.update(PAGE)
+        until(lambda: is_up(client), 30, "the gateway")
+        listed, read = client.get("/dashboard/jobs?text=a"), client.get("/dashboard/cron-jobs")
+
+    assert (listed.status_code, read.status_code) == (503, 503)
+    assert "<h1>Not ready yet</h1>" in listed.text
+    assert '<a class="button main" href="/dashboard/jobs?text=a">Try again</a>' in listed.text
+    assert "<h1>The API server gives no answer</h1>" in read.text
+    for page in (listed, read):
+        assert int(page.headers["retry-after"]) >= 1
+        assert 'aria-label="Sections"' in page.text
+
+
+def is_up(client: httpx.Client) -> bool:
+    try:
+        return client.get("/healthz").status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 def test_scripts_and_styles_are_kept_for_ever_under_the_name_of_their_content(

@@ -5,11 +5,18 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from support.chromium import flaws, is_too_wide
+from asyncjob_gateway.dashboard.words import SHOWN_JSON
+from support.chromium import flaws, is_too_wide, sign_in
 from support.dashboard_stage import Scene, Stage
 
-PHONE = {"width": 360, "height": 740}
-DESK = {"width": 1280, "height": 800}
+WIDTHS = (320, 600, 820, 1060, 1280)
+
+CAN_HAVE_FOCUS = "a:visible, button:enabled:visible, input:visible, summary:visible, pre[tabindex]"
+NO_OUTLINE = """() => {
+  const one = document.activeElement, style = getComputedStyle(one);
+  const seen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+  return one === document.body || seen ? "" : one.outerHTML.slice(0, 200);
+}"""
 
 
 def test_axe_finds_nothing_wrong_in_either_theme(page: Page, stage: Stage, scene: Scene) -> None:
@@ -17,14 +24,92 @@ def test_axe_finds_nothing_wrong_in_either_theme(page: Page, stage: Stage, scene
     for name, path in scene.pages.items():
         page.goto(stage.url(path))
         found[name] = flaws_in_both(page)
+    page.goto(stage.url("/submit"))
+    page.get_by_label("Type", exact=True).fill("echo")
+    page.get_by_label("Payload, as JSON").fill("{oops")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_label("Payload, as JSON")).to_be_focused()
+    found["wrong fields"] = flaws_in_both(page)
     page.goto(stage.url("/dead-letters"))
     page.get_by_role("button", name="Dismiss all…").click()
+    expect(page.locator("h1")).to_contain_text("Dismiss")
+    found["a question"] = flaws_in_both(page)
     page.wait_for_load_state()  # until then, scripts do not listen
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     found["keys over a question"] = flaws_in_both(page)
 
     assert {name: what for name, what in found.items() if what} == {}
+
+
+def test_axe_finds_nothing_wrong_with_what_strangers_see(
+    browser: Browser, stage: Stage, scene: Scene
+) -> None:
+    context, found = browser.new_context(), {}
+    page = context.new_page()
+    sign_in(page, stage.url("/sign-in"), stage.viewer_token)
+    for name, path in (("refused", "/submit"), ("no namespace", "/jobs?namespace=x")):
+        page.goto(stage.url(path))
+        found[name] = flaws_in_both(page)
+    page.goto(stage.url(f"/jobs/{scene.dead}"))
+    found["without rights"] = flaws_in_both(page)
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_label("Token").fill("nonsense")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    found["sign in"] = flaws_in_both(page)
+    context.close()
+
+    assert {name: what for name, what in found.items() if what} == {}
+
+
+def test_whatever_has_the_focus_shows_it(page: Page, stage: Stage, scene: Scene) -> None:
+    unseen = []
+    for path in ("/jobs?text=scene-", f"/jobs/{scene.waiting}", "/dead-letters?text=scene-"):
+        page.goto(stage.url(path))
+        for _ in range(page.locator(CAN_HAVE_FOCUS).count()):
+            page.keyboard.press("Tab")
+            unseen += [one for one in [page.evaluate(NO_OUTLINE)] if one]
+
+    assert unseen == []
+
+
+def test_paper_has_the_content_and_nothing_to_press(page: Page, stage: Stage, scene: Scene) -> None:
+    page.emulate_media(media="print", color_scheme="dark")
+    page.goto(stage.url(f"/jobs/{scene.dead}"))
+
+    expect(page.get_by_text("no such user: 7").first).to_be_visible()
+    expect(page.locator("pre.json").first).to_be_visible()
+    for gone in (".top", ".actions", ".skip"):
+        expect(page.locator(gone)).to_be_hidden()
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 33, 38)"
+
+
+def test_of_two_that_look_the_same_none_is_lost(page: Page, stage: Stage) -> None:
+    page.goto(stage.url("/queues"))
+    script = page.locator("script[type=module]").get_attribute("src")
+    texts = page.evaluate(
+        """async (address) => {
+          const { morph } = await import(address);
+          const list = (...items) => {
+            const made = document.createElement("ol");
+            for (const [key, text] of items) {
+              const item = made.appendChild(document.createElement("li"));
+              item.dataset.key = key;
+              item.textContent = text;
+            }
+            return made;
+          };
+          const old = list(["a", "1"], ["a", "2"], ["b", "3"]);
+          const kept = [...old.children];
+          morph(old, list(["c", "0"], ["a", "1"], ["a", "2"], ["a", "2b"], ["b", "3"]));
+          const texts = [...old.children].map((item) => item.textContent);
+          return [texts, kept.every((item) => item.parentNode === old)];
+        }""",
+        str(script).replace("app.js", "morph.js"),
+    )
+
+    assert texts == [["0", "1", "2", "2b", "3"], True]
 
 
 def flaws_in_both(page: Page) -> list[str]:
@@ -35,17 +120,19 @@ def flaws_in_both(page: Page) -> list[str]:
     return light + flaws(page, "color-contrast")
 
 
-def test_no_page_scrolls_sideways_on_a_phone(page: Page, stage: Stage, scene: Scene) -> None:
+def test_no_page_scrolls_sideways_however_narrow_the_screen(
+    page: Page, stage: Stage, scene: Scene
+) -> None:
     wide = []
-    for width in (PHONE, DESK):
-        page.set_viewport_size(width)  # type: ignore[arg-type]  # two numbers
-        for name, path in scene.pages.items():
-            page.goto(stage.url(path))
-            wide += [(name, width["width"])] if is_too_wide(page) else []
-    page.set_viewport_size(PHONE)  # type: ignore[arg-type]  # two numbers
+    for name, path in scene.pages.items():
+        page.goto(stage.url(path))
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 800})
+            wide += [(name, width)] if is_too_wide(page) else []
+    page.set_viewport_size({"width": WIDTHS[0], "height": 800})
     page.goto(stage.url(f"/jobs/{scene.waiting}"))
     page.locator("summary", has_text="Cancel…").click()
-    wide += [("asking", PHONE["width"])] if is_too_wide(page) else []
+    wide += [("asking", WIDTHS[0])] if is_too_wide(page) else []
 
     assert wide == []
 
@@ -72,7 +159,25 @@ def test_everything_can_be_read_and_done_without_scripts(
     expect(page.locator("h1")).to_have_text("Redrive 1 dead letter?")
     page.get_by_role("link", name="Leave them").click()
     expect(page.locator("h1")).to_have_text("Dead letters")
+
+    stage.field.create("plain", "echo", 1)
+    stage.field.until_phase("plain", "Succeeded")
+    page.goto(stage.url("/jobs/plain"))
+    page.get_by_role("button", name="Rerun as a new job").click()
+    expect(page.locator(".head h1")).to_have_text("plain-r1")  # looked for until it is created
     context.close()
+
+
+def test_a_megabyte_of_payload_is_cut_and_is_no_burden(page: Page, stage: Stage) -> None:
+    stage.field.create("heavy", "echo", "<b>" * 40_000 + "x" * 700_000, queue="nobody-serves-this")
+
+    page.goto(stage.url("/jobs/heavy"))
+
+    shown = page.get_by_label("Payload", exact=True)
+    expect(shown).to_contain_text("<b><b>")
+    assert len(shown.inner_text()) == SHOWN_JSON
+    expect(page.get_by_text("Cut here; REST has the whole of it")).to_be_visible()
+    assert len(page.content()) < 8 * SHOWN_JSON
 
 
 def test_the_theme_follows_the_system_until_it_is_chosen_and_the_choice_is_kept(

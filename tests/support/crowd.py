@@ -32,6 +32,14 @@ def fill(plane: ControlPlane, namespace: str, count: int, **spec: Any) -> list[s
     return [job["metadata"]["name"] for job in reversed(jobs)]
 
 
+def clear(plane: ControlPlane, namespace: str) -> None:
+    """Take all jobs of the namespace out of the store, so that nobody has to look at them."""
+    prefix = f"/registry/asyncjob.dev/asyncjobs/{namespace}"
+    ends = {"key": _text(f"{prefix}/"), "range_end": _text(f"{prefix}0")}  # 0 comes after /
+    with httpx.Client(base_url=_address(plane), trust_env=False, timeout=30) as etcd:
+        etcd.post("/v3/kv/deleterange", json=ends).raise_for_status()
+
+
 def _job(namespace: str, name: str, created: datetime, spec: dict[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": "asyncjob.dev/v1alpha1",

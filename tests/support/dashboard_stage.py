@@ -24,10 +24,17 @@ class Stage:
     gateway: GatewayProcess
     admin_token: str
     viewer_token: str
+    kubeconfig: Path
 
     def url(self, path: str) -> str:
         """Return the address of a page of the dashboard."""
         return f"{self.gateway.url}/dashboard{path}"
+
+    def another(self, *options: str) -> GatewayProcess:
+        """Return another gateway, not started yet."""
+        log = self.kubeconfig.with_name("another-gateway.log")
+        log.touch()
+        return GatewayProcess(self.kubeconfig, log, *options)
 
 
 @contextmanager
@@ -45,7 +52,7 @@ def stage_on(plane: ControlPlane, admin: Client, folder: Path) -> Iterator[Stage
             tokens = [caller(space, who, f"asyncjob-job-{who}") for who in ("admin", "viewer")]
             field.worker("worker-0", "--concurrency=8", app="support.dashboard_app:app")
             operator.until_leading()
-            yield Stage(field, space, gateway.until_ready(), *tokens)
+            yield Stage(field, space, gateway.until_ready(), tokens[0], tokens[1], kubeconfig)
 
 
 CRON_JOBS = "apis/asyncjob.dev/v1alpha1/namespaces/{namespace}/asynccronjobs"
@@ -79,6 +86,8 @@ class Scene:
             "workers": "/workers",
             "submit": "/submit",
             "problem": "/jobs/no-such-job",
+            "soon": "/jobs/no-such-job?soon=1",
+            "nowhere": "/nowhere",
         }
 
 

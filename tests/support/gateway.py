@@ -82,7 +82,8 @@ class GatewayProcess:
     @property
     def url(self) -> str:
         """Where it is."""
-        return f"http://127.0.0.1:{self.port}"
+        encrypted = any(one.startswith("--tls-cert") for one in self._argv)
+        return f"{'https' if encrypted else 'http'}://127.0.0.1:{self.port}"
 
     def start(self) -> Self:
         """Start it, or start it anew on the same port."""

@@ -16,10 +16,12 @@ class Replicas:
         self._field = field
         self._stack = stack
 
-    def start(self) -> OperatorProcess:
-        """Start one and wait until it has listed all jobs."""
+    def start(self, *options: str, module: str = "") -> OperatorProcess:
+        """Start one and wait until it has listed all jobs; `module` runs in the command's stead."""
         namespace = self._field.namespace
         home = (f"--namespace={namespace}", f"--lease-namespace={namespace}")
         log = self._field.folder / f"operator-{next(NUMBERS)}.log"
-        process = OperatorProcess(self._kubeconfig, log, *QUICK, *home)
+        process = OperatorProcess(self._kubeconfig, log, *QUICK, *home, *options)
+        if module:
+            process.run_module(module, {})
         return self._stack.enter_context(process).until_ready()

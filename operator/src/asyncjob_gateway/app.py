@@ -1,7 +1,10 @@
 """The app: routes and layers around one context. Another area is one more router here."""
 
+from typing import Final
+
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
+from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp
 
 from asyncjob_gateway import dashboard, openapi
@@ -37,6 +40,11 @@ ROUTERS = (
     dashboard.router,
 )
 
+UNSEEN: Final = TelemetryConfig(
+    tracing=False, metrics=False, logs=False, operation_spans=False, auto_configure=False
+)
+"""The framework's own telemetry would show query strings and what errors say."""
+
 
 def make_app() -> FastAPI:
     """Return the framework's app, without its context and the layers around it."""
@@ -47,6 +55,7 @@ def make_app() -> FastAPI:
         docs_url=None,  # they would load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
+        telemetry=UNSEEN,
     )
     handlers.install(app)
     for router in ROUTERS:

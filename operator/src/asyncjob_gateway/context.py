@@ -21,6 +21,7 @@ from asyncjob_gateway.events.streams import Streams
 from asyncjob_gateway.operations import Operations
 from asyncjob_gateway.settings import Settings
 from asyncjob_gateway.telemetry.metrics import Metrics
+from asyncjob_gateway.telemetry.requests import trace_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,12 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request: who asks, about which namespace."""
+    """One request: who asks, about which namespace, in which trace."""
 
     context: AppContext
     caller: Caller
     view: NamespaceView
+    traceparent: str | None
 
     @property
     def namespace(self) -> str:
@@ -69,7 +71,9 @@ class Visit:
     def operations(self) -> Operations:
         """What can be done in the namespace."""
         context = self.context
-        return Operations(context.session, self.view, context.metrics, self.demand)
+        return Operations(
+            context.session, self.view, context.metrics, self.demand, self.traceparent
+        )
 
     async def demand(self, right: Right) -> None:
         """Raise RefusedError unless the caller has the right."""
@@ -89,7 +93,8 @@ def context_of(request: Request) -> AppContext:
 async def enter(request: Request, namespace: str | None, *rights: Right) -> Visit:
     """Return the visit; raises RefusedError unless the caller has the rights there."""
     context = context_of(request)
-    made = Visit(context, request.state.caller, context.view(namespace))
+    trace = trace_context(request.scope)
+    made = Visit(context, request.state.caller, context.view(namespace), trace)
     for right in rights:
         await made.demand(right)
     return made

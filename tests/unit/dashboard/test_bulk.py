@@ -1,3 +1,5 @@
+import pytest
+
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.selection import BulkFailure, BulkReport, Selection
 from asyncjob_gateway.dashboard.links import Links
@@ -64,3 +66,8 @@ def test_the_report_says_what_became_of_each() -> None:
     assert view.failed == [("c", "/dashboard/jobs/c", "job c is Running")]
     assert view.left == 7
     assert view.back == "/dashboard/dead-letters?text=x"
+
+
+@pytest.mark.parametrize("limit", ["", "0", "-5", "9" * 5000, "all", "\u0661\u0660"])
+def test_a_limit_that_is_none_means_as_many_as_a_request_has_time_for(limit: str) -> None:
+    assert asked(action=["redrive-all"], limit=[limit]).limit == AT_ONCE

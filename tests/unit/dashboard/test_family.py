@@ -1,5 +1,5 @@
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.views.family import PER_JOB, SHOWN, Member, Relative, family
+from asyncjob_gateway.dashboard.views.family import PER_JOB, SHOWN, UP, Member, Relative, family
 from support.rest_jobs import NOW, summary
 
 
@@ -49,8 +49,8 @@ def test_of_many_children_some_are_shown_and_the_others_counted() -> None:
 
     members = tree("c-039", *jobs)
 
-    assert len(members) == 1 + PER_JOB + 1
-    assert members[0].more == 40 - PER_JOB - 1
+    assert len(members) == 1 + PER_JOB
+    assert members[0].more == 40 - PER_JOB
     assert members[0].more_url == "/dashboard/jobs?parent=a"
     assert [one.row.id for one in members if one.current] == ["c-039"]
 
@@ -63,5 +63,34 @@ def test_a_tree_is_bounded() -> None:
     assert len(tree("a", *jobs)) == SHOWN
 
 
+def test_in_however_large_a_tree_the_job_itself_is_shown_with_its_line_and_its_children() -> None:
+    names = [f"{number:02}" for number in range(20)]
+    jobs = [relative("a"), *(relative(one, "a") for one in names)]
+    jobs += [relative(f"{one}-{two}", one) for one in names for two in names]
+    jobs += [relative("19-19-0", "19-19"), relative("19-19-1", "19-19")]
+
+    shown = tree("19-19", *jobs)
+
+    assert len(shown) == SHOWN
+    assert [one.row.id for one in shown if one.current] == ["19-19"]
+    assert {"a", "19", "19-19-0", "19-19-1"} <= {one.row.id for one in shown}
+    told = sum(one.more for one in shown)
+    below = [one for one in jobs if one.parent in {member.row.id for member in shown}]
+    assert told == len(below) - (SHOWN - 1)
+
+
+def test_a_line_of_many_generations_is_cut_above() -> None:
+    jobs = [relative(f"j{n:03}", f"j{n - 1:03}" if n else "") for n in range(150)]
+
+    shown = tree("j100", *jobs)
+
+    assert [one.row.id for one in shown if one.current] == ["j100"]
+    assert len(shown) == UP + 49
+    assert shown[0].row.id == f"j{100 - UP + 1:03}"
+
+
 def test_jobs_that_name_each_other_end_no_loop() -> None:
     assert len(tree("a", relative("a", "b"), relative("b", "a"))) == 2
+    assert tree("a", relative("a", "a")) == []
+    ring = [relative(name, above) for name, above in ("ab", "bc", "ca")]
+    assert sorted(one.row.id for one in tree("b", *ring)) == ["a", "b", "c"]

@@ -50,3 +50,11 @@ def test_the_dead_letter_desk_shows_dead_letters_whatever_is_asked_for() -> None
 
     assert filters.selection == Selection(text="a", phase=[Phase.DEAD_LETTER])
     assert filters.phases == ()
+
+
+def test_labels_that_select_nothing_are_told_at_their_field() -> None:
+    filters = read_filters(QueryParams("label=team==(a&text=b"))
+
+    assert filters.selection is None
+    assert "label selector" in filters.errors["label"]
+    assert read_filters(QueryParams("label=team+in+(a,b),!old")).selection

@@ -1,7 +1,7 @@
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.models.status import JobError
+from asyncjob.models.status import JobError, Progress
 from asyncjob.rest.job import Job, Link
 from asyncjob_gateway.dashboard.allowed import Allowed
 from asyncjob_gateway.dashboard.links import Links
@@ -96,3 +96,14 @@ def test_facts_link_to_relatives_and_leave_out_what_there_is_not() -> None:
     assert links["Runs again"] == "/dashboard/jobs/first"
     assert links["Cron job"] == "/dashboard/jobs?cronJob=nightly"
     assert all(fact.value or fact.time for fact in shown(job).facts)
+
+
+def test_how_far_it_came_is_kept_when_it_has_ended() -> None:
+    came = Progress(percent=60, message="rendering")
+    failed, running = (
+        whole(phase=phase, progress=came) for phase in (Phase.DEAD_LETTER, Phase.RUNNING)
+    )
+
+    assert {one.name: one.value for one in shown(failed).facts}["Progress"] == "60 %, rendering"
+    assert "Progress" not in {one.name for one in shown(running).facts}
+    assert shown(running).row.percent == 60

@@ -1,6 +1,6 @@
 import pytest
 
-from asyncjob_gateway.dashboard.links import Links, own_page
+from asyncjob_gateway.dashboard.links import Links, own_page, page_of_form
 
 
 def test_an_address_names_the_namespace_unless_it_is_the_gateways_own() -> None:
@@ -17,7 +17,7 @@ def test_empty_filters_are_left_out_and_lists_are_repeated() -> None:
 
 
 def test_a_name_cannot_leave_its_place_in_an_address() -> None:
-    assert Links().job("../x?y#z") == "/dashboard/jobs/../x%3Fy%23z"
+    assert Links().job("../x?y#z") == "/dashboard/jobs/..%2Fx%3Fy%23z"
 
 
 @pytest.mark.parametrize("target", ["/dashboard", "/dashboard/jobs?text=a", "/dashboard/jobs/x"])
@@ -29,8 +29,25 @@ def test_after_signing_in_one_goes_on_to_the_page_that_was_asked_for(target: str
     "target",
     [
         *("", "/", "/dashboards", "https://elsewhere.example/dashboard", "//elsewhere.example"),
+        *("/\t/elsewhere.example", "/dashboard//elsewhere.example\n", "\\\\elsewhere.example"),
+        *("///elsewhere.example/dashboard", "http:/dashboard", "data:text/html,/dashboard/"),
         *("/dashboard\\@elsewhere.example", "javascript:alert(1)", "/dashboard/\r\nSet-Cookie: a"),
     ],
 )
 def test_after_signing_in_one_is_sent_nowhere_else(target: str) -> None:
     assert own_page(target) == "/dashboard/"
+
+
+@pytest.mark.parametrize(
+    ("path", "page"),
+    [
+        ("/dead-letters/do", "/dead-letters"),
+        ("/dead-letters/confirm", "/dead-letters"),
+        ("/jobs/a.b-1/cancel", "/jobs/a.b-1"),
+        ("/queues/mail/pause", "/queues"),
+        ("/cron-jobs/nightly/trigger", "/cron-jobs"),
+        *((path, "") for path in ("/nowhere", "/nowhere/x", "/jobs//elsewhere.example/cancel", "")),
+    ],
+)
+def test_the_address_of_a_form_leads_back_to_its_page(path: str, page: str) -> None:
+    assert page_of_form(path) == page

@@ -1,10 +1,19 @@
 from starlette.datastructures import QueryParams
 
+from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.job import Page
+from asyncjob.rest.surroundings import QueueInfo
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.views.filters import read_filters
-from asyncjob_gateway.dashboard.views.job_list import JobList, job_list
+from asyncjob_gateway.dashboard.views.job_list import JobList, explained, job_list
 from support.rest_jobs import NOW, summary
+
+
+def queue(paused: bool = False, workers: int = 1) -> dict[str, QueueInfo]:
+    info = QueueInfo(
+        name="mail", namespace="ns", configured=True, paused=paused, counts={}, workers=workers
+    )
+    return {"mail": info}
 
 
 def listed(page: Page, query: str = "", cursor: str = "") -> JobList:
@@ -37,3 +46,24 @@ def test_events_are_asked_for_with_the_same_filters() -> None:
 
     assert view.events == "/dashboard/events?namespace=team&queue=mail"
     assert view.is_empty
+
+
+def test_a_list_says_what_it_lists() -> None:
+    page, filters = Page(items=[summary()], total=2, next="c"), read_filters(QueryParams(""))
+
+    view = job_list(
+        page, filters, Links(), NOW, path="/dead-letters", cursor="", what="dead letter"
+    )
+
+    assert view.count == "newest 1 of 2 dead letters"
+
+
+def test_a_queued_job_of_a_list_says_what_it_waits_for_by_its_queue() -> None:
+    job = summary(message="it waits for a free slot")
+
+    assert explained(job, queue(paused=True)).message == "queue mail is paused"
+    assert explained(job, queue(workers=0)).message == "no live worker serves queue mail"
+    assert explained(job, queue()) is job
+    assert explained(job, {}) is job
+    running, named = summary(phase=Phase.RUNNING), summary(reason="CancelRequested")
+    assert [explained(one, queue(paused=True)) for one in (running, named)] == [running, named]

@@ -126,6 +126,12 @@ def evil_pages() -> dict[str, str]:
         "problem.html": problem,
     }
     made = {name: html(name, FRAME, view) for name, view in pages.items()}
+    for kind in (kinds.UNAVAILABLE, kinds.CONFLICT, kinds.FORBIDDEN):
+        here = f"/dashboard/jobs?{EVIL}"
+        made[f"problem.html {kind.slug}"] = html(
+            "problem.html", FRAME, RefusedError(kind, EVIL), here=here
+        )
+        made["arriving.html"] = html("arriving.html", FRAME, here)
     for phase in Phase:
         view = job_page(evil_job(phase), members, ALL, LINKS, NOW)
         made[f"job.html {phase}"] = html("job.html", FRAME, view)

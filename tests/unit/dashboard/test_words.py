@@ -68,3 +68,13 @@ def test_json_is_shown_readably_and_cut_where_it_is_long() -> None:
     text, was_cut = pretty("x" * 70_000)
     assert was_cut
     assert len(text) == 64 * 1024
+
+
+@pytest.mark.parametrize(
+    "text", ["0000-01-01T00:00:00Z", "9999-12-31T23:59:59-12:00", "2016-12-31T23:59:60Z"]
+)
+def test_a_time_that_no_calendar_here_has_is_shown_as_it_is_written(text: str) -> None:
+    shown = moment(text, NOW)
+
+    assert shown
+    assert (shown.exact, shown.clock, shown.ago) == ("", text, text)

@@ -53,9 +53,11 @@ async def act_in(request: Request, *rights: Right) -> tuple[Room, Form]:
 
 
 async def _enter(request: Request, namespace: str | None, rights: tuple[Right, ...]) -> Room:
-    visit = await enter(request, namespace, *rights)
+    visit = await enter(request, namespace)
     frame = _frame(request, visit, await ask(visit))
-    request.state.frame = frame  # for the page that says so, if something goes wrong inside
+    request.state.frame = frame  # for the page that says so, if it is refused, or goes wrong inside
+    for right in rights:
+        await visit.demand(right)
     return Room(visit, frame)
 
 

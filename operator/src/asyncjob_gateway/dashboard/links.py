@@ -1,11 +1,16 @@
 """Addresses of pages. Every one names the namespace, unless that is the gateway's own."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
 
 PREFIX: Final = "/dashboard"
+
+_FORM: Final = re.compile(
+    r"(/jobs/[a-z0-9.-]+)/[a-z]+|(/dead-letters)/[a-z]+|(/queues|/cron-jobs)/[^/]+/[a-z]+"
+)
 
 Query = Mapping[str, str | int | Sequence[str] | None]
 
@@ -29,11 +34,21 @@ class Links:
 
     def job(self, job_id: str, query: Query | None = None) -> str:
         """Return the address of a job's page."""
-        return self.to(f"/jobs/{quote(job_id)}", query)
+        return self.to(f"/jobs/{quote(job_id, safe='')}", query)
 
     def jobs(self, **filters: str | int | Sequence[str] | None) -> str:
         """Return the address of a list."""
         return self.to("/jobs", filters)
+
+
+def page_of_form(path: str) -> str:
+    """Return the page that a form's address belongs to, empty where it is no form's.
+
+    Such an address stays in the browser where an answer to a form is a page itself; who loads it
+    anew, or comes back to it, sends no form.
+    """
+    found = _FORM.fullmatch(path)
+    return next(filter(None, found.groups()), "") if found else ""
 
 
 def own_page(target: str) -> str:

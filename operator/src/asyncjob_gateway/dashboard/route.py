@@ -73,11 +73,22 @@ def _failed(request: Request, error: Exception) -> Response:
     if not wants_page(request):
         return answer(refusal, request.url.path)
     if refusal.kind is kinds.UNAUTHENTICATED:
-        return see(f"{SIGN_IN}?next={quote(_back(request), safe='')}")
-    response = page("problem.html", bare_frame(request), refusal, refusal.kind.status)
+        return _to_sign_in(request)
+    frame, status = bare_frame(request), refusal.kind.status
+    response = page("problem.html", frame, refusal, status, here=_here(request))
     if refusal.retry_after is not None:
         response.headers["Retry-After"] = str(max(1, round(refusal.retry_after)))
     return response
+
+
+def _to_sign_in(request: Request) -> Response:
+    """Send to the form whoever does not come by a link of another site.
+
+    With such a link a browser sends no cookies of ours. Once here, it may turn out to have some.
+    """
+    if request.method == "GET" and request.headers.get("sec-fetch-site") == "cross-site":
+        return page("arriving.html", bare_frame(request), _here(request))
+    return see(f"{SIGN_IN}?next={quote(_back(request), safe='')}")
 
 
 def _refusal(error: Exception) -> RefusedError:
@@ -91,7 +102,10 @@ def _refusal(error: Exception) -> RefusedError:
 
 def _back(request: Request) -> str:
     """Return where to go on after signing in; a form that was being sent has to be sent again."""
-    if request.method != "GET":
-        return f"{PREFIX}/"
+    return _here(request) if request.method == "GET" else f"{PREFIX}/"
+
+
+def _here(request: Request) -> str:
+    """Return the page itself; of a form that was sent, an address that leads to its page."""
     query = request.url.query
     return request.url.path + (f"?{query}" if query else "")

@@ -33,10 +33,16 @@ class Moment:
 
 
 def moment(text: str | None, now: datetime) -> Moment | None:
-    """Return the time that the text gives, None where there is none."""
+    """Return the time that the text gives, None where there is none.
+
+    A time that the API server takes and the calendar here does not have is shown as it is written.
+    """
     if not text:
         return None
-    when = from_text(text).astimezone(UTC)
+    try:
+        when = from_text(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return Moment(exact="", clock=text, ago=text)
     return Moment(
         exact=when.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         clock=f"{when:%Y-%m-%d %H:%M:%S} UTC",

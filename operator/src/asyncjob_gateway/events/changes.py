@@ -35,7 +35,7 @@ async def all_changes(
     """
     with streams.counted(who.caller), feed.follow(_matching(test), since) as follower:
         yield ServerSentEvent(comment="following", retry=AGAIN_MILLISECONDS)
-        while (given := await _next(streams, follower, who)) is not None:
+        while (given := await next_given(streams, follower, who)) is not None:
             lost, changes = given
             if lost:
                 streams.metrics.resync()
@@ -61,10 +61,10 @@ async def one_job(streams: Streams, feed: Feed, who: Listener, read: Read, job_i
                     yield event
                 if over:
                     return
-            given = await _next(streams, follower, who)
+            given = await next_given(streams, follower, who)
 
 
-async def _next(streams: Streams, follower: Follower, who: Listener) -> Given | None:
+async def next_given(streams: Streams, follower: Follower, who: Listener) -> Given | None:
     """Return what has come, or None when the gateway is about to stop, or the caller has to."""
     while not streams.stopping.is_set():
         some = await follower.wait(LOOK_SECONDS)

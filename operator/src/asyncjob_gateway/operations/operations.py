@@ -11,6 +11,7 @@ from asyncjob.client.driving import run_async
 from asyncjob.client.errors import JobNotFoundError
 from asyncjob.client.on_kubernetes import KubernetesOperations
 from asyncjob.client.steps import Answer, Call, Steps, T
+from asyncjob.client.tracing import traced
 from asyncjob.errors import AsyncJobError
 from asyncjob.intake.naming import key_name
 from asyncjob.json_types import child, opt_integer, text
@@ -31,6 +32,7 @@ from asyncjob_gateway.operations.batches import submit_all
 from asyncjob_gateway.operations.driving import WatchedWorld
 from asyncjob_gateway.operations.sources import needed_for, needed_for_object
 from asyncjob_gateway.telemetry.metrics import Metrics
+from asyncjob_gateway.telemetry.naming import name_in_log
 
 PATIENCE_SECONDS: Final = 5.0
 """How long an API server that is away is waited for, at each request."""
@@ -44,27 +46,38 @@ Demand = Callable[[Right], Awaitable[None]]
 class Operations:
     """Operations on one namespace for one caller; `demand` asks for a right of theirs.
 
-    Errors are those of the clients, or RefusedError.
+    `traceparent` is the trace context of their request. Errors are those of the clients, or
+    RefusedError.
     """
 
     def __init__(
-        self, session: KubeSession, view: NamespaceView, metrics: Metrics, demand: Demand
+        self,
+        session: KubeSession,
+        view: NamespaceView,
+        metrics: Metrics,
+        demand: Demand,
+        traceparent: str | None = None,
     ) -> None:
         self._session = session
         self._view = view
         self._metrics = metrics
         self._demand = demand
+        self._traceparent = traceparent
         self._steps = KubernetesOperations(
             view.name, clock=now, new_id=_new_id, patience=PATIENCE_SECONDS
         )
 
     async def submit(self, submission: Submission, carried: RequestData | None = None) -> Submitted:
         """Create the job, or find the one that was created by the same request before."""
-        try:
-            done = await self._submit(submission, carried)
-        except AsyncJobError:
-            self._metrics.submitted("refused")
-            raise
+        with traced(submission, self._traceparent) as sent:
+            name_in_log(trace=sent.submission.traceparent)
+            try:
+                done = await self._submit(sent.submission, carried)
+            except AsyncJobError:
+                self._metrics.submitted("refused")
+                raise
+            sent.done(done)
+        name_in_log(job=done.id)
         self._metrics.submitted("created" if done.created else "repeated")
         return done
 

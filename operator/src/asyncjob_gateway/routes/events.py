@@ -60,7 +60,7 @@ async def follow_jobs(
     streams = entered.context.streams
     streams.check_room(entered.caller)
     since = None if last is None else int(last)
-    who = listener(entered, request)
+    who = listener(entered, request.headers)
     changes = all_changes(streams, entered.view.feed, who, test, since)
     return streams.answer(changes)
 
@@ -92,7 +92,7 @@ async def follow_job(
         one_job(
             streams,
             visit.view.feed,
-            listener(visit, request),
+            listener(visit, request.headers),
             lambda: visit.operations.get(job_id),
             job_id,
         )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from starlette.requests import Request
+from starlette.datastructures import Headers
 
 from asyncjob.errors import AsyncJobError
 from asyncjob_gateway import kinds
@@ -14,12 +14,15 @@ from asyncjob_gateway.events.listener import Listener
 _OVER: Final = (kinds.UNAUTHENTICATED, kinds.FORBIDDEN)
 
 
-def listener(visit: Visit, request: Request) -> Listener:
-    """Return who follows; where nobody can be asked whether they still may, they still do."""
+def listener(visit: Visit, headers: Headers) -> Listener:
+    """Return who follows, by the headers that said who asks.
+
+    Where nobody can be asked whether they still may, they still do.
+    """
 
     async def stands() -> bool:
         try:
-            await visit.context.authenticator.identify(request.headers)
+            await visit.context.authenticator.identify(headers)
             await visit.demand(rights.WATCH)
         except RefusedError as error:
             return error.kind not in _OVER

@@ -14,15 +14,18 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from asyncjob.errors import AsyncJobError
+from asyncjob.tracing.context import carried
 from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.problems.answers import answer
 from asyncjob_gateway.problems.translate import refusal_of
 from asyncjob_gateway.telemetry.metrics import Metrics
+from asyncjob_gateway.telemetry.naming import name_in_log
 
 log = structlog.get_logger()
 
 REQUEST_ID: Final = "X-Request-Id"
+TRACEPARENT: Final = "traceparent"
 UNKNOWN_ROUTE: Final = "unknown"
 
 _GIVEN_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -53,6 +56,7 @@ class Observed:
         request_id, sent, began = _id(scope), _Sent(), time.monotonic()
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
+        name_in_log(trace=trace_context(scope))
         with self._metrics.in_flight.track_inprogress():
             await self._serve(scope, receive, _noting(send, sent, request_id), sent)
         self._tell(scope, sent, time.monotonic() - began)
@@ -83,6 +87,11 @@ class Observed:
             milliseconds=round(seconds * 1000, 1),
             caller=caller.username if caller else None,
         )
+
+
+def trace_context(scope: Scope) -> str | None:
+    """Return the W3C trace context that a request came with, None if it has none."""
+    return carried(Headers(scope=scope).get(TRACEPARENT))
 
 
 def _id(scope: Scope) -> str:

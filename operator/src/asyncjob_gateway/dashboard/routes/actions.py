@@ -1,5 +1,6 @@
 """What is done to one job, queue or cron job by a button: done once, then shown."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Final
 
@@ -22,6 +23,7 @@ router = APIRouter(prefix=PREFIX, route_class=PageRoute)
 ROUTERS = (router,)
 
 PRIORITY: Final = 1000
+_PRIORITY: Final = re.compile(r"-?[0-9]{1,4}")
 
 Act = Callable[[Operations, str, Form], Awaitable[object]]
 
@@ -32,7 +34,7 @@ async def _cancel(operations: Operations, job_id: str, form: Form) -> object:
 
 async def _prioritise(operations: Operations, job_id: str, form: Form) -> object:
     text = one(form, "priority")
-    if not text.lstrip("-").isdecimal() or abs(int(text)) > PRIORITY:
+    if not _PRIORITY.fullmatch(text) or abs(int(text)) > PRIORITY:
         detail = f"a whole number from -{PRIORITY} to {PRIORITY}"
         raise RefusedError(
             kinds.INVALID, detail, errors=[FieldProblem(field="priority", detail=detail)]

@@ -1,25 +1,23 @@
 """The dead-letter desk: many are redriven or dismissed at once, after being asked how many."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from fastapi import APIRouter, Request
 from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
-from asyncjob.errors import AsyncJobError
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.selection import BulkAsk, BulkFailure, BulkReport
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.dashboard.entering import act_in, look_in
 from asyncjob_gateway.dashboard.forms import Form, one
 from asyncjob_gateway.dashboard.links import PREFIX
+from asyncjob_gateway.dashboard.many import each
 from asyncjob_gateway.dashboard.page import page, see
 from asyncjob_gateway.dashboard.route import PageRoute
 from asyncjob_gateway.dashboard.routes.jobs import listed
 from asyncjob_gateway.dashboard.views.bulk import (
-    AT_ONCE,
     Asked,
     confirmation,
     read_asked,
@@ -28,13 +26,13 @@ from asyncjob_gateway.dashboard.views.bulk import (
 from asyncjob_gateway.dashboard.views.filters import read_filters
 from asyncjob_gateway.dashboard.views.job_list import job_list
 from asyncjob_gateway.operations import Operations
-from asyncjob_gateway.problems.translate import refusal_of
 
 router = APIRouter(prefix=f"{PREFIX}/dead-letters", route_class=PageRoute)
 ROUTERS = (router,)
 
 ROWS: Final = 100
-_WRITES: Final = 8
+_SHARE: Final = 0.6
+"""The part of a request's time after which nothing more is begun: its answer is to tell of all."""
 
 
 @router.get("")
@@ -44,7 +42,15 @@ async def desk(request: Request) -> Response:
     cursor = request.query_params.get("cursor", "")
     filters = read_filters(request.query_params, Phase.DEAD_LETTER)
     found = listed(room, filters, cursor, ROWS)
-    shown = job_list(found, filters, room.links, room.now, path="/dead-letters", cursor=cursor)
+    shown = job_list(
+        found,
+        filters,
+        room.links,
+        room.now,
+        path="/dead-letters",
+        cursor=cursor,
+        what="dead letter",
+    )
     return page("dead_letters.html", room.frame, shown, 422 if filters.errors else 200)
 
 
@@ -66,7 +72,8 @@ async def do(request: Request) -> Response:
     asked = read_asked(form)
     if asked is None:
         return see(room.links.to("/dead-letters", _query(form)))
-    done = await _done(room.visit.operations, asked)
+    seconds = _SHARE * room.visit.context.settings.request_timeout
+    done = await _done(room.visit.operations, asked, seconds)
     return page("report.html", room.frame, report(asked, done, room.links))
 
 
@@ -79,33 +86,20 @@ async def _found(operations: Operations, asked: Asked) -> BulkReport:
     if not asked.all:
         return BulkReport(matched=len(asked.ids), done=list(asked.ids), dry_run=True)
     return await operations.redrive_many(
-        BulkAsk(selection=asked.selection, limit=AT_ONCE, dry_run=True)
+        BulkAsk(selection=asked.selection, limit=asked.limit, dry_run=True)
     )
 
 
-async def _done(operations: Operations, asked: Asked) -> BulkReport:
-    redrive = asked.action == "redrive"
-    if asked.all:
-        many = operations.redrive_many if redrive else operations.dismiss_many
-        return await many(BulkAsk(selection=asked.selection, limit=asked.limit))
-    return await _each(asked.ids, operations.redrive if redrive else operations.dismiss)
-
-
-async def _each(ids: tuple[str, ...], act: Callable[[str], Awaitable[object]]) -> BulkReport:
-    room = asyncio.Semaphore(_WRITES)
-
-    async def one_of_them(job_id: str) -> str:
-        async with room:
-            try:
-                await act(job_id)
-            except AsyncJobError as error:
-                return refusal_of(error).detail
-            return ""
-
-    problems = await asyncio.gather(*map(one_of_them, ids))
-    told = list(zip(ids, problems, strict=True))
+async def _done(operations: Operations, asked: Asked, seconds: float) -> BulkReport:
+    found, late = await _found(operations, asked), asyncio.Event()
+    act = operations.redrive if asked.action == "redrive" else operations.dismiss
+    timer = asyncio.get_running_loop().call_later(seconds, late.set)
+    try:
+        told = await each(found.done, act, late)
+    finally:
+        timer.cancel()
     return BulkReport(
-        matched=len(ids),
-        done=[job_id for job_id, problem in told if not problem],
-        failed=[BulkFailure(id=job_id, detail=problem) for job_id, problem in told if problem],
+        matched=found.matched,
+        done=[job_id for job_id, problem in told.items() if not problem],
+        failed=[BulkFailure(id=job_id, detail=text) for job_id, text in told.items() if text],
     )

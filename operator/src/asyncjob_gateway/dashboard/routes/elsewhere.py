@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from asyncjob_gateway import kinds
 from asyncjob_gateway.dashboard.assets import FOR_EVER, TYPES, address, assets, version
-from asyncjob_gateway.dashboard.links import PREFIX
+from asyncjob_gateway.dashboard.links import PREFIX, Links, page_of_form
 from asyncjob_gateway.dashboard.page import see
 from asyncjob_gateway.dashboard.route import OpenRoute, wants_page
 from asyncjob_gateway.errors import RefusedError
@@ -40,5 +40,8 @@ async def static(release: str, name: str) -> Response:
 
 @router.get(PREFIX + "/{path:path}")
 async def nowhere(request: Request) -> Response:
-    """Say that there is no such page."""
+    """Say that there is no such page, unless it is where a form was sent."""
+    path = request.url.path.removeprefix(PREFIX)
+    if page := page_of_form(path):
+        return see(Links(request.query_params.get("namespace") or None).to(page))
     raise RefusedError(kinds.NOT_FOUND, f"there is no page {request.url.path[:200]}")

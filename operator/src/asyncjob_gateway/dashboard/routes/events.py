@@ -16,23 +16,28 @@ from starlette.responses import Response
 
 from asyncjob.rest.selection import Selection
 from asyncjob_gateway.auth import rights
-from asyncjob_gateway.auth.caller import Caller
 from asyncjob_gateway.cache.clock import now
 from asyncjob_gateway.cache.entry import Entry
 from asyncjob_gateway.cache.feed import Feed, Wanted
 from asyncjob_gateway.cache.filters import compiled
 from asyncjob_gateway.context import enter
+from asyncjob_gateway.dashboard.cookies import headers_of
 from asyncjob_gateway.dashboard.links import PREFIX
 from asyncjob_gateway.dashboard.route import PageRoute
 from asyncjob_gateway.dashboard.views.filters import read_filters
-from asyncjob_gateway.events.changes import LOOK_SECONDS
+from asyncjob_gateway.events.changes import next_given
+from asyncjob_gateway.events.listener import Listener
 from asyncjob_gateway.events.streams import AGAIN_MILLISECONDS, Streams
+from asyncjob_gateway.routes.listening import listener
 
 router = APIRouter(prefix=PREFIX, route_class=PageRoute)
 ROUTERS = (router,)
 
 PACE_SECONDS: Final = 0.4
 """Changes that come within so long are told of together."""
+
+_CHANGING: Final = ("phase", "reason", "label", "text")
+"""Filters by what a job may cease to be: one that leaves the page has to be seen to leave it."""
 
 
 @router.get("/events")
@@ -45,19 +50,17 @@ async def events(request: Request) -> Response:
     streams.check_room(visit.caller)
     job_id = query.get("job", "")
     wanted = _about(job_id) if job_id else _matching(query)
-    return streams.answer(_changes(streams, visit.view.feed, visit.caller, wanted))
+    who = listener(visit, headers_of(request))
+    return streams.answer(_changes(streams, visit.view.feed, who, wanted))
 
 
 async def _changes(
-    streams: Streams, feed: Feed, caller: Caller, wanted: Wanted
+    streams: Streams, feed: Feed, who: Listener, wanted: Wanted
 ) -> AsyncGenerator[ServerSentEvent]:
-    with streams.counted(caller), feed.follow(wanted) as follower:
+    with streams.counted(who.caller), feed.follow(wanted) as follower:
         # A page that comes back after a pause cannot know what it has missed.
         yield ServerSentEvent(data="", event="change", retry=AGAIN_MILLISECONDS)
-        while not streams.stopping.is_set():
-            if not await follower.wait(LOOK_SECONDS):
-                continue
-            follower.given()
+        while await next_given(streams, follower, who):
             yield ServerSentEvent(data="", event="change")
             with suppress(TimeoutError):
                 await asyncio.wait_for(streams.stopping.wait(), PACE_SECONDS)
@@ -71,8 +74,7 @@ def _about(job_id: str) -> Wanted:
 
 
 def _matching(query: QueryParams) -> Wanted:
-    """Match all but the phase: a job that leaves it has to be seen to leave the page, too."""
-    selection = read_filters(query).selection
-    free = selection.model_copy(update={"phase": None}) if selection else Selection()
+    selection = read_filters(query).selection or Selection()
+    free = selection.model_copy(update=dict.fromkeys(_CHANGING))
     test = compiled(free, now())
     return lambda change: test is None or test(change.entry)

@@ -18,7 +18,7 @@ from asyncjob_gateway.dashboard.route import PageRoute
 from asyncjob_gateway.dashboard.views.family import Member, Relative, family
 from asyncjob_gateway.dashboard.views.filters import Filters, read_filters
 from asyncjob_gateway.dashboard.views.job import Soon, job_page
-from asyncjob_gateway.dashboard.views.job_list import job_list
+from asyncjob_gateway.dashboard.views.job_list import explained, job_list
 from asyncjob_gateway.routes.parameters import JobId
 
 router = APIRouter(prefix=f"{PREFIX}/jobs", route_class=PageRoute)
@@ -45,7 +45,9 @@ def listed(room: Room, filters: Filters, cursor: str, rows: int) -> Page:
     view.demand_synced()
     if filters.selection is None:
         return Page(items=[], total=0)
-    return page_of(view.jobs, filters.selection, cursor or None, rows)
+    found = page_of(view.jobs, filters.selection, cursor or None, rows)
+    queues = {queue.name: queue for queue in view.queues(room.now)}
+    return found.model_copy(update={"items": [explained(one, queues) for one in found.items]})
 
 
 @router.get("/{id}")

@@ -5,7 +5,8 @@ from starlette.responses import Response
 
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.dashboard.entering import look_in
-from asyncjob_gateway.dashboard.links import PREFIX, Links
+from asyncjob_gateway.dashboard.frame import QUEUES
+from asyncjob_gateway.dashboard.links import PREFIX
 from asyncjob_gateway.dashboard.page import page, see
 from asyncjob_gateway.dashboard.route import PageRoute
 from asyncjob_gateway.dashboard.views.queues import count, queues_page
@@ -17,8 +18,9 @@ ROUTERS = (router,)
 @router.get("")
 @router.get("/")
 async def first(request: Request) -> Response:
-    """Go to the first page."""
-    return see(Links(request.query_params.get("namespace") or None).to("/queues"))
+    """Go to the first page that the reader may see."""
+    room = await look_in(request)
+    return see(room.links.to([*room.frame.sections, QUEUES][0].path))
 
 
 @router.get("/queues")

@@ -23,6 +23,10 @@ addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
 });
 
+// A job that is about to be created is looked for again; without scripts, the page does it itself.
+const awaited = document.getElementById("again");
+if (awaited) setTimeout(() => location.replace(awaited.href), 1000);
+
 theme();
 times();
 selection();

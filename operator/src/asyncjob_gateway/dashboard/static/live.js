@@ -5,9 +5,13 @@ import { countSelected } from "./selection.js";
 import { pageMade, showTimes } from "./times.js";
 
 const LEAST_MILLISECONDS = 500;
+const PATIENCE_MILLISECONDS = 10_000;
+const AGAIN_MILLISECONDS = 2000;
+const MOST_MILLISECONDS = 30_000;
+const SHOWN = [403, 404, 422]; // pages that stand in the place of the one that was there
 const main = document.getElementById("main");
 const sign = document.getElementById("live");
-let source = null, fetching = false, again = false, last = 0, timer = 0;
+let source = null, fetching = false, again = false, ended = 0, took = 0, failures = 0, timer = 0;
 
 function say(state, words) {
   if (sign.textContent !== words) sign.textContent = words;
@@ -19,49 +23,82 @@ async function refresh() {
     again = true;
     return;
   }
+  clearTimeout(timer);
   fetching = true;
-  last = Date.now();
+  const began = Date.now();
+  const failed = await ask();
+  fetching = false;
+  ended = Date.now();
+  took = ended - began;
+  failures = failed ? failures + 1 : 0;
+  if (failed) {
+    again = false;
+    later(Math.min(MOST_MILLISECONDS, AGAIN_MILLISECONDS * 2 ** (failures - 1)));
+  } else if (again) {
+    again = false;
+    soon();
+  }
+}
+
+// Returns whether it has to be asked again.
+async function ask() {
   try {
-    const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
-    if (answer.redirected) say("off", "Signed out: load the page again to sign in.");
-    else if (answer.ok || answer.status === 404 || answer.status === 422) take(await answer.text());
-    else say("off", `Not up to date: the gateway answers ${answer.status}.`);
+    const signal = AbortSignal.timeout(PATIENCE_MILLISECONDS);
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store", signal });
+    if (answer.redirected) say("off", "Not signed in any more: load the page again.");
+    else if (answer.ok || SHOWN.includes(answer.status)) take(await answer.text());
+    else say("off", `Not up to date: the gateway answers ${answer.status}. Trying again.`);
+    return answer.status === 429 || answer.status >= 500;
   } catch {
     say("off", "Not up to date: the gateway cannot be reached. Trying again.");
-  } finally {
-    fetching = false;
-    if (again) {
-      again = false;
-      soon();
-    }
+    return true;
   }
 }
 
 function take(text) {
   const fresh = new DOMParser().parseFromString(text, "text/html");
-  pageMade(fresh.documentElement.dataset.now);
-  morph(main, fresh.getElementById("main"));
-  for (const id of ["sections"]) {
-    const old = document.getElementById(id), wanted = fresh.getElementById(id);
-    if (old && wanted) morph(old, wanted);
+  const content = fresh.getElementById("main");
+  if (!content) { // something else answers in the gateway's place
+    say("off", "Not up to date: load the page again.");
+    return;
   }
+  pageMade(fresh.documentElement.dataset.now);
+  document.title = fresh.title;
+  morph(main, content);
+  const old = document.getElementById("sections"), wanted = fresh.getElementById("sections");
+  if (old && wanted) morph(old, wanted);
   const made = document.querySelector(".foot time"), remade = fresh.querySelector(".foot time");
   if (made && remade) made.dateTime = remade.dateTime;
   showTimes();
   countSelected();
-  say("on", main.dataset.events ? "Live" : `Fetched anew every ${main.dataset.every} s`);
+  sayHow();
 }
 
-function soon() {
+function sayHow() {
+  const { every } = main.dataset;
+  if (!every) say("", "");
+  else say("on", source?.readyState === EventSource.OPEN ? "Live" : `Fetched anew every ${every} s`);
+}
+
+function later(milliseconds) {
   clearTimeout(timer);
-  timer = setTimeout(refresh, Math.max(0, LEAST_MILLISECONDS - (Date.now() - last)));
+  timer = setTimeout(refresh, milliseconds);
+}
+
+// However many changes there are: most of the time, browser and gateway have something else to do.
+function soon() {
+  if (fetching) again = true;
+  else if (!failures) later(Math.max(0, Math.max(LEAST_MILLISECONDS, 2 * took) - (Date.now() - ended)));
 }
 
 function open() {
   const address = main.dataset.events;
   if (!address || source) return;
   source = new EventSource(address);
-  source.addEventListener("change", soon);
+  source.addEventListener("change", () => {
+    failures = 0; // it is there again
+    soon();
+  });
   source.addEventListener("error", () => {
     if (source?.readyState === EventSource.CLOSED) close(); // refused: asking now and then will do
     soon();
@@ -74,7 +111,6 @@ function close() {
 }
 
 export function live() {
-  document.addEventListener("refresh", refresh);
   if (!main.dataset.every) return;
   const seen = () => {
     if (document.hidden) close();
@@ -83,6 +119,7 @@ export function live() {
       soon();
     }
   };
+  document.addEventListener("refresh", refresh);
   document.addEventListener("visibilitychange", seen);
   addEventListener("pagehide", close);
   addEventListener("pageshow", (event) => event.persisted && seen());
@@ -92,4 +129,5 @@ export function live() {
     soon();
   }, Number(main.dataset.every) * 1000);
   open();
+  if (!source) sayHow();
 }

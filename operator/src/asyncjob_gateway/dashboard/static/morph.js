@@ -26,10 +26,10 @@ function passing(node) {
 }
 
 function children(old, fresh) {
-  const keyed = new Map([...old.childNodes].filter(keyOf).map((node) => [keyOf(node), node]));
+  const keyed = Map.groupBy([...old.childNodes].filter(keyOf), keyOf); // two may have the same
   let place = passing(old.firstChild);
   for (const wanted of [...fresh.childNodes]) {
-    const known = keyOf(wanted) ? keyed.get(keyOf(wanted)) : place;
+    const known = keyOf(wanted) ? keyed.get(keyOf(wanted))?.shift() : place;
     if (known && alike(known, wanted)) {
       if (known === place) place = passing(place.nextSibling);
       else old.insertBefore(known, place);

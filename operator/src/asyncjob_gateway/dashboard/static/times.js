@@ -38,6 +38,7 @@ function clock(at) {
 export function showTimes(root = document) {
   for (const time of root.querySelectorAll("time[data-form]")) {
     const at = Date.parse(time.dateTime);
+    if (Number.isNaN(at)) continue; // no calendar has it: it stays as it is written
     const words = time.dataset.form === "ago" ? ago(at) : clock(at);
     if (time.textContent !== words) time.textContent = words;
     time.title = `${clock(at)} ${ZONE} (${time.dateTime})`;

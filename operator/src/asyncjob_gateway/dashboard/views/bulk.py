@@ -1,5 +1,6 @@
 """Acting on many dead letters: what is asked for, the question, and what became of it."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +19,7 @@ AT_ONCE: Final = 1000
 LISTED: Final = 20
 """Names that the question and the report show."""
 
+_LIMIT: Final = re.compile(r"[1-9][0-9]{0,5}")
 _DONE: Final = {"redrive": "redriven", "dismiss": "dismissed"}
 
 
@@ -73,9 +75,12 @@ def read_asked(form: Form) -> Asked | None:
     meant = filters.selection is not None if everything else bool(ids)
     if action not in _DONE or not meant:
         return None
-    limit = one(form, "limit")
-    most = min(AT_ONCE, int(limit)) if limit.isdecimal() and limit != "0" else AT_ONCE
-    return Asked(action, everything, () if everything else ids, filters, written, most)
+    return Asked(action, everything, () if everything else ids, filters, written, _limit(form))
+
+
+def _limit(form: Form) -> int:
+    text = one(form, "limit")
+    return min(AT_ONCE, int(text)) if _LIMIT.fullmatch(text) else AT_ONCE
 
 
 def asked_of(asked: Asked) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.job import Job
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.words import Moment, moment, span
@@ -31,6 +32,7 @@ def facts(job: Job, links: Links, now: datetime) -> list[Fact]:
         Fact("Finished", time=moment(job.completed_at, now)),
         Fact("Took", "" if job.duration_seconds is None else span(job.duration_seconds)),
         Fact("Last report", time=moment(job.updated_at, now)),
+        Fact("Progress", _progress(job)),
         Fact("Worker", job.worker or ""),
         Fact("Attempts", str(job.attempt)),
         Fact("Retries", _of(job.retries, job.max_retries)),
@@ -70,6 +72,14 @@ def policy(job: Job) -> list[Fact]:
         Fact("Time limit", span(rules.execution_timeout_seconds)),
         Fact("Lease", span(rules.lease_duration_seconds)),
     ]
+
+
+def _progress(job: Job) -> str:
+    """Return how far it came; of one that runs, the top of the page says it."""
+    if job.progress is None or job.phase is Phase.RUNNING:
+        return ""
+    said = f", {job.progress.message}" if job.progress.message else ""
+    return f"{job.progress.percent} %{said}"
 
 
 def _of(count: int, most: int | None) -> str:

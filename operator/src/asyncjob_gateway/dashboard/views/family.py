@@ -1,10 +1,9 @@
 """The tree that a job belongs to: who submitted it, whom it submitted, and what ran again."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 from typing import Final
 
 from asyncjob.rest.job import JobSummary
@@ -29,6 +28,11 @@ class Relative:
     parent: str = ""
     rerun_of: str = ""
 
+    @property
+    def above(self) -> str:
+        """The one that it hangs below."""
+        return self.rerun_of or self.parent
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -42,14 +46,20 @@ class Member:
     more_url: str = ""
 
 
+_Below = Mapping[str, Sequence[Relative]]
+
+
 def family(name: str, relatives: Iterable[Relative], links: Links, now: datetime) -> list[Member]:
-    """Return the whole tree around a job, parents first; empty where it stands alone."""
+    """Return the tree around a job, parents first; empty where it stands alone.
+
+    Of a large one, those above the job and those nearest to it.
+    """
     by_name = {one.job.id: one for one in relatives}
     below: dict[str, list[Relative]] = defaultdict(list)
     for one in by_name.values():
-        below[one.rerun_of or one.parent].append(one)
-    below.pop("", None)
+        below[one.above].append(one)
     line = _line(name, by_name)
+    shown = _chosen(line, below)
     members = [
         Member(
             row=row(one.job, links, now),
@@ -59,7 +69,7 @@ def family(name: str, relatives: Iterable[Relative], links: Links, now: datetime
             more=more,
             more_url=links.jobs(parent=one.job.id) if more else "",
         )
-        for one, depth, more in islice(_walk(line, by_name, below), SHOWN)
+        for one, depth, more in _walk(line[-1], shown, by_name, below)
     ]
     return members if len(members) > 1 else []
 
@@ -68,26 +78,39 @@ def _line(name: str, by_name: Mapping[str, Relative]) -> list[str]:
     """Return the job and those above it, the uppermost last."""
     line = [name]
     while len(line) < UP and (one := by_name.get(line[-1])):
-        above = one.rerun_of or one.parent
-        if above not in by_name or above in line:
+        if one.above not in by_name or one.above in line:
             break
-        line.append(above)
+        line.append(one.above)
     return line
 
 
+def _chosen(line: Sequence[str], below: _Below) -> set[str]:
+    """Return who is shown: the line, then generation by generation, from the job itself on."""
+    chosen, waiting = set(line), deque(line)
+    while waiting and len(chosen) < SHOWN:
+        children = [one.job.id for one in _by_age(below.get(waiting.popleft(), ()))]
+        room = max(0, min(SHOWN - len(chosen), PER_JOB - len(chosen.intersection(children))))
+        added = [child for child in children if child not in chosen][:room]
+        chosen.update(added)
+        waiting.extend(added)
+    return chosen
+
+
 def _walk(
-    line: list[str], by_name: Mapping[str, Relative], below: Mapping[str, list[Relative]]
+    top: str, shown: set[str], by_name: Mapping[str, Relative], below: _Below
 ) -> Iterator[tuple[Relative, int, int]]:
     """Yield each with its depth, and how many of its children are left out."""
-    stack, seen = [(line[-1], 0)], {line[-1]}
+    stack, seen = [(top, 0)], {top}
     while stack:
         name, depth = stack.pop()
         if name not in by_name:
             continue
-        children = [one for one in below.get(name, ()) if one.job.id not in seen]
-        children.sort(key=lambda one: (one.job.created_at, one.job.id))
-        late = [one for one in children[PER_JOB:] if one.job.id in line]
-        kept = children[:PER_JOB] + late
-        seen |= {one.job.id for one in kept}
-        stack += [(one.job.id, depth + 1) for one in reversed(kept)]
+        children = [one for one in _by_age(below.get(name, ())) if one.job.id not in seen]
+        kept = [one.job.id for one in children if one.job.id in shown]
+        seen.update(kept)
+        stack += [(child, depth + 1) for child in reversed(kept)]
         yield by_name[name], depth, len(children) - len(kept)
+
+
+def _by_age(jobs: Iterable[Relative]) -> list[Relative]:
+    return sorted(jobs, key=lambda one: (one.job.created_at, one.job.id))

@@ -9,8 +9,10 @@ from starlette.datastructures import QueryParams
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.selection import Selection
+from asyncjob_gateway.cache.labels import selector
 from asyncjob_gateway.dashboard.links import Query
 from asyncjob_gateway.dashboard.words import seconds_of
+from asyncjob_gateway.errors import RefusedError
 
 TEXTS: Final = ("text", "type", "queue", "label", "reason", "parent", "cronJob")
 AGES: Final = {"newer": "newer_than_seconds", "older": "older_than_seconds"}
@@ -63,10 +65,20 @@ def read(given: dict[str, str], meant: Sequence[str], phases: tuple[str, ...]) -
             asked[into] = seconds = seconds_of(given[name])
             if seconds is None:
                 errors[name] = _NO_SPAN
+    if "label" in given:
+        errors.update(_wrong_labels(given["label"]))
     if meant:
         asked["phase"] = list(meant)
     selection = None if errors else _selection(asked, errors)
     return Filters(given, phases, selection, errors)
+
+
+def _wrong_labels(text: str) -> dict[str, str]:
+    try:
+        selector(text, "label")
+    except RefusedError as error:
+        return {"label": error.detail}
+    return {}
 
 
 def _selection(asked: dict[str, object], errors: dict[str, str]) -> Selection | None:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.job import Page
+from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.rest.job import JobSummary, Page
+from asyncjob.rest.surroundings import QueueInfo
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.views.filters import Filters
 from asyncjob_gateway.dashboard.views.rows import Mark, Row, mark, row
@@ -39,10 +40,33 @@ class JobList:
     is_empty: bool
 
 
+def explained(job: JobSummary, queues: Mapping[str, QueueInfo]) -> JobSummary:
+    """Return the job with what it waits for by its queue, which the copy of all jobs lacks."""
+    queue = queues.get(job.queue)
+    if job.phase is not Phase.QUEUED or job.reason or queue is None:
+        return job
+    if queue.paused:
+        said = {"reason": Reason.QUEUE_PAUSED.value, "message": f"queue {job.queue} is paused"}
+        return job.model_copy(update=said)
+    if not queue.workers:
+        return job.model_copy(update={"message": f"no live worker serves queue {job.queue}"})
+    return job
+
+
 def job_list(
-    page: Page, filters: Filters, links: Links, now: datetime, *, path: str, cursor: str
+    page: Page,
+    filters: Filters,
+    links: Links,
+    now: datetime,
+    *,
+    path: str,
+    cursor: str,
+    what: str = "job",
 ) -> JobList:
-    """Return the view of a page; `path` is that of the list, `cursor` where the page begins."""
+    """Return the view of a page.
+
+    `path` is that of the list, `cursor` where the page begins, `what` the word for what it lists.
+    """
     query: Mapping[str, object] = filters.query
     return JobList(
         rows=[row(job, links, now) for job in page.items],
@@ -50,7 +74,7 @@ def job_list(
         phases=[Choice(one.value, mark(one), one.value in filters.phases) for one in Phase],
         path=links.to(path),
         here=links.to(path, {**filters.query, "cursor": cursor}),
-        count=_count(page, cursor),
+        count=_count(page, cursor, what),
         total=page.total or 0,
         next=links.to(path, {**filters.query, "cursor": page.next}) if page.next else "",
         newest=links.to(path, filters.query) if cursor else "",
@@ -60,9 +84,9 @@ def job_list(
     )
 
 
-def _count(page: Page, cursor: str) -> str:
+def _count(page: Page, cursor: str, what: str) -> str:
     if cursor or page.total is None:
-        return f"{plural(len(page.items), 'older job')} on this page"
+        return f"{plural(len(page.items), f'older {what}')} on this page"
     if page.next is None:
-        return plural(page.total, "job")
-    return f"newest {len(page.items):,} of {plural(page.total, 'job')}"
+        return plural(page.total, what)
+    return f"newest {len(page.items):,} of {plural(page.total, what)}"

@@ -3,10 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from asyncjob.rest.surroundings import CronJobInfo, WorkerInfo
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.words import Moment, moment
+
+TYPES: Final = 30
+"""So many types of a worker are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class WorkerRow:
     running: int
     slots: int
     types: list[str]
+    more_types: int
     version: str
     seen: Moment | None
 
@@ -77,7 +82,8 @@ def worker_rows(infos: Iterable[WorkerInfo], links: Links, now: datetime) -> lis
             queue_url=links.jobs(queue=info.queue),
             running=info.running,
             slots=info.slots,
-            types=info.types,
+            types=info.types[:TYPES],
+            more_types=max(0, len(info.types) - TYPES),
             version=info.version or "",
             seen=moment(info.seen_at, now),
         )

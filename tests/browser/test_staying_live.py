@@ -1,0 +1,235 @@
+"""Pages that stand for long: the gateway goes, comes, hangs, takes rights away, has endless news.
+
+With a gateway of their own, which serves two namespaces.
+"""
+
+import re
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from asyncjob.names import JOBS, collection
+from asyncjob_dev.controlplane import ControlPlane
+from support.api import Client
+from support.chromium import PATIENCE_MILLISECONDS, sign_in
+from support.gateway import ACCOUNT, GatewayProcess, caller, gateway_kubeconfig
+from support.identities import RBAC, Space
+from support.jobs import until
+
+QUICK = (
+    "const waits = AbortSignal.timeout; AbortSignal.timeout = () => waits.call(AbortSignal, 700)"
+)
+"""Patience with a gateway that says nothing, cut short."""
+
+NEWS = """
+window.EventSource = class extends EventTarget {
+  static OPEN = 1; static CLOSED = 2; readyState = 1;
+  constructor() {
+    super();
+    window.told = 0;
+    setInterval(() => {
+      for (let one = 0; one < 20; one++) { this.dispatchEvent(new Event("change")); window.told++; }
+    }, 10);
+  }
+  close() {}
+};
+"""
+"""A stream that tells of about two thousand changes per second, whatever the gateway sends."""
+
+
+@dataclass(frozen=True)
+class House:
+    """Two namespaces; the keeper may do all in the first, and look at jobs in the second."""
+
+    gateway: GatewayProcess
+    first: Space
+    second: Space
+    keeper: str
+
+    def url(self, path: str) -> str:
+        """Return the address of a page."""
+        return f"{self.gateway.url}/dashboard{path}"
+
+    def create(self, space: Space, name: str) -> None:
+        """Create a job that nobody runs."""
+        body = {
+            "apiVersion": "asyncjob.dev/v1alpha1",
+            "kind": "AsyncJob",
+            "metadata": {"name": name},
+            "spec": {"type": "idle", "queue": "idle"},
+        }
+        space.admin.create(collection(space.name, JOBS), body).object()
+
+
+def let_in(space: Space, account: str, home: str, role: str) -> None:
+    """Bind a role in this namespace to an account of another one."""
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": home}
+    binding = {
+        "metadata": {"name": f"{account}-of-{home}"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [subject],
+    }
+    space.admin.create(space.path("rolebindings", RBAC), binding).object()
+
+
+@pytest.fixture(scope="module")
+def house(
+    plane: ControlPlane, admin: Client, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[House]:
+    folder = tmp_path_factory.mktemp("house")
+    first, second = Space("first", admin).create(), Space("second", admin).create()
+    kubeconfig = gateway_kubeconfig(plane, first, folder / "kubeconfig")
+    let_in(second, ACCOUNT, first.name, ACCOUNT)
+    keeper = caller(first, "keeper", "asyncjob-job-admin")
+    let_in(second, "keeper", first.name, "asyncjob-job-submitter")
+    log = folder / "gateway.log"
+    log.touch()
+    names = [f"--namespace={space.name}" for space in (first, second)]
+    with GatewayProcess(kubeconfig, log, *names, "--auth-cache=1") as gateway:
+        yield House(gateway.until_ready(), first, second, keeper)
+
+
+@pytest.fixture
+def window(house: House, browser: Browser) -> Iterator[BrowserContext]:
+    """Open a browser window in which the keeper has signed in."""
+    opened = browser.new_context()
+    opened.set_default_timeout(PATIENCE_MILLISECONDS)
+    sign_in(opened.new_page(), house.url("/sign-in"), house.keeper)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def standing(window: BrowserContext) -> Page:
+    return window.pages[0]
+
+
+def test_a_page_outlives_its_gateway_and_shows_what_it_missed(house: House, standing: Page) -> None:
+    standing.goto(house.url("/jobs"))
+    expect(standing.locator("#live")).to_have_text("Live")
+
+    house.gateway.kill()
+    expect(standing.locator("#live")).to_contain_text("the gateway cannot be reached")
+    house.create(house.first, "missed")
+    house.gateway.start().until_ready()
+
+    expect(standing.get_by_role("link", name="missed")).to_be_visible()
+    expect(standing.locator("#live")).to_have_text("Live")
+
+
+def test_a_gateway_that_hangs_is_told_of_and_asked_again(
+    house: House, window: BrowserContext
+) -> None:
+    page = window.new_page()
+    page.add_init_script(QUICK)
+    page.goto(house.url("/workers"))
+    expect(page.locator("#live")).to_contain_text("Fetched anew every 5 s")
+
+    assert house.gateway.process
+    house.gateway.process.send_signal(signal.SIGSTOP)
+    try:
+        page.keyboard.press("r")
+        expect(page.locator("#live")).to_contain_text("the gateway cannot be reached")
+    finally:
+        house.gateway.process.send_signal(signal.SIGCONT)
+
+    expect(page.locator("#live")).to_contain_text("Fetched anew")
+
+
+def test_thousands_of_changes_a_second_are_a_few_fetches(
+    house: House, window: BrowserContext
+) -> None:
+    page, asked = window.new_page(), list[str]()
+    page.add_init_script(NEWS)
+    page.goto(house.url("/jobs"))
+    page.on("request", lambda request: asked.append(request.url))
+    began, told = page.evaluate("[Date.now(), window.told]")
+
+    until(lambda: page.evaluate("window.told") > told + 5000, 20, "five thousand changes")
+
+    seconds = (page.evaluate("Date.now()") - began) / 1000
+    assert 1 <= len(asked) <= seconds / 0.5 + 1
+    expect(page.locator("#live")).to_have_text("Live")
+
+
+def test_a_link_of_another_site_asks_for_no_second_sign_in(house: House, standing: Page) -> None:
+    elsewhere = house.url("/sign-in").replace("127.0.0.1", "localhost")
+    standing.goto(elsewhere)
+    standing.evaluate("(to) => { location.href = to }", house.url("/jobs?text=a"))
+
+    expect(standing).to_have_url(house.url("/jobs?text=a"))
+    expect(standing.get_by_role("heading", name="Jobs")).to_be_visible()
+
+    standing.context.clear_cookies()
+    standing.goto(elsewhere)
+    standing.evaluate("(to) => { location.href = to }", house.url("/jobs?text=a"))
+    expect(standing.get_by_role("heading", name="Sign in")).to_be_visible()
+    expect(standing.locator("input[name=next]")).to_have_value("/dashboard/jobs?text=a")
+
+
+def test_in_each_namespace_one_sees_and_does_what_one_may_there(
+    house: House, standing: Page
+) -> None:
+    for space in (house.first, house.second):
+        house.create(space, f"of-{space.name}")
+    standing.goto(house.url("/jobs"))
+    expect(standing.get_by_role("link", name="of-first", exact=True)).to_be_visible()
+    expect(standing.get_by_role("link", name="of-second", exact=True)).to_have_count(0)
+
+    standing.get_by_label("Namespace").select_option("second")
+    standing.get_by_role("button", name="Go").click()
+    expect(standing).to_have_url(house.url("/jobs?namespace=second"))
+    standing.get_by_role("link", name="of-second", exact=True).click()
+    expect(standing.locator("h1")).to_have_text("of-second")
+    expect(standing.locator("main form[method=post]")).to_have_count(0)
+    expect(standing.locator("#sections")).not_to_contain_text("Queues")
+    standing.goto(house.url("/queues?namespace=second"))
+    expect(standing.get_by_role("heading", name="Not allowed")).to_be_visible()
+    standing.get_by_role("link", name="To the dashboard").click()
+    expect(standing).to_have_url(house.url("/jobs?namespace=second"))
+
+    standing.get_by_role("link", name="Submit").click()
+    standing.get_by_label("Type", exact=True).fill("idle")
+    standing.get_by_role("button", name="Submit").click()
+    expect(standing.get_by_role("status").filter(has_text="Submitted.")).to_be_visible()
+    expect(standing).to_have_url(re.compile("namespace=second"))
+    jobs = house.second.admin.get(collection("second", JOBS)).object()["items"]
+    assert len(jobs) == 2
+
+
+def test_who_loses_a_right_is_told_and_hears_of_no_more_changes(
+    house: House, browser: Browser
+) -> None:
+    token = caller(house.first, "leaving", "asyncjob-job-viewer")
+    context = browser.new_context()
+    page = context.new_page()
+    sign_in(page, house.url("/sign-in"), token)
+    page.goto(house.url("/jobs"))
+    expect(page.locator("#live")).to_have_text("Live")
+    before = streams(house)
+    house.first.admin.delete(house.first.path("rolebindings", RBAC) + "/leaving")
+
+    def ended() -> bool:
+        house.create(house.first, f"unseen-{len(created)}")
+        created.append("")
+        return streams(house) < before
+
+    created: list[str] = []
+    until(ended, 15, "the end of the stream")
+    expect(page.get_by_role("heading", name="Not allowed")).to_be_visible()
+    expect(page.locator("main")).not_to_contain_text("unseen")
+
+    context.clear_cookies()  # as when the token has expired
+    page.keyboard.press("r")
+    expect(page.locator("#live")).to_contain_text("Not signed in any more")
+    context.close()
+
+
+def streams(house: House) -> int:
+    """Return how many streams are open."""
+    found = re.search(r"^asyncjob_gateway_streams ([0-9.]+)", house.gateway.metrics(), re.MULTILINE)
+    assert found
+    return int(float(found[1]))
