@@ -11,7 +11,9 @@ from click.testing import CliRunner, Result
 
 from asyncjob.cli.entry import run
 from asyncjob.cli.place import Place
+from asyncjob.cli.straight import Cluster
 from asyncjob.cli.world import World
+from support.fake_cluster import FakeCluster
 from support.fake_jobs import FakeJobs
 
 START = datetime(2026, 11, 21, 20, 5, tzinfo=UTC)
@@ -22,6 +24,7 @@ class Shell:
     """Runs commands; keeps where they went."""
 
     jobs: FakeJobs = field(default_factory=FakeJobs)
+    cluster: FakeCluster = field(default_factory=FakeCluster)
     places: list[Place] = field(default_factory=list)
     backfills: list[tuple[Any, ...]] = field(default_factory=list)
     slept: float = 0.0
@@ -33,12 +36,18 @@ class Shell:
             monotonic=lambda: self.slept,
             sleep=self._sleep,
             backfill=lambda *asked: self.backfills.append(asked),
+            cluster=self._straight,
         )
 
     @contextmanager
     def _connect(self, place: Place) -> Iterator[FakeJobs]:
         self.places.append(place)
         yield self.jobs
+
+    @contextmanager
+    def _straight(self, place: Place) -> Iterator[Cluster]:
+        self.places.append(place)
+        yield Cluster(place.namespace or "tests", lambda: self.cluster)
 
     def _sleep(self, seconds: float) -> None:
         self.slept += seconds

@@ -26,8 +26,8 @@ EXIT_DOCS: Final[dict[ExitCode, str]] = {
     ExitCode.OK: "done; `wait`: all jobs succeeded, or came to what `--for` names; `doctor`: no "
     "problem",
     ExitCode.FAILED: "not done, or not all of it; `doctor`: a problem",
-    ExitCode.USAGE: "an argument or option is wrong, or a file that is to be submitted; nothing "
-    "was done",
+    ExitCode.USAGE: "an argument or option is wrong, or a file that is to be submitted or "
+    "restored; nothing was done",
     ExitCode.NOT_FOUND: "no such job, queue or schedule, or no result yet",
     ExitCode.DEAD_LETTER: "waited for a job that became a dead letter",
     ExitCode.CANCELLED: "waited for a job that was cancelled",

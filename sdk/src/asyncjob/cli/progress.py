@@ -20,7 +20,7 @@ def _nothing() -> None: ...
 
 
 @contextmanager
-def progress(total: int, *, seen: bool) -> Iterator[Progress]:
+def progress(total: int, *, seen: bool, doing: str = "submitting") -> Iterator[Progress]:
     """Show a bar of so many steps if it is seen."""
     if not seen:
         yield Progress(_nothing)
@@ -29,7 +29,7 @@ def progress(total: int, *, seen: bool) -> Iterator[Progress]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("submitting"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total)
         plainly = partial(bar.console.print, markup=False, highlight=False)

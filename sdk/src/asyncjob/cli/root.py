@@ -36,6 +36,10 @@ COMMANDS: Final[Mapping[str, Mapping[str, Listed]]] = {
         "cron": Listed(f"{_AT}.cron:cron", "Look at schedules and act on them."),
         "workers": Listed(f"{_AT}.workers:workers", "List the live workers."),
     },
+    "Backup": {
+        "export": Listed(f"{_AT}.export:export", "Write everything into a file."),
+        "restore": Listed(f"{_AT}.restore:restore", "Create what an export holds."),
+    },
     "Help": {
         "doctor": Listed(f"{_AT}.doctor:doctor", "Find out what is wrong, and the way out."),
         "completion": Listed(f"{_AT}.completion:completion", "Print a shell's completion script."),

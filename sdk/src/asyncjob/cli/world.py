@@ -11,6 +11,7 @@ from asyncjob.cli.connect import connect
 from asyncjob.cli.place import Place
 
 if TYPE_CHECKING:
+    from asyncjob.cli.straight import Cluster
     from asyncjob.client.interface import Jobs
     from asyncjob.models.cron import Backfill
 
@@ -25,6 +26,12 @@ def _backfill(place: Place, name: str, wish: "Backfill", replace: bool) -> None:
     ask_for(place, name, wish, replace=replace)
 
 
+def _cluster(place: Place) -> "AbstractContextManager[Cluster]":
+    from asyncjob.cli.straight import straight
+
+    return straight(place)
+
+
 @dataclass(frozen=True)
 class World:
     """Everything a command needs that is not in its arguments."""
@@ -34,5 +41,6 @@ class World:
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     backfill: "Callable[[Place, str, Backfill, bool], None]" = _backfill
+    cluster: "Callable[[Place], AbstractContextManager[Cluster]]" = _cluster
     root: Place = field(default_factory=Place)
     """What was given before the command's name."""

@@ -1,0 +1,135 @@
+"""A namespace is exported from one API server, restored on another, and its jobs come to an end."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from asyncjob.cli.entry import run
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import CRON_JOBS, PARENT_LABEL, QUEUES, collection, cron_job_path, queue_path
+from asyncjob_dev.controlplane import ControlPlane
+from asyncjob_dev.kubeconfig import write_kubeconfig
+from support.builders import cron_job, job
+from support.identities import Space
+from support.installation import install
+from support.lives import Life
+from support.workers import Field
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+
+SPEC = {"type": "flaky.call", "payload": {"failures": 0}}
+MANY = 230
+Say = Callable[..., str]
+
+
+@pytest.fixture
+def say(capfd: pytest.CaptureFixture[str]) -> Say:
+    """Run a command in this process, check its exit code, and return what it printed."""
+
+    def command(*words: str, code: int = 0) -> str:
+        capfd.readouterr()
+        got = run(words, "asyncjob")
+        out, err = capfd.readouterr()
+        assert got == code, out + err
+        return out + err
+
+    return command
+
+
+@pytest.fixture
+def lost(tmp_path: Path) -> Iterator[tuple[ControlPlane, Path]]:
+    """Run the API server that will be lost; it has no operator."""
+    with ControlPlane() as plane:
+        kubeconfig = tmp_path / "lost"
+        user = {"token": plane.admin_token}
+        write_kubeconfig(
+            kubeconfig, url=plane.url, ca_file=plane.ca_file, user=user, namespace="shop"
+        )
+        yield plane, kubeconfig
+
+
+def populated(plane: ControlPlane) -> None:
+    """Create a queue, a schedule, jobs in every phase, a family, and who waits for whom."""
+    admin = install(plane)
+    space = Space("shop", admin).create()
+    worker = space.worker("worker-0")
+    admin.create(collection("shop", QUEUES), {**_named("AsyncQueue", "mail"), "spec": {}}).object()
+    schedule = cron_job("yearly", schedule="@yearly", trigger=2)
+    uid = admin.create(collection("shop", CRON_JOBS), schedule).object()["metadata"]["uid"]
+    assert uid
+
+    def life(name: str, phase: Phase = Phase.QUEUED, **spec: object) -> Life:
+        one = Life("shop", name, admin, worker)
+        one.create(**{**SPEC, **spec})
+        return one.bring(phase)
+
+    for phase in Phase:
+        spec = {"notBefore": "2026-01-01T00:00:00Z"} if phase is Phase.SCHEDULED else {}
+        life(f"was-{phase.lower()}", phase, **spec)
+    life("after", dependsOn=[{"name": "was-succeeded"}, {"name": "was-running"}])
+    parent = life("parent", Phase.RUNNING)
+    child = job("child", **SPEC)
+    child["metadata"]["labels"] = {PARENT_LABEL: parent.read()["metadata"]["uid"]}
+    admin.create(collection("shop", "asyncjobs"), child).object()
+    for number in range(MANY):
+        life(f"many-{number:03}", queue="elsewhere")
+
+
+def _named(kind: str, name: str) -> dict[str, object]:
+    return {"apiVersion": "asyncjob.dev/v1alpha1", "kind": kind, "metadata": {"name": name}}
+
+
+def test_what_was_lost_with_an_api_server_comes_back_on_another_and_ends(
+    say: Say,
+    field: Field,
+    lost: tuple[ControlPlane, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plane, kubeconfig = lost
+    populated(plane)
+    there, file = ("--kubeconfig", str(kubeconfig)), str(tmp_path / "backup.jsonl")
+    submitted = ("submit", "flaky.call", "failures:=0", "--idempotency-key", "order-1")
+    say(*submitted, *there)
+
+    said = say("export", file, *there)
+
+    assert f"1 queue, 1 schedule and {MANY + 12} jobs" in said
+    kept = [json.loads(line) for line in Path(file).read_text().splitlines()]
+    names = [one["metadata"]["name"] for one in kept[1:-1]]
+    assert len(names) == len(set(names)) == MANY + 14
+    [done] = [one for one in kept if one.get("metadata", {}).get("name") == "was-succeeded"]
+    assert done["status"]["result"] == {"sum": 3}
+
+    # On another API server, in another namespace: first in vain, then in earnest, then again.
+    into = ("restore", file, "-n", field.namespace, "-q", "default", "-q", "mail")
+    before = len(field.jobs())
+    assert "would restore 1 queue, 1 schedule and 8 jobs" in say(*into, "--dry-run")
+    assert len(field.jobs()) == before
+    told = say(*into)
+    assert "restored 1 queue, 1 schedule and 8 jobs" in told
+    assert "left out, children of jobs that come back" in told
+    assert "3 jobs had begun" in told
+    assert "there already: 1 queue, 1 schedule and 8 jobs" in say(*into)
+
+    # Nothing starts by itself, and no trigger of the life before fires.
+    chosen = ("list", "-l", "asyncjob.dev/restored=suspended", "-o", "name")
+    names = sorted(say(*chosen).split())
+    assert len(names) == 8
+    assert not {"was-succeeded", "was-cancelled", "was-deadletter", "child"} & set(names)
+    schedule = field.api.get(cron_job_path(field.namespace, "yearly"))
+    assert schedule["spec"]["suspend"] is True
+    assert "trigger" not in schedule["spec"]
+    field.api.get(queue_path(field.namespace, "mail"))
+    for name in names:
+        field.until_phase(name, "Pending")
+
+    # The same key is the same job here, too; then all of them end.
+    assert "exists" in say(*submitted)
+    say("resume", *names)
+    assert say("wait", *names, "--timeout", "60s")
+    after = field.get("after")
+    assert [one["name"] for one in after["spec"]["dependsOn"]] == ["was-running"]
+    assert not any(one["metadata"]["name"].startswith("yearly-") for one in field.jobs())

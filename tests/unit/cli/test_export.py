@@ -1,0 +1,115 @@
+"""What `export` writes, and when the file appears."""
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asyncjob.errors import UnknownOutcomeError
+from support.cli_shell import Shell
+from support.exports import a_job, a_queue, a_schedule
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def names(text: str) -> list[str]:
+    """Return the names of the objects of an export."""
+    return [one["metadata"]["name"] for one in lines(text)[1:-1]]
+
+
+def test_an_export_holds_all_that_is_known_and_how_much_that_is(
+    shell: Shell, tmp_path: Path
+) -> None:
+    status = {"checkpoint": {"row": 7}, "attempt": 2, "history": [{"phase": "Retrying"}]}
+    running = a_job("run", "Running", status=status, payload={"to": "ada"})
+    shell.cluster.put(running, a_job("done", "Succeeded", status={"result": 3}))
+    shell.cluster.put(a_queue("mail", maxConcurrency=3), a_schedule("nightly"))
+    file = tmp_path / "backup.jsonl"
+
+    result = shell("export", str(file))
+
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == (
+        "exported 1 queue, 1 schedule and 2 jobs (1 Running, 1 Succeeded) of namespace tests "
+        f"into {file}\n"
+    )
+    head, *objects, end = lines(file.read_text())
+    assert (head["kind"], head["format"], head["namespace"]) == ("AsyncJobExport", 1, "tests")
+    assert head["time"] == "2026-11-21T20:05:00.000Z"
+    assert [one["kind"] for one in objects] == [
+        "AsyncQueue",
+        "AsyncCronJob",
+        "AsyncJob",
+        "AsyncJob",
+    ]
+    kept = {**running, "metadata": dict(running["metadata"])}
+    del kept["metadata"]["managedFields"]
+    assert objects[2] == kept
+    assert end["counts"] == {"AsyncQueue": 1, "AsyncCronJob": 1, "AsyncJob": 2}
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_many_are_read_in_pages_and_anew_where_the_server_has_forgotten_that_moment(
+    shell: Shell,
+) -> None:
+    wanted = [f"job-{number:03}" for number in range(250)]
+    shell.cluster.put(*(a_job(name) for name in wanted))
+    shell.cluster.forgotten = 2
+
+    assert names(shell.ok("export")) == wanted
+    assert sum(call.path.endswith("/asyncjobs") for call in shell.cluster.calls) == 1 + 1 + 2 + 3
+
+    shell.cluster.forgotten = 99
+    result = shell("export")
+    assert (result.exit_code, result.stdout) == (7, "")
+    assert "too old" in result.stderr
+
+
+@pytest.mark.parametrize("target", ["-", "file"])
+def test_nothing_appears_of_an_export_that_fails(
+    shell: Shell, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("yesterday's")
+    shell.cluster.put(a_queue("mail"), a_job("a"))
+    whole = shell.cluster.do
+
+    def ends_at_jobs(step: Any) -> Any:
+        if getattr(step, "path", "").endswith("/asyncjobs"):
+            shell.cluster.now += 60
+            raise UnknownOutcomeError("connection reset")
+        return whole(step)
+
+    monkeypatch.setattr(shell.cluster, "do", ends_at_jobs)
+    result = shell("export", str(file) if target == "file" else target)
+
+    assert (result.exit_code, result.stdout) == (7, "")
+    assert file.read_text() == "yesterday's"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_an_export_is_of_one_namespace_or_all_and_of_some_queues(shell: Shell) -> None:
+    shell.cluster.put(
+        a_job("a", queue="mail"), a_job("b"), a_job("c", queue="mail", namespace="other")
+    )
+    shell.cluster.put(a_queue("mail"), a_queue("default"), a_schedule("nightly"))
+    assert names(shell.ok("export", "-q", "mail")) == ["mail", "nightly", "a"]
+    assert names(shell.ok("export", "-A", "--queue=mail")) == ["mail", "nightly", "a", "c"]
+    assert lines(shell.ok("export", "-A"))[0]["namespace"] == "*"
+    assert names(shell.ok("export", "-n", "other")) == ["c"]
+    assert shell("export", "-A", "-n", "other").exit_code == 2
+
+
+def test_a_device_is_written_to_and_not_replaced(shell: Shell) -> None:
+    shell.ok("export", "/dev/null")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_file_that_cannot_be_written_is_named(shell: Shell, tmp_path: Path) -> None:
+    result = shell("export", str(tmp_path / "no" / "file"))
+    assert result.exit_code == 1
+    assert result.stderr.endswith("/no/file: No such file or directory\n")

@@ -1,0 +1,344 @@
+"""What `restore` creates, what it leaves out, and what it says about both."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asyncjob.cli.backup.format import HEAD
+from asyncjob.errors import ForbiddenError, InvalidError
+from asyncjob.intake import key_name, numbered_name, stem
+from support.cli_shell import Shell
+from support.exports import a_file, a_job, a_queue, a_schedule
+
+SUSPENDED = {"asyncjob.dev/restored": "suspended"}
+
+
+def restored(shell: Shell, folder: Path, *objects: Any, options: tuple[str, ...] = ()) -> Any:
+    """Restore these objects and return the jobs there are, by name."""
+    shell.ok("restore", a_file(folder, *objects), *options)
+    return shell.cluster.of("AsyncJob")
+
+
+def test_what_comes_back_is_what_was_asked_for_and_nothing_of_what_became_of_it(
+    shell: Shell, tmp_path: Path
+) -> None:
+    meta = {
+        "labels": {"team": "mail"},
+        "annotations": {"asyncjob.dev/submitted-content": "abc"},
+        "ownerReferences": [{"uid": "gone"}],
+        "finalizers": ["example.org/stay"],
+    }
+    status = {"attempt": 2, "firstStartTime": "2026-11-21T19:00:00Z", "checkpoint": 7}
+    job = a_job("a", "Running", meta=meta, status=status, payload=[1], redrive=2, rerun=1)
+    file = a_file(tmp_path, job)
+
+    result = shell("restore", file)
+
+    assert shell.cluster.of("AsyncJob")["a"] == {
+        "apiVersion": "asyncjob.dev/v1alpha1",
+        "kind": "AsyncJob",
+        "metadata": {
+            "name": "a",
+            "namespace": "tests",
+            "uid": "new-a",
+            "labels": {"team": "mail", **SUSPENDED},
+            "annotations": {
+                "asyncjob.dev/submitted-content": "abc",
+                "asyncjob.dev/restored-from": "old-a",
+            },
+        },
+        "spec": {"type": "t", "queue": "default", "payload": [1], "suspend": True},
+    }
+    assert ("fieldValidation", "Strict") in shell.cluster.calls[0].params
+    assert result.exit_code == 0
+    said = result.stdout.splitlines()
+    assert said[0] == "restored 1 job"
+    assert said[1].startswith("1 job had begun, 1 of them with a checkpoint: a status cannot be")
+    assert [line.split(":")[1].split()[0] for line in said[2:]] == ["reruns", "owner", "finalizers"]
+
+
+def test_the_finished_are_left_out_and_counted(shell: Shell, tmp_path: Path) -> None:
+    file = a_file(
+        tmp_path,
+        *(a_job(name, "Succeeded") for name in ("s1", "s2")),
+        a_job("c", "Cancelled"),
+        a_job("dead", "DeadLetter", status={"redrives": 1}, redrive=1),
+        a_job("going-on", "DeadLetter", status={"redrives": 1}, redrive=2),
+        *(a_job(phase.lower(), phase) for phase in ("Pending", "Scheduled", "Retrying")),
+    )
+    said = shell.ok("restore", file, "--dry-run")
+    assert shell.cluster.objects == {}
+    assert said.splitlines() == [
+        "would restore 4 jobs",
+        "left out, succeeded: 2",
+        "left out, cancelled: 1",
+        "left out, dead letters (--dead-letters restores them): 1",
+    ]
+    shell.ok("restore", file)
+    assert set(shell.cluster.of("AsyncJob")) == {"going-on", "pending", "scheduled", "retrying"}
+    shell.ok("restore", file, "--dead-letters")
+    assert "dead" in shell.cluster.of("AsyncJob")
+
+
+def test_a_second_run_makes_nothing_twice_and_leaves_what_is_there(
+    shell: Shell, tmp_path: Path
+) -> None:
+    file = a_file(tmp_path, a_queue("mail"), a_schedule("nightly"), a_job("a"), a_job("b"))
+    shell.ok("restore", file)
+    before = dict(shell.cluster.objects)
+
+    assert shell.ok("restore", file).splitlines() == [
+        "restored nothing",
+        "there already: 1 queue, 1 schedule and 2 jobs",
+    ]
+    assert shell.cluster.objects == before
+
+    shell.cluster.objects.clear()
+    shell.cluster.put(a_queue("mail", paused=True) | {"metadata": {**a_queue("mail")["metadata"]}})
+    shell.cluster.of("AsyncQueue")["mail"]["metadata"]["uid"] = "of-the-chart"
+    said = shell.ok("restore", file)
+    assert "left as they are, other objects of these names: AsyncQueue tests/mail" in said
+    assert shell.cluster.of("AsyncQueue")["mail"]["spec"] == {"paused": True}
+
+
+def test_a_name_that_another_job_has_is_told_and_ends_with_1(shell: Shell, tmp_path: Path) -> None:
+    other = a_job("a", meta={"uid": "other"})
+    shell.cluster.put(other)
+    result = shell("restore", a_file(tmp_path, a_job("a"), a_job("b")))
+    assert result.exit_code == 1
+    assert "other objects of these names: AsyncJob tests/a" in result.stdout
+    assert shell.cluster.of("AsyncJob")["a"] == other
+
+
+def test_a_lost_answer_is_no_other_object(shell: Shell, tmp_path: Path) -> None:
+    shell.cluster.lose = 1
+    assert shell.ok("restore", a_file(tmp_path, a_job("a"))) == "restored 1 job\n"
+
+
+def test_a_schedule_comes_back_suspended_and_triggers_nothing(shell: Shell, tmp_path: Path) -> None:
+    labels = {"asyncjob.dev/cron-job-uid": "old-nightly"}
+    nightly = a_schedule("nightly", trigger=3, backfill={"from": T, "to": T})
+    said = shell.ok("restore", a_file(tmp_path, nightly, a_job("run", meta={"labels": labels})))
+    [schedule] = shell.cluster.of("AsyncCronJob").values()
+    assert schedule["spec"].keys() == {"schedule", "jobTemplate", "suspend"}
+    assert schedule["spec"]["suspend"] is True
+    assert "note: trigger is left out" in said
+    assert "note: backfill is left out" in said
+    run = shell.cluster.of("AsyncJob")["run"]
+    assert run["metadata"]["labels"]["asyncjob.dev/cron-job-uid"] == "new-nightly"
+
+
+T = "2026-11-21T00:00:00Z"
+
+
+def test_who_was_suspended_before_is_told_from_who_is_now(shell: Shell, tmp_path: Path) -> None:
+    jobs = restored(shell, tmp_path, a_job("a", suspend=True), a_job("b"))
+    assert jobs["a"]["metadata"]["labels"] == {"asyncjob.dev/restored": "unchanged"}
+    assert jobs["b"]["metadata"]["labels"] == SUSPENDED
+
+
+def test_children_are_left_to_a_parent_that_submits_them_anew(shell: Shell, tmp_path: Path) -> None:
+    file = a_file(
+        tmp_path,
+        *(a_job("up", "Running"), a_job("child", parent="up"), a_job("grand", parent="child")),
+        *(a_job("over", "Succeeded"), a_job("left", parent="over")),
+    )
+    said = shell.ok("restore", file)
+    assert set(shell.cluster.of("AsyncJob")) == {"up", "left"}
+    assert "left out, children of jobs that come back, which submit them anew: 2" in said
+
+
+@pytest.mark.parametrize(
+    ("waits", "left"),
+    [
+        ([{"name": "done"}], []),
+        ([{"name": "open"}], ["open"]),
+        ([{"name": "dead", "outcome": "Any"}], []),
+        ([{"name": "dead"}, {"name": "open"}], ["dead", "open"]),
+        ([{"name": "unheard-of"}], ["unheard-of"]),
+        ([{"name": "family", "children": True}], ["kid"]),
+        ([{"name": "family", "children": True}, {"name": "kid"}], ["kid"]),
+    ],
+)
+def test_a_job_waits_for_what_is_still_to_be_done(
+    shell: Shell, tmp_path: Path, waits: list[Any], left: list[str]
+) -> None:
+    jobs = restored(
+        shell,
+        tmp_path,
+        *(a_job("done", "Succeeded"), a_job("open"), a_job("dead", "DeadLetter")),
+        *(a_job("family", "Succeeded"), a_job("kid", parent="family")),
+        a_job("grown", "Succeeded", parent="family"),
+        a_job("waits", "Pending", dependsOn=waits),
+    )
+    assert [one["name"] for one in jobs["waits"]["spec"].get("dependsOn", [])] == left
+
+
+def test_who_waits_for_what_does_not_come_back_is_named(shell: Shell, tmp_path: Path) -> None:
+    file = a_file(
+        tmp_path, a_job("dead", "DeadLetter"), a_job("waits", dependsOn=[{"name": "dead"}])
+    )
+    assert "note: jobs wait for what does not come back (waits for dead)" in shell.ok(
+        "restore", file
+    )
+
+
+def test_who_had_begun_waits_for_nothing_and_has_met_its_deadline(
+    shell: Shell, tmp_path: Path
+) -> None:
+    times: dict[str, Any] = {
+        "notAfter": "2026-11-21T20:00:00Z",
+        "dependsOn": [{"name": "long-gone"}],
+    }
+    begun = {"firstStartTime": "2026-11-21T19:00:00Z"}
+    jobs = restored(
+        shell, tmp_path, a_job("a", "Retrying", status=begun, **times), a_job("b", **times)
+    )
+    assert jobs["a"]["spec"].keys() == {"type", "queue", "suspend"}
+    assert jobs["b"]["spec"].keys() == {"type", "queue", "suspend", "notAfter", "dependsOn"}
+
+
+def test_elsewhere_keys_find_their_jobs_again(shell: Shell, tmp_path: Path) -> None:
+    keyed, row = key_name("tests", "k"), numbered_name(stem("tests", "d"), 4)
+    jobs = restored(
+        shell,
+        tmp_path,
+        a_job(keyed, idempotencyKey="k"),
+        a_job(row, deduplicationId="d", idempotencyKey="x"),
+        a_job("plain", dependsOn=[{"name": keyed}]),
+        options=("-n", "there"),
+    )
+    assert set(jobs) == {key_name("there", "k"), numbered_name(stem("there", "d"), 4), "plain"}
+    assert jobs["plain"]["spec"]["dependsOn"] == [{"name": key_name("there", "k")}]
+    assert {job["metadata"]["namespace"] for job in jobs.values()} == {"there"}
+
+
+def test_objects_go_where_they_came_from_unless_told(shell: Shell, tmp_path: Path) -> None:
+    file = a_file(tmp_path, a_job("a"), a_job("b", namespace="other"))
+    assert shell("restore", file, "-n", "there").exit_code == 2
+    assert shell("restore", file, "--map", "unknown=there").exit_code == 2
+    assert shell("restore", file, "--map", "Wrong").exit_code == 2
+    shell.ok("restore", file, "--map", "other=there")
+    assert [path.split("/")[5] for path in shell.cluster.objects] == ["tests", "there"]
+
+
+def test_only_some_queues_are_restored(shell: Shell, tmp_path: Path) -> None:
+    said = shell.ok(
+        *("restore", "-q", "mail"),
+        a_file(tmp_path, a_queue("x"), a_schedule("s"), a_job("a"), a_job("b", queue="mail")),
+    )
+    assert [path.rsplit("/", 1)[-1] for path in shell.cluster.objects] == ["s", "b"]
+    assert "left out, of other queues: 2" in said
+
+
+def test_older_jobs_come_back_first(shell: Shell, tmp_path: Path) -> None:
+    young, old = ({"creationTimestamp": f"2026-11-2{day}T00:00:00Z"} for day in (1, 0))
+    jobs = restored(shell, tmp_path, a_job("a", meta=young), a_job("b", meta=old))
+    assert list(jobs) == ["b", "a"]
+
+
+def broken(tmp_path: Path, *lines: Any) -> str:
+    file = tmp_path / "broken.jsonl"
+    file.write_text(
+        "".join(f"{one if isinstance(one, str) else json.dumps(one)}\n" for one in lines)
+    )
+    return str(file)
+
+
+FIRST = {"kind": HEAD, "format": 1}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "not JSON"),
+        ("[]", "no JSON object"),
+        ({"kind": "Pod"}, "kind: 'Pod' is none of AsyncQueue, AsyncCronJob, AsyncJob"),
+        (a_job("a") | {"apiVersion": "v2"}, "apiVersion: 'v2' is not asyncjob.dev/v1alpha1"),
+        (a_job("A b"), "metadata.name: "),
+        (a_job("a", namespace="../x"), "metadata.namespace: '../x'"),
+        (a_job("a", priority=5000), "spec.priority: "),
+        (a_job("a", retryPolicy={"maxRetries": -1}), "spec.retryPolicy.maxRetries: "),
+        (a_job("a", "Dancing"), "status.phase: 'Dancing' is none that this version knows"),
+        (a_schedule("s", schedule=5), "spec.schedule: "),
+        ({"kind": HEAD, "format": 2, "version": "9.0"}, "format: written by a newer version (9.0)"),
+        ({"kind": "AsyncJobExportEnd", "counts": {"AsyncJob": 3}}, "counts: "),
+    ],
+)
+def test_a_broken_file_is_refused_with_line_and_field_before_anything_is_created(
+    shell: Shell, tmp_path: Path, line: Any, said: str
+) -> None:
+    file = broken(tmp_path, FIRST, a_job("fine"), line)
+    result = shell("restore", file)
+    assert result.exit_code == 2
+    assert f"error: {file}:3: {said}" in result.stderr
+    assert result.stderr.endswith("nothing was restored\n")
+    assert shell.cluster.calls == []
+
+
+def test_a_file_that_was_cut_off_is_taken_only_if_asked(shell: Shell, tmp_path: Path) -> None:
+    file = ""
+    for head, end in ((True, False), (False, True)):
+        file = a_file(tmp_path, a_job("a"), head=head, end=end)
+        result = shell("restore", file)
+        assert result.exit_code == 2
+        assert "--partial" in result.stderr
+    twice = broken(tmp_path, FIRST, a_job("a"), a_job("a"))
+    assert "AsyncJob tests/a is here twice" in shell("restore", twice, "--partial").stderr
+    shell.ok("restore", file, "--partial")
+
+
+def test_where_a_line_was_cut_off_itself_the_way_out_is_told(shell: Shell, tmp_path: Path) -> None:
+    whole = Path(a_file(tmp_path, a_job("a"), a_job("b"), end=False)).read_bytes()
+    cut = tmp_path / "cut.jsonl"
+    cut.write_bytes(whole[:-10])
+    told = shell("restore", str(cut), "--partial").stderr
+    assert f"{cut}:3: cut off in the middle of this line; head --lines=-1 FILE" in told
+    cut.write_bytes(b"".join(whole.splitlines(keepends=True)[:-1]))
+    shell.ok("restore", str(cut), "--partial")
+    assert set(shell.cluster.of("AsyncJob")) == {"a"}
+
+
+def test_stdin_is_read_and_what_is_compressed_is_told(shell: Shell, tmp_path: Path) -> None:
+    shell.ok("restore", "-", stdin=Path(a_file(tmp_path, a_job("a"))).read_text())
+    assert set(shell.cluster.of("AsyncJob")) == {"a"}
+    (tmp_path / "b.gz").write_bytes(b"\x1f\x8b\x08")
+    assert "compressed" in shell("restore", str(tmp_path / "b.gz")).stderr
+    assert shell("restore", str(tmp_path / "nothing")).exit_code == 1
+
+
+def test_one_that_is_refused_keeps_no_other_from_coming_back(shell: Shell, tmp_path: Path) -> None:
+    refusals = {"a": InvalidError("spec.x: unknown field"), "b": ForbiddenError("may not get s")}
+    shell.cluster.refuse = lambda obj: refusals.get(obj["metadata"]["name"])
+    file = a_file(tmp_path, a_job("a"), a_job("b"), a_job("c"))
+    result = shell("restore", file)
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == [
+        f"error: {file}:2: AsyncJob tests/a: spec.x: unknown field",
+        f"error: {file}:3: AsyncJob tests/b: may not get s",
+    ]
+    assert result.stdout.splitlines() == ["restored 1 job", "refused: 2 jobs"]
+    answer = json.loads(shell("restore", file, "-o", "json").stdout)
+    assert [one["name"] for one in answer["there"]] == ["c"]
+    assert [one["where"] for one in answer["refused"]] == [f"{file}:2", f"{file}:3"]
+
+
+def test_what_is_so_for_all_ends_it_and_says_how_far_it_came(shell: Shell, tmp_path: Path) -> None:
+    shell.cluster.missing = {"tests"}
+    result = shell("restore", a_file(tmp_path, a_job("a"), a_job("b")))
+    assert result.exit_code == 3
+    assert "kubectl create namespace tests" in result.stderr
+    assert result.stdout.splitlines() == [
+        "restored nothing",
+        "not tried: 2; the same command goes on",
+    ]
+
+
+def test_a_gateway_has_neither(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from asyncjob.cli.entry import run
+
+    monkeypatch.setenv("ASYNCJOB_SERVER", "https://jobs.example")
+    assert run(["export"], "asyncjob") == 2
+    assert run(["restore", a_file(tmp_path, a_job("a"))], "asyncjob") == 2
