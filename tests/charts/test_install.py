@@ -2,15 +2,18 @@
 
 import json
 import re
+import ssl
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 
+from asyncjob.schema.policies.book import POLICIES
 from asyncjob_dev.controlplane import ControlPlane
 from support.charts import NAMESPACE, RELEASE, Helm, RenderError
 from support.hook_jobs import run_job
@@ -45,7 +48,7 @@ class Release:
             done = pool.submit(
                 self.helm.run, *command, where, *set_values, kubeconfig=self.plane.kubeconfig
             )
-            said = self._preflight() if checked else ""
+            said = self._preflight(command[1]) if checked else ""
             done.result(timeout=90)
         return said
 
@@ -58,8 +61,13 @@ class Release:
     def uninstall(self) -> None:
         self.do("uninstall", RELEASE)
 
-    def _preflight(self) -> str:
-        return run_job(self.plane, NAMESPACE, f"{RELEASE}-preflight", self.folder)
+    def install_beside(self, name: str, **values: Any) -> str:
+        """Install another release, with its check; return what that says."""
+        return self.do("install", name, str(self.helm.chart), checked=True, **values)
+
+    def _preflight(self, name: str) -> str:
+        whole = name if RELEASE in name else f"{name}-{RELEASE}"
+        return run_job(self.plane, NAMESPACE, f"{whole}-preflight", self.folder)
 
     def get(self, kind: str, name: str) -> Mapping[str, Any]:
         """Return an object."""
@@ -119,7 +127,7 @@ def test_a_release_comes_changes_and_goes_and_jobs_stay(release: Release) -> Non
 
     assert release.names("deployment") == set()
     assert release.names("asyncjob") == {"first"}
-    assert len(release.names("validatingadmissionpolicybinding")) == 6
+    assert len(release.names("validatingadmissionpolicybinding")) == len(POLICIES)
     release.install(queues=limit(4), crds={"keep": False}, policies={"keep": False})
     assert release.get("asyncqueue", "mail")["spec"]["maxConcurrency"] == 4
     assert release.names("asyncjob") == {"first"}
@@ -129,6 +137,57 @@ def test_a_release_comes_changes_and_goes_and_jobs_stay(release: Release) -> Non
 
     until(lambda: not release.names("crd"), 30, "the end of the CRDs")
     assert release.names("validatingadmissionpolicy") == set()
+
+
+def test_two_releases_in_a_namespace_share_no_election_and_numbers_are_names(
+    release: Release,
+) -> None:
+    """Namespaces, releases and queues may be called by numbers, or by what YAML takes for true."""
+    release.plane.kubectl("create", "namespace", "2026")
+    parts = {"crds": "install", "policies": "install", "userRoles": "create"}
+    others: dict[str, Any] = {part: {verb: False} for part, verb in parts.items()}
+    scaled = {"true": {"namespace": "2026", "autoscaling": {"engine": "hpa"}}}
+    scope = {"namespaces": [NAMESPACE, "2026"]}
+
+    release.install(scope=scope, workers=scaled, flowControl={"enabled": True})
+
+    with pytest.raises(RenderError, match=f"leaseName: release {RELEASE} in this namespace elects"):
+        release.do("install", "7", str(release.helm.chart), **others)
+    own = {"options": {"leaseName": "asyncjob-operator-7"}}
+    # The check of the installation asks for the right to that Lease, and not for the usual one's.
+    said = release.install_beside("7", operator=own, **others)
+    assert "the operator can work" in said
+    assert flow_of(release, "2026", "asyncjob-worker-true") == schema(release, "worker")
+    assert flow_of(release, NAMESPACE, "asyncjob-operator") == schema(release, "operator")
+
+
+def test_a_limit_that_was_taken_away_stays_away_when_values_are_reused(release: Release) -> None:
+    """There Helm leaves the null in place, which would be a limit of nothing."""
+    release.install(podDefaults={"resources": {"limits": {"memory": None}}})
+
+    release.do("upgrade", RELEASE, str(release.helm.chart), "--reuse-values")
+
+    (worker,) = release.get("deployment", f"{RELEASE}-worker-default")["spec"]["template"]["spec"][
+        "containers"
+    ]
+    assert worker["resources"] == {"requests": {"cpu": "50m", "memory": "128Mi"}}
+
+
+def schema(release: Release, part: str) -> str:
+    """Return the UID of the FlowSchema of a part."""
+    found = release.get("flowschema", f"{NAMESPACE}-{RELEASE}-{part}")
+    return str(found["metadata"]["uid"])
+
+
+def flow_of(release: Release, namespace: str, account: str) -> str:
+    """Return the UID of the FlowSchema that a request of the account comes under."""
+    plane = release.plane
+    token = plane.kubectl("create", "token", account, f"--namespace={namespace}").stdout.strip()
+    path = f"/apis/asyncjob.dev/v1alpha1/namespaces/{namespace}/asyncjobs"
+    trust = ssl.create_default_context(cafile=str(plane.ca_file))
+    who = {"Authorization": f"Bearer {token}"}
+    answer = httpx.get(f"{plane.url}{path}", headers=who, verify=trust)
+    return answer.headers["X-Kubernetes-PF-FlowSchema-UID"]
 
 
 def test_queues_beside_their_own_crd_would_be_refused(release: Release) -> None:

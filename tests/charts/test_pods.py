@@ -160,6 +160,20 @@ def test_false_and_nothing_override_defaults_that_are_true_and_something(helm: H
     )
 
 
+def test_null_takes_a_default_away(helm: Helm) -> None:
+    """A limit that is null would be one of nothing to the API server."""
+    own = {"resources": {"limits": {"memory": None}}, "securityContext": {"runAsUser": None}}
+    spec = helm.render(values={"workers.default.pod": own}).pods()["asyncjob-worker-default"][
+        "spec"
+    ]
+
+    assert spec["containers"][0]["resources"] == {
+        "limits": {},
+        "requests": {"cpu": "50m", "memory": "128Mi"},
+    }
+    assert "runAsUser" not in spec["securityContext"]
+
+
 def test_a_new_version_of_the_chart_alone_restarts_no_pod(other_chart: Helm, helm: Helm) -> None:
     """Images have their tags from appVersion; whoever pins them rolls nothing out by an upgrade."""
     meta = other_chart.chart / "Chart.yaml"

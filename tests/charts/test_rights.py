@@ -19,6 +19,7 @@ CLUSTER_SCOPED = {
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",
 }
+OPERATOR = "asyncjob-operator"
 NAMES = [path.stem for path in SCENARIOS]
 
 
@@ -50,13 +51,16 @@ def test_no_rule_has_a_wildcard(rendered: dict[str, Rendered], name: str) -> Non
 def test_rules_are_those_of_the_development_environment(
     rendered: dict[str, Rendered], name: str
 ) -> None:
-    """But for names of Secrets and ConfigMaps, the election elsewhere, and the test's own."""
-    known = known_rules()
-    own = ("-election", "-test")
+    """But for names of objects, the election elsewhere, and the test's own."""
+    known = [unnamed(rule) for rule in known_rules()]
+    own = ("-test",)
     for role in roles(rendered[name]):
         if not role["metadata"]["name"].endswith(own):
-            for rule in role["rules"]:
-                assert {key: rule[key] for key in rule if key != "resourceNames"} in known
+            assert all(unnamed(rule) in known for rule in role["rules"])
+
+
+def unnamed(rule: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in rule.items() if key != "resourceNames"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -125,6 +129,33 @@ def test_secrets_are_read_only_where_payloads_come_from_them(helm: Helm) -> None
         )
 
 
+def sources_in(values: dict[str, Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield what the workers of a scenario may take payloads from, by the component."""
+    defaults = values.get("workerDefaults", {})
+    for name, own in {"default": {}, **values.get("workers", {})}.items():
+        merged = {**defaults.get("payloadSources", {}), **(own or {}).get("payloadSources", {})}
+        for key, names in merged.items() if own is not None else ():
+            if names:
+                yield f"worker-{name}", key.lower(), tuple(names)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_scenario_gives_secrets_to_workers_with_payload_sources_and_to_nobody_else(
+    rendered: dict[str, Rendered], name: str
+) -> None:
+    values = yaml.safe_load(scenario(name).read_text())
+    given = {
+        (role["metadata"]["labels"]["app.kubernetes.io/component"], resource, names)
+        for role in roles(rendered[name])
+        for rule in role["rules"]
+        for resource in {"secrets", "configmaps"} & {*rule["resources"]}
+        for names in (tuple(rule.get("resourceNames", ["*"])),)
+    }
+
+    assert given == set(sources_in(values))
+    assert bool(given) == (name in {"everything", "multi-tenant"})
+
+
 def test_children_are_submitted_only_by_workers_that_may(helm: Helm) -> None:
     create = {"apiGroups": ["asyncjob.dev"], "resources": ["asyncjobs"], "verbs": ["create"]}
     values = {"workers.default": {}, "workers.tree": {"children": True}}
@@ -175,13 +206,35 @@ def test_rights_end_where_the_scope_ends(rendered: dict[str, Rendered]) -> None:
         if item["subjects"][0]["name"] == "asyncjob-operator"
     }
 
-    assert home == {"asyncjob-operator"}
+    assert home == {"asyncjob-operator", "asyncjob-operator-election"}
     assert named == {
         ("team-a", "asyncjob-operator"),
         ("team-b", "asyncjob-operator"),
         ("jobs", "asyncjob-operator-election"),
     }
     assert sorted(wide) == ["asyncjob-operator", "jobs-asyncjob-operator-install"]
+
+
+@pytest.mark.parametrize("name", ["default", "cluster-wide", "everything"])
+def test_the_operator_writes_one_lease_by_name_and_creates_them_in_one_namespace(
+    rendered: dict[str, Rendered], name: str
+) -> None:
+    """Cluster-wide it could otherwise hold the election of any other controller."""
+    where = {"everything": ("elections", "jobs-operator-election", "jobs")}
+    namespace, role, lease = where.get(name, ("jobs", f"{OPERATOR}-election", OPERATOR))
+    writing = [
+        (one["metadata"].get("namespace"), one["metadata"]["name"], rule)
+        for one in roles(rendered[name])
+        if one["metadata"]["labels"]["app.kubernetes.io/component"] == "operator"
+        for rule in one["rules"]
+        if "leases" in rule["resources"] and {"create", "patch", "update"} & {*rule["verbs"]}
+    ]
+    leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+
+    assert writing == [
+        (namespace, role, {**leases, "verbs": ["create"]}),
+        (namespace, role, {**leases, "verbs": ["get", "patch"], "resourceNames": [lease]}),
+    ]
 
 
 def test_existing_accounts_are_used_and_get_no_rights_from_here(

@@ -36,6 +36,8 @@ class Space:
         for account in (WORKER_ACCOUNT, OPERATOR_ACCOUNT):
             self.account(account)
             self.bind(account, account)
+        election = f"{OPERATOR_ACCOUNT}-election"
+        self.bind(OPERATOR_ACCOUNT, election, called=election)
         return self
 
     def label(self, **labels: str) -> None:
@@ -52,10 +54,10 @@ class Space:
         """Create a ServiceAccount."""
         self.admin.create(self.path("serviceaccounts"), {"metadata": {"name": name}}).object()
 
-    def bind(self, account: str, cluster_role: str) -> None:
-        """Give the account a ClusterRole in this namespace, and wait until it holds."""
+    def bind(self, account: str, cluster_role: str, *, called: str = "") -> None:
+        """Give the account a ClusterRole here, and wait until it holds."""
         role = self.admin.get(f"/{RBAC}/clusterroles/{cluster_role}").object()
-        self._bind(account, "ClusterRole", cluster_role)
+        self._bind(called or account, account, "ClusterRole", cluster_role)
         until_granted(self.admin, self.name, account, role["rules"][0])
 
     def grant(self, account: str, *rules: dict[str, Any]) -> None:
@@ -63,12 +65,12 @@ class Space:
         self.account(account)
         role = {"metadata": {"name": account}, "rules": list(rules)}
         self.admin.create(self.path("roles", RBAC), role).object()
-        self._bind(account, "Role", account)
+        self._bind(account, account, "Role", account)
         until_granted(self.admin, self.name, account, rules[0])
 
-    def _bind(self, account: str, kind: str, role: str) -> None:
+    def _bind(self, name: str, account: str, kind: str, role: str) -> None:
         binding = {
-            "metadata": {"name": account},
+            "metadata": {"name": name},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
             "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": self.name}],
         }
@@ -82,21 +84,28 @@ class Space:
         """Return the operator's client."""
         return self.as_account(OPERATOR_ACCOUNT)
 
-    def worker(self, pod: str) -> Worker:
+    def worker(self, pod: str, account: str = WORKER_ACCOUNT) -> Worker:
         """Create a pod and return a client with a token that is bound to it."""
         body = {
             "metadata": {"name": pod},
             "spec": {
                 "nodeName": "nowhere",
-                "serviceAccountName": WORKER_ACCOUNT,
+                "serviceAccountName": account,
                 "automountServiceAccountToken": False,
                 "containers": [{"name": "worker", "image": "worker"}],
             },
         }
         made = self.admin.create(self.path("pods"), body).object()
         uid = made["metadata"]["uid"]
+        return Worker(pod, uid, self._bound(account, pod, uid))
+
+    def bound_to(self, worker: Worker, account: str) -> Client:
+        """Return a client with another token of the worker's pod."""
+        return self._bound(account, worker.pod, worker.pod_uid)
+
+    def _bound(self, account: str, pod: str, uid: str) -> Client:
         bound = {"kind": "Pod", "apiVersion": "v1", "name": pod, "uid": uid}
-        return Worker(pod, uid, self._client(WORKER_ACCOUNT, {"boundObjectRef": bound}))
+        return self._client(account, {"boundObjectRef": bound})
 
     def _client(self, account: str, spec: dict[str, Any]) -> Client:
         path = f"{self.path('serviceaccounts')}/{account}/token"

@@ -3,6 +3,9 @@
 {{- define "asyncjob.checks" -}}
 {{- include "asyncjob.checks.scope" . }}
 {{- include "asyncjob.checks.operator" . }}
+{{- include "asyncjob.checks.election" . }}
+{{- include "asyncjob.checks.names" (dict "field" "workers" "entries" .Values.workers "length" 30) }}
+{{- include "asyncjob.checks.names" (dict "field" "queues" "entries" .Values.queues "length" 63) }}
 {{- range $name, $own := .Values.workers }}
 {{- $worker := include "asyncjob.worker" (dict "root" $ "own" $own) | fromYaml }}
 {{- if $worker.enabled }}
@@ -27,6 +30,44 @@
 {{- if and .Values.gateway.enabled .Values.gateway.ingress.enabled (not .Values.gateway.ingress.hosts) }}
 {{- fail "gateway.ingress.hosts: an Ingress needs at least one" }}
 {{- end }}
+{{- end }}
+
+{{/* Not left to the schema: Helm would name another field than the one that is wrong. (field, entries, length) */}}
+{{- define "asyncjob.checks.names" -}}
+{{- $length := .length }}
+{{- $field := .field }}
+{{- range $name, $_ := .entries }}
+{{- if or (gt (len $name) $length) (not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" $name)) }}
+{{- fail (printf "%s.%s: a name has at most %d characters, which are a-z, 0-9 and, between them, -" $field $name $length) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Of two operators with one Lease only one acts; that of a release with other namespaces never would. */}}
+{{- define "asyncjob.checks.election" -}}
+{{- if and .Values.operator.enabled .Values.operator.options.leaderElect }}
+{{- $ours := include "asyncjob.checks.lease" (include "asyncjob.operator.flags" . | fromJsonArray) }}
+{{- range (lookup "apps/v1" "Deployment" .Release.Namespace "").items }}
+{{- $labels := default dict .metadata.labels }}
+{{- $other := get $labels "app.kubernetes.io/instance" }}
+{{- if and (eq (default "" (get $labels "app.kubernetes.io/component")) "operator") (ne $other $.Release.Name) }}
+{{- range .spec.template.spec.containers }}
+{{- if and (eq .name "operator") (eq $ours (include "asyncjob.checks.lease" .args)) }}
+{{- fail (printf "operator.options.leaseName: release %s in this namespace elects its leader by the same Lease, %s, so of both only one would act; install into a namespace of its own, or give this one another leaseName" $other $.Values.operator.options.leaseName) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* What of an operator's arguments says where it is elected. */}}
+{{- define "asyncjob.checks.lease" -}}
+{{- $found := list }}
+{{- range . }}
+{{- if hasPrefix "--lease-name" . }}{{ $found = append $found . }}{{ end }}
+{{- end }}
+{{- $found | sortAlpha | toJson }}
 {{- end }}
 
 {{- define "asyncjob.checks.worker" -}}

@@ -17,8 +17,8 @@
 
 {{/* What a part is found by; may never change for a Deployment that is there. (root, component) */}}
 {{- define "asyncjob.selector" -}}
-app.kubernetes.io/name: {{ include "asyncjob.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "asyncjob.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
@@ -40,9 +40,9 @@ Metadata of an object.
 */}}
 {{- define "asyncjob.metadata" -}}
 {{- $annotations := merge (dict) (default dict .annotations) .root.Values.commonAnnotations -}}
-name: {{ .name }}
+name: {{ .name | quote }}
 {{- if not .cluster }}
-namespace: {{ default .root.Release.Namespace .namespace }}
+namespace: {{ default .root.Release.Namespace .namespace | quote }}
 {{- end }}
 labels:
   {{- include "asyncjob.labels" . | nindent 2 }}
@@ -55,7 +55,7 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* The second map over the first, maps within maps too; lists and all else are replaced. */}}
+{{/* The second map over the first, maps within maps too; lists and all else, null too, are replaced. */}}
 {{- define "asyncjob.merge" -}}
 {{- $out := deepCopy (index . 0) }}
 {{- range $key, $new := (index . 1) }}
@@ -64,6 +64,19 @@ annotations:
 {{- $new = include "asyncjob.merge" (list $old $new) | fromYaml }}
 {{- end }}
 {{- $_ := set $out $key $new }}
+{{- end }}
+{{- toYaml $out }}
+{{- end }}
+
+{{/* A map without the keys that are null: to the API server a limit that is null is one of nothing. */}}
+{{- define "asyncjob.given" -}}
+{{- $out := dict }}
+{{- range $key, $value := . }}
+{{- if kindIs "map" $value }}
+{{- $_ := set $out $key (include "asyncjob.given" $value | fromYaml) }}
+{{- else if not (kindIs "invalid" $value) }}
+{{- $_ := set $out $key $value }}
+{{- end }}
 {{- end }}
 {{- toYaml $out }}
 {{- end }}

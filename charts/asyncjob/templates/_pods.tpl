@@ -1,8 +1,8 @@
 {{/* What all pods have in common. */}}
 
-{{/* `podDefaults` with a part's own on top. (root, pod) */}}
+{{/* `podDefaults` with a part's own on top, where null takes a key away. (root, pod) */}}
 {{- define "asyncjob.pod" -}}
-{{ include "asyncjob.merge" (list .root.Values.podDefaults .pod) }}
+{{ include "asyncjob.merge" (list .root.Values.podDefaults .pod) | fromYaml | include "asyncjob.given" }}
 {{- end }}
 
 {{/* Labels and annotations of a Deployment or Job. (as metadata; pod: merged) */}}
@@ -40,7 +40,7 @@ spec:
 {{- end }}
 
 {{- define "asyncjob.podSpec" -}}
-serviceAccountName: {{ .account }}
+serviceAccountName: {{ .account | quote }}
 automountServiceAccountToken: true
 enableServiceLinks: false
 {{- with .restartPolicy }}
@@ -52,14 +52,14 @@ terminationGracePeriodSeconds: {{ . }}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
 {{- range . }}
-- name: {{ . }}
+- name: {{ . | quote }}
 {{- end }}
 {{- end }}
 {{- with .pod.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .pod.runtimeClassName }}
-runtimeClassName: {{ . }}
+runtimeClassName: {{ . | quote }}
 {{- end }}
 {{- with .pod.nodeSelector }}
 nodeSelector:

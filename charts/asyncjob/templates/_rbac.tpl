@@ -57,6 +57,6 @@ roleRef:
   name: {{ .name }}
 subjects:
 - kind: ServiceAccount
-  name: {{ .account }}
-  namespace: {{ default .root.Release.Namespace .accountNamespace }}
+  name: {{ .account | quote }}
+  namespace: {{ default .root.Release.Namespace .accountNamespace | quote }}
 {{- end }}

@@ -7,7 +7,7 @@ import click
 
 from asyncjob import models
 from asyncjob.metrics import Part
-from asyncjob_dev.reference import chart, cli, lifecycle, metrics, rest, schedules, worker
+from asyncjob_dev.reference import chart, cli, lifecycle, metrics, rest, rights, schedules, worker
 from asyncjob_dev.reference.blocks import Blocks, fill, names
 from asyncjob_dev.reference.fields import fields
 
@@ -30,6 +30,7 @@ BLOCKS: Blocks = {
     "rest.problems": rest.problems,
     "rest.rights": rest.rights,
     "gateway.options": rest.options,
+    "security.rights": rights.rights,
     "schedules.clock-changes": schedules.clock_changes,
     "schedules.reasons": schedules.reasons,
     "fields.asyncjob.spec": lambda: fields(models.AsyncJobSpec),

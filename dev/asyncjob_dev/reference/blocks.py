@@ -3,10 +3,16 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from asyncjob_dev.errors import DevError
+
 GENERATED = "generated"
 """The mark of what follows from the code alone; what was measured has another."""
 
 Blocks = Mapping[str, Callable[[], str]]
+
+
+class OpenBlockError(DevError):
+    """A block has no end mark, so it would never be made anew."""
 
 
 def fill(page: str, blocks: Blocks, mark: str = GENERATED) -> str:
@@ -17,8 +23,12 @@ def fill(page: str, blocks: Blocks, mark: str = GENERATED) -> str:
 
 
 def names(page: str) -> list[str]:
-    """Return the names of the page's generated blocks."""
-    return [found["name"] for found in _block(GENERATED).finditer(page)]
+    """Return the names of the page's generated blocks; raises OpenBlockError."""
+    found = [block["name"] for block in _block(GENERATED).finditer(page)]
+    begun = re.findall(rf"^<!-- {GENERATED}: (.+) -->$", page, re.MULTILINE)
+    if found != begun:
+        raise OpenBlockError(f"an end mark <!-- /{GENERATED} --> is missing: {', '.join(begun)}")
+    return found
 
 
 def _block(mark: str) -> re.Pattern[str]:

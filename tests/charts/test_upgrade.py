@@ -1,0 +1,219 @@
+"""A version before installed by the real Helm, jobs at every point of their lives, an upgrade.
+
+Worker and operator of the version before are their recorded writes; those of today are the code.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection
+from asyncjob_dev.controlplane import ControlPlane
+from asyncjob_dev.release.writes import OPERATOR, WORKER
+from support.api import Client
+from support.builders import cron_job
+from support.charts import CHART, NAMESPACE, RELEASE, ROOT, Helm
+from support.enforcement import until_laws_hold
+from support.identities import Space, Worker
+from support.jobs import until
+from support.releases import RELEASES, Release, Replay, cut_points
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+
+LIVES = "lives"
+KINDS = (JOBS, QUEUES, CRON_JOBS)
+PAIRS = {
+    "old-old": frozenset[str](),
+    "new-worker": frozenset({WORKER}),
+    "new-new": frozenset({WORKER, OPERATOR}),
+}
+"""Who writes by the code of today once the chart was upgraded. A worker is never ahead of CRDs."""
+
+
+@dataclass
+class Stage:
+    """A cluster with the version before on it."""
+
+    helm: Helm
+    plane: ControlPlane
+    release: Release
+    admin: Client
+    worker: Worker
+
+    def upgrade(self, chart: Path) -> None:
+        """Go on to another chart."""
+        self._helm("upgrade", chart)
+
+    def install(self) -> None:
+        """Begin with the version before."""
+        self._helm("install", self.release.chart)
+
+    def _helm(self, what: str, chart: Path) -> None:
+        where = f"--namespace={NAMESPACE}"
+        without = ("--set=preflight.enabled=false", "--set=userRoles.create=false")
+        self.helm.run(what, RELEASE, str(chart), where, *without, kubeconfig=self.plane.kubeconfig)
+
+    def back(self) -> None:
+        """Go back to the version before."""
+        where = f"--namespace={NAMESPACE}"
+        self.helm.run("rollback", RELEASE, "1", where, kubeconfig=self.plane.kubeconfig)
+        until(self.is_served, 20, "the storage of the old CRDs")
+
+    def is_served(self) -> bool:
+        """Return whether all is to be had; after a change of a CRD it is not for a moment (429)."""
+        return all(self.admin.get(collection(LIVES, plural)).accepted for plural in KINDS)
+
+    def objects(self, plural: str) -> list[dict[str, Any]]:
+        """Return all objects of a kind."""
+        found: list[dict[str, Any]] = self.admin.get(collection(LIVES, plural)).object()["items"]
+        return found
+
+    def replay(self, name: str, life: Any) -> Replay:
+        """Return a life that can be played here."""
+        return Replay(name, life, LIVES, self.admin, self.worker)
+
+
+@pytest.fixture(scope="module", params=RELEASES, ids=lambda release: release.version)
+def stage(helm: Helm, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """Install a version before, with roles for a worker and a namespace for jobs."""
+    with ControlPlane() as plane:
+        plane.kubectl("create", "namespace", NAMESPACE)
+        plane.kubectl("apply", f"--filename={ROOT / 'dev/manifests/rbac.yaml'}")
+        admin = Client(plane.url, plane.ca_file, plane.admin_token)
+        stage = Stage(helm, plane, request.param, admin, Worker("", "", admin))
+        stage.install()
+        plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+        until_laws_hold(admin)
+        stage.worker = Space(LIVES, admin).create().worker("worker-0")
+        yield stage
+
+
+def test_an_upgrade_leaves_every_object_valid_and_every_job_goes_on(stage: Stage) -> None:
+    mail = {"apiVersion": "asyncjob.dev/v1alpha1", "kind": "AsyncQueue", "spec": {"paused": True}}
+    stage.admin.create(collection(LIVES, QUEUES), {**mail, "metadata": {"name": "mail"}}).object()
+    stage.admin.create(collection(LIVES, CRON_JOBS), cron_job("nightly")).object()
+    waiting = list(_begun(stage))
+
+    stage.upgrade(CHART)
+
+    for shipped in _shipped(CHART):
+        until(partial(_is_applied, stage, shipped), 20, f"{shipped['metadata']}")
+    until(stage.is_served, 20, "the storage of the new CRDs")
+    # What is there is still what the new CRDs and laws take, as a whole and in its status.
+    for plural in KINDS:
+        for obj in stage.objects(plural):
+            path = f"{collection(LIVES, plural)}/{obj['metadata']['name']}"
+            stage.admin.dry().replace(path, obj).object()
+            stage.admin.dry().replace(f"{path}/status", obj).object()
+    # And whoever is one version behind goes on with it, beside who is not.
+    *most, (last, played_of_last, _) = waiting
+    for life, played, by in most:
+        life.play(played, by=by)
+    # Back at the version before, what was begun there or here can be ended, too.
+    stage.back()
+    last.play(played_of_last)
+    assert {job["status"]["phase"] for job in stage.objects(JOBS)} <= {
+        "Succeeded",
+        "DeadLetter",
+        "Cancelled",
+    }
+
+
+def _begun(stage: Stage) -> Iterator[tuple[Replay, int, frozenset[str]]]:
+    """Bring a job to each point of each life, for each pair that will go on with it."""
+    for number, (life, played) in enumerate(cut_points(stage.release)):
+        for pair in ("old-old", ("new-worker", "new-new")[number % 2]):
+            replay = stage.replay(f"{pair}-{number}", life)
+            replay.create()
+            replay.play(0, played)
+            yield replay, played, PAIRS[pair]
+
+
+def _shipped(chart: Path) -> list[dict[str, Any]]:
+    files = sorted((chart / "files/crds").glob("*.yaml"))
+    return [obj for file in files for obj in yaml.safe_load_all(file.read_text()) if obj]
+
+
+def _is_applied(stage: Stage, shipped: dict[str, Any]) -> bool:
+    found = stage.plane.kubectl("get", shipped["kind"], shipped["metadata"]["name"], "-ojson")
+    return _holds(json.loads(found.stdout)["spec"], shipped["spec"])
+
+
+def _holds(there: Any, wanted: Any) -> bool:
+    """Return whether all that is wanted is there; the API server adds defaults."""
+    if isinstance(wanted, dict):
+        return isinstance(there, dict) and all(
+            _holds(there.get(name), value) for name, value in wanted.items()
+        )
+    if isinstance(wanted, list):
+        return len(there or []) == len(wanted) and all(map(_holds, there, wanted))
+    same: bool = there == wanted
+    return same
+
+
+HEARTBEAT = "object.status.?lease.?renewals.orValue(0) > 0"
+NO_HEARTBEATS = f"""
+  - expression: '!({HEARTBEAT})'
+    message: a law that the version before does not keep
+"""
+
+
+def forbid_heartbeats(text: str) -> str:
+    """Add a law to a policy whose laws are looked at once its condition says that one is broken."""
+    looked_at = text.replace("'!(", f"'{HEARTBEAT} || !(", 1)
+    return looked_at.replace("\n  validations:", f"\n  validations:{NO_HEARTBEATS}", 1)
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "life", "refused"),
+    [
+        (
+            "policy-lifecycle.yaml",
+            forbid_heartbeats,
+            "long",
+            "renew",
+        ),
+        (
+            "asyncjobs.yaml",
+            lambda text: re.sub(r"maxLength: 320", "maxLength: 3", text),
+            "plain",
+            "claim",
+        ),
+    ],
+    ids=["law", "crd"],
+)
+def test_a_chart_that_the_version_before_cannot_live_with_is_noticed(
+    stage: Stage,
+    tmp_path: Path,
+    file: str,
+    change: Callable[[str], str],
+    life: str,
+    refused: str,
+) -> None:
+    shutil.copytree(CHART, tmp_path / "chart")
+    path = tmp_path / "chart/files/crds" / file
+    assert change(path.read_text()) != path.read_text()
+    path.write_text(change(path.read_text()))
+    stage.upgrade(tmp_path / "chart")
+    [kept] = [one for one in stage.release.lives if one["name"] == life]
+    names = iter(range(1000))
+
+    def is_refused() -> bool:
+        replay = stage.replay(f"{life}-{refused}-{next(names)}", kept)
+        replay.create()
+        try:
+            replay.play(0)
+        except AssertionError as error:
+            return bool(error.args[0][2] == refused)
+        return False
+
+    until(is_refused, 20, "the refusal")
+    stage.upgrade(CHART)

@@ -1,0 +1,111 @@
+"""Take any one right away that the chart gives, and something definite no longer works.
+
+Each right has a probe: a function of the project that somebody relies on. It works with all rights
+of its part, and breaks with all but that one; the API server's own log then names that right as the
+only one that was refused. So no verb, resource or name is given that nobody needs.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from asyncjob.errors import AsyncJobError
+from asyncjob.names import OPERATE_VERB, VOUCH_VERB
+from asyncjob_dev.binaries import resolve
+from asyncjob_dev.controlplane import ControlPlane
+from support.api import Client
+from support.charts import NAMESPACE, Rendered
+from support.gateway import GatewayProcess
+from support.rights import Part, Right, Seat, parts_of, rights_of
+from support.rights.audit import Audit
+from support.rights.happening import BrokenError
+from support.rights.probes import PROBES, Probe
+from support.rights.probes.probe import Ground
+from support.rights.seats import Key, lesser, make_seats
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+
+BY_POLICY = {OPERATE_VERB, VOUCH_VERB}
+"""Policies ask for these; RBAC itself refuses nobody for want of them."""
+
+PLAIN_WORKER = "asyncjob-worker-default"
+"""Has no right that the worker with payloads and children has not."""
+
+CASES = [
+    (account, role, right, probe)
+    for (account, role), probes in PROBES.items()
+    for right, probe in probes.items()
+]
+FULL = list(dict.fromkeys((account, probe) for account, _, _, probe in CASES))
+
+
+@pytest.fixture(scope="module")
+def parts(rendered: Rendered) -> list[Part]:
+    return [part for part in parts_of(rendered, NAMESPACE) if part.account != PLAIN_WORKER]
+
+
+@pytest.fixture(scope="module")
+def seats(
+    control_plane: ControlPlane, admin: Client, folder: Path, parts: list[Part]
+) -> dict[Key, Seat]:
+    return make_seats(control_plane, admin, folder, lesser(parts))
+
+
+@pytest.fixture(scope="module")
+def ground(control_plane: ControlPlane, seats: dict[Key, Seat], folder: Path) -> Iterator[Ground]:
+    own = seats["asyncjob-gateway", "", None]
+    log = folder / "gateway.log"
+    log.touch()
+    with GatewayProcess(own.kubeconfig, log, "--auth-cache=0.01") as running:
+        running.until_ready()
+        worker = seats["asyncjob-worker-rich", "", None]
+        yield Ground(running.url, worker, resolve("kubectl").path)
+
+
+def test_every_right_of_the_chart_has_a_probe_and_is_given_once(parts: list[Part]) -> None:
+    given = {
+        (part.account, grant.role): Counter(rights_of(grant.rules))
+        for part in parts
+        for grant in part.grants
+    }
+    assert given == {key: Counter(list(probes)) for key, probes in PROBES.items()}
+
+
+@pytest.mark.parametrize(("account", "probe"), FULL, ids=[f"{a}: {p.does}" for a, p in FULL])
+async def test_with_all_rights_of_a_part_it_works(
+    seats: dict[Key, Seat], ground: Ground, audit: Audit, account: str, probe: Probe
+) -> None:
+    seat = seats[account, "", None]
+    await probe.run(seat, ground, f"full-{account}-{FULL.index((account, probe))}")
+    assert audit.rights(seat.username, "forbid") <= probe.tolerates
+
+
+@pytest.mark.parametrize(
+    ("account", "role", "right", "probe"),
+    CASES,
+    ids=[f"{role}: {right}" for _, role, right, _ in CASES],
+)
+async def test_without_a_right_something_breaks(
+    seats: dict[Key, Seat],
+    ground: Ground,
+    audit: Audit,
+    account: str,
+    role: str,
+    right: Right,
+    probe: Probe,
+) -> None:
+    seat = seats[account, role, right]
+    with pytest.raises((BrokenError, AsyncJobError, AssertionError)) as broken:
+        await probe.run(seat, ground, seat.account)
+
+    refused = {Right(right.group, right.resource, right.verb)}
+    said = str(broken.value)
+    if right.verb in BY_POLICY:
+        assert "ValidatingAdmissionPolicy" in said
+        refused = set()
+    elif not probe.direct:
+        assert f"may not {right} in namespace" in said
+        refused = set()
+    assert audit.rights(seat.username, "forbid") - probe.tolerates == refused

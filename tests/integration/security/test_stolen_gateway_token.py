@@ -1,0 +1,115 @@
+"""What the gateway's token is good for in the wrong hands, and what not."""
+
+import pytest
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import CRON_JOBS, JOBS, WORKER_LEASE_PREFIX, collection
+from support.api import Client
+from support.builders import claim_of, cron_job, job
+from support.lives import succeeded
+from support.stolen import ANYONE, CORE, HOME, LEASES, Scene, Theft, refused, theft
+
+pytestmark = pytest.mark.integration
+
+ACCOUNT = "asyncjob-gateway"
+GONE = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "no-such-uid"}
+
+THEFTS = (
+    *ANYONE,
+    theft("delete a job", lambda thief, scene: thief.delete(scene.life().path)),
+    theft("delete all jobs", lambda thief, _: thief.delete(collection(HOME, JOBS))),
+    theft(
+        "have a job deleted by the garbage collector",
+        lambda thief, scene: thief.merge(
+            scene.life().path, {"metadata": {"ownerReferences": [GONE]}}
+        ),
+    ),
+    theft(
+        "have a queue deleted by the garbage collector",
+        lambda thief, scene: thief.merge(scene.queue(), {"metadata": {"ownerReferences": [GONE]}}),
+    ),
+    theft(
+        "keep a job for ever",
+        lambda thief, scene: thief.merge(
+            scene.life().path, {"metadata": {"finalizers": ["example.org/kept"]}}
+        ),
+    ),
+    theft(
+        "end a running job",
+        lambda thief, scene: scene.life(Phase.RUNNING).move(succeeded, thief),
+    ),
+    theft(
+        "claim a job in a worker's name",
+        lambda thief, scene: thief.merge(
+            (life := scene.life()).status_path,
+            claim_of(life.read(), scene.worker.pod, scene.worker.pod_uid),
+        ),
+    ),
+    theft(
+        "act as the operator",
+        lambda thief, scene: thief.merge(scene.life().status_path, {"status": {"admitted": True}}),
+    ),
+    theft("delete a queue", lambda thief, scene: thief.delete(scene.queue())),
+    theft(
+        "create a schedule",
+        lambda thief, _: thief.create(collection(HOME, CRON_JOBS), cron_job("theft")),
+    ),
+    theft("delete a schedule", lambda thief, scene: thief.delete(scene.cron_job())),
+    theft("see pods", lambda thief, _: thief.get(f"{CORE}/pods")),
+    theft(
+        "announce itself as a worker",
+        lambda thief, _: thief.create(LEASES, {"metadata": {"name": f"{WORKER_LEASE_PREFIX}x"}}),
+    ),
+    theft(
+        "lead the operators",
+        lambda thief, _: thief.create(LEASES, {"metadata": {"name": "asyncjob-operator"}}),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def thief(scene: Scene) -> Client:
+    return scene.pod(ACCOUNT).client
+
+
+@pytest.mark.parametrize("tried", THEFTS, ids=str)
+def test_it_cannot(scene: Scene, thief: Client, tried: Theft) -> None:
+    assert refused(tried.attempt(thief, scene))
+
+
+def test_it_cannot_change_what_a_job_does_or_bring_a_finished_one_back(
+    scene: Scene, thief: Client
+) -> None:
+    for phase, change, law in (
+        (Phase.QUEUED, {"type": "other"}, "spec.fixed.type"),
+        (Phase.QUEUED, {"payload": {"a": 1}}, "spec.fixed.payload"),
+        (Phase.SUCCEEDED, {"redrive": 1}, "wish.redrive-dead-letter"),
+        (Phase.SUCCEEDED, {"cancel": True}, "wish.cancel-too-late"),
+    ):
+        assert law in thief.merge(scene.life(phase).path, {"spec": change}).message
+
+
+def test_it_submits_and_cancels_any_job_reads_all_and_pauses_queues(
+    scene: Scene, thief: Client
+) -> None:
+    life = scene.life(payload={"iban": "DE02"})
+    assert thief.get(life.path).object()["spec"]["payload"] == {"iban": "DE02"}
+    assert thief.merge(life.path, {"spec": {"cancel": True}}).accepted
+    assert thief.merge(scene.queue(), {"spec": {"paused": True}}).accepted
+    assert thief.merge(scene.cron_job(), {"spec": {"trigger": 1}}).accepted
+
+
+def test_it_has_handlers_read_any_secret_that_their_worker_may_read(
+    scene: Scene, thief: Client
+) -> None:
+    """The price of `vouch`: what the handler does with it is all that is left to a thief."""
+    source = {"secretKeyRef": {"name": "orders", "key": "payload"}}
+    assert thief.create(collection(HOME, JOBS), job("vouched", payloadFrom=source)).accepted
+    assert refused(thief.get(f"{CORE}/secrets/orders"))
+
+
+def test_it_learns_what_anyone_may_do(thief: Client) -> None:
+    who = {"user": "ada", "resourceAttributes": {"verb": "get", "resource": "secrets"}}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": who}
+    answer = thief.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    assert answer.object()["status"]["allowed"] is False

@@ -1,0 +1,78 @@
+"""What the operator's token is good for in the wrong hands, and what not."""
+
+import pytest
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import JOBS, WORKER_LEASE_PREFIX, collection
+from support.api import Client
+from support.builders import at, job
+from support.rights.probes.operating import ELECTIONS
+from support.stolen import ANYONE, CORE, HOME, LEASES, Scene, Theft, refused, theft
+
+pytestmark = pytest.mark.integration
+
+ACCOUNT = "asyncjob-operator"
+ELECTION = f"/apis/coordination.k8s.io/v1/namespaces/{ELECTIONS}/leases"
+
+THEFTS = (
+    *ANYONE,
+    theft("delete a queue", lambda thief, scene: thief.delete(scene.queue())),
+    theft(
+        "change a queue's limits",
+        lambda thief, scene: thief.merge(scene.queue(), {"spec": {"maxConcurrency": 1}}),
+    ),
+    theft(
+        "change a schedule",
+        lambda thief, scene: thief.merge(scene.cron_job(), {"spec": {"suspend": True}}),
+    ),
+    theft("delete a pod", lambda thief, _: thief.delete(f"{CORE}/pods/busy")),
+    theft(
+        "announce a worker",
+        lambda thief, _: thief.create(LEASES, {"metadata": {"name": f"{WORKER_LEASE_PREFIX}x"}}),
+    ),
+    theft(
+        "hold the Lease of some other program where jobs are",
+        lambda thief, _: thief.merge(f"{LEASES}/their-controller", {"spec": {}}),
+    ),
+    theft(
+        "hold the Lease of some other program where operators elect their leader",
+        lambda thief, _: thief.merge(f"{ELECTION}/their-controller", {"spec": {}}),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def thief(scene: Scene) -> Client:
+    return scene.pod(ACCOUNT).client
+
+
+@pytest.mark.parametrize("tried", THEFTS, ids=str)
+def test_it_cannot(scene: Scene, thief: Client, tried: Theft) -> None:
+    assert refused(tried.attempt(thief, scene))
+
+
+def test_it_cannot_break_the_laws_of_a_jobs_life(scene: Scene, thief: Client) -> None:
+    forged = {"phase": "Succeeded", "completionTime": at(), "lastTransitionTime": at()}
+    for phase, status, law in (
+        (Phase.QUEUED, forged, "transition.pair"),
+        (Phase.SUCCEEDED, {"result": {"sum": 4}}, "result.by-success"),
+        (Phase.SUCCEEDED, {"message": "forged"}, "finished.frozen"),
+        (Phase.RUNNING, {"lease": {"holder": "other"}}, "lease.held"),
+    ):
+        answer = thief.merge(scene.life(phase).status_path, {"status": status})
+        assert not answer.accepted
+        assert law in answer.message or phase is Phase.QUEUED, answer.message
+
+
+def test_it_writes_and_deletes_any_job_and_has_handlers_read_secrets(
+    scene: Scene, thief: Client
+) -> None:
+    """It is the whole of asyncjob in its namespaces, but no more than that."""
+    running = scene.life(Phase.RUNNING)
+    assert thief.merge(running.path, {"spec": {"cancel": True}}).accepted
+    assert thief.merge(scene.life().status_path, {"status": {"admitted": True}}).accepted
+    assert thief.delete(scene.life().path).accepted
+    assert thief.get(f"{CORE}/pods").accepted
+    source = {"secretKeyRef": {"name": "orders", "key": "payload"}}
+    assert thief.create(collection(HOME, JOBS), job("operated", payloadFrom=source)).accepted
+    assert thief.delete(f"{LEASES}/any").status != 403

@@ -1,0 +1,172 @@
+"""What the tokens of submitters, viewers and administrators are good for, and what not."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import (
+    CRON_JOB_UID_LABEL,
+    JOBS,
+    OPERATE_VERB,
+    PARENT_LABEL,
+    QUEUE_LABEL,
+    collection,
+)
+from support.api import Client
+from support.builders import job
+from support.enforcement import until
+from support.lives import succeeded
+from support.rights.seats import REVIEWS
+from support.stolen import ANYONE, HOME, SECRETS, UPWARDS, Scene, Theft, refused, theft, token_of
+
+pytestmark = pytest.mark.integration
+
+READS = ("submitter", "viewer")
+ADMITTED = {"status": {"admitted": True}}
+
+WRITES = (
+    theft(
+        "write a status",
+        lambda thief, scene: thief.merge(scene.life().status_path, ADMITTED),
+    ),
+    theft(
+        "end a running job",
+        lambda thief, scene: scene.life(Phase.RUNNING).move(succeeded, thief),
+    ),
+)
+THEFTS = (
+    *ANYONE,
+    *WRITES,
+    theft(
+        "cancel a job",
+        lambda thief, scene: thief.merge(scene.life().path, {"spec": {"cancel": True}}),
+    ),
+    theft("delete a job", lambda thief, scene: thief.delete(scene.life().path)),
+    theft(
+        "pause a queue",
+        lambda thief, scene: thief.merge(scene.queue(), {"spec": {"paused": True}}),
+    ),
+    theft(
+        "trigger a schedule",
+        lambda thief, scene: thief.merge(scene.cron_job(), {"spec": {"trigger": 1}}),
+    ),
+    theft(
+        "have a Secret read that it may not read itself",
+        lambda thief, _: thief.create(
+            collection(HOME, JOBS),
+            job("theft", payloadFrom={"secretKeyRef": {"name": "orders", "key": "payload"}}),
+        ),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def thieves(scene: Scene) -> dict[str, Client]:
+    roles = {
+        "submitter": "asyncjob-job-submitter",
+        "viewer": "asyncjob-job-viewer",
+        "admin": "asyncjob-job-admin",
+        "built-in-edit": "edit",
+        "built-in-admin": "admin",
+    }
+    for account, role in roles.items():
+        scene.space.account(account)
+        scene.space.bind(account, role)
+    return {account: scene.space.as_account(account) for account in roles}
+
+
+@pytest.mark.parametrize("who", READS)
+@pytest.mark.parametrize("tried", THEFTS, ids=str)
+def test_a_submitter_or_viewer_cannot(
+    scene: Scene, thieves: dict[str, Client], who: str, tried: Theft
+) -> None:
+    assert refused(tried.attempt(thieves[who], scene))
+
+
+@pytest.mark.parametrize("tried", [*WRITES, *SECRETS, *UPWARDS], ids=str)
+def test_an_administrator_of_jobs_cannot(
+    scene: Scene, thieves: dict[str, Client], tried: Theft
+) -> None:
+    assert refused(tried.attempt(thieves["admin"], scene))
+
+
+def test_what_a_job_is_created_with_counts_only_where_its_author_has_a_say(
+    scene: Scene, thieves: dict[str, Client]
+) -> None:
+    """Status, identity and times are the API server's; wishes come later."""
+    path, thief = collection(HOME, JOBS), thieves["submitter"]
+    body = job("forged")
+    body["status"] = {"phase": "Succeeded", "admitted": True, "attempt": 9}
+    body["metadata"] |= {
+        "uid": "forged",
+        "creationTimestamp": "2020-01-01T00:00:00Z",
+        "generation": 99,
+        "managedFields": [{"manager": "asyncjob-operator", "operation": "Update"}],
+    }
+    made = thief.create(path, body).object()
+    assert (made["status"]["phase"], made["status"].get("admitted")) == ("Queued", None)
+    assert made["status"]["attempt"] == 0
+    assert made["metadata"]["uid"] != "forged"
+    assert not made["metadata"]["creationTimestamp"].startswith("2020")
+    assert made["metadata"]["generation"] == 1
+    assert all(one["manager"] != "asyncjob-operator" for one in made["metadata"]["managedFields"])
+    for wish in ("redrive", "rerun"):
+        answer = thief.create(path, job("wishful", **{wish: 1}))
+        assert "wish.not-at-creation" in answer.message
+
+
+def test_a_submitter_reads_all_jobs_of_the_namespace_and_labels_its_own_as_it_likes(
+    scene: Scene, thieves: dict[str, Client]
+) -> None:
+    """So submitters of one namespace trust each other; through the gateway neither goes."""
+    thief, life = thieves["submitter"], scene.life(payload={"iban": "DE02"})
+    assert thief.get(life.path).object()["spec"]["payload"] == {"iban": "DE02"}
+    body: dict[str, Any] = job("labelled")
+    uid = life.read()["metadata"]["uid"]
+    body["metadata"]["labels"] = {PARENT_LABEL: uid, CRON_JOB_UID_LABEL: uid, QUEUE_LABEL: "x"}
+    made = thief.create(collection(HOME, JOBS), body).object()
+    assert made["spec"].get("queue") == "default"  # no label steers that
+
+
+def test_a_viewer_submits_nothing(thieves: dict[str, Client]) -> None:
+    assert refused(thieves["viewer"].create(collection(HOME, JOBS), job("never")))
+
+
+@pytest.mark.parametrize("who", ["built-in-edit", "built-in-admin"])
+def test_who_edits_or_administers_a_namespace_does_not_operate_its_jobs(
+    scene: Scene, thieves: dict[str, Client], who: str
+) -> None:
+    """The chart's roles are part of Kubernetes' own: a moment after they are installed."""
+    thief = thieves[who]
+    verb = "create" if who == "built-in-edit" else "control"
+    until(lambda answer: may(answer.object()), partial(ask, scene, who, verb), f"{verb} by {who}")
+    assert not may(ask(scene, who, OPERATE_VERB).object())
+    assert refused(thief.merge(scene.life().status_path, ADMITTED))
+
+
+def ask(scene: Scene, who: str, verb: str) -> Any:
+    attributes = {
+        "namespace": HOME,
+        "group": "asyncjob.dev",
+        "resource": JOBS,
+        "verb": verb,
+    }
+    user = f"system:serviceaccount:{HOME}:{who}"
+    spec = {"user": user, "resourceAttributes": attributes}
+    kinds = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
+    return scene.admin.create(REVIEWS, {**kinds, "spec": spec})
+
+
+def may(review: dict[str, Any]) -> bool:
+    return bool(review["status"]["allowed"])
+
+
+def test_who_administers_the_namespace_of_the_operator_cannot_bind_its_role_but_can_take_its_token(
+    scene: Scene, thieves: dict[str, Client]
+) -> None:
+    """Kubernetes' own `edit` may ask for the token of any account there: keep people out of it."""
+    [bind] = [one for one in UPWARDS if one.title == "give itself the operator's role"]
+    assert refused(bind.attempt(thieves["built-in-admin"], scene))
+    assert token_of("asyncjob-operator")(thieves["built-in-edit"], scene).accepted

@@ -1,0 +1,93 @@
+"""What the operator keeps in sight, by its own loops."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob.names import CRON_JOB_LABEL, JOBS, QUEUES, collection, cron_job_path
+from asyncjob_operator.handlers.following import Following
+from asyncjob_operator.handlers.job_watch import JobWatch
+from asyncjob_operator.handlers.tasks import Tasks
+from asyncjob_operator.kube import paths
+from asyncjob_operator.kube.preflight import Findings
+from support.rights.happening import happens
+from support.rights.probes.operating import operating
+from support.rights.probes.probe import Ground, Run
+from support.rights.scenes import create_cron_job, create_job
+from support.rights.seats import Seat
+
+
+@dataclass
+class Loops:
+    """Takes what the operator would start, by name."""
+
+    by_name: dict[str, Callable[[], Awaitable[None]]] = field(default_factory=dict)
+
+    def start(self, name: str, run: Callable[[], Awaitable[None]], *_: object) -> None:
+        """Keep it."""
+        self.by_name[name] = run
+
+    @property
+    def tasks(self) -> Tasks:
+        """Return itself as what the operator expects."""
+        return cast("Tasks", self)
+
+
+def follows(kind: str) -> Run:
+    """Return a probe that has a kind of objects in sight: list, then watch."""
+
+    async def run(seat: Seat, _ground: Ground, _: str) -> None:
+        path = {
+            "queues": collection(seat.namespace, QUEUES),
+            "pods": paths.pods(seat.namespace),
+            "leases": paths.leases(seat.namespace),
+        }[kind]
+        async with operating(seat) as (parts, session):
+            loops = Loops()
+            following = Following(session, (seat.namespace,), loops.tasks)
+            following.start(parts.observer, Findings(), recovery=True)
+            watching = loops.by_name[f"watch of {kind} in {seat.namespace}"]
+            await happens(lambda: path in session.watched, watching)
+
+    return run
+
+
+async def triggers(seat: Seat, _: Ground, name: str) -> None:
+    """Have the operator see a schedule, and raise its trigger twice: kopf may list the first."""
+    create_cron_job(seat, name)
+    selector = {"labelSelector": f"{CRON_JOB_LABEL}={name}"}
+    async with operating(seat) as (parts, _session):
+        loops = Loops()
+        parts.crons.start(loops.tasks, Findings(), lambda: None)
+
+        def ran() -> bool:
+            if not parts.crons.schedules.known(None):
+                return False
+            runs = seat.admin.get(collection(seat.namespace, JOBS), **selector).object()["items"]
+            wish = {"spec": {"trigger": len(runs) + 1}}
+            seat.admin.merge(cron_job_path(seat.namespace, name), wish).object()
+            return len(runs) > 1
+
+        await happens(ran, *loops.by_name.values())
+
+
+async def sees_new_jobs(seat: Seat, _: Ground, name: str) -> None:
+    """Create jobs until the watch tells of one."""
+    seen: list[str] = []
+
+    def sink(_kind: str, obj: JsonObject) -> None:
+        seen.append(text(child(obj, "metadata"), "name"))
+
+    async def begun(_namespace: str | None) -> str:
+        return "0"
+
+    def ready() -> bool:
+        create_job(seat, f"{name}-{len(tried)}")
+        tried.append(name)
+        return any(one.startswith(name) for one in seen)
+
+    tried: list[str] = []
+    async with operating(seat) as (_parts, session):
+        watch = JobWatch(session, sink, begun)
+        await happens(ready, lambda: watch.run(seat.namespace))

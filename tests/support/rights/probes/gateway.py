@@ -1,0 +1,135 @@
+"""The gateway's rights, by its cache and its operations."""
+
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from starlette.datastructures import Headers
+
+from asyncjob.models.spec import PayloadSource
+from asyncjob.names import JOBS as JOB_KIND
+from asyncjob.names import QUEUES as QUEUE_KIND
+from asyncjob.names import VOUCH_VERB, collection
+from asyncjob.rest.submission import Submission
+from asyncjob_gateway.auth import rights
+from asyncjob_gateway.auth.access import Reviews
+from asyncjob_gateway.auth.caller import Caller
+from asyncjob_gateway.auth.tokens import Tokens
+from asyncjob_gateway.cache.namespace import NamespaceView
+from asyncjob_gateway.operations import Operations
+from asyncjob_gateway.telemetry.metrics import Metrics
+from asyncjob_operator.kube.paths import leases
+from support.rights.happening import happens
+from support.rights.model import Right
+from support.rights.probes.probe import CRONS, JOBS, QUEUES, Ground, Probe, Run, on_leases, ours
+from support.rights.scenes import create_cron_job, create_job, create_queue
+from support.rights.seats import Seat
+
+MANY: Final = 1000.0
+SECRET: Final = PayloadSource.model_validate({"secretKeyRef": {"name": "orders", "key": "payload"}})
+
+
+async def keeps(seat: Seat, _ground: Ground, _: str) -> None:
+    """Keep jobs, queues and workers of a namespace in sight."""
+    where, view = seat.namespace, NamespaceView(seat.namespace)
+    sights = Counter([collection(where, JOB_KIND), collection(where, QUEUE_KIND), leases(where)])
+    async with await seat.session() as session:
+        await happens(
+            lambda: sights <= session.watched,
+            lambda: view.keep(session, lambda _kind: lambda: None),
+        )
+
+
+def operation(
+    do: Callable[[Operations, str], Awaitable[Any]],
+    scene: Callable[[Seat, str], Any] = lambda *_: None,
+) -> Run:
+    """Return a probe that does an operation for a caller who may do all."""
+
+    async def run(seat: Seat, _: Ground, name: str) -> None:
+        async def demand(_: rights.Right) -> None: ...
+
+        scene(seat, name)
+        async with await seat.session() as session:
+            await do(Operations(session, NamespaceView(seat.namespace), Metrics(), demand), name)
+
+    return run
+
+
+async def shows_why(seat: Seat, _: Ground, name: str) -> None:
+    """Show that a job waits because its queue is paused."""
+    create_queue(seat, name, paused=True)
+    create_job(seat, name, queue=name)
+
+    async def demand(_: rights.Right) -> None: ...
+
+    async with await seat.session() as session:
+        operations = Operations(session, NamespaceView(seat.namespace), Metrics(), demand)
+        job = await operations.get(name)
+    assert "paused" in (job.message or ""), job.message
+
+
+async def checks_tokens(seat: Seat, _ground: Ground, _: str) -> None:
+    async with await seat.session() as session:
+        tokens = Tokens(session, (), 0.0, MANY, time.monotonic)
+        headers = Headers({"Authorization": f"Bearer {seat.client.token}"})
+        assert (await tokens.identify(headers)).username == seat.username
+
+
+async def asks_for_rights(seat: Seat, _ground: Ground, _: str) -> None:
+    async with await seat.session() as session:
+        reviews = Reviews(session, 0.0, MANY, time.monotonic)
+        assert not await reviews.may(Caller("nobody"), rights.SUBMIT, seat.namespace)
+
+
+_KEEPS: Final = Probe("keep jobs, queues and workers in sight", keeps)
+_GET: Final = Probe("show a job", operation(lambda do, name: do.get(name), create_job))
+_SUBMIT: Final = Probe("submit a job", operation(lambda do, _: do.submit(Submission(type="echo"))))
+_CANCEL: Final = Probe(
+    "cancel a job", operation(lambda do, name: do.cancel(name, cascade=False), create_job)
+)
+_VOUCH: Final = Probe(
+    "submit a job that reads a Secret, for a caller who may",
+    operation(lambda do, _: do.submit(Submission(type="echo", payload_from=SECRET))),
+)
+_PAUSE: Final = Probe(
+    "pause a queue", operation(lambda do, name: do.set_paused(name, paused=True), create_queue)
+)
+_PAUSE_BARE: Final = Probe(
+    "pause a queue that has no AsyncQueue",
+    operation(lambda do, name: do.set_paused(name, paused=True)),
+)
+_CRON: Final = Probe("show a cron job", operation(lambda do, n: do.cron_job(n), create_cron_job))
+_CRONS: Final = Probe("list cron jobs", operation(lambda do, _: do.cron_jobs()))
+_TRIGGER: Final = Probe(
+    "trigger a cron job", operation(lambda do, n: do.trigger(n), create_cron_job)
+)
+
+MAIN: Final[Mapping[Right, Probe]] = {
+    **ours(JOBS, "list watch", _KEEPS),
+    **ours(QUEUES, "list watch", _KEEPS),
+    **on_leases("list watch", _KEEPS),
+    **ours(JOBS, "get", _GET),
+    **ours(JOBS, "create", _SUBMIT),
+    **ours(JOBS, "patch", _CANCEL),
+    **ours(JOBS, VOUCH_VERB, _VOUCH),
+    **ours(QUEUES, "get", Probe("show that a job's queue is paused", shows_why)),
+    **ours(QUEUES, "patch", _PAUSE),
+    **ours(QUEUES, "create", _PAUSE_BARE),
+    **ours(CRONS, "get", _CRON),
+    **ours(CRONS, "list", _CRONS),
+    **ours(CRONS, "patch", _TRIGGER),
+}
+
+CALLERS: Final[Mapping[Right, Probe]] = {
+    Right("authentication.k8s.io", "tokenreviews", "create"): Probe("check a token", checks_tokens),
+    Right("authorization.k8s.io", "subjectaccessreviews", "create"): Probe(
+        "ask what a caller may do", asks_for_rights
+    ),
+}
+
+PROBES: Final = {
+    ("asyncjob-gateway", "asyncjob-gateway"): MAIN,
+    ("asyncjob-gateway", "jobs-asyncjob-gateway-callers"): CALLERS,
+}

@@ -1,0 +1,175 @@
+"""What the operator does to jobs, queues and Leases, by its own parts, one at a time."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from asyncjob.json_types import JsonObject
+from asyncjob.lifecycle.derived_names import rerun_name
+from asyncjob.names import (
+    COMPONENT_LABEL,
+    OPERATOR_LEASE,
+    PARENT_LABEL,
+    WORKER_COMPONENT,
+    WORKER_LEASE_PREFIX,
+    job_path,
+    queue_path,
+)
+from asyncjob_operator.apply.confirm import Confirmation, Correction
+from asyncjob_operator.core.decision import PodGone, Proof, WorkerReplaced
+from asyncjob_operator.core.job_event import namespace_notice
+from asyncjob_operator.core.options import RetentionOptions
+from asyncjob_operator.handlers.loops import keep_retention, keep_workers
+from asyncjob_operator.handlers.parts import Parts
+from asyncjob_operator.handlers.settings import Settings
+from asyncjob_operator.kube.election import AlwaysElected, Elector
+from asyncjob_operator.kube.paths import leases
+from asyncjob_operator.kube.policies import not_in_force
+from asyncjob_operator.observe.followers import QueueKeeper, Scope
+from asyncjob_operator.observe.listing import load
+from asyncjob_operator.telemetry.metrics import Metrics
+from support.rights.happening import happens
+from support.rights.probes.probe import Ground
+from support.rights.scenes import create_job, create_queue, phase, read_job
+from support.rights.seats import Seat, SeatSession
+
+ELECTIONS = "elections"
+SOON = 0.05
+DRAIN_SECONDS = 1.0
+
+
+@asynccontextmanager
+async def operating(seat: Seat) -> AsyncIterator[tuple[Parts, SeatSession]]:
+    """Put an operator's parts together; they know only what they are shown."""
+    keep_nothing = RetentionOptions(max_age=0, min_age=0, max_finished=0)
+    settings = Settings(
+        namespaces=(seat.namespace,),
+        identity=seat.account,
+        worker_timeout=SOON,
+        retention_options=keep_nothing,
+    )
+    async with await seat.session() as session:
+        parts = Parts(settings, session, AlwaysElected(), Metrics())
+        try:
+            yield parts, session
+        finally:
+            for dispatch in (parts.dispatch, parts.admission, parts.crons.dispatch):
+                await dispatch.drain(DRAIN_SECONDS)
+
+
+async def cancels(seat: Seat, _: Ground, name: str) -> None:
+    made = create_job(seat, name, cancel=True)
+    async with operating(seat) as (parts, _session):
+        parts.observer.saw(made, live=True)
+        await happens(lambda: phase(seat, name) == "Cancelled", parts.dispatch.run)
+
+
+async def lists_jobs(seat: Seat, _: Ground, name: str) -> None:
+    create_job(seat, name)
+    async with operating(seat) as (parts, session):
+        assert (await load(session, seat.namespace, parts.observer)).count > 0
+
+
+async def reruns(seat: Seat, ground: Ground, name: str) -> None:
+    await cancels(seat, ground, name)
+    wished = seat.admin.merge(job_path(seat.namespace, name), {"spec": {"rerun": 1}}).object()
+    async with operating(seat) as (parts, _session):
+        parts.observer.saw(wished, live=True)
+        await happens(lambda: read_job(seat, rerun_name(name, 1)), parts.dispatch.run)
+
+
+async def cascades(seat: Seat, _: Ground, name: str) -> None:
+    parent = create_job(seat, name, cancel=True, cancelCascade=True)
+    label = {PARENT_LABEL: parent["metadata"]["uid"]}
+    child = create_job(seat, f"{name}-child", label)
+    async with operating(seat) as (parts, _session):
+        for one in (parent, child):
+            parts.observer.saw(one, live=True)
+
+        def cancelled() -> Any:
+            return read_job(seat, f"{name}-child")["spec"].get("cancel")
+
+        await happens(cancelled, parts.dispatch.run)
+
+
+async def removes(seat: Seat, ground: Ground, name: str) -> None:
+    await cancels(seat, ground, name)
+    async with operating(seat) as (parts, _session):
+        parts.observer.saw(read_job(seat, name), live=True)
+        sweeping = partial(keep_retention, parts.sweep, AlwaysElected(), SOON)
+        await happens(lambda: not read_job(seat, name), sweeping)
+
+
+async def admits(seat: Seat, _: Ground, name: str) -> None:
+    """Show the operator a queue that somebody else has changed since."""
+    queue = create_queue(seat, name, maxConcurrency=1)
+    changed = {"metadata": {"labels": {"touched": "true"}}}
+    seat.admin.merge(queue_path(seat.namespace, name), changed).object()
+    job = create_job(seat, name, queue=name)
+    async with operating(seat) as (parts, _session):
+        Scope(QueueKeeper(parts.observer.queues), seat.namespace).replace([queue])
+        parts.observer.saw(job, live=True)
+
+        def admitted() -> Any:
+            return read_job(seat, name)["status"].get("admitted")
+
+        await happens(admitted, parts.dispatch.run, parts.admission.run)
+
+
+async def confirms_pod(seat: Seat, _: Ground, name: str) -> None:
+    await _confirms(seat, PodGone(seat.namespace, name, "no-uid"), there=True)
+
+
+async def confirms_worker(seat: Seat, _: Ground, name: str) -> None:
+    await _confirms(seat, WorkerReplaced(seat.namespace, name, f"{name}/1"), there=False)
+
+
+async def _confirms(seat: Seat, proof: Proof, *, there: bool) -> None:
+    def ignore(*_: object) -> None: ...
+
+    correction = Correction(
+        pod=ignore, lease=ignore, lease_gone=ignore, job=ignore, job_gone=ignore
+    )
+    async with operating(seat) as (_parts, session):
+        assert await Confirmation(session, correction).holds(proof) is there
+
+
+async def says_farewell(seat: Seat, _: Ground, name: str) -> None:
+    labels = {COMPONENT_LABEL: WORKER_COMPONENT}
+    lease = f"{leases(seat.namespace)}/{WORKER_LEASE_PREFIX}{name}"
+    body = {"metadata": {"name": lease.rpartition("/")[2], "labels": labels}}
+    seat.admin.create(leases(seat.namespace), body).object()
+    async with operating(seat) as (parts, _session):
+        looking = partial(keep_workers, parts.farewell, AlwaysElected(), SOON)
+        try:
+            await happens(lambda: not seat.admin.get(lease).accepted, looking)
+        finally:
+            seat.admin.delete(lease)
+
+
+async def tells(seat: Seat, _: Ground, name: str) -> None:
+    async with operating(seat) as (parts, _session):
+        parts.notices.tell(namespace_notice(seat.namespace, "Probe", name))
+
+        def told() -> bool:
+            events: JsonObject = seat.admin.get(f"/api/v1/namespaces/{seat.namespace}/events").body
+            return name in str(events)
+
+        await happens(told, parts.notices.run)
+
+
+async def sees_policies(seat: Seat, _ground: Ground, _: str) -> None:
+    async with operating(seat) as (_parts, session):
+        found = await not_in_force(session)
+    assert found == [], found
+
+
+async def is_elected(seat: Seat, _ground: Ground, _: str) -> None:
+    """Create the Lease, and renew it."""
+    seat.admin.delete(f"{leases(ELECTIONS)}/{OPERATOR_LEASE}")
+    async with await seat.session() as session:
+        elector = Elector(session, ELECTIONS, OPERATOR_LEASE, seat.account)
+        for _turn in range(2):
+            await elector.turn()
+        assert elector.leads()

@@ -1,0 +1,140 @@
+"""What people do with kubectl and with clients straight on Kubernetes."""
+
+import asyncio
+import json
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from asyncjob.client import AsyncKubernetesJobsClient
+from asyncjob.lifecycle.phases import Phase
+from support import builders
+from support.rights.happening import LOOK_SECONDS, PATIENCE, BrokenError
+from support.rights.probes.probe import Ground, Run
+from support.rights.scenes import create_cron_job, create_queue, life, read_job
+from support.rights.seats import Seat
+
+Scene = Callable[[Seat, str], Any]
+
+
+async def _kubectl(
+    seat: Seat, ground: Ground, *arguments: str, lines: int = 0, manifest: Any = None
+) -> list[str]:
+    """Return what kubectl prints: all, or so many lines of what it would go on with for ever."""
+    process = await asyncio.create_subprocess_exec(
+        str(ground.kubectl),
+        f"--kubeconfig={seat.kubeconfig}",
+        f"--cache-dir={seat.kubeconfig.parent / 'discovery'}",
+        *arguments,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await _output(process, lines, json.dumps(manifest).encode())
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def _output(process: asyncio.subprocess.Process, lines: int, sent: bytes) -> list[str]:
+    assert process.stdout
+    if lines:
+        found = [(await process.stdout.readline()).decode() for _ in range(lines)]
+        if all(found):
+            return found
+    out, complaint = await process.communicate(sent)
+    if process.returncode or lines:
+        raise BrokenError(complaint.decode())
+    return out.decode().splitlines()
+
+
+def watches(kind: str, scene: Scene) -> Run:
+    """Return a probe that watches: the table's head and one row are listed, a change comes next."""
+
+    async def run(seat: Seat, ground: Ground, name: str) -> None:
+        made = scene(seat, name)
+        path = f"/apis/asyncjob.dev/v1alpha1/namespaces/{seat.namespace}"
+        plural = f"async{'queues' if kind == 'aq' else 'cronjobs'}"
+        stop = threading.Event()
+
+        def touch() -> None:
+            number = 0
+            while not stop.wait(0.05):
+                number += 1
+                labels = {"metadata": {"labels": {"touched": str(number)}}}
+                seat.admin.merge(f"{path}/{plural}/{made['metadata']['name']}", labels)
+
+        toucher = threading.Thread(target=touch)
+        toucher.start()
+        selector = f"--field-selector=metadata.name={name}"
+        try:
+            await _kubectl(seat, ground, "get", kind, selector, "--watch", lines=4)
+        finally:
+            stop.set()
+            toucher.join()
+
+    return run
+
+
+def deletes(kind: str, scene: Scene) -> Run:
+    """Return a probe that deletes."""
+
+    async def run(seat: Seat, ground: Ground, name: str) -> None:
+        scene(seat, name)
+        await _kubectl(seat, ground, "delete", kind, name, "--wait=false")
+
+    return run
+
+
+async def creates_queue(seat: Seat, ground: Ground, name: str) -> None:
+    await _kubectl(seat, ground, "create", "-f", "-", manifest=builders.queue(name))
+
+
+async def creates_cron_job(seat: Seat, ground: Ground, name: str) -> None:
+    await _kubectl(seat, ground, "create", "-f", "-", manifest=builders.cron_job(name))
+
+
+async def replaces_queue(seat: Seat, ground: Ground, name: str) -> None:
+    await _kubectl(seat, ground, "replace", "-f", "-", manifest=create_queue(seat, name))
+
+
+async def replaces_cron_job(seat: Seat, ground: Ground, name: str) -> None:
+    await _kubectl(seat, ground, "replace", "-f", "-", manifest=create_cron_job(seat, name))
+
+
+async def _connect(seat: Seat) -> AsyncKubernetesJobsClient:
+    return await AsyncKubernetesJobsClient.connect(str(seat.kubeconfig), seat.namespace)
+
+
+async def cancels(seat: Seat, ground: Ground, name: str) -> None:
+    life(seat, name, ground.worker).create()
+    async with await _connect(seat) as client:
+        await client.cancel(name)
+
+
+async def lists_workers(seat: Seat, _ground: Ground, _: str) -> None:
+    async with await _connect(seat) as client:
+        await client.workers()
+
+
+async def submits_and_waits(seat: Seat, ground: Ground, name: str) -> None:
+    """Do what the chart's test does, while a worker does the job."""
+    process = await asyncio.create_subprocess_exec(
+        str(Path(sys.executable).with_name("asyncjob")),
+        *("submit", "test", f"--name={name}", f"--kubeconfig={seat.kubeconfig}"),
+        *(f"--namespace={seat.namespace}", "--wait", f"--timeout={PATIENCE:.0f}s"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    while not read_job(seat, name) and process.returncode is None:  # noqa: ASYNC110  # processes
+        await asyncio.sleep(LOOK_SECONDS)
+    if process.returncode is None:
+        await asyncio.to_thread(life(seat, name, ground.worker).bring, Phase.SUCCEEDED)
+    _, complaint = await process.communicate()
+    if process.returncode:
+        raise BrokenError(complaint.decode())

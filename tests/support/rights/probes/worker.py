@@ -1,0 +1,65 @@
+"""A worker's rights, by a worker inside this process that runs one job to its end."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+from asyncjob.names import JOBS as JOB_KIND
+from asyncjob.names import QUEUES as QUEUE_KIND
+from asyncjob.names import collection
+from asyncjob_worker.announcement import leases_path
+from asyncjob_worker.settings import Settings
+from asyncjob_worker.worker import Worker
+from support.rights.happening import happens
+from support.rights.model import Right
+from support.rights.probes.probe import JOBS, QUEUES, Ground, Probe, Run, on_leases, ours
+from support.rights.scenes import create_job, has_succeeded
+from support.rights.seats import Seat
+from support.rights.worker_app import app
+
+SOURCE: Final = "orders"
+"""Name of the Secret and of the ConfigMap that payloads come from; each has a key `payload`."""
+
+
+def runs(kind: str = "echo", **spec: Any) -> Run:
+    """Return a probe: a worker sees a job, and everything else it has to see, and runs it."""
+
+    async def run(seat: Seat, _: Ground, name: str) -> None:
+        where = seat.namespace
+        create_job(seat, name, queue=name, type=kind, retryPolicy={"maxRetries": 0}, **spec)
+        backlog_and_cancels = 2
+        sights = Counter({collection(where, JOB_KIND): backlog_and_cancels})
+        sights.update([collection(where, QUEUE_KIND), leases_path(where)])
+        settings = Settings(queue=name, concurrency=2, grace=0.0, stop_wait=0.1)
+        async with await seat.session() as session:
+            worker = Worker(app, settings, session, seat.holder)
+
+            def done() -> bool:
+                return has_succeeded(seat, name) and sights <= session.watched
+
+            await happens(done, worker.run)
+
+    return run
+
+
+def source(field: str) -> dict[str, Any]:
+    """Return the payload's source."""
+    return {"payloadFrom": {field: {"name": SOURCE, "key": "payload"}}}
+
+
+_RUNS: Final = Probe("announce itself, see the queue and its workers, and run a job", runs())
+_PARENT: Final = Probe("submit a child and wait for it", runs("parent"))
+_SECRET: Final = Probe("read a payload from a Secret", runs(**source("secretKeyRef")))
+_CONFIG_MAP: Final = Probe("read a payload from a ConfigMap", runs(**source("configMapKeyRef")))
+
+RIGHTS: Final[Mapping[Right, Probe]] = {
+    **ours(JOBS, "list watch", _RUNS),
+    **ours(f"{JOBS}/status", "patch", _RUNS),
+    **ours(QUEUES, "list watch", _RUNS),
+    **on_leases("list watch create patch", _RUNS),
+    **ours(JOBS, "get create", _PARENT),
+    Right("", "secrets", "get", SOURCE): _SECRET,
+    Right("", "configmaps", "get"): _CONFIG_MAP,
+}
+
+PROBES: Final = {("asyncjob-worker-rich", "asyncjob-worker-rich"): RIGHTS}

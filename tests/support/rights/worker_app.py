@@ -1,0 +1,20 @@
+"""An app whose handlers do what takes rights."""
+
+from typing import Any
+
+from asyncjob import JobContext, WorkerApp
+
+app = WorkerApp()
+
+
+@app.handler("echo")
+async def echo(job: JobContext, payload: Any) -> Any:
+    """Return the payload, wherever it came from."""
+    return payload
+
+
+@app.handler("parent")
+async def parent(job: JobContext) -> str:
+    """Submit a child and wait for it."""
+    child = await job.submit("echo", 1)
+    return (await child.wait()).name
