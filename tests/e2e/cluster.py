@@ -63,6 +63,16 @@ class Cluster:
             finally:
                 following.kill()
 
+    @contextmanager
+    def running(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+        """Run kubectl beside the test, such as for a watch; ended at the end."""
+        command = [*self._kubectl, *arguments]
+        with subprocess.Popen(command, env=self._environment, stdout=subprocess.PIPE) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
     def helm(self, *arguments: str, within: float = 600.0) -> str:
         """Run helm, with folders of its own, and return what it says."""
         done = self._run([str(resolve("helm").path), *arguments], None, within)

@@ -1,12 +1,11 @@
-"""A cluster for the whole run, with asyncjob's images, CRDs, policies, roles and operator in it.
+"""A cluster for the whole run, with asyncjob's images in it, and the chart installed once.
 
-Whoever tests something else than what is applied here takes `cluster`, which has the images and
-nothing installed.
+Whoever tests something else than the release takes `cluster`, which has the images and nothing
+installed.
 """
 
 import hashlib
 import os
-import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -17,14 +16,13 @@ from asyncjob_dev.errors import DevError
 from asyncjob_dev.images import Engine, Recipe, build, buildah_in, find_engine
 from e2e import faults
 from e2e.cluster import Cluster
-from e2e.space import WORKER, Space
+from e2e.release import NAMESPACE, Release
+from e2e.space import Space
 from e2e.targets import Images, Target, choose
 
-SYSTEM = "asyncjob-e2e"
 DOCKERFILES = {"worker": "worker-image", "operator": "operator"}
 CHECKOUT = hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
 """Checkouts on one machine share the engine's images, so each has names of its own."""
-RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 
 
 @pytest.fixture(scope="session")
@@ -72,26 +70,44 @@ def cluster(
 
 
 @pytest.fixture(scope="session")
-def installed(cluster: Cluster) -> Iterator[Cluster]:
-    """Apply CRDs, policies, roles and an operator, and take the operator away at the end."""
-    cluster.kubectl("apply", f"--filename={ROOT / 'crds'}")
-    cluster.kubectl("apply", f"--filename={ROOT / 'dev' / 'manifests' / 'rbac.yaml'}")
-    cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-    cluster.apply("system", SYSTEM)
-    cluster.until_available(SYSTEM, "operator")
-    yield cluster
-    bindings = [f"clusterrolebinding/{SYSTEM}-{name}" for name in ("operator", "operator-install")]
-    ours = [f"namespace/{SYSTEM}", f"namespace/{faults.NAMESPACE}", *bindings]
-    cluster.kubectl("delete", "--wait=false", "--ignore-not-found", *ours)
+def release(cluster: Cluster) -> Iterator[Release]:
+    """Install the chart, as `docs/how-to/install.md` tells, for all tests that want it."""
+    installed = Release(cluster)
+    try:
+        installed.begin()
+        yield installed
+    finally:
+        installed.end()
+        ours = ("--wait=false", "--ignore-not-found", faults.NAMESPACE)
+        cluster.kubectl("delete", "namespace", *ours)
 
 
 @pytest.fixture
-def space(installed: Cluster) -> Iterator[Space]:
-    """Prepare a restricted namespace with one worker, ready to work."""
-    name = f"e2e-{uuid.uuid4().hex[:8]}"
-    installed.kubectl("create", "namespace", name)
-    installed.kubectl("label", "namespace", name, RESTRICTED)
-    installed.apply("worker", name)
-    installed.until_available(name, WORKER)
-    yield Space(installed, name)
-    installed.kubectl("delete", "namespace", name, "--wait=false")
+def whole(release: Release) -> Release:
+    """Wait until what earlier tests have hurt has all its pods again."""
+    release.until_whole()
+    return release
+
+
+@pytest.fixture
+def space(whole: Release) -> Iterator[Space]:
+    """Take the queue that has one worker; its jobs are gone afterwards."""
+    taken = Space(whole.cluster, NAMESPACE)
+    yield taken
+    taken.clear()
+
+
+@pytest.fixture
+def last_use(release: Release) -> Release:
+    """Take the release away from all others: who asks for this runs last."""
+    return release
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run first what needs no release, and last what ends it."""
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    wanted = set(getattr(item, "fixturenames", ()))
+    return len(wanted & {"release", "last_use"})

@@ -1,8 +1,10 @@
-"""Kills containers from outside, as the kernel would: by a privileged pod that sees all processes.
+"""What happens to pods: containers killed as the kernel would, deletions, evictions.
 
-That works on every target, which a look at the node's own processes would not.
+Killing is done by a privileged pod that sees all processes. That works on every target, which a
+look at the node's own processes would not.
 """
 
+import json
 from typing import Any
 
 from e2e.cluster import Cluster, until
@@ -25,6 +27,22 @@ def sigkill(cluster: Cluster, namespace: str, pod: str, container: str) -> None:
     ended = until(phase, 60.0, lambda: cluster.describe(NAMESPACE))
     said = cluster.kubectl("logs", name, f"--namespace={NAMESPACE}")
     assert ended == "Succeeded", said
+
+
+def delete(cluster: Cluster, namespace: str, pod: str) -> None:
+    """Delete a pod and return at once."""
+    cluster.kubectl("delete", "pod", pod, f"--namespace={namespace}", "--wait=false")
+
+
+def evict(cluster: Cluster, namespace: str, pod: str) -> None:
+    """Evict a pod, as a drain of its node does; raises KubectlError where a budget forbids it."""
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod, "namespace": namespace},
+    }
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction"
+    cluster.kubectl("create", "--raw", path, "--filename=-", input=json.dumps(body))
 
 
 def _node(pod: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""A namespace of a test: its jobs, its workers, and the faults they are put to."""
+"""The queue that a test has for itself, with the one worker that serves it."""
 
 import json
 from collections.abc import Callable
@@ -8,12 +8,13 @@ from e2e.cluster import Cluster, until
 
 Object = dict[str, Any]
 
-WORKER = "worker"
-WORKERS = "asyncjob.dev/component=worker"
+QUEUE = "reports"
+WORKERS = "app.kubernetes.io/component=worker-reports"
+WORKER = "asyncjob-worker-reports"
 
 
 class Space:
-    """A namespace under Pod Security `restricted`, with a Deployment of one worker."""
+    """A queue of the release, whose namespace is `name`; its one worker stands alone."""
 
     def __init__(self, cluster: Cluster, name: str) -> None:
         self.cluster = cluster
@@ -27,7 +28,7 @@ class Space:
             "apiVersion": "asyncjob.dev/v1alpha1",
             "kind": "AsyncJob",
             "metadata": {"name": name, "namespace": self.name},
-            "spec": {"type": type, "payload": payload, **spec},
+            "spec": {"type": type, "queue": QUEUE, "payload": payload, **spec},
         }
         self.cluster.kubectl("apply", "--filename=-", input=json.dumps(body))
 
@@ -50,6 +51,11 @@ class Space:
     def until_phase(self, name: str, phase: str, within: float = 30.0) -> Object:
         """Return the job's status once it is in the phase."""
         return self.until_status(name, lambda status: status["phase"] == phase, within)
+
+    def clear(self) -> None:
+        """Delete all jobs of the queue, running ones too."""
+        mine = f"--field-selector=spec.queue={QUEUE}"
+        self.cluster.kubectl("delete", "asyncjobs", mine, f"--namespace={self.name}")
 
     # ---- pods
 

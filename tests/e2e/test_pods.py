@@ -7,6 +7,8 @@ import pytest
 from asyncjob_dev.errors import KubectlError
 from e2e.cluster import until
 from e2e.faults import sigkill
+from e2e.recording import Object, recorded
+from e2e.release import PODS
 from e2e.space import Space
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300, func_only=True)]
@@ -95,14 +97,33 @@ def test_a_killed_container_restarts_and_its_job_is_recovered(space: Space) -> N
     assert "WorkerCrashed" in [entry["reason"] for entry in status["history"]]
 
 
-def test_a_deleted_pod_gives_its_job_back_and_another_takes_it(space: Space) -> None:
+def test_a_deleted_pod_ends_in_good_order_and_gives_back_what_it_cannot_finish(
+    space: Space,
+) -> None:
     space.create("long", "sleep", {"seconds": 300})
+    space.create("short", "sleep", {"seconds": 2})
     first = space.until_phase("long", "Running")["lease"]["holder"]
-    with space.cluster.logs_of(space.name, first) as all_of_it:
+    space.until_phase("short", "Running")
+    with (
+        recorded(space.cluster, PODS) as pods,
+        space.cluster.logs_of(space.name, first) as all_of_it,
+    ):
         space.cluster.kubectl("delete", "pod", first, f"--namespace={space.name}", within=25.0)
         assert "worker stopped" in all_of_it()
+    # It ended by itself, before the kubelet's patience was over: else its code would be 137.
+    (code,) = {code for seen in pods.seen for code in exit_codes(seen.object, first)}
+    assert code == 0
     status = space.until_status(
         "long", lambda now: (now["attempt"], now["phase"]) == (2, "Running")
     )
     assert status["lease"]["holder"] == space.worker()["metadata"]["name"] != first
-    assert (status["releases"], status.get("crashes", 0)) == (1, 0)
+    charged = {name: status[name] for name in ("releases", "retries", "crashes")}
+    assert charged == {"releases": 1, "retries": 0, "crashes": 0}
+    short = space.until_phase("short", "Succeeded")
+    assert (short["attempt"], short["releases"]) == (1, 0)
+
+
+def exit_codes(pod: Object, name: str) -> list[int]:
+    states = pod["status"].get("containerStatuses", []) if pod["metadata"]["name"] == name else []
+    ended = [state["state"]["terminated"] for state in states if "terminated" in state["state"]]
+    return [int(end["exitCode"]) for end in ended]
