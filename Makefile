@@ -44,6 +44,9 @@ node-tools: $(STAMP) ## the same for what a node needs besides: kubelet, contain
 monitoring-tools: $(STAMP) ## find, download or build prometheus and promtool, which only tests need
 	@$(BIN)/python -m asyncjob_dev.binaries --monitoring
 
+chart-tools: $(STAMP) ## the same for helm, which tests of the chart and of rights need
+	@$(BIN)/python -m asyncjob_dev.binaries helm
+
 demo: $(STAMP) ## the main job on a real API server: set up, shown, checked, torn down
 	@$(BIN)/python -m asyncjob_dev demo
 
@@ -74,7 +77,7 @@ unit: $(STAMP) ## tests that need no API server: seconds
 	$(BIN)/pytest tests/unit tests/properties
 
 # In the order of the folders, so that the long ones do not come last, when one process has them alone.
-test: $(STAMP) tools monitoring-tools ## all tests but the long ones and those that need pods, images or a browser: about ten minutes
+test: $(STAMP) tools chart-tools monitoring-tools ## all tests but the long ones and those that need pods, images or a browser: about ten minutes
 	$(BIN)/pytest tests -m "not soak" $(TESTS)
 
 soak: $(STAMP) tools ## the long ones: thousands of jobs, many kills and random lives on real API servers
@@ -113,8 +116,7 @@ node-down: $(STAMP) ## end what `make node-up` started (NAME=name)
 e2e: $(STAMP) tools node-tools ## the suite on real pods (TARGET=kind|node|existing; kind where Docker runs, else node)
 	ASYNCJOB_E2E_TARGET=$(if $(filter command,$(origin TARGET)),'$(TARGET)',"$$ASYNCJOB_E2E_TARGET") $(BIN)/pytest tests/e2e
 
-chart-test: $(STAMP) tools ## the Helm chart: lint, every value, every scenario on a real API server; a minute
-	@$(BIN)/python -m asyncjob_dev.binaries helm
+chart-test: $(STAMP) tools chart-tools ## the Helm chart: lint, every value, every scenario on a real API server; a minute
 	$(BIN)/pytest tests/charts
 
 browser-test: $(STAMP) tools ## drive the dashboard in Chromium (Debian: apt-get install chromium)
@@ -122,6 +124,25 @@ browser-test: $(STAMP) tools ## drive the dashboard in Chromium (Debian: apt-get
 
 verify: generate lint types ## regenerate, lint, check types, and demand a clean tree
 	@changed=$$(git status --porcelain); [ -z "$$changed" ] || { echo "the tree is not clean (regenerated files have to be committed):"; echo "$$changed"; exit 1; }
+
+dist: $(STAMP) ## build wheels and source archives of the three distributions, and package the chart, into dist
+	@for part in sdk operator worker-image; do (cd $$part && ../$(BIN)/python -m hatchling build -d ../dist/python) || exit 1; done
+	@helm=$$($(BIN)/python -m asyncjob_dev.binaries helm | awk '$$1 == "helm" {print $$NF}') && $$helm package charts/asyncjob --destination dist/chart
+
+workflows-lint: $(STAMP) ## check the workflows with actionlint, built once from its pinned source
+	@$$($(BIN)/python -m asyncjob_dev.binaries actionlint | awk '$$1 == "actionlint" {print $$NF}') -color .github/workflows/*.yaml
+
+sbom: $(STAMP) ## a bill of materials (CycloneDX) of each image, into dist/sbom
+	@$(BIN)/python -m asyncjob_dev.supply sbom
+
+audit: $(STAMP) ## look up known vulnerabilities of all that is pinned (SERVICE=pypi|osv); fails where it cannot look
+	@$(BIN)/python -m asyncjob_dev.supply audit $(call given,SERVICE,--service)
+
+release-fixtures: $(STAMP) ## store chart and writes of this version, for the next one to be tested on
+	@$(BIN)/python -m asyncjob_dev.release store
+
+release-check: $(STAMP) ## say what keeps the tree from being released (TAG=v0.1.0)
+	@$(BIN)/python -m asyncjob_dev.release check $(if $(filter command,$(origin TAG)),'$(TAG)')
 
 clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

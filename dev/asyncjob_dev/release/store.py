@@ -1,0 +1,73 @@
+"""Stores what the next version is tested on, and says what a release still lacks."""
+
+import json
+import re
+import shutil
+import tomllib
+from collections.abc import Iterator
+from filecmp import dircmp
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from asyncjob_dev.release.recording import recording
+
+DISTRIBUTIONS: Final = ("sdk", "operator", "worker-image")
+RELEASES: Final = Path("tests/releases")
+CHART: Final = Path("charts/asyncjob")
+WRITES: Final = "writes.json"
+
+
+def store(root: Path, version: str) -> Path:
+    """Write the chart as it is, and the writes of this version's code, into their folder."""
+    folder = root / RELEASES / version
+    if folder.exists():
+        shutil.rmtree(folder)
+    shutil.copytree(root / CHART, folder / "chart")
+    (folder / WRITES).write_text(_writes(version), encoding="utf-8")
+    return folder
+
+
+def _writes(version: str) -> str:
+    return json.dumps(recording(version), indent=1) + "\n"
+
+
+def lacking(root: Path) -> Iterator[str]:
+    """Yield what keeps the tree from being released, with the way out."""
+    found = versions(root)
+    if len(set(found.values())) > 1:
+        told = ", ".join(f"{where} {version}" for where, version in found.items())
+        yield f"versions differ: {told}"
+    version = found["charts/asyncjob"]
+    if not re.search(
+        rf"^## {re.escape(version)}, \d{{4}}-\d\d-\d\d$", _changelog(root), re.MULTILINE
+    ):
+        yield f"CHANGELOG.md: no heading `## {version}, YYYY-MM-DD`"
+    folder = root / RELEASES / version
+    if not folder.is_dir():
+        yield f"{RELEASES / version} is missing: make release-fixtures"
+    elif list(_differences(dircmp(root / CHART, folder / "chart"))):
+        yield f"{RELEASES / version}/chart is not the chart: make release-fixtures"
+    elif (folder / WRITES).read_text(encoding="utf-8") != _writes(version):
+        yield f"{RELEASES / version}/{WRITES} is not what the code writes: make release-fixtures"
+
+
+def versions(root: Path) -> dict[str, str]:
+    """Return the version of each part."""
+    found = {
+        part: tomllib.loads((root / part / "pyproject.toml").read_text())["project"]["version"]
+        for part in DISTRIBUTIONS
+    }
+    chart = yaml.safe_load((root / CHART / "Chart.yaml").read_text())
+    return {**found, "charts/asyncjob": chart["version"], "appVersion": chart["appVersion"]}
+
+
+def _changelog(root: Path) -> str:
+    return (root / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def _differences(compared: "dircmp[str]") -> Iterator[str]:
+    yield from (*compared.left_only, *compared.right_only, *compared.diff_files)
+    for inner in compared.subdirs.values():
+        yield from _differences(inner)

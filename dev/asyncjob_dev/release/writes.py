@@ -1,0 +1,166 @@
+"""The writes of worker and operator in lives of jobs, as their code of today makes them. Pure.
+
+Recorded, they stand for this version when the next one is tested: what the API server accepts from
+it, it has to accept then. Names of server-given values stand in their place.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from asyncjob.json_types import JsonObject
+from asyncjob.lifecycle import gate, outcome
+from asyncjob.lifecycle.claim import Candidate, Holder, claim_body
+from asyncjob.lifecycle.move import Move, merge_body, render
+from asyncjob.lifecycle.outcome import Failure
+from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.lifecycle.policy import layer_of, resolve
+from asyncjob.lifecycle.view import JobView, read_job
+from asyncjob_worker.bodies import outcome_body, renewal_body
+from asyncjob_worker.held import Draft, HeldJob
+
+Object = dict[str, Any]
+
+RESOURCE_VERSION: Final = "${resourceVersion}"
+POD_UID: Final = "${podUID}"
+POD: Final = "worker-0"
+
+WORKER: Final = "worker"
+OPERATOR: Final = "operator"
+USER: Final = "user"
+
+LIVES: Final[Mapping[str, tuple[Object, tuple[str, ...]]]] = {
+    "plain": ({}, ("claim", "succeed")),
+    "long": ({}, ("claim", "renew", "report", "succeed")),
+    "retried": ({}, ("claim", "report", "fail", "promote", "claim", "succeed")),
+    "crashed": ({}, ("claim", "crash", "promote", "claim", "succeed")),
+    "released": ({}, ("claim", "release", "claim", "succeed")),
+    "evicted": ({}, ("claim", "evict", "claim", "succeed")),
+    "redriven": ({}, ("claim", "give up", "wish redrive", "redrive", "claim", "succeed")),
+    "dismissed": ({}, ("claim", "give up", "wish cancel", "drop")),
+    "scheduled": (
+        {"notBefore": "2026-01-01T00:00:00Z"},
+        ("schedule", "promote", "claim", "succeed"),
+    ),
+    "held back": ({}, ("hold", "promote", "claim", "succeed")),
+    "cancelled": ({}, ("wish cancel", "drop")),
+    "stopped": ({}, ("claim", "wish cancel", "stop")),
+    "never claimed": ({}, ("time out",)),
+    "every field": (
+        {
+            "payload": {"to": ["ada"], "urgent": True, "none": None},
+            "request": {"headers": {"x-a": ["1"]}, "routeParams": {"id": ["7"]}},
+            "priority": 5,
+            "notAfter": "2099-01-01T00:00:00Z",
+            "queueTimeoutSeconds": 7200,
+            "executionTimeoutSeconds": 60,
+            "leaseDurationSeconds": 30,
+            "cancelGraceSeconds": 10,
+            "retryPolicy": {
+                "maxRetries": 3,
+                "backoff": "Fixed",
+                "initialDelaySeconds": 1,
+                "maxDelaySeconds": 9,
+                "jitter": 0.1,
+                "retryOn": ["Network"],
+                "noRetryOn": ["Validation"],
+                "maxCrashes": 2,
+            },
+            "ttlSecondsAfterFinished": 3600,
+            "idempotencyKey": "key",
+            "concurrencyKey": "tenant",
+            "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            "rerunOf": {"name": "before", "uid": "u"},
+            "dependsOn": [{"name": "other", "outcome": "Any", "children": True}],
+        },
+        ("hold", "promote", "claim", "succeed"),
+    ),
+}
+"""Spec and acts of each life. Every phase is passed, every kind of write is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write: whose it is, which, and onto what. `body` is a merge-patch or a JSON Patch."""
+
+    by: str
+    act: str
+    subresource: str
+    body: Any
+
+
+Decide = Callable[[JobView, str], Move]
+
+NO_LUCK = Failure(type="ConnectionError", category="Network", message="no luck")
+HOPELESS = Failure(type="ValueError", category="Validation", message="hopeless", final=True)
+
+_BY_WORKER: Final[Mapping[str, Decide]] = {
+    "succeed": lambda job, now: outcome.succeed(job, now=now, result={"sum": 3}),
+    "fail": lambda job, now: outcome.fail(job, NO_LUCK, now=now, draw=0.5),
+    "give up": lambda job, now: outcome.fail(job, HOPELESS, now=now, draw=0.5),
+    "release": lambda job, now: outcome.release(job, Reason.RELEASED, "drained", now=now, draw=0.5),
+    "stop": lambda job, now: outcome.cancelled(job, "on request", now=now),
+}
+
+_BY_OPERATOR: Final[Mapping[str, Decide]] = {
+    "promote": lambda job, now: gate.promote(job, now=now),
+    "schedule": lambda job, now: gate.schedule(job, now=now),
+    "hold": lambda job, now: gate.hold(job, Reason.QUEUE_PAUSED, "paused", now=now),
+    "crash": lambda job, now: outcome.crash(job, Reason.LEASE_EXPIRED, "silent", now=now, draw=0.5),
+    "evict": lambda job, now: outcome.release(job, Reason.WORKER_GONE, "gone", now=now, draw=0.5),
+    "redrive": lambda job, now: gate.redrive(job, now=now),
+    "drop": lambda job, now: gate.drop(job, _dropped(job), "on request", now=now),
+    "time out": lambda job, now: gate.give_up(job, Reason.QUEUE_TIMEOUT, "nobody came", now=now),
+}
+
+_WISHES: Final[Mapping[str, Object]] = {
+    "wish cancel": {"cancel": True},
+    "wish redrive": {"redrive": 1},
+}
+
+
+def _dropped(job: JobView) -> Reason:
+    return Reason.DISMISSED if job.phase is Phase.DEAD_LETTER else Reason.CANCEL_REQUESTED
+
+
+def write(act: str, obj: Object, *, pod_uid: str, now: str) -> Write:
+    """Return the write with which worker, operator or user does this to the job as it is."""
+    if act == "claim":
+        return Write(WORKER, act, "status", _claim(obj, pod_uid, now))
+    if act in {"renew", "report"}:
+        return Write(WORKER, act, "status", _renewal(obj, now, reports=act == "report"))
+    if act in _BY_WORKER:
+        return Write(WORKER, act, "status", _outcome(obj, _BY_WORKER[act], now))
+    if act in _WISHES:
+        return Write(USER, act, "", {"spec": _WISHES[act]})
+    version = obj["metadata"]["resourceVersion"]
+    move = _BY_OPERATOR[act](read_job(obj), now)
+    return Write(OPERATOR, act, "status", dict(merge_body(render(move, obj["status"]), version)))
+
+
+def _claim(obj: Object, pod_uid: str, now: str) -> Object:
+    seen = read_job(obj)
+    candidate = Candidate(seen.name, seen.resource_version, seen.type, attempt=seen.attempt)
+    holder, policy = Holder(POD, pod_uid, f"{POD}/1"), resolve(layer_of(obj["spec"]))
+    claim = f"claim-{seen.attempt + 1}"
+    return dict(claim_body(candidate, holder, policy, claim=claim, now=now))
+
+
+def _held(obj: Object) -> HeldJob:
+    held = HeldJob.from_answer(obj, 0.0)
+    held.renewals = obj["status"]["lease"]["renewals"]
+    return held
+
+
+def _renewal(obj: Object, now: str, *, reports: bool) -> list[JsonObject]:
+    draft = Draft(1, {"percent": 40, "message": "half"}, {"row": 7}, 1) if reports else None
+    return renewal_body(_held(obj), draft, now)
+
+
+def _outcome(obj: Object, decide: Decide, now: str) -> list[JsonObject]:
+    return outcome_body(_held(obj), decide(read_job(obj), now), obj["status"], None)
+
+
+def recorded(write_: Write, phase: str) -> Object:
+    """Return a write as it is kept, with the phase that it leads to."""
+    return {**asdict(write_), "phase": phase}

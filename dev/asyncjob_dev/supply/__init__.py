@@ -1,0 +1,1 @@
+"""What a release is made of, and whether any of it is known to be unsafe."""

@@ -1,0 +1,82 @@
+"""What a release has to have before it is one."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from asyncjob_dev.release import __main__ as program
+from asyncjob_dev.release.recording import recording
+from asyncjob_dev.release.store import DISTRIBUTIONS, lacking, store, versions
+from asyncjob_dev.release.writes import LIVES
+from support.releases import RELEASES, ROOT, Release
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Copy what is looked at, ready to be released."""
+    for part in DISTRIBUTIONS:
+        (tmp_path / part).mkdir()
+        shutil.copy(ROOT / part / "pyproject.toml", tmp_path / part)
+    shutil.copytree(ROOT / "charts/asyncjob", tmp_path / "charts/asyncjob")
+    (tmp_path / "CHANGELOG.md").write_text("## 0.1.0, 2026-12-01\n")
+    store(tmp_path, "0.1.0")
+    return tmp_path
+
+
+def changed(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+
+
+def test_a_tree_that_lacks_nothing_may_be_released(tree: Path) -> None:
+    assert list(lacking(tree)) == []
+    assert len(set(versions(ROOT).values())) == 1
+
+
+def test_what_is_lacking_is_named_with_the_way_out(tree: Path) -> None:
+    changed(tree / "sdk/pyproject.toml", 'version = "0.1.0"', 'version = "0.2.0"')
+    changed(tree / "CHANGELOG.md", "2026-12-01", "unreleased")
+    changed(tree / "charts/asyncjob/values.yaml", "\n", "\n# more\n")
+    assert [one.split(":")[0] for one in lacking(tree)] == [
+        "versions differ",
+        "CHANGELOG.md",
+        "tests/releases/0.1.0/chart is not the chart",
+    ]
+    store(tree, "0.1.0")
+    changed(tree / "tests/releases/0.1.0/writes.json", "claim-1", "claim-2")
+    assert any("writes.json is not what the code writes" in one for one in lacking(tree))
+    shutil.rmtree(tree / "tests/releases/0.1.0")
+    assert any("is missing: make release-fixtures" in one for one in lacking(tree))
+
+
+def test_a_tag_names_the_version(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "ROOT", tree)
+    assert CliRunner().invoke(program.main, ["check", "v0.1.0"]).exit_code == 0
+    wrong = CliRunner().invoke(program.main, ["check", "v0.1.1"])
+    assert wrong.exit_code == 1
+    assert "tag v0.1.0" in wrong.stderr
+    assert CliRunner().invoke(program.main, ["store"]).output.endswith("tests/releases/0.1.0\n")
+
+
+def test_lives_pass_every_phase_and_come_to_an_end() -> None:
+    lives = recording("x")["lives"]
+    phases = {write["phase"] for life in lives for write in life["writes"]}
+    assert phases | {"Queued"} == {
+        *("Queued", "Pending", "Scheduled", "Running", "Retrying"),
+        *("Succeeded", "DeadLetter", "Cancelled"),
+    }
+    assert [life["name"] for life in lives] == list(LIVES)
+    assert {life["writes"][-1]["phase"] for life in lives} == {
+        *("Succeeded", "DeadLetter", "Cancelled"),
+    }
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.version)
+def test_the_acts_of_a_version_before_are_acts_of_today(release: Release) -> None:
+    """Else its lives cannot be gone on with by the code of today."""
+    acts = {act for _, acts in LIVES.values() for act in acts}
+    kept = {write["act"] for life in release.lives for write in life["writes"]}
+    assert kept <= acts
