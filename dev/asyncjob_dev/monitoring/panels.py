@@ -68,8 +68,14 @@ NOW: Final = Row(
         ),
         Panel(
             "Leaders",
-            "1 in good order; 0: nothing is retried, recovered, scheduled or cancelled.",
-            (("sum(asyncjob_operator_leading)", "leaders"),),
+            "1 for each operator in good order; 0: nothing is retried, recovered, scheduled or "
+            "cancelled.",
+            (
+                (
+                    "sum by (namespace, job) (asyncjob_operator_leading)",
+                    "{{namespace}}/{{job}}",
+                ),
+            ),
             kind="stat",
             width=4,
         ),

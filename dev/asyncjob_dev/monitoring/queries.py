@@ -13,8 +13,8 @@ _SELECTOR = re.compile(r"\b(?P<name>asyncjob_\w+)\b\s*(?:\{(?P<labels>[^}]*)\})?
 _MATCHER = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)")
 _GROUPING = re.compile(r"\b(?:by|on|ignoring|without)\s*\(([^)]*)\)")
 
-TARGET_LABELS = frozenset({"instance", "job", "pod"})
-"""Labels that Prometheus itself puts onto what it scrapes."""
+TARGET_LABELS = frozenset({"instance", "job", "namespace", "pod"})
+"""Labels that Prometheus, set up as the how-to says, puts onto what it scrapes."""
 
 
 @dataclass(frozen=True, slots=True)

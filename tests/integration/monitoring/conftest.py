@@ -1,4 +1,4 @@
-"""Operators and workers in a namespace of the test's own, on the control plane of all."""
+"""Operators, workers and a gateway in a namespace of the test's own; one control plane."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
+from support.api import Client
+from support.gateway import GatewayProcess, gateway_kubeconfig
+from support.identities import Space
 from support.replicas import Replicas
 from support.workers import Field, field_on
 
@@ -21,3 +24,21 @@ def field(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Field]:
 def replicas(control_plane: ControlPlane, field: Field) -> Iterator[Replicas]:
     with ExitStack() as stack:
         yield Replicas(control_plane.kubeconfig, field, stack)
+
+
+@pytest.fixture
+def gateway_access(
+    control_plane: ControlPlane, admin: Client, field: Field, tmp_path: Path
+) -> Path:
+    """Give gateways their roles in the namespace."""
+    space = Space(field.namespace, admin)
+    return gateway_kubeconfig(control_plane, space, tmp_path / "gateway")
+
+
+@pytest.fixture
+def gateway(gateway_access: Path, tmp_path: Path) -> Iterator[GatewayProcess]:
+    """Run one that is open."""
+    log = tmp_path / "gateway.log"
+    log.touch()
+    with GatewayProcess(gateway_access, log, "--open") as running:
+        yield running.until_ready()

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.metrics import TABLE, Kind
 from support.jobs import now, until
 from support.operator import OperatorProcess
 from support.replicas import Replicas
 from support.workers import Field
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
 
 JOBS = "asyncjob_jobs"
 OF_JOBS = (JOBS, "asyncjob_queue_oldest_seconds", "asyncjob_queue_workers", "asyncjob_queue_slots")
@@ -93,3 +94,78 @@ def test_gauges_are_right_after_a_change_of_leaders_and_at_once_after_a_restart(
 
 def jobs_path(field: Field) -> str:
     return f"/apis/asyncjob.dev/v1alpha1/namespaces/{field.namespace}/asyncjobs"
+
+
+COUNTERS = {spec.shown_as for spec in TABLE if spec.kind is Kind.COUNTER}
+
+
+class Watching:
+    """Looks at the counters of a process again and again; a sum that falls is a lie."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[int, str], float] = {}
+
+    def look(self, *operators: OperatorProcess) -> None:
+        for operator in operators:
+            now = {name: at for name, at in operator.totals().items() if name in COUNTERS}
+            fallen = {name for name in now if now[name] < self._seen.get((operator.pid, name), 0)}
+            assert not fallen, f"ran backwards: {fallen}"
+            self._seen |= {(operator.pid, name): at for name, at in now.items()}
+
+
+def test_gauges_settle_right_and_counters_only_grow_while_jobs_move_and_leaders_change(
+    replicas: Replicas, field: Field
+) -> None:
+    first = replicas.start().until_leading()
+    second = replicas.start()
+    field.worker("worker-0", "--concurrency=8", app="support.monitored_app:app")
+    watching = Watching()
+
+    def submit(wave: str) -> None:
+        for number in range(20):
+            type_ = ("fine", "doomed", "later", "fine")[number % 4]
+            field.create(f"{wave}-{number}", type_, queue=("default", "nobody")[number % 5 == 0])
+            watching.look(*running)
+
+    running = [first, second]
+    submit("led")
+    running = [second]
+    first.stop()
+    submit("leaderless")
+    second.until_leading()
+    third = replicas.start()
+    running = [second, third]
+    submit("new")
+    watching.look(*running)
+    until(lambda: unfinished(field) == 0, 30, "an end for all that a worker serves")
+    agree(second, field)
+    assert both(second, third) == there_are(field), "added up over replicas, too"
+    assert second.metric("asyncjob_jobs_submitted_total") <= 60
+
+    second.kill()
+    submit_unseen(field)
+    fourth = replicas.start()
+    first_shown = until(lambda: shown(fourth) or shown(third), 40, "the gauge of who leads")
+    assert first_shown == there_are(field), "exact the first time, by a standby or a new one"
+
+
+def submit_unseen(field: Field) -> None:
+    """Have things happen that no operator sees."""
+    for number in range(10):
+        field.create(f"unseen-{number}", "fine")
+        field.until_phase(f"unseen-{number}", "Succeeded")
+
+
+def unfinished(field: Field) -> int:
+    """Return how many jobs are about to do something."""
+    waits = {"Pending", "Queued", "Running"}
+    served = [job for job in field.jobs() if job["spec"]["queue"] == "default"]
+    return sum(job["status"]["phase"] in waits for job in served)
+
+
+def both(*operators: OperatorProcess) -> dict[tuple[str, ...], float]:
+    """Return the gauge as a sum over replicas."""
+    total: Counter[tuple[str, ...]] = Counter()
+    for operator in operators:
+        total.update({labels: int(count) for labels, count in shown(operator).items()})
+    return dict(total)

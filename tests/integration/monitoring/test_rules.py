@@ -36,10 +36,16 @@ OLDEST = f"asyncjob_queue_oldest_seconds{{{Q}}}"
 WORKERS = f"asyncjob_queue_workers{{{Q}}}"
 CLAIMED = f'asyncjob_jobs_claimed_total{{{Q},type="t"}}'
 RUNNING = f'asyncjob_jobs{{{Q},phase="Running"}}'
-DONE = 'asyncjob_jobs{namespace="ns",queue="%s",phase="Succeeded"%s}'
-LIMIT = "asyncjob_finished_limit"
-LEADING = 'asyncjob_operator_leading{instance="%s"}'
+DONE = 'asyncjob_jobs{namespace="ns",queue="%s",phase="Succeeded",instance="%s"}'
+LIMIT = 'asyncjob_finished_limit{instance="%s"}'
+TARGET = 'namespace="%s",job="asyncjob-operator",instance="%s"'
+LEADING = f"asyncjob_operator_leading{{{TARGET}}}"
+RECOVERED = f'asyncjob_operator_recovery_recovered_total{{{TARGET},reason="WorkerGone"}}'
+THROTTLED = f'asyncjob_operator_api_requests_total{{{TARGET},code="429"}}'
+ONE = {"namespace": "one", "job": "asyncjob-operator"}
+TWO = {**ONE, "namespace": "two"}
 REPAIRS = 'asyncjob_operator_resync_repairs_total{instance="o",kind="changed"}'
+EVENTS = 'asyncjob_operator_watch_events_total{instance="o"}'
 RESTARTS = 'asyncjob_operator_watch_restarts_total{instance="o"}'
 FAILED = 'asyncjob_worker_lease_renewals_total{instance="w",outcome="failed"}'
 
@@ -57,6 +63,21 @@ CASES = {
         {f"asyncjob_jobs_dead_lettered_total{{{TYPE}}}": "0+2x30"},
         25,
         QUEUE,
+    ),
+    "a burst of dead letters of a type that had none before": Case(
+        "AsyncJobDeadLettersGrowing",
+        {f"asyncjob_jobs_dead_lettered_total{{{TYPE}}}": "_x10 50x20", DEAD: "0x9 50x20"},
+        18,
+        QUEUE,
+    ),
+    "old dead letters under a new leader": Case(
+        "AsyncJobDeadLettersGrowing",
+        {
+            DEAD[:-1] + ',instance="a"}': "500x15 stale",
+            DEAD[:-1] + ',instance="b"}': "_x14 505x20",
+        },
+        25,
+        None,
     ),
     "a dead letter now and then": Case(
         "AsyncJobDeadLettersGrowing",
@@ -93,11 +114,18 @@ CASES = {
     ),
     "an old job": Case("AsyncJobQueueOld", {OLDEST: "0+300x30"}, 25, QUEUE),
     "a job that waits for minutes": Case("AsyncJobQueueOld", {OLDEST: "0+60x30"}, 25, None),
-    "a node dies": Case(
+    "a node dies": Case("AsyncJobRecoveryStorm", {RECOVERED % ("one", "a"): "0x5 50x9"}, 8, ONE),
+    "a node dies that two leaders of one install look after": Case(
         "AsyncJobRecoveryStorm",
-        {'asyncjob_operator_recovery_recovered_total{reason="WorkerGone"}': "0x5 50x9"},
+        {RECOVERED % ("one", name): "0x5 15x9" for name in "ab"},
         8,
-        {},
+        ONE,
+    ),
+    "a few workers of each of two installs die": Case(
+        "AsyncJobRecoveryStorm",
+        {RECOVERED % (install, install): "0x5 15x9" for install in ("one", "two")},
+        8,
+        None,
     ),
     "a worker dies": Case(
         "AsyncJobRecoveryStorm",
@@ -113,16 +141,46 @@ CASES = {
     ),
     "failing heartbeats": Case("AsyncJobHeartbeatsLost", {FAILED: "0+1x20"}, 15, {"instance": "w"}),
     "one failed heartbeat": Case("AsyncJobHeartbeatsLost", {FAILED: "0x5 1x20"}, 15, None),
-    "only standbys": Case("AsyncJobLeaderMissing", {LEADING % "a": "1x5 0x9"}, 10, {}),
-    "no operator at all": Case("AsyncJobLeaderMissing", {LEADING % "a": "1x5 stale"}, 10, {}),
+    "only standbys": Case("AsyncJobLeaderMissing", {LEADING % ("one", "a"): "1x5 0x9"}, 10, ONE),
+    "no replica is left": Case(
+        "AsyncJobLeaderMissing", {LEADING % ("one", "a"): "1x5 stale"}, 10, ONE
+    ),
+    "none of a new install ever leads": Case(
+        "AsyncJobLeaderMissing", {LEADING % ("one", name): "0x10" for name in "ab"}, 10, ONE
+    ),
+    "no operator at all": Case("AsyncJobLeaderMissing", {"up": "1x10"}, 10, {}),
     "a change of leaders": Case(
-        "AsyncJobLeaderMissing", {LEADING % "a": "1x5 0x9", LEADING % "b": "0x5 1x9"}, 10, None
+        "AsyncJobLeaderMissing",
+        {LEADING % ("one", "a"): "1x5 0x9", LEADING % ("one", "b"): "0x5 1x9"},
+        10,
+        None,
+    ),
+    "one of two installs has no leader": Case(
+        "AsyncJobLeaderMissing",
+        {LEADING % ("one", "a"): "1x15", LEADING % ("two", "b"): "1x5 0x9"},
+        10,
+        TWO,
+    ),
+    "one of two installs is gone": Case(
+        "AsyncJobLeaderMissing",
+        {LEADING % ("one", "a"): "1x15", LEADING % ("two", "b"): "1x5 stale"},
+        10,
+        TWO,
+    ),
+    "an install that was taken away on purpose an hour ago": Case(
+        "AsyncJobLeaderMissing",
+        {LEADING % ("one", "a"): "1x80", LEADING % ("two", "b"): "1x5 stale"},
+        70,
+        None,
     ),
     "a watch that misses changes": Case(
-        "AsyncJobWatchStale", {REPAIRS: "0+10x20"}, 18, {"instance": "o"}
+        "AsyncJobWatchStale", {REPAIRS: "0+10x20", EVENTS: "7x20"}, 18, {"instance": "o"}
     ),
     "a change on its way while all are compared": Case(
-        "AsyncJobWatchStale", {REPAIRS: "0+1x20"}, 18, None
+        "AsyncJobWatchStale", {REPAIRS: "0+1x20", EVENTS: "7x20"}, 18, None
+    ),
+    "many changes on their way in a busy cluster": Case(
+        "AsyncJobWatchStale", {REPAIRS: "0+10x20", EVENTS: "0+5000x20"}, 18, None
     ),
     "a watch that breaks again and again": Case(
         "AsyncJobWatchStale", {RESTARTS: "0+1x20"}, 18, {"instance": "o"}
@@ -145,17 +203,43 @@ CASES = {
         15,
         None,
     ),
+    "throttled operators of one of two installs": Case(
+        "AsyncJobApiThrottled",
+        {
+            THROTTLED % (install, install): f"0+{more}x20"
+            for install, more in (("one", 4), ("two", 60))
+        },
+        15,
+        TWO,
+    ),
     "a namespace nearly full": Case(
         "AsyncJobStoreNearLimit",
-        {DONE % ("p", ""): "60x20", DONE % ("q", ""): "30x20", LIMIT: "100x20"},
+        {DONE % ("p", "a"): "60x20", DONE % ("q", "a"): "30x20", LIMIT % "a": "100x20"},
         15,
         {"namespace": "ns"},
     ),
     "two leaders' counts of half a namespace": Case(
         "AsyncJobStoreNearLimit",
-        {DONE % ("q", f',instance="{name}"'): "50x20" for name in "ab"} | {LIMIT: "100x20"},
+        {DONE % ("q", name): "50x20" for name in "ab"} | {LIMIT % name: "100x20" for name in "ab"},
         15,
         None,
+    ),
+    "a change of leaders of a namespace nearly full": Case(
+        "AsyncJobStoreNearLimit",
+        {
+            DONE % ("q", "a"): "90x12 stale",
+            LIMIT % "a": "100x12 stale",
+            DONE % ("q", "b"): "_x11 90x9",
+            LIMIT % "b": "_x11 100x9",
+        },
+        15,
+        {"namespace": "ns"},
+    ),
+    "a large limit of another install is not this one's": Case(
+        "AsyncJobStoreNearLimit",
+        {DONE % ("q", "a"): "90x20", LIMIT % "a": "100x20", LIMIT % "b": "50000x20"},
+        15,
+        {"namespace": "ns"},
     ),
 }
 

@@ -1,0 +1,109 @@
+"""What a runbook says to run does run, on a real API server, and does what is said of it."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from asyncjob_dev.binaries import resolve
+from asyncjob_dev.monitoring.queries import wrong
+from asyncjob_dev.monitoring.rules import FILE
+from support.operator import OperatorProcess
+from support.replicas import Replicas
+from support.workers import Field
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
+
+RUNBOOKS = FILE.parents[3] / "docs" / "runbooks"
+_CODE = re.compile(r"`((?:kubectl|asyncjob(?:-operator)?) [^`]*)`")
+_QUERY = re.compile(r"`((?:sum|max|histogram_quantile)[ (][^`]*|asyncjob_\w+(?:\{[^`]*\})?)`")
+
+NEEDS_A_NODE = "kubectl logs "
+
+
+def found(pattern: re.Pattern[str]) -> list[str]:
+    """Return what the pages have of it, each once, a line break read as a space."""
+    pages = [page.read_text(encoding="utf-8") for page in sorted(RUNBOOKS.glob("*.md"))]
+    return list(dict.fromkeys(" ".join(one.split()) for p in pages for one in pattern.findall(p)))
+
+
+COMMANDS = [one for one in found(_CODE) if not one.startswith(NEEDS_A_NODE)]
+
+
+@pytest.fixture
+def run(field: Field) -> Callable[[str], str]:
+    """Run a command of a page as its reader would, with their own names in it."""
+    programs = [str(Path(sys.executable).parent), str(resolve("kubectl").path.parent)]
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([*programs, os.environ["PATH"]]),
+        "KUBECONFIG": str(field.plane.kubeconfig),
+    }
+
+    def as_reader(command: str, name: str = "dead") -> str:
+        own = {"NS": field.namespace, "NAME": name, "Q": "default"}
+        text = re.sub(r"\b(NS|NAME|Q)\b", lambda word: own[word[0]], command)
+        done = subprocess.run(
+            text, shell=True, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{text}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    return as_reader
+
+
+@pytest.fixture
+def operator(replicas: Replicas) -> OperatorProcess:
+    return replicas.start().until_leading()
+
+
+def give_up(field: Field, name: str) -> None:
+    field.create(name, "doomed")
+    field.until_phase(name, "DeadLetter")
+
+
+def test_each_command_runs(
+    field: Field, operator: OperatorProcess, run: Callable[..., str]
+) -> None:
+    assert len(COMMANDS) >= 14
+    field.worker("w", app="support.monitored_app:app")
+    field.queue("default")
+    for number, command in enumerate(COMMANDS):
+        name = f"dead-{number}"
+        if "NAME" in command:
+            give_up(field, name)
+        said = run(command, name)
+        assert EXPECTED.get(command.partition(" --")[0], "") in said, command
+        if "cancel" in command or "dismiss NAME" in command:
+            field.until_phase(name, "Cancelled")
+        if "redrive" in command and "NAME" in command:
+            field.until_status(name, lambda status: status.get("redrives") == 1)
+    assert operator.metric("asyncjob_jobs_redriven_total") >= 2
+
+
+EXPECTED = {
+    "kubectl describe asyncjob NAME": "NotRetryable",
+    "kubectl get asyncjob NAME": "reason: NotRetryable",
+    "asyncjob workers": "doomed",
+    "kubectl get lease": "doomed",
+    "kubectl get lease asyncjob-operator": "holderIdentity",
+}
+
+
+def test_each_query_of_a_runbook_is_one_that_prometheus_takes(tmp_path: Path) -> None:
+    queries = found(_QUERY)
+    assert len(queries) >= 10
+    assert {query: wrong(query) for query in queries if wrong(query)} == {}
+    rules = [{"record": f"one:{number}", "expr": query} for number, query in enumerate(queries)]
+    file = tmp_path / "rules.yaml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "runbooks", "rules": rules}]}))
+    done = subprocess.run(
+        [resolve("promtool").path, "check", "rules", file],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
