@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from asyncjob_bench import report, store
+from asyncjob_bench import history, report, store
 from asyncjob_bench.errors import BenchError
 from asyncjob_bench.reckoning import tables
 from asyncjob_bench.reckoning.remarks import annotate
@@ -21,7 +21,6 @@ from asyncjob_dev.reference.blocks import fill, table
 DOCS: Final = store.BENCHMARKS.parent / "docs" / "explanation"
 PAGE: Final = DOCS / "performance.md"
 SHOWN: Final = DOCS / "performance"
-WHOLE: Final = "full"
 MARK: Final = "measured"
 NOTHING: Final = "*Not measured yet on a quiet machine: `make bench`, then `make bench-page`.*"
 
@@ -44,15 +43,13 @@ def publish(out: Path, shown: Path = SHOWN) -> None:
     shown.mkdir(exist_ok=True)
     for name in found:
         shutil.copyfile(out / name, shown / name)
+    history.keep(out, shown)
 
 
 def _demand_worth(path: Path) -> None:
-    results = store.read(path)
-    others = results.medians.get("foreign_share", 0.0)
-    if results.run["scale"] != WHOLE or others > report.NOISY:
+    if reason := history.objection(store.read(path)):
         raise BenchError(
-            f"{path} is of scale {results.run['scale']}, and others used {others:.0%} of the "
-            f"machine: the page shows runs of scale {WHOLE} on a quiet one"
+            f"{path} is {reason}: the page shows runs of scale {history.WHOLE} on a quiet one"
         )
 
 
@@ -67,7 +64,8 @@ def refresh(*, only_check: bool, page: Path = PAGE, shown: Path = SHOWN) -> list
     """Make the page's tables anew, and its plots; returns the page if it changes."""
     results = {name: _read(shown / name) for name in (store.LATEST, store.CURVES)}
     old = page.read_text(encoding="utf-8")
-    new = fill(old, _blocks(results[store.LATEST], results[store.CURVES]), MARK)
+    blocks = _blocks(results[store.LATEST], results[store.CURVES])
+    new = fill(old, {**blocks, "runs": _of_runs(history.read(shown))}, MARK)
     if not only_check:
         page.write_text(new, encoding="utf-8")
         for found in results.values():
@@ -111,6 +109,11 @@ def _curve(results: Results | None, name: str) -> Block:
 
 def _bars(results: Results) -> Lines:
     return tables.bars(judge(read_limits(store.LIMITS, "bars"), results.medians), results)
+
+
+def _of_runs(runs: list[Results]) -> Block:
+    limits = read_limits(store.LIMITS, "bars")
+    return lambda: _markdown(tables.over_runs(limits, runs)) if runs else NOTHING
 
 
 def _machine(results: Results) -> Lines:

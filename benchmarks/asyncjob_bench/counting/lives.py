@@ -25,10 +25,9 @@ def name_of(number: int) -> str:
 
 def queued(number: int) -> Object:
     """Return the job as it is created."""
-    submitted = templates.job(name_of(number))
+    submitted = templates.job(NAMESPACE, templates.submission(), name_of(number))
     metadata = {
-        "name": name_of(number),
-        "namespace": NAMESPACE,
+        **submitted["metadata"],
         "uid": f"00000000-0000-4000-8000-{number:012d}",
         "creationTimestamp": NOW,
         "generation": 1,

@@ -31,8 +31,8 @@ def over_long_jobs(site: Site, ranges: Ranges) -> list[Row]:
             site.space("long") as space,
             crew(site, space, workers=WORKERS, slots=slots, options=["--grace=0"]) as here,
         ):
-            body = templates.job("", kind=HOLD, leaseDurationSeconds=LEASE_SECONDS)
-            submit(space, body, count, prefix="job-")
+            asked = templates.submission(kind=HOLD, leaseDurationSeconds=LEASE_SECONDS)
+            submit(space, asked, count, prefix="job-")
             _until_running(here, count)
             rows.append({"jobs at once": float(count), **_watch(here, ranges.long_seconds)})
             here.stop()

@@ -30,7 +30,7 @@ def _keeping(site: Site, kept: int, jobs: int) -> Row:
     ):
         assert here.operator
         began = time.monotonic()
-        submit(space, templates.job(""), jobs, prefix="job-")
+        submit(space, templates.submission(), jobs, prefix="job-")
         here.until_finished(jobs)
         flowed = time.monotonic()
         left = sum(1 for _ in space.jobs())

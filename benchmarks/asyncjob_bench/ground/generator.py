@@ -89,7 +89,7 @@ def generate(
 
 def whole_life(space: Space, size: int = 100, **spec: Any) -> list[templates.Step]:
     """Return the three writes of a plain job."""
-    submitted = templates.job(templates.NAME, size, **spec)
+    submitted = templates.job(space.name, templates.submission(size, **spec))
     token = space.submitter_token()
     return [
         templates.create(space.name, token, submitted),
@@ -100,7 +100,7 @@ def whole_life(space: Space, size: int = 100, **spec: Any) -> list[templates.Ste
 
 def creation(space: Space, size: int = 100, **spec: Any) -> list[templates.Step]:
     """Return the first of them alone."""
-    submitted = templates.job(templates.NAME, size, **spec)
+    submitted = templates.job(space.name, templates.submission(size, **spec))
     return [templates.create(space.name, space.submitter_token(), submitted)]
 
 

@@ -1,7 +1,6 @@
 """`python -m asyncjob_bench.ground.submitter`: a user's process, which submits jobs.
 
-Its order comes on stdin, its answer goes to stdout. How a job is submitted is known to one function
-only, `opened`, where another way to do it can take the place of the present one.
+Its order comes on stdin, its answer goes to stdout.
 """
 
 import asyncio
@@ -18,11 +17,14 @@ from typing import Any, Final
 
 import uvloop
 
+from asyncjob.client import AsyncKubernetesJobsClient
 from asyncjob.kube import KubeSession, load_access
+from asyncjob.rest.submission import Submission
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground.templates import SUBMITTER
 
-Submit = Callable[[dict[str, Any]], Awaitable[object]]
+Submit = Callable[[str], Awaitable[object]]
+"""Submits one of that name."""
 
 PAUSE_SECONDS: Final = (0.03, 0.09)
 """Between two jobs that are picked up one by one; uneven, so as not to beat with any timer."""
@@ -32,11 +34,22 @@ ENTRY_SECONDS: Final = 10.0
 
 @asynccontextmanager
 async def opened(order: dict[str, Any]) -> AsyncIterator[Submit]:
-    """Open what submits a job."""
+    """Open what submits: the client that users have, or for other objects than ours a bare POST."""
+    if "path" not in order:
+        async with await AsyncKubernetesJobsClient.connect(order["kubeconfig"]) as client:
+            yield lambda name: client.submit(_submission(order, name))
+        return
     access = await load_access(order["kubeconfig"])
-    connections = order.get("connections", 1)
-    async with KubeSession(access, field_manager=SUBMITTER, connections=connections) as session:
-        yield lambda body: session.create(order["path"], body)
+    async with KubeSession(access, field_manager=SUBMITTER) as session:
+        yield lambda name: session.create(order["path"], _named(order, name))
+
+
+def _submission(order: dict[str, Any], name: str) -> Submission:
+    return Submission.model_validate({**order["asked"], "name": name})
+
+
+def _named(order: dict[str, Any], name: str) -> dict[str, Any]:
+    return {**order["asked"], "metadata": {"name": name}}
 
 
 async def flood(order: dict[str, Any]) -> dict[str, Any]:
@@ -47,7 +60,7 @@ async def flood(order: dict[str, Any]) -> dict[str, Any]:
 
         async def one_after_another() -> None:
             while (number := next(numbers)) < order["count"]:
-                await submit(_named(order, number))
+                await submit(_name(order, number))
 
         async with asyncio.TaskGroup() as group:
             for _ in range(order["connections"]):
@@ -66,7 +79,7 @@ async def one_by_one(order: dict[str, Any]) -> dict[str, Any]:
         async with opened(order) as submit:
             for number in range(-order["warm_up"], order["count"]):
                 sent = _now()
-                await submit(_named(order, number))
+                await submit(_name(order, number))
                 answered = _now()
                 entered = await asyncio.to_thread(_entry, stamps, _name(order, number))
                 if number >= 0:
@@ -74,11 +87,6 @@ async def one_by_one(order: dict[str, Any]) -> dict[str, Any]:
                     entries.append(entered - answered)
                 await asyncio.sleep(chance.uniform(*PAUSE_SECONDS))
     return {"round_trips": trips, "pickups": entries}
-
-
-def _named(order: dict[str, Any], number: int) -> dict[str, Any]:
-    body: dict[str, Any] = order["body"]
-    return {**body, "metadata": {"name": _name(order, number)}}
 
 
 def _name(order: dict[str, Any], number: int) -> str:

@@ -8,11 +8,14 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
+from asyncjob.client.on_kubernetes.client import FIELD_MANAGER
+from asyncjob.intake import order
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.claim import Candidate, Holder, claim_body
 from asyncjob.lifecycle.outcome import succeed
 from asyncjob.lifecycle.policy import PolicyLayer, resolve
-from asyncjob.names import API_VERSION, DEFAULT_QUEUE, JOB_KIND, JOBS, collection, job_status_path
+from asyncjob.names import JOBS, collection, job_status_path
+from asyncjob.rest.submission import Submission
 from asyncjob_bench.ground.handlers import NOTHING, RESULT, app
 from asyncjob_worker.bodies import outcome_body
 from asyncjob_worker.held import HeldJob
@@ -66,30 +69,22 @@ def payload(size: int) -> dict[str, Any]:
     return {"number": 1, "text": "x" * max(0, size - len(json.dumps(frame)))}
 
 
-def job(
-    name: str,
-    size: int = 100,
-    *,
-    kind: str = NOTHING,
-    queue: str = DEFAULT_QUEUE,
-    **spec: Any,
-) -> dict[str, Any]:
-    """Return a plain job as a user submits it."""
-    body = {"type": kind, "payload": payload(size), **spec}
-    if queue != DEFAULT_QUEUE:
-        body["queue"] = queue
-    return {
-        "apiVersion": API_VERSION,
-        "kind": JOB_KIND,
-        "metadata": {"name": name},
-        "spec": body,
-    }
+def submission(size: int = 100, *, kind: str = NOTHING, **options: Any) -> dict[str, Any]:
+    """Return what a user asks for: the fields of a `Submission`, but for its name."""
+    return {"type": kind, "payload": payload(size), **options}
+
+
+def job(namespace: str, asked: dict[str, Any], name: str = NAME) -> dict[str, Any]:
+    """Return the job that the client makes of it."""
+    made = order(Submission.model_validate(asked), namespace, new_id="none").body
+    metadata: Any = made["metadata"]
+    return {**made, "metadata": {**metadata, "name": name}}
 
 
 def create(namespace: str, token: str, submitted: dict[str, Any]) -> Step:
     """Return the submitter's write."""
     path = collection(namespace, JOBS)
-    return Step("create", "POST", path, JSON, SUBMITTER, _text(submitted), token)
+    return Step("create", "POST", path, JSON, FIELD_MANAGER, _text(submitted), token)
 
 
 def claim(namespace: str) -> Step:

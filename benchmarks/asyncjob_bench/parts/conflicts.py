@@ -40,7 +40,7 @@ def _idle(bench: Bench) -> float:
         with running as here:
             submit(
                 space,
-                templates.job("", kind=STAMP),
+                templates.submission(kind=STAMP),
                 scale.idle_claims,
                 prefix="job-",
                 way="one-by-one",

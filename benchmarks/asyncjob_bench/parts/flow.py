@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from asyncjob.lifecycle.timestamps import from_text
-from asyncjob.names import JOBS, collection
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground import templates
 from asyncjob_bench.ground.served import Served
@@ -101,14 +100,13 @@ def crew(
 
 
 def submit(
-    space: Space, body: dict[str, Any], count: int, *, prefix: str, **more: Any
+    space: Space, asked: dict[str, Any], count: int, *, prefix: str, **more: Any
 ) -> dict[str, Any]:
     """Have a submitter's process carry out an order, and return its answer."""
     order = {
         "way": "flood",
         "kubeconfig": str(space.submitter_kubeconfig()),
-        "path": collection(space.name, JOBS),
-        "body": body,
+        "asked": asked,
         "count": count,
         "connections": CONNECTIONS,
         "prefix": prefix,
@@ -121,11 +119,11 @@ def submit(
 
 def flow(here: Crew, count: int, *, warm_up: int, size: int = 100, prefix: str = "job-") -> Flow:
     """Send jobs through, some of them before anything is measured; check that each ran once."""
-    body = templates.job("", size)
-    submit(here.space, body, warm_up, prefix=f"warm-up-{prefix}")
+    asked = templates.submission(size)
+    submit(here.space, asked, warm_up, prefix=f"warm-up-{prefix}")
     here.until_finished(warm_up)
     before = here.site.usage(here.programs)
-    answer = submit(here.space, body, count, prefix=prefix)
+    answer = submit(here.space, asked, count, prefix=prefix)
     here.until_finished(warm_up + count)
     used = here.site.usage(here.programs) - before
     ended = _last_completion(here.space, count, prefix)

@@ -38,7 +38,7 @@ def measure(bench: Bench) -> Numbers:
 
 def _long_job() -> dict[str, Any]:
     # Longer than all of it, so that nothing but the end of the container explains a recovery.
-    return templates.job("", kind=HOLD, leaseDurationSeconds=600, executionTimeoutSeconds=7200)
+    return templates.submission(kind=HOLD, leaseDurationSeconds=600, executionTimeoutSeconds=7200)
 
 
 def _check(space: Space, count: int) -> None:

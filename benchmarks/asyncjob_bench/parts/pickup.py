@@ -25,7 +25,7 @@ def measure(bench: Bench) -> Numbers:
         with running:
             answer = submit(
                 space,
-                templates.job("", kind=STAMP),
+                templates.submission(kind=STAMP),
                 scale.pickups,
                 prefix="job-",
                 way="one-by-one",

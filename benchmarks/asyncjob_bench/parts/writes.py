@@ -66,12 +66,12 @@ def measure(bench: Bench) -> Numbers:
 
 def count(bench: Bench, here: Crew) -> Numbers:
     """Send jobs through and count what is written meanwhile."""
-    jobs, body = bench.scale.counted_jobs, templates.job("")
-    submit(here.space, body, bench.scale.warm_up, prefix="warm-up-")
+    jobs, job = bench.scale.counted_jobs, templates.submission()
+    submit(here.space, job, bench.scale.warm_up, prefix="warm-up-")
     here.until_finished(bench.scale.warm_up)
     time.sleep(QUIET_SECONDS)
     lines, before, asked = _lines(bench.site), bench.site.metrics(), here.total(WORKER_REQUESTS)
-    submit(here.space, body, jobs, prefix="job-")
+    submit(here.space, job, jobs, prefix="job-")
     here.until_finished(bench.scale.warm_up + jobs)
     time.sleep(QUIET_SECONDS)
     made = audit.count_writes(_lines(bench.site)[len(lines) :])

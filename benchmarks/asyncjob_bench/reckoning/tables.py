@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from asyncjob_bench.reckoning.results import Results, Row
 from asyncjob_bench.reckoning.spread import Spread
-from asyncjob_bench.reckoning.verdicts import Verdict
+from asyncjob_bench.reckoning.verdicts import Limit, Verdict, judge
 
 Lines = list[tuple[str, ...]]
 
@@ -23,10 +23,22 @@ def bars(verdicts: Iterable[Verdict], results: Results) -> Lines:
     for verdict in verdicts:
         limit = verdict.limit
         measured = "" if verdict.number is None else number(verdict.number)
-        aim = "" if limit.aim is None else number(limit.aim)
         spread = between(results.spreads.get(limit.key))
-        lines.append((limit.key, limit.words, aim, measured, spread, verdict.word))
+        lines.append((limit.key, limit.words, _aim(limit), measured, spread, verdict.word))
     return lines
+
+
+def over_runs(limits: Sequence[Limit], runs: Sequence[Results]) -> Lines:
+    """Return the bars of several runs side by side; a missed one is in bold."""
+    header = ("Bar", "Limit", "Aim", *(str(run.run["began"]) for run in runs))
+    judged = [judge(limits, run.medians) for run in runs]
+    return [
+        header,
+        *(
+            (limit.key, limit.words, _aim(limit), *map(_judged, row))
+            for limit, *row in zip(limits, *judged, strict=True)
+        ),
+    ]
 
 
 def figures(results: Results, barred: Iterable[str]) -> Lines:
@@ -39,6 +51,16 @@ def figures(results: Results, barred: Iterable[str]) -> Lines:
     lines += [(part, "left out", why) for part, why in results.left_out.items()]
     lines += [(part, "FAILED", why) for part, why in results.failed.items()]
     return lines
+
+
+def _aim(limit: Limit) -> str:
+    return "" if limit.aim is None else number(limit.aim)
+
+
+def _judged(verdict: Verdict) -> str:
+    if verdict.number is None:
+        return verdict.word
+    return number(verdict.number) if verdict.met else f"**{number(verdict.number)}**"
 
 
 def between(spread: Spread | None) -> str:

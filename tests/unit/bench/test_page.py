@@ -6,6 +6,7 @@ import pytest
 
 from asyncjob_bench import page, store
 from asyncjob_bench.errors import BenchError
+from asyncjob_bench.parts.registry import PARTS
 from asyncjob_bench.reckoning.verdicts import read_limits
 from asyncjob_dev.reference.blocks import names
 from support.measured import results
@@ -63,6 +64,30 @@ def test_only_whole_runs_on_a_quiet_machine_are_published(tmp_path: Path) -> Non
     store.write(results(foreign_share=(0.02,)), out, store.LATEST)
     page.publish(out, shown)
     assert store.read(shown / store.LATEST).medians["foreign_share"] == 0.02
+
+
+def test_the_last_three_complete_quiet_runs_stand_side_by_side(
+    written: Path, tmp_path: Path
+) -> None:
+    out, shown = tmp_path / "out", tmp_path / "shown"
+    everything = [part.name for part in PARTS]
+    for day, native, parts, others in (
+        (1, 6.1, everything, 0.01),
+        (2, 6.2, everything, 0.01),
+        (3, 6.3, everything, 0.5),
+        (4, 6.4, ["raw"], 0.01),
+        (5, 6.5, everything, 0.01),
+        (6, 4.6, everything, 0.01),
+    ):
+        run = results(native_ratio=(native,), foreign_share=(others,))
+        run.run |= {"began": f"2026-01-0{day}T00:00:00+00:00", "parts": parts}
+        store.write(run, out, store.LATEST)
+    written.write_text("<!-- measured: runs -->\n<!-- /measured -->\n", encoding="utf-8")
+    page.publish(out, shown)
+    page.refresh(only_check=False, page=written, shown=shown)
+    text = written.read_text(encoding="utf-8")
+    assert "| native_ratio | ≥ 5 | 6 | 6.20 | 6.50 | **4.60** |" in text
+    assert [day for day in range(1, 7) if f"2026-01-0{day}" in text] == [2, 5, 6]
 
 
 def test_published_results_are_written_beside_the_limits(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from asyncjob.models import AsyncJob
 from asyncjob_bench.counting import lives
 from asyncjob_bench.ground import templates
 
-JOB = templates.job(templates.NAME)
+JOB = templates.job("ns", templates.submission())
 
 
 def body(step: templates.Step) -> Any:
@@ -20,7 +20,8 @@ def test_a_payload_has_about_the_size_that_was_asked_for() -> None:
 
 
 def test_the_submitted_job_is_one() -> None:
-    assert AsyncJob.model_validate(templates.job("a", queue="mail")).spec.queue == "mail"
+    made = templates.job("ns", templates.submission(queue="mail"), "a")
+    assert AsyncJob.model_validate(made).spec.queue == "mail"
 
 
 def test_the_claim_names_version_claim_and_pod_by_marks() -> None:
