@@ -13,7 +13,7 @@ from asyncjob_bench.errors import BenchError
 from asyncjob_bench.reckoning import tables
 from asyncjob_bench.reckoning.remarks import annotate
 from asyncjob_bench.reckoning.results import Results, Row
-from asyncjob_bench.reckoning.sizing import sizing
+from asyncjob_bench.reckoning.sizing import road, sizing
 from asyncjob_bench.reckoning.tables import Lines
 from asyncjob_bench.reckoning.verdicts import judge, read_limits
 from asyncjob_dev.reference.blocks import fill, table
@@ -86,6 +86,7 @@ def _blocks(run: Results | None, curves: Results | None) -> dict[str, Block]:
         "cpu": _of(run, lambda it: tables.rows(it.cpu)),
         "ceiling": _of(run, lambda it: tables.rows(it.proofs)),
         "sizing": _of(run, lambda it: tables.rows(sizing(it.medians))),
+        "road": _of(run, lambda it: tables.rows(road(it.medians))),
         **{name: _curve(run, name) for name in RUN_CURVES},
         **{f"curve.{name}": _curve(curves, name) for name in CURVE_NAMES},
         "plots": lambda: _plots([run, curves]),

@@ -1,6 +1,7 @@
 """From milliseconds per job to cores for a rate: the arithmetic behind the sizing table."""
 
 from collections.abc import Mapping
+from math import ceil
 from typing import Final
 
 from asyncjob_bench.reckoning.results import Row
@@ -8,6 +9,17 @@ from asyncjob_bench.reckoning.results import Row
 RATES: Final = (10, 100, 1000)
 HEADROOM: Final = 0.6
 """No core is planned to be busier than this share: bursts, and the other things a cluster does."""
+
+ROAD: Final = (1000, 3000, 10_000)
+"""Rates at which one cluster becomes several."""
+
+CLUSTER_CORES: Final = 3 * 16
+"""Of all API servers of a large cluster; etcd has machines of its own."""
+
+ETCD_WRITES: Final = 10_000
+"""A second, of one etcd on a fast disk; its makers measured several times as many."""
+
+WRITES_PER_JOB: Final = 3
 
 MILLISECONDS: Final = 1000.0
 PREFIX: Final = "cpu_ms_per_job_"
@@ -24,8 +36,32 @@ def sizing(medians: Mapping[str, float]) -> list[Row]:
 def _for(rate: int, per_job: Mapping[str, float]) -> Row:
     return {
         "jobs/s": float(rate),
-        "writes/s": 3.0 * rate,
+        "writes/s": float(WRITES_PER_JOB * rate),
         **{f"{name} cores": cores(rate, ms) for name, ms in per_job.items()},
+    }
+
+
+def road(medians: Mapping[str, float]) -> list[Row]:
+    """Return how many processes and clusters carry rates beyond one machine's."""
+    api, operator, workers = (
+        medians.get(f"{PREFIX}{name}") for name in ("kube_apiserver", "operator", "workers")
+    )
+    if api is None or operator is None or workers is None:
+        return []
+    return [_beyond(rate, api, operator, workers) for rate in ROAD]
+
+
+def _beyond(rate: int, api: float, operator: float, workers: float) -> Row:
+    """Return one row; a process in Python has one core, an operator may serve some namespaces."""
+    writes = WRITES_PER_JOB * rate
+    clusters = max(ceil(cores(rate, api) / CLUSTER_CORES), ceil(writes / ETCD_WRITES))
+    return {
+        "jobs/s": float(rate),
+        "writes/s": float(writes),
+        "API server cores": float(ceil(cores(rate, api))),
+        "operators": float(ceil(cores(rate, operator))),
+        "worker processes": float(ceil(cores(rate, workers))),
+        "clusters": float(clusters),
     }
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from asyncjob_bench.reckoning.budget import Usage, merged, row
 from asyncjob_bench.reckoning.results import Row
-from asyncjob_bench.reckoning.sizing import cores, sizing
+from asyncjob_bench.reckoning.sizing import cores, road, sizing
 
 BEFORE = Usage({"etcd": 1.0, "kube-apiserver": 10.0}, busy=100.0, available=1000.0)
 AFTER = Usage({"etcd": 1.5, "kube-apiserver": 13.0, "new": 0.5}, busy=105.0, available=1008.0)
@@ -48,7 +48,24 @@ def test_every_program_that_was_measured_is_sized_for_every_rate() -> None:
 
 
 def test_without_a_measurement_nothing_is_sized() -> None:
-    assert sizing({}) == []
+    assert (sizing({}), road({"cpu_ms_per_job_operator": 1.0})) == ([], [])
+
+
+def test_clusters_are_counted_by_cores_or_by_etcd_whichever_is_the_limit() -> None:
+    per_job = {"cpu_ms_per_job_operator": 0.9, "cpu_ms_per_job_workers": 3.0}
+    by_etcd = road({**per_job, "cpu_ms_per_job_kube_apiserver": 0.6})
+    assert [(it["writes/s"], it["clusters"]) for it in by_etcd] == [
+        (3000.0, 1.0),
+        (9000.0, 1.0),
+        (30_000.0, 3.0),
+    ]
+    by_cores = road({**per_job, "cpu_ms_per_job_kube_apiserver": 12.0})
+    assert [(it["API server cores"], it["clusters"]) for it in by_cores] == [
+        (20.0, 1.0),
+        (60.0, 2.0),
+        (200.0, 5.0),
+    ]
+    assert [(it["operators"], it["worker processes"]) for it in by_cores[:1]] == [(2.0, 5.0)]
 
 
 def test_rounds_of_the_same_are_one_row_of_medians() -> None:
