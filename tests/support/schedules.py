@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from asyncjob.json_types import JsonObject
+from asyncjob.lifecycle.derived_names import run_name
 from asyncjob.lifecycle.phases import FINISHED, Phase
 from asyncjob.lifecycle.timestamps import from_text
 from asyncjob_operator.core.cron.child import Child
@@ -124,3 +125,19 @@ def settled(time: str, **status: Any) -> dict[str, Any]:
 def utc(text: str) -> int:
     """Return the epoch seconds of a time with an offset."""
     return int(from_text(text).timestamp())
+
+
+def name_at(time: str) -> str:
+    """Return the name of the run of that time."""
+    return run_name("nightly", int(seconds(time)))
+
+
+def reservation(*names: str, by: str = ME, **run: Any) -> dict[str, Any]:
+    """Return the status with these runs reserved."""
+    runs = [{"name": name, "time": "2026-11-20T03:00:00.000Z", **run} for name in names]
+    return {"claims": 1, "reserved": {"by": by, "runs": runs}}
+
+
+def shown(following: str) -> dict[str, Any]:
+    """Return the status fields of a schedule whose next time is shown already."""
+    return {"activeCount": 0, "nextScheduleTime": stamp(seconds(following))}

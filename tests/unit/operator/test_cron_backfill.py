@@ -1,0 +1,82 @@
+"""Runs of a range that lies in the past, on demand."""
+
+import pytest
+
+from asyncjob.lifecycle.phases import Phase
+from support.schedules import (
+    child,
+    decided,
+    name_at,
+    raw_cron,
+    reserved_names,
+    settled,
+    shown,
+    written,
+)
+
+RANGE = {"from": "2026-11-10T00:00:00Z", "to": "2026-11-10T03:00:00Z"}
+
+
+def test_a_backfill_creates_the_runs_of_its_range_in_order_and_is_acknowledged() -> None:
+    cron = raw_cron(
+        status=settled("2026-11-20T03:00", **shown("2026-11-20T04:00")),
+        backfill={**RANGE, "maxActive": 2},
+    )
+    now = "2026-11-20T03:10:00"
+    cron["status"] |= written(cron, now)
+    assert cron["status"]["backfill"]["total"] == 4
+    fields = written(cron, now)
+    assert reserved_names(fields) == [name_at("2026-11-10T00:00"), name_at("2026-11-10T01:00")]
+    assert all(run["backfill"] for run in fields["reserved"]["runs"])
+    assert not {"lastScheduleTime", "settledTime"} & fields.keys()
+    cron["status"] |= {**fields, "reserved": None, "activeCount": 2, "active": []}
+    under_way = [child(f"b{number}", backfill=True) for number in range(2)]
+    told = decided(cron, now, *under_way).effect
+    assert told is None or "reserved" not in told.fields  # type: ignore[union-attr]  # a write
+    fields = written(cron, now, under_way[0], child("b1", Phase.SUCCEEDED, backfill=True))
+    assert reserved_names(fields) == [name_at("2026-11-10T02:00")]
+    cron["status"] |= {**fields, "reserved": None}
+    fields = written(cron, now)
+    assert reserved_names(fields) == [name_at("2026-11-10T03:00")]
+    assert fields["backfill"]["completed"] is True
+    assert fields["reason"] == "Backfilled"
+
+
+def test_the_same_range_is_acted_on_once_and_another_anew() -> None:
+    done = {**RANGE, "total": 4, "created": 4, "completed": True}
+    status = settled("2026-11-20T03:00", backfill=done, **shown("2026-11-20T04:00"))
+    assert decided(raw_cron(status=status, backfill=RANGE), "2026-11-20T03:10:00").effect is None
+    other = {**RANGE, "from": "2026-11-10T01:00:00Z"}
+    fields = written(raw_cron(status=status, backfill=other), "2026-11-20T03:10:00")
+    assert (fields["backfill"]["total"], fields["backfill"]["created"]) == (3, 0)
+
+
+def test_a_range_with_too_many_runs_is_refused_whole_and_says_so() -> None:
+    cron = raw_cron(status=settled("2026-11-20T03:00"), backfill={**RANGE, "limit": 3})
+    fields = written(cron, "2026-11-20T03:10:00")
+    assert (fields["reason"], fields["backfill"]["completed"]) == ("BackfillRefused", True)
+    assert "more than 3" in fields["message"]
+
+
+def test_a_backfill_leaves_to_the_schedule_what_is_not_settled() -> None:
+    wide = {"from": "2026-11-20T02:00:00Z", "to": "2026-11-25T00:00:00Z"}
+    cron = raw_cron(status=settled("2026-11-20T03:00"), backfill=wide)
+    assert written(cron, "2026-11-20T03:10:00")["backfill"]["total"] == 2
+
+
+@pytest.mark.parametrize("policy", ["Forbid", "Replace"])
+def test_where_runs_must_not_overlap_a_backfill_waits_for_each(policy: str) -> None:
+    begun = {**RANGE, "total": 4, "created": 1, "through": RANGE["from"], "completed": False}
+    status = settled("2026-11-20T03:00", backfill=begun, **shown("2026-11-20T04:00"))
+    wish = {**RANGE, "maxActive": 100}
+    cron = raw_cron(status=status, backfill=wish, concurrencyPolicy=policy)
+    busy = decided(cron, "2026-11-20T03:10:00", child("nightly-busy")).effect
+    assert busy is None or "reserved" not in busy.fields  # type: ignore[union-attr]  # a write
+    fields = written(cron, "2026-11-20T03:10:00")
+    assert reserved_names(fields) == [name_at("2026-11-10T01:00")]
+
+
+def test_a_backfill_taken_away_goes_no_further() -> None:
+    begun = {**RANGE, "total": 4, "created": 1, "through": RANGE["from"], "completed": False}
+    status = settled("2026-11-20T03:00", backfill=begun, **shown("2026-11-20T04:00"))
+    assert decided(raw_cron(status=status), "2026-11-20T03:10:00").effect is None

@@ -1,0 +1,128 @@
+"""Runs that would overlap, and who may create what is reserved."""
+
+from dataclasses import replace
+
+import pytest
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob_operator.core.cron.claim import CREATE_SECONDS, REQUEST_SECONDS, TAKEOVER_SECONDS
+from asyncjob_operator.core.cron.decide import decide
+from asyncjob_operator.core.cron.decision import Cancel, Create
+from support.schedules import (
+    ME,
+    OTHER,
+    child,
+    decided,
+    moment,
+    name_at,
+    raw_cron,
+    reservation,
+    reserved_names,
+    settled,
+    snapshot,
+    written,
+)
+
+HOURLY = "2026-11-20T03:00"
+
+
+def test_forbid_leaves_a_run_out_for_good_while_an_earlier_one_is_unfinished() -> None:
+    cron = raw_cron(status=settled("2026-11-20T02:00"), concurrencyPolicy="Forbid")
+    fields = written(cron, "2026-11-20T03:00:02", child("nightly-earlier"))
+    assert "reserved" not in fields
+    assert fields["settledTime"] == "2026-11-20T03:00:00.000Z"
+    assert (fields["missed"], fields["reason"]) == (1, "LeftOut")
+    assert "nightly-earlier is unfinished" in fields["message"]
+    assert "lastScheduleTime" not in fields
+
+
+def test_forbid_counts_a_run_that_is_only_reserved_as_unfinished() -> None:
+    status = settled("2026-11-20T03:00", **reservation(name_at(HOURLY)))
+    cron = raw_cron(status=status, concurrencyPolicy="Forbid")
+    assert written(cron, "2026-11-20T04:00:02")["reason"] == "LeftOut"
+
+
+def test_forbid_makes_up_for_missed_runs_one_after_another() -> None:
+    first, second = name_at("2026-11-20T02:00"), name_at(HOURLY)
+    status = settled("2026-11-20T03:00", **reservation(first, second))
+    cron = raw_cron(status=status, concurrencyPolicy="Forbid")
+    now = "2026-11-20T03:00:02"
+    effect = decided(cron, now).effect
+    assert isinstance(effect, Create)
+    assert [run.name for run in effect.runs] == [first]
+    assert reserved_names(written(cron, now, child(first), made=frozenset({first}))) == [second]
+    waiting = raw_cron(
+        status=settled("2026-11-20T03:00", **reservation(second)), concurrencyPolicy="Forbid"
+    )
+    shown = written(waiting, now, child(first))
+    assert "reserved" not in shown
+    effect = decided(waiting, now, child(first, Phase.SUCCEEDED)).effect
+    assert isinstance(effect, Create)
+
+
+def test_a_decision_about_overlaps_rests_on_a_list() -> None:
+    for policy, rests in (("Allow", False), ("Forbid", True), ("Replace", True)):
+        cron = raw_cron(status=settled("2026-11-20T02:00"), concurrencyPolicy=policy)
+        effect = decided(cron, "2026-11-20T03:00:02").effect
+        assert effect
+        assert effect.rests is rests
+
+
+def test_replace_cancels_the_earlier_run_and_starts_when_it_has_ended() -> None:
+    cron = raw_cron(status=settled("2026-11-20T02:00"), concurrencyPolicy="Replace")
+    now, old = "2026-11-20T03:00:02", child("nightly-old")
+    fields = written(cron, now, old)
+    assert fields["reason"] == "Replaced"
+    cron["status"] |= {**fields, "settledTime": "2026-11-20T03:00:00Z"}
+    effect = decided(cron, now, old).effect
+    assert isinstance(effect, Cancel)
+    assert effect.children == (old,)
+    assert decided(cron, now, replace(old, cancelling=True)).effect is None
+    effect = decided(cron, now, child("nightly-old", Phase.CANCELLED)).effect
+    assert isinstance(effect, Create)
+
+
+def test_of_several_runs_that_replace_each_other_the_newest_is_created() -> None:
+    status = settled("2026-11-20T03:00", **reservation(name_at(HOURLY)))
+    cron = raw_cron(status=status, concurrencyPolicy="Replace", misfirePolicy="FireAll")
+    fields = written(cron, "2026-11-20T05:00:02")
+    assert reserved_names(fields) == [name_at("2026-11-20T05:00")]
+    assert fields["missed"] == 2
+
+
+def test_allow_adds_to_what_is_reserved() -> None:
+    status = settled("2026-11-20T03:00", **reservation(name_at(HOURLY)))
+    fields = written(raw_cron(status=status), "2026-11-20T04:00:02", child("x"))
+    assert reserved_names(fields) == [name_at(HOURLY), name_at("2026-11-20T04:00")]
+    assert fields["claims"] == 2
+
+
+def test_only_the_holder_creates_and_only_for_a_while() -> None:
+    cron = raw_cron(status=settled("2026-11-20T03:00", **reservation(name_at(HOURLY))))
+    now = moment("2026-11-20T03:00:02")
+    fresh = snapshot(cron, claim_sent_at=1000.0 - CREATE_SECONDS + 0.1)
+    assert isinstance(decide(fresh, now).effect, Create)
+    for sent_at in (None, 1000.0 - CREATE_SECONDS):
+        effect = decide(snapshot(cron, claim_sent_at=sent_at), now).effect
+        assert not isinstance(effect, Create)
+        assert effect
+        assert effect.fields["claims"] == 2  # type: ignore[union-attr]  # a write, as just seen
+
+
+def test_a_reservation_is_taken_over_when_its_holder_cannot_be_acting_on_it_any_more() -> None:
+    status = settled("2026-11-20T03:00", **reservation(name_at(HOURLY), by=OTHER))
+    cron = raw_cron(status=status)
+    early = decided(cron, "2026-11-20T04:00:00", claim_seen_at=1000.0 - TAKEOVER_SECONDS + 0.1)
+    assert early.effect is None
+    assert early.look_again_at == pytest.approx(1000.1)
+    fields = written(cron, "2026-11-20T04:00:00", claim_seen_at=1000.0 - TAKEOVER_SECONDS)
+    assert fields["reserved"]["by"] == ME
+    assert reserved_names(fields) == [name_at(HOURLY)]
+    assert CREATE_SECONDS + REQUEST_SECONDS < TAKEOVER_SECONDS
+
+
+def test_what_is_known_to_be_made_is_taken_off_the_list() -> None:
+    cron = raw_cron(status=settled("2026-11-20T03:00", **reservation("a", "b")))
+    now = "2026-11-20T03:00:02"
+    assert reserved_names(written(cron, now, made=frozenset({"a"}))) == ["b"]
+    assert written(cron, now, made=frozenset({"a", "b"}))["reserved"] is None

@@ -1,0 +1,108 @@
+"""Jobs that wait for one another are given up, with the way round."""
+
+from itertools import permutations
+
+import pytest
+
+from asyncjob_operator.core.options import Options
+from support.world import World
+
+ANY = {"outcome": "Any"}
+GIVEN_UP = "DeadLetter DependencyFailed cannot start: "
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.mark.parametrize("order", ["abcd", "dcba", "bdac"])
+async def test_jobs_that_wait_for_one_another_are_given_up_with_the_way_round(
+    world: World, order: str
+) -> None:
+    needs = {"a": "b", "b": "c", "c": "a", "d": "a"}
+    for name in order:
+        world.create(name, needs[name])
+    await world.settle()
+    for way in ("a → b → c → a", "b → c → a → b", "c → a → b → c"):
+        assert world.state(way[0]) == f"{GIVEN_UP}jobs wait for one another: {way}"
+    assert world.state("d") == f"{GIVEN_UP}a is a dead letter (DependencyFailed)"
+
+
+async def test_a_cycle_with_a_gap_is_none_yet(world: World) -> None:
+    world.create("a", "b")
+    world.create("b", "c")
+    await world.settle()
+    assert world.state("b").endswith("waiting for c (does not exist)")
+    world.create("c", "a")
+    await world.settle()
+    assert world.state("a").endswith("a → b → c → a")
+
+
+async def test_a_long_cycle_is_told_with_its_ends(world: World) -> None:
+    for number in range(10):
+        world.create(f"j{number}", f"j{(number + 1) % 10}")
+    await world.settle()
+    assert world.state("j0").endswith("j0 → j1 → j2 → (5 more) → j8 → j9 → j0")
+
+
+async def test_a_cycle_is_confirmed_by_live_reads_and_its_end_sets_the_others_free(
+    world: World,
+) -> None:
+    world.create("a", "b")
+    world.blind = True
+    world.create("b", "a")
+    cycle = world.get("b")
+    world.delete("b")
+    world.blind = False
+    world.observer.saw(cycle, live=True)
+    await world.settle()
+    await world.pass_time(61)
+    assert world.state("a").endswith("waiting for b (does not exist)")
+
+
+async def test_who_gets_out_of_a_cycle_sets_the_others_free(world: World) -> None:
+    world.create("a", {"name": "b", **ANY})
+    world.create("b", "a")
+    world.store("b", {**world.get("b"), "status": {"phase": "Cancelled"}})
+    await world.settle()
+    assert world.claimable() == ["a"]
+
+
+async def test_dead_letters_that_are_redriven_into_a_cycle_are_given_up_again() -> None:
+    world = World(Options(missing_dependency_timeout=1))
+    world.create("b", "a")
+    await world.settle()
+    await world.pass_time(1)
+    world.create("a", "b")
+    await world.settle()
+    for name in "ab":
+        assert world.state(name).startswith(GIVEN_UP)
+        world.wish(name, redrive=1)
+    await world.settle()
+    assert world.state("a").endswith("a → b → a")
+
+
+async def test_a_restart_finds_cycles_in_whatever_order_jobs_are_listed(world: World) -> None:
+    world.create("b", "a")
+    world.create("a", "b")
+    world.restart()
+    await world.settle()
+    assert world.state("b").endswith("b → a → b")
+
+
+@pytest.mark.parametrize("order", list(permutations(("p", "sum", "c"))), ids="-".join)
+async def test_a_child_that_waits_for_who_waits_for_it_is_a_cycle(
+    world: World, order: tuple[str, ...]
+) -> None:
+    ways = {
+        "p": lambda: world.create("p"),
+        "sum": lambda: world.create("sum", {"name": "p", "children": True}),
+        "c": lambda: world.create("c", "sum", parent="p"),
+    }
+    for name in order:
+        ways[name]()
+    await world.settle()
+    assert world.state("c").endswith("c → sum → c")
+    assert world.state("sum").endswith("sum → c → sum")
+    assert world.claimable() == ["p"]

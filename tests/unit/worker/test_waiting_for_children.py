@@ -1,0 +1,107 @@
+"""Waiting for child jobs: how often one looks, and what ends a wait."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from asyncjob.app.child_errors import (
+    ChildFailedError,
+    ChildGoneError,
+)
+from asyncjob.app.children import Child, ChildRef
+from asyncjob.errors import (
+    ForbiddenError,
+    NotFoundError,
+    UnknownOutcomeError,
+)
+from asyncjob.lifecycle.phases import Phase
+from asyncjob_worker.children import AttemptChildren
+from support.child_jobs import children, finished
+from support.worker_parts import Call, FakeSession, Pauses, held, job
+
+
+async def test_one_child_is_read_until_it_has_finished_less_and_less_often() -> None:
+    pauses = Pauses()
+    session = FakeSession(get=[job(name="c", uid="c1")] * 12 + [finished("c", "c1")])
+    own = AttemptChildren(session.session, held(), pause=pauses)
+    view = await Child(ChildRef("c", "c1"), own).wait()
+    assert (view.phase, view.result, view.finished, view.succeeded) == (
+        Phase.SUCCEEDED,
+        "c1",
+        True,
+        True,
+    )
+    assert pauses.seconds[0] == 0.2
+    assert pauses.seconds == sorted(pauses.seconds)
+    assert pauses.seconds[-1] == 5.0
+    assert len(session.calls) == 13
+
+
+class Listing(FakeSession):
+    """Lists jobs, besides answering single requests."""
+
+    def __init__(self, *pages: list[Any], **script: Any) -> None:
+        super().__init__(**script)
+        self.pages = list(pages)
+        self.lists: list[Any] = []
+
+    async def list(self, path: str, params: Any = None) -> Any:
+        assert path.endswith("/asyncjobs")
+        self.lists.append(params)
+        for item in self.pages.pop(0) if len(self.pages) > 1 else self.pages[0]:
+            yield item
+
+
+async def test_of_many_children_only_the_finished_are_read_each_once() -> None:
+    names = [f"c{number}" for number in range(50)]
+    running = [job(name=name, uid=name) for name in names]
+
+    def answer(call: Call) -> Any:
+        name = call.path.rpartition("/")[2]
+        return finished(name, name)
+
+    session = Listing(running, running, running[:1], [], get=[answer])
+    own = children(session)
+    waits = [Child(ChildRef(name, name), own).wait() for name in names]
+    views = await asyncio.gather(*waits)
+    assert [view.result for view in views] == names
+    assert len(session.calls) == 50
+    assert len(session.lists) == 3
+    assert session.calls[-1].path.endswith("/c0")
+    assert session.lists[0]["labelSelector"] == "asyncjob.dev/parent=u1"
+    assert "status.phase!=Succeeded" in session.lists[0]["fieldSelector"]
+
+
+async def test_a_child_that_failed_raises_only_if_asked() -> None:
+    dead = finished("c", "c1", phase="DeadLetter", reason="NotRetryable", message="no", result=None)
+    child = Child(ChildRef("c", "c1"), children(FakeSession(get=[dead])))
+    assert (await child.wait()).phase is Phase.DEAD_LETTER
+    with pytest.raises(ChildFailedError, match=r"child c ended as DeadLetter \(NotRetryable: no\)"):
+        await child.wait(check=True)
+
+
+@pytest.mark.parametrize("answer", [NotFoundError(), job(name="c", uid="another")])
+async def test_a_deleted_child_is_not_waited_for(answer: Any) -> None:
+    child = Child(ChildRef("c", "c1"), children(FakeSession(get=[answer])))
+    with pytest.raises(ChildGoneError, match="child c has been deleted"):
+        await child.wait()
+
+
+async def test_outages_are_waited_out_and_what_is_forbidden_is_not() -> None:
+    session = FakeSession(get=[UnknownOutcomeError("away"), finished("c", "c1")])
+    with capture_logs() as logs:
+        await Child(ChildRef("c", "c1"), children(session)).wait()
+    assert [entry["event"] for entry in logs] == ["cannot look at children"]
+    with pytest.raises(ForbiddenError):
+        await Child(ChildRef("c", "c1"), children(FakeSession(get=[ForbiddenError("no")]))).wait()
+
+
+async def test_a_wait_has_a_limit_and_then_nobody_looks() -> None:
+    session = FakeSession(get=[job(name="c", uid="c1")])
+    own = AttemptChildren(session.session, held(), pause=lambda _: asyncio.Event().wait())  # type: ignore[arg-type,return-value]
+    with pytest.raises(TimeoutError, match=r"child c has not finished within 0\.01 s"):
+        await Child(ChildRef("c", "c1"), own).wait(0.01)
+    await asyncio.sleep(0)
+    assert own._watch._looking is None
