@@ -148,6 +148,17 @@ class Transport:
         )
 
 
+def abandon(response: aiohttp.ClientResponse) -> None:
+    """Close an answer that nobody reads any further, and its connection at once.
+
+    Closed politely, TLS would wait for the server's goodbye in an event loop that may end before.
+    """
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    response.close()
+
+
 def _no_answer(request: Request, error: BaseException) -> UnknownOutcomeError:
     what = f"{type(error).__name__}: {error}".rstrip(": ")
     return UnknownOutcomeError(f"no answer to {request.method} {request.path}: {what}")

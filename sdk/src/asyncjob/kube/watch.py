@@ -17,7 +17,7 @@ from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject, as_object, child, text
 from asyncjob.kube.answers import event_error
 from asyncjob.kube.session import KubeSession
-from asyncjob.kube.transport import Params
+from asyncjob.kube.transport import Params, abandon
 
 AS_OBJECTS: Final = "application/json"
 AS_TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -78,12 +78,15 @@ async def open_watch(
 
 async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[WatchEvent]:
     """Yield what an open watch tells, and close it."""
-    async with response, aclosing(_lines(response)) as lines:
-        async for line in lines:
-            event = _parse(line)
-            if event.get("type") == "ERROR":
-                raise event_error(child(event, "object"))
-            yield WatchEvent(text(event, "type"), child(event, "object"))
+    try:
+        async with aclosing(_lines(response)) as lines:
+            async for line in lines:
+                event = _parse(line)
+                if event.get("type") == "ERROR":
+                    raise event_error(child(event, "object"))
+                yield WatchEvent(text(event, "type"), child(event, "object"))
+    finally:
+        abandon(response)
 
 
 def _parse(line: bytes) -> JsonObject:

@@ -12,7 +12,7 @@ from asyncjob.client.steps import Answer, Call, Listen, Next, Pause, Step
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube.session import KubeSession
-from asyncjob.kube.transport import Request
+from asyncjob.kube.transport import Request, abandon
 from asyncjob.kube.watch import WatchEvent, events, open_watch
 
 SPREAD: Final = (0.8, 1.2)
@@ -51,7 +51,7 @@ class KubeWorld:
         if opened is not None:
             await opened.aclose()
         if self._response is not None:
-            self._response.close()  # the events close it only if they were begun
+            abandon(self._response)  # the events do so only if they were begun
 
     async def _send(self, call: Call) -> JsonObject:
         try:
