@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import orjson
 import pytest
 
 from asyncjob import columns
@@ -49,6 +50,17 @@ def test_a_job_that_says_nothing_has_no_policy_and_no_gate() -> None:
     assert found.policy == PolicyLayer()
     assert not found.gated
     assert not found.admitted
+
+
+def test_jobs_that_say_the_same_share_what_they_say() -> None:
+    said = {columns.TYPE: "send " * 2, columns.TIMEOUT: 30, columns.RETRY_POLICY: '{"jitter":0.5}'}
+    tables = [orjson.loads(orjson.dumps(table(**said))) for _ in range(2)]
+    one, other = (RowReader().read(found, "1") for found in tables)
+    assert one
+    assert other
+    assert one.policy is other.policy
+    assert one.type is other.type
+    assert one.policy.jitter == 0.5
 
 
 @pytest.mark.parametrize(

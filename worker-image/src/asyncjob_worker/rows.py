@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from sys import intern
 
 import orjson
 
@@ -34,7 +36,7 @@ class RowReader:
         return Candidate(
             name=str(self._cell(cells, columns.NAME)),
             resource_version=resource_version,
-            type=str(self._cell(cells, columns.TYPE)),
+            type=intern(str(self._cell(cells, columns.TYPE))),
             priority=_whole(self._cell(cells, columns.PRIORITY)),
             attempt=_whole(self._cell(cells, columns.ATTEMPT)),
             crashes=_whole(self._cell(cells, columns.CRASHES)),
@@ -53,17 +55,24 @@ class RowReader:
         retry = self._cell(cells, columns.RETRY_POLICY)
         if timeout is None and lease is None and not retry:
             return NO_POLICY
-        source: dict[str, Json] = {
-            "executionTimeoutSeconds": timeout,
-            "leaseDurationSeconds": lease,
-        }
-        if retry:
-            source["retryPolicy"] = as_object(orjson.loads(str(retry)))
-        return layer_of(source)
+        return _layer(_whole_or_none(timeout), _whole_or_none(lease), str(retry or ""))
 
     def _cell(self, cells: Sequence[Json], name: str) -> Json:
         position = (self._index or {}).get(name, len(cells))
         return cells[position] if position < len(cells) else None
+
+
+@lru_cache(maxsize=256)
+def _layer(timeout: int | None, lease: int | None, retry: str) -> PolicyLayer:
+    """Return one object for all jobs that say the same: a backlog is long, and mostly of a kind."""
+    source: dict[str, Json] = {"executionTimeoutSeconds": timeout, "leaseDurationSeconds": lease}
+    if retry:
+        source["retryPolicy"] = as_object(orjson.loads(retry))
+    return layer_of(source)
+
+
+def _whole_or_none(value: Json) -> int | None:
+    return value if isinstance(value, int) else None
 
 
 def _whole(value: Json) -> int:
