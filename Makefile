@@ -77,13 +77,13 @@ unit: $(STAMP) ## tests that need no API server: seconds
 	$(BIN)/pytest tests/unit tests/properties
 
 # In the order of the folders, so that the long ones do not come last, when one process has them alone.
-test: $(STAMP) tools chart-tools monitoring-tools ## all tests but the long ones and those that need pods, images or a browser: about ten minutes
+test: $(STAMP) tools chart-tools monitoring-tools ## all tests but the long ones and those that need pods, images or a browser: about twelve minutes
 	$(BIN)/pytest tests -m "not soak" $(TESTS)
 
-soak: $(STAMP) tools ## the long ones: thousands of jobs, many kills and random lives on real API servers
+soak: $(STAMP) tools ## the long ones: demo and environment as a whole, thousands of jobs, many kills, random lives
 	$(BIN)/pytest tests -m soak $(TESTS)
 
-bench: $(STAMP) ## measure, beside the API server's limit and others; 20 quiet minutes (PARTS=a,b SCALE=small REPORT_ONLY=1)
+bench: $(STAMP) ## measure, beside the API server's limit and others; a quiet quarter of an hour (PARTS=a,b SCALE=small REPORT_ONLY=1)
 	@$(BENCH) run $(call given,PARTS,--parts) $(call given,SCALE,--scale) $(if $(filter 1 yes true,$(REPORT_ONLY)),--report-only)
 
 bench-curves: $(STAMP) ## how it scales, with objects, workers, payloads and long jobs; an hour (CURVES=a,b SCALE=small)

@@ -30,7 +30,7 @@ class Scale:
 
 FULL: Final = Scale(
     name="full",
-    rounds=5,
+    rounds=3,
     jobs=3000,
     warm_up=300,
     native_jobs=400,
@@ -45,7 +45,7 @@ FULL: Final = Scale(
     operator_jobs=2000,
     orphans=1000,
 )
-"""About 15 to 20 minutes on two quiet cores."""
+"""About a quarter of an hour on two quiet cores."""
 
 SMALL: Final = Scale(
     name="small",

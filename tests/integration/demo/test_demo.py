@@ -12,7 +12,7 @@ import pytest
 
 from integration.demo.commands import ROOT, Commands
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(240)]
 
 REPORT = ROOT / ".dev" / "out" / "orders.html"
 SCENARIOS = ("digest-files", "report-orders", "flaky-call", "always-fails", "slow-count", "mistake")
@@ -73,8 +73,8 @@ def test_the_demo_fails_and_says_why_when_a_job_does_not_go_as_it_should(
 @pytest.mark.parametrize(
     ("number", "code"),
     [
-        pytest.param(signal.SIGINT, 130, marks=pytest.mark.soak),
-        pytest.param(signal.SIGTERM, 130, marks=pytest.mark.soak),
+        (signal.SIGINT, 130),
+        (signal.SIGTERM, 130),
         (signal.SIGKILL, -9),
     ],
 )

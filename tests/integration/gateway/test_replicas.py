@@ -150,6 +150,7 @@ class Load:
             self.refused.append(answer.text)
 
 
+@pytest.mark.soak
 def test_no_accepted_job_is_lost_in_a_rolling_update_under_load(
     site: Site, replicas: list[GatewayProcess]
 ) -> None:

@@ -104,6 +104,7 @@ def test_a_rate_limit_holds_in_every_window_and_nobody_starves(scene: Scene) -> 
         assert sum(time < begin + 1 for time in times[index:]) <= 10 + 1
 
 
+@pytest.mark.soak
 def test_a_key_with_a_thousand_jobs_holds_up_another_keys_first_by_one_job_at_most(
     scene: Scene,
 ) -> None:

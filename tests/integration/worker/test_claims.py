@@ -103,6 +103,7 @@ class Rival:
                 self.won[job.name] = held
 
 
+@pytest.mark.soak
 async def test_of_32_claimers_one_gets_each_of_1000_jobs_and_losers_do_no_work(
     field: Field,
 ) -> None:
@@ -176,6 +177,7 @@ async def test_16_idle_workers_hardly_ever_run_for_the_same_job(
     assert share <= MOST_CONFLICTS
 
 
+@pytest.mark.soak
 async def test_16_workers_with_a_full_backlog_hardly_ever_run_for_the_same_job(
     field: Field, record_property: Any
 ) -> None:
