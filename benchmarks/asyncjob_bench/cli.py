@@ -16,6 +16,7 @@ from asyncjob_bench.parts.part import Part
 from asyncjob_bench.parts.registry import PARTS
 from asyncjob_bench.parts.runner import Runner
 from asyncjob_bench.parts.scale import SCALES
+from asyncjob_bench.reckoning.results import Results
 from asyncjob_bench.reckoning.verdicts import Verdict, judge, read_limits
 from asyncjob_dev.errors import DevError
 
@@ -99,9 +100,13 @@ def check(*, results: Path, limits: Path, report_only: bool) -> None:
 @SCALE
 @OUT
 def profile(*, scale: str, out: Path) -> None:
-    """Show where operator and worker spend their time; keep the API server's profile, too."""
+    """Show where operator, worker and API server spend their time; keep the profiles."""
+    began, results = datetime.now(UTC), Results()
     with site() as here:
-        click.echo(profiles.take(here, SCALES[scale], out))
+        heads, results.curves["api-server"] = profiles.take(here, SCALES[scale], out)
+    results.run = store.describe_run(scale, ["profile"], began)
+    path = store.write(results, out, store.PROFILE)
+    click.echo(f"{heads}\n\n{report.text(results, [])}\n\nstored in {path}")
 
 
 @main.command("page")

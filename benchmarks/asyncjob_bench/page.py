@@ -24,6 +24,7 @@ SHOWN: Final = DOCS / "performance"
 MARK: Final = "measured"
 NOTHING: Final = "*Not measured yet on a quiet machine: `make bench`, then `make bench-page`.*"
 
+STORED: Final = (store.LATEST, store.CURVES, store.PROFILE)
 RUN_CURVES: Final = ("writes-by-user", "operator-by-jobs")
 CURVE_NAMES: Final = ("objects", "workers", "payload", "long-jobs", "retention")
 
@@ -35,7 +36,7 @@ def publish(out: Path, shown: Path = SHOWN) -> None:
 
     Raises BenchError where that was small, or the machine was not quiet.
     """
-    found = [name for name in (store.LATEST, store.CURVES) if (out / name).exists()]
+    found = [name for name in STORED if (out / name).exists()]
     if not found:
         raise BenchError(f"{out} holds no results: run `make bench` first")
     for name in found:
@@ -62,10 +63,11 @@ def annotate_limits(limits: Path = store.LIMITS, shown: Path = SHOWN) -> None:
 
 def refresh(*, only_check: bool, page: Path = PAGE, shown: Path = SHOWN) -> list[Path]:
     """Make the page's tables anew, and its plots; returns the page if it changes."""
-    results = {name: _read(shown / name) for name in (store.LATEST, store.CURVES)}
+    results = {name: _read(shown / name) for name in STORED}
     old = page.read_text(encoding="utf-8")
     blocks = _blocks(results[store.LATEST], results[store.CURVES])
-    new = fill(old, {**blocks, "runs": _of_runs(history.read(shown))}, MARK)
+    profile = _curve(results[store.PROFILE], "api-server")
+    new = fill(old, {**blocks, "runs": _of_runs(history.read(shown)), "profile": profile}, MARK)
     if not only_check:
         page.write_text(new, encoding="utf-8")
         for found in results.values():

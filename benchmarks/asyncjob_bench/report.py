@@ -9,6 +9,7 @@ from asyncjob_bench.reckoning.results import Results, Row
 from asyncjob_bench.reckoning.verdicts import Verdict
 
 RATES: Final = {
+    "bare ceiling": "bare_ceiling_jobs_s",
     "raw ceiling": "raw_ceiling_jobs_s",
     "asyncjob": "end_to_end_jobs_s",
     "native Jobs": "native_jobs_s",

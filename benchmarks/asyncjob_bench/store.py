@@ -16,6 +16,7 @@ BENCHMARKS: Final = Path(__file__).parents[1]
 OUT: Final = BENCHMARKS / "out"
 LATEST: Final = "latest.json"
 CURVES: Final = "curves.json"
+PROFILE: Final = "profile.json"
 LIMITS: Final = BENCHMARKS / "limits.toml"
 
 

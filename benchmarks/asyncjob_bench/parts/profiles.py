@@ -4,6 +4,7 @@ A profile slows down what it looks at, so that nothing else is measured along wi
 """
 
 import pstats
+import subprocess
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,16 +16,22 @@ from asyncjob_bench.ground.site import Site
 from asyncjob_bench.ground.space import OPERATOR
 from asyncjob_bench.parts.flow import crew, flow
 from asyncjob_bench.parts.scale import Scale
+from asyncjob_bench.reckoning.results import Row
+from asyncjob_bench.reckoning.shares import shares
 
 WORKER: Final = "worker-0"
 API_SERVER: Final = "kube-apiserver.pprof"
 SECONDS: Final = 10
 SPARE_SECONDS: Final = 30.0
 LINES: Final = 40
+EVERY_FUNCTION: Final = ("-nodecount=1000000", "-nodefraction=0", "-edgefraction=0")
 
 
-def take(site: Site, scale: Scale, out: Path) -> str:
-    """Let jobs flow; leave the profiles in `out`, and return the heads of those of Python."""
+def take(site: Site, scale: Scale, out: Path) -> tuple[str, list[Row]]:
+    """Let jobs flow; leave the profiles in `out`.
+
+    Returns the heads of those of Python, and the shares of what the API server does.
+    """
     files = {name: out / f"{name}.pstats" for name in (OPERATOR, WORKER)}
     out.mkdir(parents=True, exist_ok=True)
     with site.space("profile") as space:
@@ -34,7 +41,13 @@ def take(site: Site, scale: Scale, out: Path) -> str:
                 flow(here, scale.jobs, warm_up=scale.warm_up)
             here.stop()
     heads = [f"{name}\n\n{_head(file)}" for name, file in files.items()]
-    return "\n".join([*heads, f"API server: go tool pprof -top {out / API_SERVER}"])
+    seen = f"API server: go tool pprof -top {out / API_SERVER}"
+    return "\n".join([*heads, seen]), shares(_top(out / API_SERVER))
+
+
+def _top(file: Path) -> str:
+    command = ["go", "tool", "pprof", "-top", "-cum", *EVERY_FUNCTION, str(file)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 @contextmanager

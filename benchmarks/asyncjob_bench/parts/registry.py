@@ -3,6 +3,7 @@
 from typing import Final
 
 from asyncjob_bench.parts import (
+    bare,
     conflicts,
     end_to_end,
     native,
@@ -17,6 +18,7 @@ from asyncjob_bench.parts.part import Part
 
 PARTS: Final = (
     Part("raw", raw.measure, compared=True),
+    Part("bare", bare.measure, compared=True),
     Part("end-to-end", end_to_end.measure, compared=True),
     Part("pickup", pickup.measure, compared=True),
     Part("native", native.measure, compared=True),

@@ -11,6 +11,9 @@ T = TypeVar("T")
 RATIOS: Final[Mapping[str, tuple[str, str]]] = {
     "end_to_end_ratio": ("end_to_end_jobs_s", "raw_ceiling_jobs_s"),
     "native_ratio": ("end_to_end_jobs_s", "native_jobs_s"),
+    "raw_native_ratio": ("raw_ceiling_jobs_s", "native_jobs_s"),
+    "raw_bare_ratio": ("raw_ceiling_jobs_s", "bare_ceiling_jobs_s"),
+    "bare_native_ratio": ("bare_ceiling_jobs_s", "native_jobs_s"),
     "peer_postgres_ratio": ("end_to_end_jobs_s", "peer_postgres_jobs_s"),
     "pickup_p50_ratio": ("pickup_p50_ms", "write_round_trip_ms"),
     "pickup_p99_ratio": ("pickup_p99_ms", "write_round_trip_ms"),

@@ -1,9 +1,11 @@
 """Reads candidates off the rows of a table: what a worker sees of a job before the claim."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from sys import intern
+from typing import Any, Final
 
 import orjson
 
@@ -14,66 +16,79 @@ from asyncjob.lifecycle.policy import PolicyLayer, layer_of
 
 _NOT_A_GATE = ("", "[]")
 
+_READ: Final = (
+    columns.NAME,
+    columns.TYPE,
+    columns.PRIORITY,
+    columns.ATTEMPT,
+    columns.CRASHES,
+    columns.ADMITTED,
+    columns.SUSPEND,
+    columns.CANCEL,
+    columns.GATE,
+    columns.TIMEOUT,
+    columns.LEASE,
+    columns.RETRY_POLICY,
+)
+
+Pick = Callable[[Sequence[Json]], Sequence[Any]]
+"""Takes the cells of a row, and one that is empty; returns those of `_READ`."""
+
 
 @dataclass(slots=True)
 class RowReader:
     """Knows which cell is which; only the first table of a watch says so."""
 
-    _index: dict[str, int] | None = None
+    _pick: Pick | None = None
 
     def read(self, table: JsonObject, resource_version: str) -> Candidate | None:
         """Return the candidate of a one-row table; None for a table without a row."""
         definitions = items(table, "columnDefinitions")
         if definitions:
-            names = [text(as_object(item), "name") for item in definitions]
-            self._index = {name: position for position, name in enumerate(names)}
+            self._pick = _picking([text(as_object(item), "name") for item in definitions])
         rows = items(table, "rows")
-        if not rows:
+        if not rows or not self._pick:
             return None
-        return self._candidate(items(as_object(rows[0]), "cells"), resource_version)
+        return _candidate(self._pick(items(as_object(rows[0]), "cells")), resource_version)
 
-    def _candidate(self, cells: Sequence[Json], resource_version: str) -> Candidate:
-        return Candidate(
-            name=str(self._cell(cells, columns.NAME)),
-            resource_version=resource_version,
-            type=intern(str(self._cell(cells, columns.TYPE))),
-            priority=_whole(self._cell(cells, columns.PRIORITY)),
-            attempt=_whole(self._cell(cells, columns.ATTEMPT)),
-            crashes=_whole(self._cell(cells, columns.CRASHES)),
-            admitted=self._cell(cells, columns.ADMITTED) is True,
-            gated=self._gated(cells),
-            policy=self._policy(cells),
-        )
 
-    def _gated(self, cells: Sequence[Json]) -> bool:
-        wishes = (self._cell(cells, columns.SUSPEND), self._cell(cells, columns.CANCEL))
-        return True in wishes or str(self._cell(cells, columns.GATE) or "") not in _NOT_A_GATE
+def _picking(names: Sequence[str]) -> Pick:
+    """Return what picks the cells; a column that an older CRD lacks has an empty one."""
+    positions = {name: position for position, name in enumerate(names)}
+    pick = itemgetter(*(positions.get(name, len(names)) for name in _READ))
+    return lambda cells: pick((*cells, None))
 
-    def _policy(self, cells: Sequence[Json]) -> PolicyLayer:
-        timeout = self._cell(cells, columns.TIMEOUT)
-        lease = self._cell(cells, columns.LEASE)
-        retry = self._cell(cells, columns.RETRY_POLICY)
-        if timeout is None and lease is None and not retry:
-            return NO_POLICY
-        return _layer(_whole_or_none(timeout), _whole_or_none(lease), str(retry or ""))
 
-    def _cell(self, cells: Sequence[Json], name: str) -> Json:
-        position = (self._index or {}).get(name, len(cells))
-        return cells[position] if position < len(cells) else None
+def _candidate(cells: Sequence[Any], resource_version: str) -> Candidate:
+    name, type_, priority, attempt, crashes, admitted, suspend, cancel, gate, *policy = cells
+    return Candidate(
+        name=str(name),
+        resource_version=resource_version,
+        # A backlog is long, and mostly of a few types.
+        type=intern(str(type_)),
+        priority=_whole(priority) or 0,
+        attempt=_whole(attempt) or 0,
+        crashes=_whole(crashes) or 0,
+        admitted=admitted is True,
+        gated=suspend is True or cancel is True or str(gate or "") not in _NOT_A_GATE,
+        policy=_policy(*policy),
+    )
+
+
+def _policy(timeout: Json, lease: Json, retry: Json) -> PolicyLayer:
+    if timeout is None and lease is None and not retry:
+        return NO_POLICY
+    return _layer(_whole(timeout), _whole(lease), str(retry or ""))
 
 
 @lru_cache(maxsize=256)
 def _layer(timeout: int | None, lease: int | None, retry: str) -> PolicyLayer:
-    """Return one object for all jobs that say the same: a backlog is long, and mostly of a kind."""
+    """Return one object for all jobs that say the same."""
     source: dict[str, Json] = {"executionTimeoutSeconds": timeout, "leaseDurationSeconds": lease}
     if retry:
         source["retryPolicy"] = as_object(orjson.loads(retry))
     return layer_of(source)
 
 
-def _whole_or_none(value: Json) -> int | None:
+def _whole(value: Json) -> int | None:
     return value if isinstance(value, int) else None
-
-
-def _whole(value: Json) -> int:
-    return value if isinstance(value, int) else 0

@@ -1,0 +1,44 @@
+"""From the API server's profile to what it does with its time, in words."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from asyncjob_bench.reckoning.results import Row
+
+DOINGS: Final = (
+    ("writes (all of what follows is for them, but for the watches)", ("finishRequest.func1",)),
+    ("decodes JSON, of requests and of etcd", ("versioning.(*codec).Decode",)),
+    ("of that: defaults and prunes by the schema", ("unstructuredSchemaCoercer).apply",)),
+    ("encodes JSON, for etcd and answers", ("versioning.(*codec).doEncode",)),
+    ("applies patches (with their share of coding)", ("patcher).applyPatch",)),
+    ("validates by the schema, its rules in CEL included", ("statusStrategy.ValidateUpdate",)),
+    ("asks the policies", ("policy/validating.(*Plugin).Validate",)),
+    ("keeps managedFields", ("FieldManager).UpdateNoErrors",)),
+    ("talks with etcd", ("grpc.(*ClientConn).Invoke",)),
+    ("tells watchers", ("WatchServer).HandleHTTP", "etcd3.(*watchChan).transform")),
+    ("collects garbage", ("runtime.gcBgMarkWorker", "runtime.gcAssistAlloc")),
+)
+"""What is said, and the ends of the names of the functions whose shares are added for it."""
+
+_COLUMNS: Final = 6
+
+
+def shares(top: str) -> list[Row]:
+    """Return the rows of a table, from what `go tool pprof -top -cum` printed."""
+    found = dict(_lines(top.splitlines()))
+    return [
+        {"what": what, "share %": sum(_share(found, name) for name in names)}
+        for what, names in DOINGS
+    ]
+
+
+def _share(found: dict[str, float], end: str) -> float:
+    return max((share for name, share in found.items() if name.endswith(end)), default=0.0)
+
+
+def _lines(lines: Iterable[str]) -> Iterable[tuple[str, float]]:
+    """Yield functions with their shares in percent, callees included."""
+    for line in lines:
+        cells = line.split(maxsplit=_COLUMNS - 1)
+        if len(cells) == _COLUMNS and cells[4].endswith("%"):
+            yield cells[5].removesuffix(" (inline)"), float(cells[4].removesuffix("%"))
