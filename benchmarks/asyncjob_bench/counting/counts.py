@@ -11,6 +11,11 @@ MANY: Final = 2000
 BLOCKS_OF: Final = 1000
 
 
+def worker_growth() -> float:
+    """Return how many times more instructions a job takes the worker with a long backlog."""
+    return worker_path.instructions_per_job(MANY) / worker_path.instructions_per_job()
+
+
 def growth() -> float:
     """Return how many times more instructions an event takes the operator with many jobs."""
     return operator_path.instructions_per_job(MANY) / operator_path.instructions_per_job(FEW)
@@ -35,6 +40,7 @@ def backlog_blocks() -> float:
 
 COUNTS: Final[Mapping[str, Callable[[], float]]] = {
     "worker_instructions_per_job": worker_path.instructions_per_job,
+    "worker_instructions_growth": worker_growth,
     "operator_instructions_per_job": lambda: operator_path.instructions_per_job(FEW),
     "operator_instructions_growth": growth,
     "operator_blocks_per_waiting_job": waiting_blocks,

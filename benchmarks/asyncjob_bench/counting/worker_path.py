@@ -1,7 +1,8 @@
 """What a worker executes and keeps for one plain job, with an API server that answers at once."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
@@ -86,18 +87,27 @@ class WorkerPath:
         assert await self._reporter.report(held, outcome) is outcome
 
 
-def instructions_per_job() -> float:
-    """Return our own instructions for one job, from the row to the stored outcome."""
-    return asyncio.run(_count())
+def instructions_per_job(waiting: int = 0) -> float:
+    """Return our own instructions for one job, from the row to the stored outcome.
+
+    So many others wait meanwhile.
+    """
+    return asyncio.run(_count(waiting))
 
 
-async def _count() -> float:
-    path = WorkerPath(WARM_UP + JOBS)
-    for number in range(WARM_UP):
+async def _count(waiting: int) -> float:
+    path = WorkerPath(waiting + WARM_UP + JOBS)
+    numbers = iter(range(waiting + WARM_UP + JOBS))
+    for number in islice(numbers, waiting):
+        path.see(number)
+    await _live(path, islice(numbers, WARM_UP))
+    with counted() as count:
+        await _live(path, numbers)
+    return count.instructions / JOBS
+
+
+async def _live(path: WorkerPath, numbers: Iterable[int]) -> None:
+    """See a job, and run the one that has waited longest, for each number."""
+    for number in numbers:
         path.see(number)
         await path.run(number)
-    with counted() as count:
-        for number in range(WARM_UP, WARM_UP + JOBS):
-            path.see(number)
-            await path.run(number)
-    return count.instructions / JOBS

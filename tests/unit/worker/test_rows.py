@@ -103,3 +103,21 @@ def test_columns_that_an_older_crd_lacks_have_their_defaults() -> None:
     found = RowReader().read(older, "1")
     assert found
     assert (found.priority, found.crashes, found.gated) == (0, 0, False)
+
+
+@pytest.mark.parametrize(("cells", "priority"), [(["j", "t"], 0), (["j", "t", 7, 1, 2, 3], 7)])
+def test_a_row_may_have_fewer_cells_or_more_than_there_are_columns(
+    cells: list[Json], priority: int
+) -> None:
+    names = ("Name", "Type", columns.PRIORITY)
+    table: dict[str, Any] = {
+        "columnDefinitions": [{"name": name} for name in names],
+        "rows": [{"cells": cells}],
+    }
+    found = RowReader().read(table, "1")
+    assert found
+    assert (found.name, found.priority, found.attempt) == ("j", priority, 0)
+
+
+def test_no_row_is_read_before_the_columns_are_named() -> None:
+    assert RowReader().read({"rows": [{"cells": ["j", "t"]}]}, "1") is None

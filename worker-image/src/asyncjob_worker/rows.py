@@ -32,7 +32,7 @@ _READ: Final = (
 )
 
 Pick = Callable[[Sequence[Json]], Sequence[Any]]
-"""Takes the cells of a row, and one that is empty; returns those of `_READ`."""
+"""Takes the cells of a row, and returns those of `_READ`."""
 
 
 @dataclass(slots=True)
@@ -53,10 +53,13 @@ class RowReader:
 
 
 def _picking(names: Sequence[str]) -> Pick:
-    """Return what picks the cells; a column that an older CRD lacks has an empty one."""
-    positions = {name: position for position, name in enumerate(names)}
-    pick = itemgetter(*(positions.get(name, len(names)) for name in _READ))
-    return lambda cells: pick((*cells, None))
+    """Return what picks the cells; a column that an older CRD lacks, or a row, is empty."""
+    positions, width = {name: position for position, name in enumerate(names)}, len(names)
+    pick, blanks = (
+        itemgetter(*(positions.get(name, width) for name in _READ)),
+        (None,) * (width + 1),
+    )
+    return lambda cells: pick((*cells[:width], *blanks))
 
 
 def _candidate(cells: Sequence[Any], resource_version: str) -> Candidate:
