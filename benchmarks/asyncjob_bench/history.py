@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from asyncjob_bench import report, store
-from asyncjob_bench.parts.registry import PARTS
+from asyncjob_bench.errors import BenchError
 from asyncjob_bench.reckoning.results import Results
+from asyncjob_bench.reckoning.verdicts import read_limits
 
 RUNS: Final = "runs"
 KEPT: Final = 3
@@ -21,10 +22,17 @@ def objection(results: Results) -> str | None:
     return None
 
 
+def gap(run: Results) -> str | None:
+    """Return what a run of the bars lacks: a part that failed, or a bar without a number."""
+    bars = (limit.key for limit in read_limits(store.LIMITS, "bars"))
+    missing = [*run.failed, *(key for key in bars if key not in run.medians)]
+    return f"without {', '.join(missing)}" if missing else None
+
+
 def keep(out: Path, shown: Path) -> None:
     """Copy the last runs to where the page takes them from: complete, whole and quiet ones."""
     stored = sorted((out / RUNS).glob(f"*-{store.LATEST}"))
-    worth = [path for path in stored if _is_complete(store.read(path))]
+    worth = [path for path in stored if _is_worth_it(path)]
     folder = shown / RUNS
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -37,6 +45,9 @@ def read(shown: Path) -> list[Results]:
     return [store.read(path) for path in sorted((shown / RUNS).glob("*.json"))]
 
 
-def _is_complete(results: Results) -> bool:
-    parts = {part.name for part in PARTS}
-    return parts <= set(results.run["parts"]) and objection(results) is None
+def _is_worth_it(path: Path) -> bool:
+    try:
+        run = store.read(path)
+    except BenchError:
+        return False
+    return objection(run) is None and gap(run) is None

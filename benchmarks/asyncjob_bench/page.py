@@ -48,9 +48,12 @@ def publish(out: Path, shown: Path = SHOWN) -> None:
 
 
 def _demand_worth(path: Path) -> None:
-    if reason := history.objection(store.read(path)):
+    found = store.read(path)
+    reason = history.objection(found) or (history.gap(found) if path.name == store.LATEST else None)
+    if reason:
         raise BenchError(
-            f"{path} is {reason}: the page shows runs of scale {history.WHOLE} on a quiet one"
+            f"{path} is {reason}: the page shows whole runs of scale {history.WHOLE}, on a quiet "
+            "machine"
         )
 
 

@@ -3,7 +3,8 @@
 from asyncjob_bench.curves.ranges import Ranges
 from asyncjob_bench.ground.site import Site
 from asyncjob_bench.parts.conflicts import ratio
-from asyncjob_bench.parts.flow import Crew, Flow, crew, flow
+from asyncjob_bench.parts.crew import Crew, crew
+from asyncjob_bench.parts.flow import Flow, flow
 from asyncjob_bench.parts.operator_load import park
 from asyncjob_bench.reckoning.results import Row
 

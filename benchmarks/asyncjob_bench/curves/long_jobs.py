@@ -9,7 +9,8 @@ from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground import templates
 from asyncjob_bench.ground.handlers import HOLD
 from asyncjob_bench.ground.site import Site
-from asyncjob_bench.parts.flow import Crew, crew, submit
+from asyncjob_bench.parts.crew import Crew, crew
+from asyncjob_bench.parts.flow import submit
 from asyncjob_bench.reckoning.results import Row
 
 LEASE_SECONDS: Final = 15

@@ -8,22 +8,27 @@ from asyncjob_bench.curves.ranges import Ranges
 from asyncjob_bench.ground import templates
 from asyncjob_bench.ground.served import Served
 from asyncjob_bench.ground.site import Site
-from asyncjob_bench.parts.flow import crew, submit
+from asyncjob_bench.parts.crew import crew
+from asyncjob_bench.parts.flow import submit
 from asyncjob_bench.reckoning.results import Row
 from asyncjob_dev.readiness import wait_until
 
-OPTIONS: Final = ("--retention-min-age=0", "--retention-interval=1", "--retention-rate=1000")
+OPTIONS: Final = ("--retention-min-age=0", "--retention-interval=1")
+RATES: Final = (100, 1000)
+"""Removals a second: the default, and one that no flow here exceeds."""
+
 CATCH_UP_SECONDS: Final = 180.0
 REMOVED: Final = "asyncjob_operator_retention_removed_total"
 
 
 def over_retained(site: Site, ranges: Ranges) -> list[Row]:
     """Keep so many of the jobs that flow, and count what is left over at the flow's end."""
-    return [_keeping(site, kept, ranges.jobs) for kept in ranges.retained]
+    points = [(kept, rate) for kept in ranges.retained for rate in RATES]
+    return [_keeping(site, kept, rate, ranges.jobs) for kept, rate in points]
 
 
-def _keeping(site: Site, kept: int, jobs: int) -> Row:
-    options = [*OPTIONS, f"--retention-max-finished={kept}"]
+def _keeping(site: Site, kept: int, rate: int, jobs: int) -> Row:
+    options = [*OPTIONS, f"--retention-rate={rate}", f"--retention-max-finished={kept}"]
     with (
         site.space("retention") as space,
         crew(site, space, workers=WORKERS, slots=SLOTS // WORKERS, operator=options) as here,
@@ -35,7 +40,11 @@ def _keeping(site: Site, kept: int, jobs: int) -> Row:
         flowed = time.monotonic()
         left = sum(1 for _ in space.jobs())
         _until_tidy(here.operator, jobs - kept)
-        row: Row = {"kept": float(kept), "jobs/s": jobs / (flowed - began)}
+        row: Row = {
+            "kept": float(kept),
+            "at most/s": float(rate),
+            "jobs/s": jobs / (flowed - began),
+        }
         row["beyond at the end"] = float(max(0, left - kept))
         return {**row, "caught up after s": time.monotonic() - flowed, **memory(here)}
 

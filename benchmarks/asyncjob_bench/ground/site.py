@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.request import Request, urlopen
 
-from asyncjob.names import JOBS
+from asyncjob.names import GROUP, JOBS
 from asyncjob_bench.errors import BenchError
 from asyncjob_bench.ground import procfs
 from asyncjob_bench.ground.space import Space
@@ -87,17 +87,17 @@ class Site:
         except (OSError, HTTPException) as error:
             raise BenchError(f"the API server does not answer {path}: {error}") from error
 
-    def watches(self) -> float:
+    def watches(self, group: str = GROUP) -> float:
         """Return how many watches of AsyncJobs are open."""
-        return self.metrics().total(WATCHES, resource=JOBS, verb="WATCH")
+        return self.metrics().total(WATCHES, resource=JOBS, group=group, verb="WATCH")
 
-    def await_collector(self) -> None:
+    def await_collector(self, group: str = GROUP) -> None:
         """Wait for the garbage collector, which looks for new types every 30 s only.
 
         It watches all there is: a part of any real cluster's load that must not join half-way.
         """
         wait_until(
-            lambda: self.watches() > 0,
+            lambda: self.watches(group) > 0,
             "the garbage collector's watch",
             within=COLLECTOR_SECONDS,
             alive=self.plane.processes,

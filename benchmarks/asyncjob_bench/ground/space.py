@@ -13,12 +13,12 @@ import yaml
 
 from asyncjob.names import (
     COMPONENT_LABEL,
-    GROUP,
     JOBS,
     OPERATOR_COMPONENT,
     WORKER_COMPONENT,
     collection,
 )
+from asyncjob_bench.ground.roles import roles
 from asyncjob_bench.ground.served import Served
 from asyncjob_bench.ground.templates import SUBMITTER
 from asyncjob_dev.api import Api, Object
@@ -32,7 +32,6 @@ from asyncjob_dev.supervisor import DevPods, WorkerSpec, objects
 APP: Final = "asyncjob_bench.ground.handlers:app"
 OPERATOR: Final = "operator"
 PROFILED: Final = "asyncjob_bench.ground.profiled"
-RBAC: Final = "rbac.authorization.k8s.io"
 TOKEN_SECONDS: Final = 7200
 GRACE_SECONDS: Final = 10.0
 ACCOUNTS: Final = (WORKER_ACCOUNT, OPERATOR_ACCOUNT, SUBMITTER)
@@ -66,10 +65,10 @@ class Space:
     def open(cls, plane: ControlPlane, folder: Path, name: str) -> Iterator[Self]:
         """Make the namespace with its accounts and roles; stop its processes at the end."""
         folder.mkdir(parents=True)
-        roles = folder / "roles.yaml"
-        roles.write_text(yaml.safe_dump_all(_roles(name)), encoding="utf-8")
+        file = folder / "roles.yaml"
+        file.write_text(yaml.safe_dump_all(roles(name)), encoding="utf-8")
         with DevPods(plane.api, folder / "pods", namespace=name) as pods:
-            pods.prepare(service_accounts=ACCOUNTS, rbac=[roles])
+            pods.prepare(service_accounts=ACCOUNTS, rbac=[file])
             await_enforcement(plane.api, WORKER_ACCOUNT, name)
             yield cls(plane, folder, pods)
 
@@ -142,10 +141,11 @@ class Space:
                 return
             query["continue"] = token
 
-    def any_in(self, phase: str) -> bool:
-        """Return whether some job is in the phase."""
-        query = {"fieldSelector": f"status.phase={phase}", "limit": "1"}
-        return bool(self.api.get(collection(self.name, JOBS), **query)["items"])
+    def any_in(self, *phases: str) -> bool:
+        """Return whether some job is in one of the phases; name them in the order jobs take."""
+        path = collection(self.name, JOBS)
+        selectors = (f"status.phase={phase}" for phase in phases)
+        return any(self.api.get(path, fieldSelector=it, limit="1")["items"] for it in selectors)
 
     def run(self, module: str, order: dict[str, Any], within: float) -> tuple[Any, int]:
         """Run a module as a process with its order on stdin; return its answer and process id."""
@@ -171,39 +171,3 @@ class Space:
         path = f"/api/v1/namespaces/{self.name}/serviceaccounts/{account}/token"
         token: str = self.api.create(path, request)["status"]["token"]
         return token
-
-
-def _roles(namespace: str) -> list[Object]:
-    rules = [
-        {"apiGroups": [GROUP], "resources": [JOBS], "verbs": ["create", "get", "list", "watch"]},
-        {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "get", "list"]},
-    ]
-    metadata = {"name": SUBMITTER, "namespace": namespace}
-    role = {"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": rules}
-    install = {"kind": "ClusterRole", "name": f"{OPERATOR_ACCOUNT}-install"}
-    election = {"kind": "ClusterRole", "name": f"{OPERATOR_ACCOUNT}-election"}
-    return [
-        role,
-        _binding(namespace, WORKER_ACCOUNT, {"kind": "ClusterRole", "name": WORKER_ACCOUNT}),
-        _binding(namespace, OPERATOR_ACCOUNT, {"kind": "ClusterRole", "name": OPERATOR_ACCOUNT}),
-        _binding(namespace, SUBMITTER, {"kind": "Role", "name": SUBMITTER}),
-        {
-            **_binding(namespace, OPERATOR_ACCOUNT, election),
-            "metadata": {"name": election["name"], "namespace": namespace},
-        },
-        {
-            **_binding(namespace, OPERATOR_ACCOUNT, install),
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": f"{OPERATOR_ACCOUNT}-{namespace}"},
-        },
-    ]
-
-
-def _binding(namespace: str, account: str, role: Object) -> Object:
-    return {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": account, "namespace": namespace},
-        "roleRef": {"apiGroup": RBAC, **role},
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
-    }

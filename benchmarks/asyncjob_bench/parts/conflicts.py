@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 
+from asyncjob.names import API_VERSION, DEFAULT_QUEUE, JOBS, QUEUE_KIND, QUEUES, collection
+from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground import templates
 from asyncjob_bench.ground.generator import creation, generate
 from asyncjob_bench.ground.handlers import STAMP, STAMPS_VARIABLE
 from asyncjob_bench.ground.served import Served
-from asyncjob_bench.parts.flow import crew, submit
+from asyncjob_bench.parts.crew import crew
+from asyncjob_bench.parts.flow import submit
 from asyncjob_bench.parts.part import Bench, Numbers
+from asyncjob_dev.api import Object
 
 CLAIMS = "asyncjob_worker_claims_total"
 WARM_UP = 10
@@ -26,9 +30,12 @@ def measure(bench: Bench) -> Numbers:
 def ratio(workers: Sequence[Served]) -> float:
     """Return conflicts over claims won since the workers began."""
     found = [worker.metrics() for worker in workers]
+    told = [len(list(it.found(CLAIMS, {"outcome": "conflict"}))) for it in found]
     won = sum(it.total(CLAIMS, outcome="won") for it in found)
     lost = sum(it.total(CLAIMS, outcome="conflict") for it in found)
-    return lost / won if won else 0.0
+    if not won or not all(told):
+        raise WrongOutcomeError(f"{won:g} claims won; {told.count(0)} workers tell of no conflicts")
+    return lost / won
 
 
 def _idle(bench: Bench) -> float:
@@ -40,10 +47,11 @@ def _idle(bench: Bench) -> float:
         with running as here:
             submit(
                 space,
-                templates.submission(kind=STAMP),
+                templates.job(space.name, templates.submission(kind=STAMP)),
                 scale.idle_claims,
                 prefix="job-",
                 way="one-by-one",
+                path=collection(space.name, JOBS),
                 connections=1,
                 warm_up=WARM_UP,
                 stamps=stamps,
@@ -53,11 +61,23 @@ def _idle(bench: Bench) -> float:
 
 
 def _backlog(bench: Bench) -> float:
-    """Let all workers begin with a backlog that is there already."""
+    """Let all workers begin at once with a backlog that is there already."""
     scale = bench.scale
     with bench.site.space("backlog") as space:
+        path = collection(space.name, QUEUES)
+        space.api.create(path, _queue(paused=True))
         generate(space, creation(space), scale.backlog_claims)
         running = crew(bench.site, space, workers=scale.many_workers, slots=1)
         with running as here:
+            space.api.merge(f"{path}/{DEFAULT_QUEUE}", {"spec": {"paused": False}})
             here.until_finished(scale.backlog_claims)
             return ratio(here.workers)
+
+
+def _queue(*, paused: bool) -> Object:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": QUEUE_KIND,
+        "metadata": {"name": DEFAULT_QUEUE},
+        "spec": {"paused": paused},
+    }

@@ -1,6 +1,7 @@
 """Jobs from creation to completion, with an operator, workers and a submitter in Python."""
 
-from asyncjob_bench.parts.flow import crew, flow
+from asyncjob_bench.parts.crew import crew
+from asyncjob_bench.parts.flow import flow
 from asyncjob_bench.parts.part import Bench, Numbers
 from asyncjob_bench.reckoning.budget import row
 

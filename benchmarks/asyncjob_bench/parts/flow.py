@@ -1,63 +1,18 @@
 """A flow of jobs through real worker processes: created, claimed, completed, counted, checked."""
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from asyncjob.lifecycle.timestamps import from_text
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground import templates
-from asyncjob_bench.ground.served import Served
-from asyncjob_bench.ground.site import Site
 from asyncjob_bench.ground.space import Space
+from asyncjob_bench.parts.crew import PATIENCE_SECONDS, Crew
 from asyncjob_bench.reckoning.budget import Usage
 
 SUBMITTER_MODULE: Final = "asyncjob_bench.ground.submitter"
-FINISHED: Final = "asyncjob_worker_jobs_finished_total"
 CONNECTIONS: Final = 8
 """Of the submitter, beside 16 slots with two writes a job: each kind of write gets its share."""
-
-PATIENCE_SECONDS: Final = 600.0
-LOOK_SECONDS: Final = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Crew:
-    """What runs in a namespace."""
-
-    site: Site
-    space: Space
-    workers: Sequence[Served]
-    operator: Served | None
-
-    def stop(self) -> None:
-        """Stop all of them before the namespace ends."""
-        for served in [*self.workers, *([self.operator] if self.operator else [])]:
-            served.worker.stop()
-
-    @property
-    def programs(self) -> dict[str, list[int]]:
-        """Process ids by program, those of the submitter's children excepted."""
-        operator = {"operator": [self.operator.pid]} if self.operator else {}
-        return {**operator, "workers": [worker.pid for worker in self.workers]}
-
-    def total(self, metric: str, **labels: str) -> float:
-        """Return the sum of a metric of all workers."""
-        return sum(worker.metrics().total(metric, **labels) for worker in self.workers)
-
-    def finished(self) -> int:
-        """Return how many outcomes the workers have stored."""
-        return int(self.total(FINISHED, phase="Succeeded"))
-
-    def until_finished(self, count: int) -> None:
-        """Wait for so many outcomes in all."""
-        give_up_at = time.monotonic() + PATIENCE_SECONDS
-        while (done := self.finished()) < count:
-            if time.monotonic() > give_up_at:
-                raise WrongOutcomeError(f"{done} of {count} jobs have finished in time")
-            time.sleep(LOOK_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,30 +28,6 @@ class Flow:
     def rate(self) -> float:
         """Jobs per second, from the first create to the last completion."""
         return self.jobs / self.seconds
-
-
-@contextmanager
-def crew(
-    site: Site,
-    space: Space,
-    *,
-    workers: int,
-    slots: int,
-    operator: Sequence[str] | None = (),
-    options: Sequence[str] = (),
-    **env: str,
-) -> Iterator[Crew]:
-    """Start an operator (None: none) and workers, and wait until all can work."""
-    running = space.start_operator(*operator) if operator is not None else None
-    started = [
-        space.start_worker(f"worker-{number}", f"--concurrency={slots}", *options, **env)
-        for number in range(workers)
-    ]
-    for worker in started:
-        worker.until_ready()
-    if running:
-        running.until_ready().until_leading()
-    yield Crew(site, space, started, running)
 
 
 def submit(
@@ -119,12 +50,12 @@ def submit(
 
 def flow(here: Crew, count: int, *, warm_up: int, size: int = 100, prefix: str = "job-") -> Flow:
     """Send jobs through, some of them before anything is measured; check that each ran once."""
-    asked = templates.submission(size)
+    asked, there = templates.submission(size), here.finished()
     submit(here.space, asked, warm_up, prefix=f"warm-up-{prefix}")
-    here.until_finished(warm_up)
+    here.until_finished(there + warm_up)
     before = here.site.usage(here.programs)
     answer = submit(here.space, asked, count, prefix=prefix)
-    here.until_finished(warm_up + count)
+    here.until_finished(there + warm_up + count)
     used = here.site.usage(here.programs) - before
     ended = _last_completion(here.space, count, prefix)
     programs = {**used.programs, "client": answer["cpu"]}

@@ -107,7 +107,16 @@ def _through(space: Space, count: int, prefix: str) -> tuple[dict[str, Any], flo
         if time.monotonic() > give_up_at:
             raise WrongOutcomeError(f"{count} native Jobs have not completed in time")
         time.sleep(LOOK_SECONDS)
-    return answer, time.time()
+    ended = time.time()
+    _demand_complete(space.api, path, prefix, count)
+    return answer, ended
+
+
+def _demand_complete(api: Api, path: str, prefix: str, count: int) -> None:
+    jobs = [job for job in api.get(path)["items"] if job["metadata"]["name"].startswith(prefix)]
+    complete = sum(1 for job in jobs if job["status"].get("completionTime"))
+    if complete != count:
+        raise WrongOutcomeError(f"{complete} of {count} native Jobs are complete")
 
 
 def _any_left(api: Api, path: str) -> bool:

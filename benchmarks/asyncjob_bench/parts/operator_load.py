@@ -5,8 +5,10 @@ are those of real status writes, of jobs that go through their whole life beside
 """
 
 import time
+from statistics import median
 from typing import Final
 
+from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground.generator import creation, generate, whole_life
 from asyncjob_bench.ground.handlers import HOLD
 from asyncjob_bench.ground.served import Served
@@ -23,6 +25,10 @@ TAKEN_IN: Final = "asyncjob_operator_watch_events_total"
 
 JOBS_METRIC: Final = "asyncjob_jobs"
 EVENTS_PER_JOB: Final = 3
+REPEATS: Final = 3
+UNEXPECTED: Final = 0.01
+"""The share of events that may be missing or too many: a watch begun anew, a resync."""
+
 CATCH_UP_SECONDS: Final = 300.0
 IDLE_SECONDS: Final = 3.0
 BACKLOG: Final = "asyncjob_worker_backlog"
@@ -70,14 +76,13 @@ def _at(bench: Bench, space: Space, pods: list[PodToken], size: int) -> Row:
     _lives(space, pods, operator, bench.scale.warm_up, f"warm-{size}-")
     bench.site.settle()
     idle = _idle(bench, operator)
-    taken, before = operator.metrics().total(TAKEN_IN), _cpu(bench, operator)
-    _lives(space, pods, operator, bench.scale.operator_jobs, f"job-{size}-")
-    used, events = _cpu(bench, operator) - before, EVENTS_PER_JOB * bench.scale.operator_jobs
+    costs = [_cost(bench, space, pods, operator, f"job-{size}-{it}-") for it in range(REPEATS)]
     row: Row = {
         "jobs": float(size),
-        "events": float(events),
-        "taken in": operator.metrics().total(TAKEN_IN) - taken,
-        "ms/event": used / events * MILLISECONDS,
+        "events": float(REPEATS * EVENTS_PER_JOB * bench.scale.operator_jobs),
+        "ms/event": median(costs),
+        "least": min(costs),
+        "most": max(costs),
         "resident MiB": operator.resident_mib,
         "peak MiB": operator.peak_mib,
         "idle ms/s": idle,
@@ -85,6 +90,21 @@ def _at(bench: Bench, space: Space, pods: list[PodToken], size: int) -> Row:
     }
     operator.worker.stop()
     return row
+
+
+def _cost(bench: Bench, space: Space, pods: list[PodToken], operator: Served, prefix: str) -> float:
+    """Return the CPU per event, in ms, while jobs live from creation to end."""
+    jobs = bench.scale.operator_jobs
+    taken, before = operator.metrics().total(TAKEN_IN), _cpu(bench, operator)
+    _lives(space, pods, operator, jobs, prefix)
+    used, events = _cpu(bench, operator) - before, operator.metrics().total(TAKEN_IN) - taken
+    _demand(events, EVENTS_PER_JOB * jobs)
+    return used / events * MILLISECONDS
+
+
+def _demand(events: float, expected: int) -> None:
+    if abs(events - expected) > UNEXPECTED * expected:
+        raise WrongOutcomeError(f"the operator took in {events:g} events of {expected}")
 
 
 def _idle(bench: Bench, operator: Served) -> float:

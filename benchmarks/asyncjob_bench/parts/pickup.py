@@ -1,8 +1,10 @@
 """How soon an idle worker begins a job: from the create's answer to the handler's first line."""
 
+from asyncjob.names import JOBS, collection
 from asyncjob_bench.ground import templates
 from asyncjob_bench.ground.handlers import STAMP, STAMPS_VARIABLE
-from asyncjob_bench.parts.flow import crew, submit
+from asyncjob_bench.parts.crew import crew
+from asyncjob_bench.parts.flow import submit
 from asyncjob_bench.parts.part import Bench, Numbers
 from asyncjob_bench.reckoning.spread import quantile
 
@@ -25,10 +27,11 @@ def measure(bench: Bench) -> Numbers:
         with running:
             answer = submit(
                 space,
-                templates.submission(kind=STAMP),
+                templates.job(space.name, templates.submission(kind=STAMP)),
                 scale.pickups,
                 prefix="job-",
                 way="one-by-one",
+                path=collection(space.name, JOBS),
                 connections=1,
                 warm_up=WARM_UP,
                 stamps=stamps,

@@ -1,20 +1,22 @@
 """Where the time goes: profiles of operator, worker and API server while jobs flow.
 
-A profile slows down what it looks at, so that nothing else is measured along with it.
+A profile slows down what it looks at, so that nothing else is measured along with it; Python's much
+more than the API server's, whose is therefore taken apart from them.
 """
 
 import pstats
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import StringIO
 from pathlib import Path
 from typing import Final
 
 from asyncjob_bench.ground.site import Site
 from asyncjob_bench.ground.space import OPERATOR
-from asyncjob_bench.parts.flow import crew, flow
+from asyncjob_bench.parts.crew import crew
+from asyncjob_bench.parts.flow import flow
 from asyncjob_bench.parts.scale import Scale
 from asyncjob_bench.reckoning.results import Row
 from asyncjob_bench.reckoning.shares import shares
@@ -34,15 +36,24 @@ def take(site: Site, scale: Scale, out: Path) -> tuple[str, list[Row]]:
     """
     files = {name: out / f"{name}.pstats" for name in (OPERATOR, WORKER)}
     out.mkdir(parents=True, exist_ok=True)
-    with site.space("profile") as space:
-        space.profiles = files
-        with crew(site, space, workers=scale.workers, slots=scale.slots) as here:
-            with _api_server(site, out / API_SERVER):
-                flow(here, scale.jobs, warm_up=scale.warm_up)
-            here.stop()
+    _flow(site, scale, {}, _api_server(site, out / API_SERVER))
+    _flow(site, scale, files, nullcontext())
     heads = [f"{name}\n\n{_head(file)}" for name, file in files.items()]
     seen = f"API server: go tool pprof -top {out / API_SERVER}"
     return "\n".join([*heads, seen]), shares(_top(out / API_SERVER))
+
+
+def _flow(
+    site: Site, scale: Scale, files: dict[str, Path], watched: AbstractContextManager[None]
+) -> None:
+    """Let jobs flow, some before `watched` begins; processes leave profiles in the files."""
+    with site.space("profile") as space:
+        space.profiles = files
+        with crew(site, space, workers=scale.workers, slots=scale.slots) as here:
+            flow(here, scale.warm_up, warm_up=0, prefix="before-")
+            with watched:
+                flow(here, scale.jobs, warm_up=0)
+            here.stop()
 
 
 def _top(file: Path) -> str:

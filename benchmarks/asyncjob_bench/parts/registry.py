@@ -17,8 +17,8 @@ from asyncjob_bench.parts import (
 from asyncjob_bench.parts.part import Part
 
 PARTS: Final = (
-    Part("raw", raw.measure, compared=True),
     Part("bare", bare.measure, compared=True),
+    Part("raw", raw.measure, compared=True),
     Part("end-to-end", end_to_end.measure, compared=True),
     Part("pickup", pickup.measure, compared=True),
     Part("native", native.measure, compared=True),

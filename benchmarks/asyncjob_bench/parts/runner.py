@@ -43,7 +43,10 @@ class Runner:
 
     def _together(self, here: Site, parts: Sequence[Part]) -> None:
         compared = [part for part in parts if part.compared]
-        self._add([self._round(here, compared, number) for number in range(self._scale.rounds)])
+        done: list[Numbers] = []
+        for number in range(self._scale.rounds):
+            done.append(self._round(here, compared, number))
+            self._add(done)  # each time, so that an interruption costs one round alone
         for part in parts:
             if not part.compared:
                 self._add([self._measure(part, here)])

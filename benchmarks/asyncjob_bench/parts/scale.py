@@ -30,7 +30,7 @@ class Scale:
 
 FULL: Final = Scale(
     name="full",
-    rounds=3,
+    rounds=4,
     jobs=3000,
     warm_up=300,
     native_jobs=400,
@@ -42,7 +42,7 @@ FULL: Final = Scale(
     counted_jobs=500,
     few_jobs=1000,
     many_jobs=50_000,
-    operator_jobs=2000,
+    operator_jobs=1500,
     orphans=1000,
 )
 """About a quarter of an hour on two quiet cores."""

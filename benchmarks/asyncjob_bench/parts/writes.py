@@ -16,7 +16,8 @@ from asyncjob.names import JOBS
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground import templates
 from asyncjob_bench.ground.site import Site, site
-from asyncjob_bench.parts.flow import Crew, crew, submit
+from asyncjob_bench.parts.crew import Crew, crew
+from asyncjob_bench.parts.flow import submit
 from asyncjob_bench.parts.part import Bench, Numbers
 from asyncjob_bench.reckoning import audit
 from asyncjob_bench.reckoning.audit import Write

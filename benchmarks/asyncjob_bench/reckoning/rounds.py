@@ -1,6 +1,6 @@
 """Which part is measured when: interleaved, so that what the machine does meanwhile hits all alike.
 
-Ratios are taken within a round, between neighbours in time, and their median over the rounds.
+Ratios are taken within a round, and their median over the rounds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,12 +22,11 @@ RATIOS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def order(parts: Sequence[T], number: int) -> list[T]:
-    """Return the parts in the order of a round: each begins with the next, every other turned."""
-    if not parts:
-        return []
-    start = number // 2 % len(parts)
-    turned = [*parts[start:], *parts[:start]]
-    return turned[::-1] if number % 2 else turned
+    """Return the parts in the order of a round: every other one backwards.
+
+    Neighbours thus stay neighbours, and each comes first as often as the other.
+    """
+    return list(parts[::-1] if number % 2 else parts)
 
 
 def with_ratios(measured: Mapping[str, float]) -> dict[str, float]:

@@ -4,19 +4,35 @@ from dataclasses import replace
 
 import pytest
 
-from asyncjob_bench.parts import end_to_end, orphans, pickup, raw
+from asyncjob_bench.parts import bare, conflicts, end_to_end, operator_load, orphans, pickup, raw
 from asyncjob_bench.parts.part import Part
 from asyncjob_bench.parts.runner import Runner
 from asyncjob_bench.parts.scale import SMALL
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(300)]
 
-TINY = replace(SMALL, rounds=1, jobs=60, warm_up=10, pickups=5, orphans=20)
+TINY = replace(
+    SMALL,
+    rounds=1,
+    jobs=60,
+    warm_up=10,
+    pickups=5,
+    orphans=20,
+    idle_claims=5,
+    backlog_claims=30,
+    many_workers=3,
+    few_jobs=20,
+    many_jobs=60,
+    operator_jobs=20,
+)
 PARTS = (
+    Part("bare", bare.measure, compared=True),
     Part("raw", raw.measure, compared=True),
     Part("end-to-end", end_to_end.measure, compared=True),
     Part("pickup", pickup.measure, compared=True),
     Part("orphans", orphans.measure),
+    Part("conflicts", conflicts.measure),
+    Part("operator", operator_load.measure),
 )
 
 
@@ -27,7 +43,10 @@ def test_jobs_flow_through_the_generator_and_through_workers_and_are_told_apart(
     raw_rate, rate = found["raw_ceiling_jobs_s"], found["end_to_end_jobs_s"]
     assert found["end_to_end_ratio"] == pytest.approx(rate / raw_rate)
     assert 0 < found["write_round_trip_ms"] < 15_000
-    assert 0 < found["orphans_requeued_s"] < 60
+    assert found["raw_bare_ratio"] == pytest.approx(raw_rate / found["bare_ceiling_jobs_s"])
+    assert 0 < found["orphans_released_s"] < found["orphans_requeued_s"] < 60
+    assert 0 <= found["conflict_ratio"] < 1
+    assert 0 < found["operator_ms_per_event"] < 1000
     columns = {str(row["what"]): row.keys() for row in results.cpu}
     assert "workers" not in columns["raw"]
     assert {"workers", "operator", "client", "kube-apiserver"} <= columns["end to end"]

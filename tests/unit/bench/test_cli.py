@@ -70,4 +70,4 @@ def test_a_report_does_not_fail(tmp_path: Path) -> None:
 def test_an_unknown_part_is_refused_with_those_there_are() -> None:
     done = CliRunner().invoke(main, ["run", "--parts=raw,nonsense"])
     assert done.exit_code == 2
-    assert "nonsense: there are raw, bare, end-to-end" in done.output
+    assert "nonsense: there are bare, raw, end-to-end" in done.output

@@ -6,7 +6,6 @@ import pytest
 
 from asyncjob_bench import page, store
 from asyncjob_bench.errors import BenchError
-from asyncjob_bench.parts.registry import PARTS
 from asyncjob_bench.reckoning.verdicts import read_limits
 from asyncjob_dev.reference.blocks import names
 from support.measured import results
@@ -56,9 +55,11 @@ def test_only_whole_runs_on_a_quiet_machine_are_published(tmp_path: Path) -> Non
         page.publish(out, shown)
     small = results()
     small.run["scale"] = "small"
-    for unfit in (small, results(foreign_share=(0.06,))):
+    failed = results()
+    failed.failed["peer"] = "broke off"
+    for unfit in (small, failed, results(foreign_share=(0.06,)), results(native_ratio=())):
         store.write(unfit, out, store.LATEST)
-        with pytest.raises(BenchError, match="on a quiet one"):
+        with pytest.raises(BenchError, match="on a quiet machine"):
             page.publish(out, shown)
     assert not shown.exists()
     store.write(results(foreign_share=(0.02,)), out, store.LATEST)
@@ -70,18 +71,18 @@ def test_the_last_three_complete_quiet_runs_stand_side_by_side(
     written: Path, tmp_path: Path
 ) -> None:
     out, shown = tmp_path / "out", tmp_path / "shown"
-    everything = [part.name for part in PARTS]
-    for day, native, parts, others in (
-        (1, 6.1, everything, 0.01),
-        (2, 6.2, everything, 0.01),
-        (3, 6.3, everything, 0.5),
-        (4, 6.4, ["raw"], 0.01),
-        (5, 6.5, everything, 0.01),
-        (6, 4.6, everything, 0.01),
+    for day, native, others in (
+        (1, (6.1,), 0.01),
+        (2, (6.2,), 0.01),
+        (3, (6.3,), 0.5),
+        (4, (), 0.01),
+        (5, (6.5,), 0.01),
+        (6, (4.6,), 0.01),
     ):
-        run = results(native_ratio=(native,), foreign_share=(others,))
-        run.run |= {"began": f"2026-01-0{day}T00:00:00+00:00", "parts": parts}
+        run = results(native_ratio=native, foreign_share=(others,))
+        run.run["began"] = f"2026-01-0{day}T00:00:00+00:00"
         store.write(run, out, store.LATEST)
+    (out / "runs" / f"2026-01-07-{store.LATEST}").write_text("{}", encoding="utf-8")
     written.write_text("<!-- measured: runs -->\n<!-- /measured -->\n", encoding="utf-8")
     page.publish(out, shown)
     page.refresh(only_check=False, page=written, shown=shown)

@@ -1,7 +1,7 @@
 """The order of parts in rounds, and the ratios of a round."""
 
-from collections import Counter
-
+from asyncjob_bench.parts.registry import PARTS as REAL
+from asyncjob_bench.parts.scale import FULL
 from asyncjob_bench.reckoning.rounds import order, with_ratios
 
 PARTS = ["raw", "whole", "native"]
@@ -12,10 +12,14 @@ def test_every_round_has_every_part_once() -> None:
         assert sorted(order(PARTS, number)) == sorted(PARTS)
 
 
-def test_no_part_always_comes_at_the_same_place() -> None:
-    for place in range(3):
-        seen = Counter(order(PARTS, number)[place] for number in range(6))
-        assert set(seen) == set(PARTS)
+def test_what_is_held_against_the_ceiling_stands_beside_it_before_and_after() -> None:
+    names = [part.name for part in REAL if part.compared]
+    for number, scale in ((0, FULL), (1, FULL)):
+        assert scale.rounds % 2 == 0
+        here = order(names, number)
+        assert abs(here.index("raw") - here.index("end-to-end")) == 1
+    assert order(names, 0).index("raw") < order(names, 0).index("end-to-end")
+    assert order(names, 1).index("raw") > order(names, 1).index("end-to-end")
 
 
 def test_every_other_round_is_the_one_before_turned_round() -> None:

@@ -18,5 +18,4 @@ def test_each_doing_has_the_share_of_its_functions_with_all_that_they_call() -> 
     found = {str(row["what"]): row["share %"] for row in shares(TOP)}
     assert found["applies patches (with their share of coding)"] == 10.5
     assert found["collects garbage"] == 16.71
-    assert found["talks with etcd"] == 0
-    assert list(found) == [what for what, _ in DOINGS]
+    assert len(found) == 2 < len(DOINGS)
