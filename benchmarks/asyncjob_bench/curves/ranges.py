@@ -19,9 +19,9 @@ class Ranges:
 
 
 FULL: Final = Ranges(
-    jobs=2000,
+    jobs=1000,
     warm_up=200,
-    objects=(1000, 5000, 20_000, 50_000, 100_000),
+    objects=(1000, 10_000, 50_000, 100_000),
     workers=(1, 2, 4, 8, 16, 32, 64),
     payload_bytes=(100, 1024, 4096, 16_384, 102_400),
     long_jobs=(1, 10, 100, 300, 1000),
