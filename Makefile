@@ -86,7 +86,7 @@ soak: $(STAMP) tools ## the long ones: demo and environment as a whole, thousand
 bench: $(STAMP) ## measure, beside the API server's limit and others; a quiet quarter of an hour (PARTS=a,b SCALE=small REPORT_ONLY=1)
 	@$(BENCH) run $(call given,PARTS,--parts) $(call given,SCALE,--scale) $(if $(filter 1 yes true,$(REPORT_ONLY)),--report-only)
 
-bench-curves: $(STAMP) ## how it scales, with objects, workers, payloads and long jobs; an hour (CURVES=a,b SCALE=small)
+bench-curves: $(STAMP) ## how it scales, with objects, workers, payloads and long jobs; twenty minutes (CURVES=a,b SCALE=small)
 	@$(BENCH) curves $(call given,CURVES,--curves) $(call given,SCALE,--scale)
 
 bench-check: $(STAMP) ## compare what was measured last with the limits
