@@ -26,7 +26,7 @@ FULL: Final = Ranges(
     payload_bytes=(100, 1024, 4096, 16_384, 102_400),
     long_jobs=(1, 10, 100, 300, 1000),
     long_seconds=30.0,
-    retained=(200, 1000),
+    retained=(200, 500),
 )
 
 SMALL: Final = Ranges(
