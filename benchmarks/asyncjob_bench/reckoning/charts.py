@@ -8,11 +8,15 @@ from typing import Final
 
 from asyncjob_bench.reckoning.tables import number
 
-WIDTH: Final = 640
+WIDTH: Final = 720
 HEIGHT: Final = 320
 LEFT, RIGHT, TOP, BOTTOM = 64, 20, 36, 48
 COLOURS: Final = ("#1b6ca8", "#d1495b", "#3a7d44", "#8f5aa8", "#c98b2b", "#4a4e69", "#2a9d8f")
 GRID: Final = 4
+NAMES: Final = 160
+"""Room for the names of lines, to the right of them."""
+
+NAME_HEIGHT: Final = 14.0
 
 Points = Sequence[tuple[float, float]]
 
@@ -44,14 +48,25 @@ def line_chart(title: str, series: Mapping[str, Points], *, x: str, y: str) -> s
         min(p[0] for p in points),
         max(p[0] for p in points),
         LEFT,
-        WIDTH - RIGHT,
+        WIDTH - RIGHT - NAMES,
         logarithmic=True,
     )
     up = Axis(0.0, max(p[1] for p in points) * 1.1 or 1.0, HEIGHT - BOTTOM, TOP)
     parts = [*_grid(up, y), *_ticks(across, sorted({p[0] for p in points}), x)]
-    for index, (name, line) in enumerate(series.items()):
-        parts += _line(index, name, [(across.at(a), up.at(b)) for a, b in line])
+    lines = [[(across.at(a), up.at(b)) for a, b in line] for line in series.values()]
+    heights = apart([line[-1][1] for line in lines])
+    for index, (name, line, height) in enumerate(zip(series, lines, heights, strict=True)):
+        parts += _line(index, line)
+        parts.append(_name(index, name.removesuffix(f" {y}"), height))
     return _frame(title, parts)
+
+
+def apart(heights: Sequence[float]) -> list[float]:
+    """Return where names go that belong at these heights: upwards, so that none covers another."""
+    placed, above = list(heights), float("inf")
+    for index in sorted(range(len(heights)), key=lambda it: -heights[it]):
+        above = placed[index] = min(heights[index], above - NAME_HEIGHT)
+    return placed
 
 
 def bar_chart(title: str, bars: Mapping[str, float], *, unit: str) -> str:
@@ -76,24 +91,27 @@ def _grid(up: Axis, label: str) -> list[str]:
     for step in range(GRID + 1):
         value = up.low + (up.high - up.low) * step / GRID
         y = up.at(value)
-        parts.append(f'<path d="M{LEFT} {y}H{WIDTH - RIGHT}" stroke="#ddd"/>')
+        parts.append(f'<path d="M{LEFT} {y}H{WIDTH - RIGHT - NAMES}" stroke="#ddd"/>')
         parts.append(_text(LEFT - 6, y + 4, number(value), anchor="end"))
     return parts
 
 
 def _ticks(across: Axis, values: Sequence[float], label: str) -> list[str]:
-    parts = [_text((LEFT + WIDTH) / 2, HEIGHT - 8, label, anchor="middle")]
+    parts = [_text((LEFT + WIDTH - NAMES) / 2, HEIGHT - 8, label, anchor="middle")]
     parts += [_text(across.at(v), HEIGHT - BOTTOM + 18, number(v), anchor="middle") for v in values]
     return parts
 
 
-def _line(index: int, name: str, points: Points) -> list[str]:
+def _line(index: int, points: Points) -> list[str]:
     colour = COLOURS[index % len(COLOURS)]
     path = " ".join(f"{x},{y}" for x, y in points)
     dots = [f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>' for x, y in points]
-    x, y = points[-1]
-    label = _text(x - 6, y - 8, name, anchor="end", colour=colour)
-    return [f'<polyline points="{path}" fill="none" stroke="{colour}"/>', *dots, label]
+    return [f'<polyline points="{path}" fill="none" stroke="{colour}"/>', *dots]
+
+
+def _name(index: int, name: str, height: float) -> str:
+    colour = COLOURS[index % len(COLOURS)]
+    return _text(WIDTH - RIGHT - NAMES + 12, height + 4, name, colour=colour)
 
 
 def _text(x: float, y: float, text: str, *, anchor: str = "start", colour: str = "#333") -> str:

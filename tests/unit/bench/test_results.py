@@ -108,3 +108,7 @@ def test_a_plot_puts_more_higher_and_further_right() -> None:
 def test_a_plot_of_nothing_but_zeros_can_be_drawn() -> None:
     assert ET.fromstring(charts.bar_chart("t", {"a": 0.0}, unit="")) is not None
     assert ET.fromstring(charts.line_chart("t", {"a": [(1, 0.0)]}, x="n", y="u")) is not None
+
+
+def test_names_of_lines_that_end_close_together_do_not_cover_each_other() -> None:
+    assert charts.apart([100.0, 101.0, 40.0, 99.0]) == [87.0, 101.0, 40.0, 73.0]
