@@ -1,14 +1,31 @@
 """A control plane with an operator and a worker of the examples' handlers, for all tests here."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from asyncjob.cli.entry import run
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.operator import QUICK, OperatorProcess
 from support.workers import ROOT, Field, field_on, install
+
+Say = Callable[..., str]
+
+
+@pytest.fixture
+def say(capfd: pytest.CaptureFixture[str]) -> Say:
+    """Run a command in this process, check its exit code, and return what it printed."""
+
+    def command(*words: str, code: int = 0) -> str:
+        capfd.readouterr()
+        got = run(words, "asyncjob")
+        out, err = capfd.readouterr()
+        assert got == code, out + err
+        return out + err
+
+    return command
 
 
 @pytest.fixture(scope="session")

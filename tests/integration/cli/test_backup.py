@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob.cli.entry import run
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import CRON_JOBS, PARENT_LABEL, QUEUES, collection, cron_job_path, queue_path
 from asyncjob_dev.controlplane import ControlPlane
@@ -22,20 +21,6 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 SPEC = {"type": "flaky.call", "payload": {"failures": 0}}
 MANY = 230
 Say = Callable[..., str]
-
-
-@pytest.fixture
-def say(capfd: pytest.CaptureFixture[str]) -> Say:
-    """Run a command in this process, check its exit code, and return what it printed."""
-
-    def command(*words: str, code: int = 0) -> str:
-        capfd.readouterr()
-        got = run(words, "asyncjob")
-        out, err = capfd.readouterr()
-        assert got == code, out + err
-        return out + err
-
-    return command
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob.cli.entry import run
 from asyncjob_dev.binaries import default_resolver
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.kubeconfig import write_kubeconfig
@@ -24,20 +23,6 @@ pytestmark = pytest.mark.integration
 PROGRAMS = Path(sys.executable).parent
 
 Say = Callable[..., str]
-
-
-@pytest.fixture
-def say(capfd: pytest.CaptureFixture[str]) -> Say:
-    """Run a command in this process, check its exit code, and return what it printed."""
-
-    def command(*words: str, code: int = 0) -> str:
-        capfd.readouterr()
-        got = run(words, "asyncjob")
-        out, err = capfd.readouterr()
-        assert got == code, out + err
-        return out + err
-
-    return command
 
 
 def verdicts(text: str) -> dict[str, list[str]]:
