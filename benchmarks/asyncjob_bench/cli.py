@@ -18,6 +18,7 @@ from asyncjob_bench.parts.runner import Runner
 from asyncjob_bench.parts.scale import SCALES
 from asyncjob_bench.reckoning.results import Results
 from asyncjob_bench.reckoning.verdicts import Verdict, judge, read_limits
+from asyncjob_dev.endings import unwound_by_signals
 from asyncjob_dev.errors import DevError
 
 SCALE = click.option("--scale", type=click.Choice(list(SCALES)), default="full", show_default=True)
@@ -103,7 +104,7 @@ def profile(*, scale: str, out: Path) -> None:
     """Show where operator, worker and API server spend their time; keep the profiles."""
     began, results = datetime.now(UTC), Results()
     with site() as here:
-        heads, results.curves["api-server"] = profiles.take(here, SCALES[scale], out)
+        heads, results.curves = profiles.take(here, SCALES[scale], out)
     results.run = store.describe_run(scale, ["profile"], began)
     path = store.write(results, out, store.PROFILE)
     click.echo(f"{heads}\n\n{report.text(results, [])}\n\nstored in {path}")
@@ -134,7 +135,8 @@ def _end(verdicts: Sequence[Verdict], failed: Iterable[str], *, report_only: boo
 def command() -> None:
     """Run, with foreseeable errors in a sentence."""
     try:
-        main()
+        with unwound_by_signals():
+            main()
     except DevError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)

@@ -68,9 +68,8 @@ def refresh(*, only_check: bool, page: Path = PAGE, shown: Path = SHOWN) -> list
     """Make the page's tables anew, and its plots; returns the page if it changes."""
     results = {name: _read(shown / name) for name in STORED}
     old = page.read_text(encoding="utf-8")
-    blocks = _blocks(results[store.LATEST], results[store.CURVES])
-    profile = _curve(results[store.PROFILE], "api-server")
-    new = fill(old, {**blocks, "runs": _of_runs(history.read(shown)), "profile": profile}, MARK)
+    blocks = _blocks(*(results[name] for name in STORED))
+    new = fill(old, {**blocks, "runs": _of_runs(history.read(shown))}, MARK)
     if not only_check:
         page.write_text(new, encoding="utf-8")
         for found in results.values():
@@ -83,7 +82,9 @@ def _read(path: Path) -> Results | None:
     return store.read(path) if path.exists() else None
 
 
-def _blocks(run: Results | None, curves: Results | None) -> dict[str, Block]:
+def _blocks(
+    run: Results | None, curves: Results | None, profile: Results | None
+) -> dict[str, Block]:
     return {
         "machine": _of(run, _machine),
         "bars": _of(run, _bars),
@@ -94,6 +95,8 @@ def _blocks(run: Results | None, curves: Results | None) -> dict[str, Block]:
         "road": _of(run, lambda it: tables.rows(road(it.medians))),
         **{name: _curve(run, name) for name in RUN_CURVES},
         **{f"curve.{name}": _curve(curves, name) for name in CURVE_NAMES},
+        "profile": _curve(profile, "api-server"),
+        "profile.processes": _curve(profile, "processes"),
         "plots": lambda: _plots([run, curves]),
     }
 

@@ -57,7 +57,13 @@ def over_payloads(site: Site, ranges: Ranges) -> list[Row]:
 
 
 def _found(here: Crew, done: Flow) -> Row:
-    return {"jobs/s": done.rate, "cores busy": done.used.utilisation, **memory(here)}
+    used = done.used
+    return {
+        "jobs/s": done.rate,
+        "cores busy": used.utilisation,
+        "of it others": used.foreign,
+        **memory(here),
+    }
 
 
 def memory(here: Crew) -> Row:

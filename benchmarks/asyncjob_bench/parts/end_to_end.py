@@ -15,10 +15,9 @@ def measure(bench: Bench) -> Numbers:
     ):
         done = flow(here, scale.jobs, warm_up=scale.warm_up)
     bench.results.cpu.append(row("end to end", done.used, scale.jobs))
-    per_job = done.used.per_job(scale.jobs)
     return {
         "end_to_end_jobs_s": done.rate,
         "end_to_end_cores_busy": done.used.utilisation,
         "foreign_share": done.used.foreign,
-        **{f"cpu_ms_per_job_{name.replace('-', '_')}": value for name, value in per_job.items()},
+        **done.used.figures(scale.jobs),
     }

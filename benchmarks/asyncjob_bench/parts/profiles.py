@@ -5,6 +5,7 @@ more than the API server's, whose is therefore taken apart from them.
 """
 
 import pstats
+import shutil
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,11 +14,13 @@ from io import StringIO
 from pathlib import Path
 from typing import Final
 
+from asyncjob_bench.errors import BenchError
 from asyncjob_bench.ground.site import Site
 from asyncjob_bench.ground.space import OPERATOR
 from asyncjob_bench.parts.crew import crew
 from asyncjob_bench.parts.flow import flow
 from asyncjob_bench.parts.scale import Scale
+from asyncjob_bench.reckoning.areas import areas
 from asyncjob_bench.reckoning.results import Row
 from asyncjob_bench.reckoning.shares import shares
 
@@ -29,18 +32,21 @@ LINES: Final = 40
 EVERY_FUNCTION: Final = ("-nodecount=1000000", "-nodefraction=0", "-edgefraction=0")
 
 
-def take(site: Site, scale: Scale, out: Path) -> tuple[str, list[Row]]:
+def take(site: Site, scale: Scale, out: Path) -> tuple[str, dict[str, list[Row]]]:
     """Let jobs flow; leave the profiles in `out`.
 
-    Returns the heads of those of Python, and the shares of what the API server does.
+    Returns the heads of those of Python, and tables of what the API server and they do.
     """
+    go = _go()
     files = {name: out / f"{name}.pstats" for name in (OPERATOR, WORKER)}
     out.mkdir(parents=True, exist_ok=True)
     _flow(site, scale, {}, _api_server(site, out / API_SERVER))
     _flow(site, scale, files, nullcontext())
     heads = [f"{name}\n\n{_head(file)}" for name, file in files.items()]
+    times = {name: pstats.Stats(str(file)).stats for name, file in files.items()}  # type: ignore[attr-defined]
     seen = f"API server: go tool pprof -top {out / API_SERVER}"
-    return "\n".join([*heads, seen]), shares(_top(out / API_SERVER))
+    told = {"api-server": shares(_top(go, out / API_SERVER)), "processes": areas(times)}
+    return "\n".join([*heads, seen]), told
 
 
 def _flow(
@@ -56,8 +62,15 @@ def _flow(
             here.stop()
 
 
-def _top(file: Path) -> str:
-    command = ["go", "tool", "pprof", "-top", "-cum", *EVERY_FUNCTION, str(file)]
+def _go() -> str:
+    found = shutil.which("go")
+    if found is None:
+        raise BenchError("Go reads the API server's profile, and there is no `go` on PATH")
+    return found
+
+
+def _top(go: str, file: Path) -> str:
+    command = [go, "tool", "pprof", "-top", "-cum", *EVERY_FUNCTION, str(file)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 

@@ -8,6 +8,8 @@ from typing import Final
 from asyncjob_bench.reckoning.results import Row
 
 MILLISECONDS: Final = 1000.0
+PER_JOB: Final = "cpu_ms_per_job_"
+"""What the names of figures begin with that hold a program's milliseconds per job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,11 @@ class Usage:
     def per_job(self, jobs: int) -> dict[str, float]:
         """Return each program's milliseconds per job."""
         return {name: used / jobs * MILLISECONDS for name, used in self.programs.items()}
+
+    def figures(self, jobs: int) -> dict[str, float]:
+        """Return the same as figures of a run, each with a name of its own."""
+        per_job = self.per_job(jobs).items()
+        return {f"{PER_JOB}{name.replace('-', '_')}": value for name, value in per_job}
 
 
 def row(what: str, used: Usage, jobs: int) -> Row:

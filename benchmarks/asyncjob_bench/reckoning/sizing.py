@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Final
 
+from asyncjob_bench.reckoning.budget import PER_JOB
 from asyncjob_bench.reckoning.results import Row
 
 RATES: Final = (10, 100, 1000)
@@ -22,13 +23,14 @@ ETCD_WRITES: Final = 10_000
 WRITES_PER_JOB: Final = 3
 
 MILLISECONDS: Final = 1000.0
-PREFIX: Final = "cpu_ms_per_job_"
 
 
 def sizing(medians: Mapping[str, float]) -> list[Row]:
     """Return the cores that each program needs for each rate, from its CPU per plain job."""
     per_job = {
-        key.removeprefix(PREFIX): value for key, value in medians.items() if key.startswith(PREFIX)
+        key.removeprefix(PER_JOB): value
+        for key, value in medians.items()
+        if key.startswith(PER_JOB)
     }
     return [_for(rate, per_job) for rate in RATES] if per_job else []
 
@@ -44,7 +46,7 @@ def _for(rate: int, per_job: Mapping[str, float]) -> Row:
 def road(medians: Mapping[str, float]) -> list[Row]:
     """Return how many processes and clusters carry rates beyond one machine's."""
     api, operator, workers = (
-        medians.get(f"{PREFIX}{name}") for name in ("kube_apiserver", "operator", "workers")
+        medians.get(f"{PER_JOB}{name}") for name in ("kube_apiserver", "operator", "workers")
     )
     if api is None or operator is None or workers is None:
         return []

@@ -47,6 +47,13 @@ def test_every_program_that_was_measured_is_sized_for_every_rate() -> None:
     ]
 
 
+def test_what_programs_used_in_a_flow_is_found_by_both_tables() -> None:
+    names = ("etcd", "kube-apiserver", "operator", "workers")
+    figures = Usage(dict.fromkeys(names, 2.0), 8.0, 8.0).figures(100)
+    assert {f"{name.replace('-', '_')} cores" for name in names} <= set(sizing(figures)[0])
+    assert road(figures)[0]["API server cores"] == cores(1000, 20.0) // 1 + 1
+
+
 def test_without_a_measurement_nothing_is_sized() -> None:
     assert (sizing({}), road({"cpu_ms_per_job_operator": 1.0})) == ([], [])
 

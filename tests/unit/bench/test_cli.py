@@ -1,12 +1,15 @@
 """The commands behind `make bench`: exit codes above all."""
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from asyncjob_bench import store
-from asyncjob_bench.cli import main
+from asyncjob_bench.cli import command, main
+from asyncjob_bench.parts.runner import Runner
 from support.measured import results
 
 
@@ -71,3 +74,19 @@ def test_an_unknown_part_is_refused_with_those_there_are() -> None:
     done = CliRunner().invoke(main, ["run", "--parts=raw,nonsense"])
     assert done.exit_code == 2
     assert "nonsense: there are bare, raw, end-to-end" in done.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_whatever_ends_a_run_what_was_measured_is_kept(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(runner: Runner, _parts: object) -> None:
+        runner.results.spreads |= results(end_to_end_ratio=(0.8,)).spreads
+        os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(Runner, "run", measure)
+    monkeypatch.setattr("sys.argv", ["asyncjob_bench", "run", f"--out={tmp_path}"])
+    with pytest.raises(SystemExit) as ended:
+        command()
+    assert ended.value.code == 1
+    assert store.read(tmp_path / store.LATEST).medians["end_to_end_ratio"] == 0.8
