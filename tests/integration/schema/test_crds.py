@@ -11,7 +11,7 @@ import pytest
 from asyncjob import columns
 from asyncjob.lifecycle.policy import PolicyLayer, layer_of
 from asyncjob.lifecycle.timestamps import from_text
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection, job_status_path
 from asyncjob.schema.crd import RESOURCES
 from asyncjob.schema.policies.book import POLICIES
 from asyncjob.schema.policies.policy import Policy
@@ -131,6 +131,17 @@ def test_a_job_is_queued_without_a_write_by_anyone(space: Space) -> None:
     assert created["status"] == {"phase": "Queued", **dict.fromkeys(counters, 0)}
     assert created["spec"] == {"type": "test", "queue": "default", "priority": 0}
     assert len(created["metadata"]["managedFields"]) == 1
+
+
+def test_a_status_is_owned_whole_so_that_its_history_does_not_grow_the_metadata(
+    space: Space,
+) -> None:
+    space.admin.create(collection(space.name, JOBS), job("one")).object()
+    told = {"status": {"message": "waits for its turn"}}
+    written = space.admin.merge(job_status_path(space.name, "one"), told).object()
+    owned = [one["fieldsV1"] for one in written["metadata"]["managedFields"]]
+    assert {"f:status": {}} in owned
+    assert sum("f:status" in fields for fields in owned) == 1
 
 
 def test_a_status_cannot_be_brought_along_at_creation(space: Space) -> None:

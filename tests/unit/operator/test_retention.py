@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import read_job
 from asyncjob_operator.core.options import DAY, RetentionOptions
@@ -112,18 +114,33 @@ def written(seconds: float) -> list[dict[str, object]]:
     ]
 
 
-def completed(said: float, seen: float | None, status: str = "completionTime") -> float:
+def written_whole(seconds: float) -> list[dict[str, object]]:
+    """Return the same where the status is owned whole."""
+    owner = {"subresource": "status", "fieldsV1": {"f:status": {}}}
+    return [
+        {"time": stamp(9000), "fieldsV1": {"f:spec": {"f:type": {}}}},
+        {"time": stamp(8000), "subresource": "status", "fieldsV1": {"f:metadata": {}}},
+        {"time": stamp(seconds), **owner},
+    ]
+
+
+def completed(
+    said: float, seen: list[dict[str, object]] | None, status: str = "completionTime"
+) -> float:
     times: dict[str, Any] = {status: stamp(said)}
     obj: dict[str, Any] = dict(raw(phase="Succeeded", **times))
     if seen is not None:
-        obj["metadata"] = {**obj["metadata"], "managedFields": written(seen)}
+        obj["metadata"] = {**obj["metadata"], "managedFields": seen}
     return finished_of(read_job(obj)).completed - EPOCH
 
 
-def test_a_job_is_as_old_as_the_api_server_says_and_no_older_or_younger() -> None:
-    assert completed(said=100.5, seen=100) == 100.5
-    assert completed(said=-90 * DAY, seen=100) == 100
-    assert completed(said=90 * DAY, seen=100) == 101
+@pytest.mark.parametrize("seen", [written(100), written_whole(100)], ids=["by field", "whole"])
+def test_a_job_is_as_old_as_the_api_server_says_and_no_older_or_younger(
+    seen: list[dict[str, object]],
+) -> None:
+    assert completed(said=100.5, seen=seen) == 100.5
+    assert completed(said=-90 * DAY, seen=seen) == 100
+    assert completed(said=90 * DAY, seen=seen) == 101
 
 
 def test_without_the_api_servers_word_a_job_is_no_older_than_its_creation() -> None:

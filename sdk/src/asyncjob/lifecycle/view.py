@@ -186,10 +186,10 @@ def read_job(obj: JsonObject) -> JobView:
 
 
 def _read_written(meta: JsonObject) -> str | None:
-    """Return when the API server last took a write from who set completionTime.
+    """Return when the API server last took a write from who has set the finished job's status.
 
-    Whatever managedFields a writer sends along: of the fields that its write changes, the API
-    server makes it the owner as of now.
+    Whatever managedFields a writer sends along: of what its write changes, the API server makes it
+    the owner as of now. A status is owned whole, but where an earlier version's CRD was in force.
     """
     entries = map(as_object, items(meta, "managedFields"))
     times = [text(entry, "time") for entry in entries if _owns_completion(entry)]
@@ -197,8 +197,11 @@ def _read_written(meta: JsonObject) -> str | None:
 
 
 def _owns_completion(entry: JsonObject) -> bool:
-    owned = child(child(entry, "fieldsV1"), "f:status")
-    return text(entry, "subresource") == "status" and "f:completionTime" in owned
+    fields = child(entry, "fieldsV1")
+    if text(entry, "subresource") != "status" or "f:status" not in fields:
+        return False
+    owned = child(fields, "f:status")
+    return not owned or "f:completionTime" in owned
 
 
 _NO_WISHES = Wishes()

@@ -36,7 +36,7 @@ class Rule:
 
 
 RULES: Final = (
-    Rule("AsyncJobStatus", transitions.PAIR, ".phase"),
+    Rule("AsyncJobStatus.phase", transitions.PAIR),
     Rule("AsyncJobSpec", shape.DEADLINE, ".notAfter"),
     Rule("AsyncJobSpec.dependsOn", shape.DEPENDENCIES),
     Rule("PayloadSource", shape.SOURCE),

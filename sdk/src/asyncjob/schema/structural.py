@@ -34,8 +34,12 @@ _UNDERSTOOD: Final = frozenset(
     | set(_KEPT)
     | {name for names in _BOUNDS.values() for name in names}
 )
-_GRANULAR_DEPTH: Final = 1
-"""Objects below `spec` and `status` are atomic, which keeps managedFields small."""
+_GRANULAR: Final[frozenset[Path]] = frozenset({(), ("spec",)})
+"""All other objects are atomic, which keeps managedFields small; and these take part in each write.
+
+A spec has several authors, who each apply fields of their own; a status is only ever written by
+our parts, whole in effect.
+"""
 
 
 def structural(
@@ -114,7 +118,7 @@ class _Converter:
         return {"items": item, "x-kubernetes-list-type": "atomic"}
 
     def _object(self, node: JsonObject, path: Path, inside: tuple[str, ...]) -> Schema:
-        atomic = {"x-kubernetes-map-type": "atomic"} if len(path) > _GRANULAR_DEPTH else {}
+        atomic = {} if path in _GRANULAR else {"x-kubernetes-map-type": "atomic"}
         if "properties" not in node:
             return {**self._map(node, path, inside), **atomic}
         properties = {
