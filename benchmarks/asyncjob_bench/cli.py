@@ -16,6 +16,7 @@ from asyncjob_bench.parts.part import Part
 from asyncjob_bench.parts.registry import PARTS
 from asyncjob_bench.parts.runner import Runner
 from asyncjob_bench.parts.scale import SCALES
+from asyncjob_bench.prices import measure
 from asyncjob_bench.reckoning.results import Results
 from asyncjob_bench.reckoning.verdicts import Verdict, judge, read_limits
 from asyncjob_dev.endings import unwound_by_signals
@@ -108,6 +109,18 @@ def profile(*, scale: str, out: Path) -> None:
     results.run = store.describe_run(scale, ["profile"], began)
     path = store.write(results, out, store.PROFILE)
     click.echo(f"{heads}\n\n{report.text(results, [])}\n\nstored in {path}")
+
+
+@main.command()
+@SCALE
+@OUT
+def prices(*, scale: str, out: Path) -> None:
+    """Show what schema and laws cost the API server, by leaving out one thing at a time."""
+    began, results = datetime.now(UTC), Results()
+    results.curves["prices"] = measure.prices(SCALES[scale], click.echo)
+    results.run = store.describe_run(scale, ["prices"], began)
+    path = store.write(results, out, store.PRICES)
+    click.echo(f"\n{report.text(results, [])}\n\nstored in {path}")
 
 
 @main.command("page")

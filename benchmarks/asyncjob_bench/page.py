@@ -24,7 +24,7 @@ SHOWN: Final = DOCS / "performance"
 MARK: Final = "measured"
 NOTHING: Final = "*Not measured yet on a quiet machine: `make bench`, then `make bench-page`.*"
 
-STORED: Final = (store.LATEST, store.CURVES, store.PROFILE)
+STORED: Final = (store.LATEST, store.CURVES, store.PROFILE, store.PRICES)
 RUN_CURVES: Final = ("writes-by-user", "operator-by-jobs")
 CURVE_NAMES: Final = ("objects", "workers", "payload", "long-jobs", "retention")
 
@@ -83,7 +83,7 @@ def _read(path: Path) -> Results | None:
 
 
 def _blocks(
-    run: Results | None, curves: Results | None, profile: Results | None
+    run: Results | None, curves: Results | None, profile: Results | None, priced: Results | None
 ) -> dict[str, Block]:
     return {
         "machine": _of(run, _machine),
@@ -97,6 +97,7 @@ def _blocks(
         **{f"curve.{name}": _curve(curves, name) for name in CURVE_NAMES},
         "profile": _curve(profile, "api-server"),
         "profile.processes": _curve(profile, "processes"),
+        "prices": _curve(priced, "prices"),
         "plots": lambda: _plots([run, curves]),
     }
 

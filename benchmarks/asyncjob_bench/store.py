@@ -17,6 +17,7 @@ OUT: Final = BENCHMARKS / "out"
 LATEST: Final = "latest.json"
 CURVES: Final = "curves.json"
 PROFILE: Final = "profile.json"
+PRICES: Final = "prices.json"
 LIMITS: Final = BENCHMARKS / "limits.toml"
 
 

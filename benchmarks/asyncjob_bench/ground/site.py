@@ -3,7 +3,7 @@
 import itertools
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from http.client import HTTPException
@@ -19,7 +19,7 @@ from asyncjob_bench.ground.space import Space
 from asyncjob_bench.reckoning.budget import Usage
 from asyncjob_bench.reckoning.exposition import Scrape
 from asyncjob_dev.controlplane import DEFAULT_CONTROLLERS, ControlPlane, Options
-from asyncjob_dev.environment.install import install
+from asyncjob_dev.environment.install import MANIFESTS, install
 from asyncjob_dev.readiness import wait_until
 
 OPTIONS: Final = Options(
@@ -115,11 +115,13 @@ class Site:
 
 
 @contextmanager
-def site(*apiserver_flags: str, controllers: bool = True) -> Iterator[Site]:
+def site(
+    *apiserver_flags: str, controllers: bool = True, manifests: Sequence[Path] = MANIFESTS
+) -> Iterator[Site]:
     """Run a control plane with CRDs, policies and roles in force."""
     options = replace(OPTIONS, apiserver_flags=apiserver_flags, with_controller_manager=controllers)
     with TemporaryDirectory(prefix="asyncjob-bench-") as folder, ControlPlane(options) as plane:
-        install(plane)
+        install(plane, manifests)
         made = Site(plane, Path(folder))
         if controllers:
             made.await_collector()

@@ -23,6 +23,7 @@ class Scale:
     many_jobs: int
     operator_jobs: int
     orphans: int
+    priced_jobs: int
     workers: int = 2
     slots: int = 8
     many_workers: int = 16
@@ -44,6 +45,7 @@ FULL: Final = Scale(
     many_jobs=50_000,
     operator_jobs=1500,
     orphans=1000,
+    priced_jobs=1000,
 )
 """About a quarter of an hour on two quiet cores."""
 
@@ -63,6 +65,7 @@ SMALL: Final = Scale(
     many_jobs=1000,
     operator_jobs=200,
     orphans=60,
+    priced_jobs=100,
 )
 """A few minutes; shows that all works, and nothing of how fast."""
 

@@ -8,7 +8,9 @@ from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.environment.errors import ManifestsMissingError
 from asyncjob_dev.environment.layout import ROOT
 
-MANIFESTS = (ROOT / "crds", ROOT / "dev" / "manifests")
+OURS = ROOT / "crds"
+DEVELOPMENT = ROOT / "dev" / "manifests"
+MANIFESTS = (OURS, DEVELOPMENT)
 ESTABLISHED_WITHIN_SECONDS = 30
 
 

@@ -14,8 +14,9 @@ BY_API_SERVER = {
     "operator_writes_per_job",
     "watch_events_per_job",
     "worker_requests_per_job",
+    "api_server_kib_per_job",
 }
-"""Counted by an integration test."""
+"""Counted by integration tests."""
 
 
 def test_everything_that_has_a_limit_is_counted() -> None:
