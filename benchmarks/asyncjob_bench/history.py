@@ -16,7 +16,7 @@ WHOLE: Final = "full"
 
 def objection(results: Results) -> str | None:
     """Return what speaks against showing these results, if anything does."""
-    scale, others = results.run["scale"], results.medians.get("foreign_share", 0.0)
+    scale, others = results.run["scale"], results.others
     if scale != WHOLE or others > report.NOISY:
         return f"of scale {scale}, and others used {others:.0%} of the machine"
     return None

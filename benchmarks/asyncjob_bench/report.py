@@ -33,7 +33,7 @@ def text(results: Results, verdicts: list[Verdict]) -> str:
 
 
 def _warnings(results: Results) -> Iterator[str]:
-    others = results.medians.get("foreign_share", 0.0)
+    others = results.others
     if others > NOISY:
         yield (
             f"NOT QUIET: other programs had {others:.0%} of this machine's time. "

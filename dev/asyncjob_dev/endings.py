@@ -16,7 +16,10 @@ INTERRUPTED = 130
 
 @contextmanager
 def unwound_by_signals() -> Iterator[None]:
-    """Inside, the first signal raises KeyboardInterrupt, in the main thread; the second exits."""
+    """Inside, the first signal raises KeyboardInterrupt, in the main thread; the second exits.
+
+    One that is ignored stays so: that is how `nohup` lets a program outlive its terminal.
+    """
     seen = threading.Event()
 
     def handle(_number: int, _frame: FrameType | None) -> None:
@@ -25,7 +28,8 @@ def unwound_by_signals() -> Iterator[None]:
         seen.set()
         raise KeyboardInterrupt
 
-    before = [(number, signal.signal(number, handle)) for number in SIGNALS]
+    heard = [it for it in SIGNALS if signal.getsignal(it) is not signal.SIG_IGN]
+    before = [(number, signal.signal(number, handle)) for number in heard]
     try:
         yield
     finally:

@@ -21,6 +21,9 @@ GOOD = {
     "operator_rss_mib": (350.0,),
     "worker_rss_mib": (98.5,),
     "orphans_requeued_s": (4.5,),
+    "raw_cores_busy": (0.99,),
+    "raw_generator_share": (0.05,),
+    "raw_beyond_ratio": (1.02,),
     "cpu_ms_per_job_etcd": (0.6, 0.6, 0.6),
 }
 

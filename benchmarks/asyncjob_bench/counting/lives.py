@@ -7,6 +7,7 @@ import orjson
 from asyncjob import columns
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.claim import Holder
+from asyncjob.names import API_VERSION
 from asyncjob_bench.ground import templates
 from asyncjob_bench.ground.handlers import NOTHING
 
@@ -32,6 +33,7 @@ def queued(number: int) -> Object:
         "creationTimestamp": NOW,
         "generation": 1,
         "resourceVersion": str(10 * number + 1),
+        "managedFields": [_owned(templates.SUBMITTER, "f:spec", **{"f:type": {}, "f:payload": {}})],
     }
     spec = {"queue": "default", "priority": 0, **submitted["spec"]}
     return {**submitted, "metadata": metadata, "spec": spec, "status": {"phase": "Queued"}}
@@ -91,5 +93,22 @@ def _filled(body: str, number: int) -> Any:
 
 
 def _next(obj: Object, status: JsonObject) -> Object:
+    """Return the job after a worker's write of its status."""
     version = str(int(obj["metadata"]["resourceVersion"]) + 1)
-    return {**obj, "metadata": {**obj["metadata"], "resourceVersion": version}, "status": status}
+    owners = [
+        obj["metadata"]["managedFields"][0],
+        {**_owned(templates.WORKER_MANAGER, "f:status"), "subresource": "status"},
+    ]
+    metadata = {**obj["metadata"], "resourceVersion": version, "managedFields": owners}
+    return {**obj, "metadata": metadata, "status": status}
+
+
+def _owned(manager: str, part: str, **fields: object) -> Object:
+    return {
+        "manager": manager,
+        "operation": "Update",
+        "apiVersion": API_VERSION,
+        "time": NOW,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {part: fields},
+    }

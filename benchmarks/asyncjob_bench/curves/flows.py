@@ -6,7 +6,7 @@ from asyncjob_bench.parts.conflicts import ratio
 from asyncjob_bench.parts.crew import Crew, crew
 from asyncjob_bench.parts.flow import Flow, flow
 from asyncjob_bench.parts.operator_load import park
-from asyncjob_bench.reckoning.results import Row
+from asyncjob_bench.reckoning.results import OTHERS, Row
 
 SLOTS = 16
 WORKERS = 2
@@ -61,7 +61,7 @@ def _found(here: Crew, done: Flow) -> Row:
     return {
         "jobs/s": done.rate,
         "cores busy": used.utilisation,
-        "of it others": used.foreign,
+        OTHERS: used.foreign,
         **memory(here),
     }
 

@@ -68,7 +68,8 @@ def usage(programs: Mapping[str, Iterable[int]]) -> Usage:
         for name, pids in programs.items()
     }
     busy, available = machine_ticks((PROC / "stat").read_text())
-    return Usage(used, busy / per_second, available / per_second)
+    own = stats[os.getpid()].ticks
+    return Usage(used, busy / per_second, available / per_second, own / per_second)
 
 
 def _all_stats() -> dict[int, Stat]:

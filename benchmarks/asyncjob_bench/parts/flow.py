@@ -11,8 +11,8 @@ from asyncjob_bench.parts.crew import PATIENCE_SECONDS, Crew
 from asyncjob_bench.reckoning.budget import Usage
 
 SUBMITTER_MODULE: Final = "asyncjob_bench.ground.submitter"
-CONNECTIONS: Final = 8
-"""Of the submitter, beside 16 slots with two writes a job: each kind of write gets its share."""
+CONNECTIONS: Final = 32
+"""Of the submitter, beside 64 slots with two writes a job: each kind of write gets its share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,10 @@ def flow(here: Crew, count: int, *, warm_up: int, size: int = 100, prefix: str =
     here.until_finished(there + warm_up + count)
     used = here.site.usage(here.programs) - before
     ended = _last_completion(here.space, count, prefix)
-    programs = {**used.programs, "client": answer["cpu"]}
     return Flow(
         count,
         ended - answer["started"],
-        Usage(programs, used.busy, used.available),
+        used.with_client(answer["cpu"]),
         answer["ended"] - answer["started"],
     )
 

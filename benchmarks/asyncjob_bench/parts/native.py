@@ -16,7 +16,7 @@ from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground.space import Space
 from asyncjob_bench.parts.flow import submit
 from asyncjob_bench.parts.part import Bench, Numbers
-from asyncjob_bench.reckoning.budget import Usage, row
+from asyncjob_bench.reckoning.budget import row
 from asyncjob_dev.api import Api
 from asyncjob_dev.binaries import Resolver, resolve
 from asyncjob_dev.errors import ApiError
@@ -35,7 +35,7 @@ SCHEDULER_FLAGS: Final = (
     "--kube-api-burst=2000",
 )
 WARM_UP: Final = 10
-LOOK_SECONDS: Final = 0.1
+LOOK_SECONDS: Final = 0.25
 PATIENCE_SECONDS: Final = 600.0
 
 
@@ -48,7 +48,7 @@ def measure(bench: Bench) -> Numbers:
         before = bench.site.usage(programs)
         answer, ended = _through(space, count, "job-")
         used = bench.site.usage(programs) - before
-    used = Usage({**used.programs, "client": answer["cpu"]}, used.busy, used.available)
+    used = used.with_client(answer["cpu"])
     bench.results.cpu.append(row("native Jobs", used, count))
     return {"native_jobs_s": count / (ended - answer["started"])}
 

@@ -6,7 +6,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Sizes of all parts. `sweep` are the numbers of connections that prove the ceiling flat."""
+    """Sizes of all parts. `sweep` are the numbers of connections that the ceiling is tried with."""
 
     name: str
     rounds: int
@@ -25,18 +25,18 @@ class Scale:
     orphans: int
     priced_jobs: int
     workers: int = 2
-    slots: int = 8
+    slots: int = 32
     many_workers: int = 16
 
 
 FULL: Final = Scale(
     name="full",
     rounds=4,
-    jobs=3000,
+    jobs=2000,
     warm_up=300,
     native_jobs=400,
-    sweep=(4, 8, 16, 32, 64),
-    sweep_jobs=1500,
+    sweep=(4, 16, 64, 128),
+    sweep_jobs=2000,
     pickups=300,
     idle_claims=300,
     backlog_claims=3000,
@@ -55,7 +55,7 @@ SMALL: Final = Scale(
     jobs=300,
     warm_up=50,
     native_jobs=40,
-    sweep=(4, 16, 64),
+    sweep=(16, 64, 128),
     sweep_jobs=150,
     pickups=30,
     idle_claims=30,

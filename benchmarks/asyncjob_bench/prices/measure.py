@@ -28,12 +28,13 @@ PIECES: Final = "go_memstats_mallocs_total"
 KIB: Final = 1024
 THOUSAND: Final = 1000
 API_SERVER: Final = "kube-apiserver"
+ROUNDS: Final = 2
 
 
 def prices(scale: Scale, say: Callable[[str], None]) -> list[Row]:
     """Measure all variants in rounds; `say` takes a line for whoever waits."""
     found: dict[str, list[Numbers]] = {name: [] for name in VARIANTS}
-    for number in range(scale.rounds):
+    for number in range(ROUNDS):
         for name in order(list(VARIANTS), number):
             found[name].append(price(VARIANTS[name], scale))
             say(f"{name}: {found[name][-1]['KiB/job']:.0f} KiB per job")

@@ -48,14 +48,13 @@ def _spec_whole(them: Manifests) -> Manifests:
 
 
 def _shapeless(them: Manifests) -> Manifests:
-    """Let spec and status hold anything but for what columns and selectors name."""
-    for part in _parts(them).values():
+    """Let spec and status hold anything; only what is selected by keeps its type."""
+    for part in _parts(_without(them, VALIDATIONS)).values():
         properties = part.get("properties", {})
         named = [path.split(".")[2] for path in _selected(them)]
         part["properties"] = {name: properties[name] for name in named if name in properties}
         part |= {PRESERVE: True, ATOMIC: "atomic"}
-        for name in ("required", VALIDATIONS):
-            part.pop(name, None)
+        part.pop("required", None)
     return _ownership_alone(them)
 
 

@@ -17,9 +17,9 @@ AREAS: Final = (
     ("sends and receives, TLS included", ("_ssl.", "/ssl.py", "_socket.", "/socket.py", "epoll")),
     ("codes JSON", ("orjson", "/json/")),
     ("speaks HTTP", ("/aiohttp/", "/yarl/", "/multidict/")),
-    ("turns the event loop", ("/asyncio/", "/selectors.py")),
+    ("turns the event loop, uvloop's sockets included", ("uvloop", "/asyncio/", "/selectors.py")),
     ("kopf's own", ("/kopf/",)),
-    ("what asyncjob does", ("/asyncjob/", "/asyncjob_worker/", "/asyncjob_operator/")),
+    ("what asyncjob does", ("/src/asyncjob",)),
 )
 """What is said, and what the names of its functions and files hold; the first that fits."""
 

@@ -1,13 +1,14 @@
 """CPU by program: how much of it a job costs, and whose it was."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Final
 
-from asyncjob_bench.reckoning.results import Row
+from asyncjob_bench.reckoning.results import OTHERS, Row
 
 MILLISECONDS: Final = 1000.0
+CLIENT: Final = "client"
 PER_JOB: Final = "cpu_ms_per_job_"
 """What the names of figures begin with that hold a program's milliseconds per job."""
 
@@ -16,12 +17,14 @@ PER_JOB: Final = "cpu_ms_per_job_"
 class Usage:
     """CPU seconds used since some moment: by each program, and by the whole machine.
 
-    `available` is what all cores could have given.
+    `available` is what all cores could have given. `own` is what the benchmark itself used, with
+    its children that have ended: submitters, their start included.
     """
 
     programs: Mapping[str, float]
     busy: float
     available: float
+    own: float = 0.0
 
     def __sub__(self, before: "Usage") -> "Usage":
         """Return what was used between two moments."""
@@ -29,7 +32,16 @@ class Usage:
             name: seconds - before.programs.get(name, 0.0)
             for name, seconds in self.programs.items()
         }
-        return Usage(used, self.busy - before.busy, self.available - before.available)
+        return Usage(
+            used,
+            self.busy - before.busy,
+            self.available - before.available,
+            self.own - before.own,
+        )
+
+    def with_client(self, seconds: float) -> "Usage":
+        """Return the same with a client among the programs, a child that has ended."""
+        return replace(self, programs={**self.programs, CLIENT: seconds})
 
     @property
     def utilisation(self) -> float:
@@ -38,8 +50,9 @@ class Usage:
 
     @property
     def foreign(self) -> float:
-        """The share of all cores' time that others than the programs used."""
-        rest = self.busy - sum(self.programs.values())
+        """The share of all cores' time that others than programs and benchmark used."""
+        more = max(0.0, self.own - self.programs.get(CLIENT, 0.0))
+        rest = self.busy - sum(self.programs.values()) - more
         return max(0.0, rest / self.available) if self.available else 0.0
 
     def share(self, program: str) -> float:
@@ -64,7 +77,7 @@ def row(what: str, used: Usage, jobs: int) -> Row:
         **{name: round(value, 3) for name, value in per_job.items()},
         "all ms/job": round(sum(per_job.values()), 3),
         "cores busy": round(used.utilisation, 3),
-        "of it others": round(used.foreign, 3),
+        OTHERS: round(used.foreign, 3),
     }
 
 

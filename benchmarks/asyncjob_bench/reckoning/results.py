@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from asyncjob_bench.reckoning.spread import Spread
 
 Row = dict[str, float | str]
+
+OTHERS: Final = "of it others"
+"""The column with the share of the machine that none of the programs used that it is about."""
 
 
 @dataclass(slots=True)
@@ -28,6 +31,13 @@ class Results:
     def medians(self) -> dict[str, float]:
         """Each key's number."""
         return {key: spread.median for key, spread in self.spreads.items()}
+
+    @property
+    def others(self) -> float:
+        """The largest share of the machine that others used, as far as anything tells."""
+        tables = [self.cpu, self.proofs, *self.curves.values()]
+        shares = [float(row[OTHERS]) for rows in tables for row in rows if OTHERS in row]
+        return max([self.medians.get("foreign_share", 0.0), *shares])
 
     def to_json(self) -> dict[str, Any]:
         """Return the stored form: the numbers at the top, all else below keys of its own."""

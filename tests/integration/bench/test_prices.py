@@ -19,7 +19,7 @@ def cost(variant: str) -> float:
     return price(VARIANTS[variant], SCALE)["KiB/job"]
 
 
-def test_three_writes_cost_no_more_than_they_did_and_most_of_it_is_the_schema() -> None:
+def test_three_writes_cost_no_more_than_they_did_and_far_less_without_schema_and_laws() -> None:
     limits = {limit.key: limit for limit in read_limits(store.LIMITS, "counts")}
     limit = limits["api_server_kib_per_job"]
     installed = cost(UNCHANGED)

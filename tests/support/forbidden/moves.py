@@ -48,7 +48,21 @@ def _swapped_result(scene: Scene) -> Answer:
     return scene.acting(scene.operator).patch(life.status_path, operations)
 
 
+def _unphased(what: str, *operations: dict[str, object]) -> Case:
+    """Return a try to take the phase away, whose default is that of a new job."""
+
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(Phase.SUCCEEDED)
+        return scene.acting(scene.operator).patch(life.status_path, list(operations))
+
+    return Case("transition.pair", f"a succeeded job {what}", attempt)
+
+
 MOVES: Final[tuple[Case, ...]] = (
+    _unphased("without a phase", {"op": "remove", "path": "/status/phase"}),
+    _unphased("whose phase is null", {"op": "replace", "path": "/status/phase", "value": None}),
+    _unphased("without a status", {"op": "remove", "path": "/status"}),
+    _unphased("with another status", {"op": "replace", "path": "/status", "value": {}}),
     operator_move("transition.pair", "a cancelled job that comes back", Phase.CANCELLED, _back),
     operator_move("transition.pair", "a succeeded job that comes back", Phase.SUCCEEDED, _back),
     operator_move(

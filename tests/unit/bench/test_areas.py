@@ -7,7 +7,7 @@ from pathlib import Path
 
 from asyncjob_bench.reckoning.areas import AREAS, REST, Callers, Times, areas
 
-OURS = ("/here/asyncjob_worker/claimer.py", 3, "claim")
+OURS = ("/here/src/asyncjob_worker/claimer.py", 3, "claim")
 READ = ("~", 0, "<method 'read' of '_ssl._SSLSocket' objects>")
 LENGTH = ("~", 0, "<built-in method builtins.len>")
 OTHER = ("/lib/heapq.py", 1, "merge")

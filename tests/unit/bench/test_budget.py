@@ -1,5 +1,7 @@
 """CPU by program and job, and what follows for the size of machines."""
 
+from dataclasses import replace
+
 import pytest
 
 from asyncjob_bench.reckoning.budget import Usage, merged, row
@@ -21,6 +23,13 @@ def test_what_the_programs_did_not_use_was_used_by_others() -> None:
     assert used.foreign == 1 / 8
     assert used.share("kube-apiserver") == 3 / 8
     assert used.share("unknown") == 0
+
+
+def test_what_the_benchmark_itself_used_is_no_others_nor_counted_twice() -> None:
+    used = replace(AFTER - BEFORE, own=0.5)
+    assert used.foreign == 0.5 / 8
+    assert used.with_client(0.4).foreign == pytest.approx(0.5 / 8)
+    assert used.with_client(0.4).per_job(100)["client"] == 4.0
 
 
 def test_ticks_that_come_late_make_nobody_negative() -> None:

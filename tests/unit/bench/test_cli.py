@@ -39,6 +39,9 @@ BROKEN = {
     "operator_rss_mib": 801.0,
     "worker_rss_mib": 151.0,
     "orphans_requeued_s": 15.1,
+    "raw_cores_busy": 0.94,
+    "raw_generator_share": 0.11,
+    "raw_beyond_ratio": 1.16,
 }
 
 

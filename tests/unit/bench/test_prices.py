@@ -31,6 +31,7 @@ def text(name: str) -> str:
         ("without patterns and formats", "format: "),
         ("without selectable fields", "selectableFields"),
         ("shapeless, with the policy of ownership alone", "maxItems"),
+        ("shapeless, with the policy of ownership alone", "x-kubernetes-validations"),
     ],
 )
 def test_a_variant_lacks_all_of_what_it_leaves_out(name: str, mark: str) -> None:

@@ -78,7 +78,7 @@ def _completed(job: JobView) -> float:
     said = epoch(claimed) if claimed else created
     if job.completion_written is None:
         return max(said, created)
-    written = epoch(job.completion_written)
+    written = max(epoch(job.completion_written), created)
     return min(max(said, written), written + _WHOLE_SECOND)
 
 

@@ -188,8 +188,9 @@ def read_job(obj: JsonObject) -> JobView:
 def _read_written(meta: JsonObject) -> str | None:
     """Return when the API server last took a write from who has set the finished job's status.
 
-    Whatever managedFields a writer sends along: of what its write changes, the API server makes it
-    the owner as of now. A status is owned whole, but where an earlier version's CRD was in force.
+    Whatever managedFields a writer of the status sends along: the API server makes it the owner as
+    of now. A status is owned whole, but where an earlier version's CRD was in force. Who may patch
+    the job itself may also forge the times.
     """
     entries = map(as_object, items(meta, "managedFields"))
     times = [text(entry, "time") for entry in entries if _owns_completion(entry)]

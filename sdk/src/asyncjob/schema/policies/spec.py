@@ -36,5 +36,5 @@ CREATION: Final = Policy(
     variables={
         "template": "object.kind == 'AsyncJob' ? spec : spec.jobTemplate.spec",
     },
-    laws=(wishes.UNWISHED, wishes.ANOTHER),
+    laws=(wishes.UNWISHED, wishes.ANOTHER),  # a further one needs its field in the condition
 )
