@@ -1,7 +1,7 @@
 """What three writes cost the API server under each variant of the manifests.
 
-What it allocates is steady to a hundredth, unlike its CPU time; collecting that again is a fifth of
-its work, and making it a good part of the rest.
+What it allocates is steady within two hundredths, unlike its CPU time; collecting that again is a
+good part of its work.
 """
 
 from collections.abc import Callable, Mapping
