@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 # An option, if its variable was given to make; one of that name in the environment means nothing.
 given = $(if $(filter command,$(origin $(1))),$(2) '$($(1))')
 
-TESTS := --ignore=tests/e2e --ignore=tests/packaging --ignore=tests/charts --ignore=tests/browser --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+TESTS := --ignore=tests/e2e --ignore=tests/packaging --ignore=tests/charts --ignore=tests/browser --numprocesses=2 --dist=loadfile --no-loadscope-reorder --durations=15
 
 GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.chart && $(BIN)/python -m asyncjob_dev.reference && $(BIN)/python -m asyncjob_dev.monitoring && $(BIN)/python -m asyncjob_bench page
 

@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 
 from asyncjob_gateway.app import make_app
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(600)]
 
 EXAMPLES = int(os.environ.get("ASYNCJOB_FUZZ_EXAMPLES", "5"))
 CONFORM = [
