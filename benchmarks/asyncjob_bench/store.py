@@ -18,7 +18,11 @@ LATEST: Final = "latest.json"
 CURVES: Final = "curves.json"
 PROFILE: Final = "profile.json"
 PRICES: Final = "prices.json"
+STORED: Final = (LATEST, CURVES, PROFILE, PRICES)
 LIMITS: Final = BENCHMARKS / "limits.toml"
+DOCS: Final = BENCHMARKS.parent / "docs" / "explanation"
+SHOWN: Final = DOCS / "performance"
+"""Where the page takes results from that somebody has published, and its plots."""
 
 
 def describe_run(scale: str, parts: Sequence[str], began: datetime) -> dict[str, Any]:
