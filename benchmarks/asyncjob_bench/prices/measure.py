@@ -58,12 +58,12 @@ def price(change: Change, scale: Scale) -> Numbers:
     """Return what one job costs with the changed manifests, on a control plane of its own."""
     with TemporaryDirectory(prefix="asyncjob-bench-") as folder:
         file = Path(folder) / "changed.yaml"
-        file.write_text(yaml.safe_dump_all(change(_installed())), encoding="utf-8")
+        file.write_text(yaml.safe_dump_all(change(installed())), encoding="utf-8")
         with site(controllers=False, manifests=(file.parent, DEVELOPMENT)) as here:
             return _three_writes(here, scale)
 
 
-def _installed() -> list[dict[str, object]]:
+def installed() -> list[dict[str, object]]:
     """Return the manifests anew each time: a variant changes them in place."""
     texts = yaml.safe_dump_all(one for objects in manifests().values() for one in objects)
     return list(yaml.safe_load_all(texts))

@@ -8,9 +8,8 @@ from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.environment.errors import ManifestsMissingError
 from asyncjob_dev.environment.layout import ROOT
 
-OURS = ROOT / "crds"
 DEVELOPMENT = ROOT / "dev" / "manifests"
-MANIFESTS = (OURS, DEVELOPMENT)
+MANIFESTS = (ROOT / "crds", DEVELOPMENT)
 ESTABLISHED_WITHIN_SECONDS = 30
 
 

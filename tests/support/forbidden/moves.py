@@ -48,12 +48,12 @@ def _swapped_result(scene: Scene) -> Answer:
     return scene.acting(scene.operator).patch(life.status_path, operations)
 
 
-def _unphased(what: str, *operations: dict[str, object]) -> Case:
+def _unphased(what: str, operation: dict[str, object]) -> Case:
     """Return a try to take the phase away, whose default is that of a new job."""
 
     def attempt(scene: Scene) -> Answer:
         life = scene.life(Phase.SUCCEEDED)
-        return scene.acting(scene.operator).patch(life.status_path, list(operations))
+        return scene.acting(scene.operator).patch(life.status_path, [operation])
 
     return Case("transition.pair", f"a succeeded job {what}", attempt)
 

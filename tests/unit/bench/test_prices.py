@@ -1,18 +1,10 @@
 """Manifests with one thing changed at a time, and the table of what that saves."""
 
-from typing import Any
-
 import pytest
 import yaml
 
-from asyncjob.schema.manifests import manifests
-from asyncjob_bench.prices.measure import rows
+from asyncjob_bench.prices.measure import installed, rows
 from asyncjob_bench.prices.variants import UNCHANGED, VARIANTS
-
-
-def installed() -> list[dict[str, Any]]:
-    texts = yaml.safe_dump_all(one for objects in manifests().values() for one in objects)
-    return list(yaml.safe_load_all(texts))
 
 
 def text(name: str) -> str:

@@ -143,6 +143,10 @@ def test_a_job_is_as_old_as_the_api_server_says_and_no_older_or_younger(
     assert completed(said=90 * DAY, seen=seen) == 101
 
 
+def test_a_forged_time_makes_no_job_older_than_its_creation() -> None:
+    assert completed(said=50, seen=written_whole(-900 * DAY)) == -365 * DAY + 1
+
+
 def test_without_the_api_servers_word_a_job_is_no_older_than_its_creation() -> None:
     assert completed(said=50, seen=None) == 50
     assert completed(said=-900 * DAY, seen=None) == -365 * DAY
