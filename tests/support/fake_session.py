@@ -60,14 +60,26 @@ class FakeSession:
         self._current(path, (body or {}).get("preconditions", {}).get("resourceVersion"))
         return self.objects.pop(path)
 
-    async def list(self, path: str, params: Any = None) -> AsyncIterator[Object]:
+    async def list(
+        self,
+        path: str,
+        params: Any = None,
+        *,
+        accept: str = "",  # noqa: ARG002  # objects are given whole
+    ) -> AsyncIterator[Object]:
         self._note("GET", path, None)
         selector = (params or {}).get("labelSelector", "")
         for key, obj in list(self.objects.items()):
             if key.startswith(path + "/") and _selected(obj, selector):
                 yield obj
 
-    async def pages(self, path: str, params: Any = None) -> AsyncIterator[Object]:
+    async def pages(
+        self,
+        path: str,
+        params: Any = None,
+        *,
+        accept: str = "",  # noqa: ARG002  # objects are given whole
+    ) -> AsyncIterator[Object]:
         """Answer with one page that has all there is, as of the newest version."""
         found = [obj async for obj in self.list(path, params)]
         yield {"metadata": {"resourceVersion": str(self._version)}, "items": found}

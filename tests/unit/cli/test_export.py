@@ -56,12 +56,14 @@ def test_an_export_holds_all_that_is_known_and_how_much_that_is(
 def test_many_are_read_in_pages_and_anew_where_the_server_has_forgotten_that_moment(
     shell: Shell,
 ) -> None:
-    wanted = [f"job-{number:03}" for number in range(250)]
+    wanted = [f"job-{number:04}" for number in range(1200)]
     shell.cluster.put(*(a_job(name) for name in wanted))
     shell.cluster.forgotten = 2
 
     assert names(shell.ok("export")) == wanted
-    assert sum(call.path.endswith("/asyncjobs") for call in shell.cluster.calls) == 1 + 1 + 2 + 3
+    asked = [call for call in shell.cluster.calls if call.path.endswith("/asyncjobs")]
+    limits = [dict(call.params)["limit"] for call in asked]
+    assert limits == ["20", "160", "160", *["500"] * 4]  # forgotten after the first and the third
 
     shell.cluster.forgotten = 99
     result = shell("export")

@@ -15,10 +15,10 @@ from asyncjob.client.errors import (
     UnavailableError,
 )
 from asyncjob.client.on_kubernetes import KubernetesOperations
-from asyncjob.client.on_kubernetes.calls import METADATA_ONLY
 from asyncjob.client.steps import Answer, Step
 from asyncjob.errors import ForbiddenError, InvalidError
 from asyncjob.intake import key_name, numbered_name, stem
+from asyncjob.kube.session import AS_METADATA
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.submission import Submission, Submitted
 from support.fake_api import NAMESPACE, FakeApi, ended
@@ -179,7 +179,7 @@ def test_a_key_finds_its_job_in_a_row_though_the_row_has_gone_on() -> None:
 def test_looking_for_the_newest_reads_one_object_without_its_payload() -> None:
     api = FakeApi()
     submit(api, SOLE)
-    newest = next(call for call in api.calls if call.accept == METADATA_ONLY)
+    newest = next(call for call in api.calls if call.accept == AS_METADATA)
     assert dict(newest.params)["limit"] == "1"
 
 

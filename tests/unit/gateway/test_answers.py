@@ -1,7 +1,6 @@
 """Every answer to a mishap is a problem that says enough and not too much."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import httpx
 import pytest
@@ -38,7 +37,7 @@ class Broken:
             raise self.signing_in
         return ANYONE
 
-    async def send(self, request: object) -> dict[str, Any]:  # noqa: ARG002  # none counts
+    async def fetch(self, request: object) -> bytes:  # noqa: ARG002  # none counts
         assert self.answering
         raise self.answering
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import ClientTimeout, web
+from aiohttp import web
 
 from asyncjob.errors import (
     AlreadyExistsError,
@@ -21,7 +21,7 @@ from asyncjob.errors import (
     UnknownOutcomeError,
 )
 from asyncjob.kube import ClusterAccess, KubeSession
-from asyncjob.kube import transport as transport_module
+from asyncjob.kube.transport import Request
 from support.kube_answers import Server, error, hang_up, ok
 
 
@@ -85,16 +85,15 @@ async def test_a_server_that_is_away_leaves_the_outcome_unknown(session: KubeSes
 
 
 async def test_an_answer_that_takes_too_long_leaves_the_outcome_unknown(
-    server: Server, session: KubeSession, monkeypatch: pytest.MonkeyPatch
+    server: Server, session: KubeSession
 ) -> None:
     async def never(_: web.Request) -> web.StreamResponse:
         await asyncio.Event().wait()
         raise AssertionError
 
-    monkeypatch.setattr(transport_module, "_SHORT", ClientTimeout(0.05))
     server.answers = [never]
     with pytest.raises(UnknownOutcomeError, match="Timeout"):
-        await session.merge_patch("/x", {})
+        await session.send(Request("PATCH", "/x", {}, seconds=0.05))
 
 
 async def test_a_request_to_slow_down_is_heeded(

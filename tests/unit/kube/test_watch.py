@@ -272,6 +272,6 @@ async def test_a_large_collection_is_read_in_pages_and_cut_down_as_it_comes(
     assert taken == ["at 5", [{"a": 1}, {"a": 2}], {"a": 3}]
     pages = [request.query for request in server.requests[:2]]
     assert [(page.get("limit"), page.get("continue")) for page in pages] == [
-        ("500", None),
-        ("500", "more"),
+        ("20", None),
+        ("160", "more"),
     ]

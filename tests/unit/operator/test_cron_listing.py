@@ -42,7 +42,7 @@ async def test_one_seen_while_the_list_is_read_is_kept() -> None:
         async for obj in real_list(path, params):
             yield obj
 
-    server.list = listed  # type: ignore[method-assign]  # another is created meanwhile
+    server.list = listed  # type: ignore[method-assign,assignment]  # another is created meanwhile
     await compare(session, "ns", schedules)
     assert known(schedules) == {"kept", "late"}
 

@@ -1,16 +1,16 @@
 """The comparison with the cluster repairs whatever a watch has lost."""
 
-from typing import Any, Self, cast
-
-import orjson
+from collections.abc import AsyncIterator
+from typing import Any, cast
 
 from asyncjob.kube import KubeSession
+from asyncjob.kube.session import AS_METADATA
 from asyncjob.names import job_path
 from asyncjob_operator.core.options import Options
 from asyncjob_operator.kube.clock import moment
 from asyncjob_operator.observe.listing import compare, load
 from asyncjob_operator.observe.observer import Observer
-from support.fake_session import FakeSession
+from support.fake_session import FakeSession, Object
 from support.snapshots import raw
 
 
@@ -24,30 +24,19 @@ class Nobody:
     def died(self, *_: object) -> None: ...
 
 
-class Page:
-    """The answer to a request for metadata."""
-
-    def __init__(self, body: Any) -> None:
-        self._body = body
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None: ...
-
-    async def read(self) -> bytes:
-        return orjson.dumps(self._body)
-
-
 class Server(FakeSession):
     """Lists metadata in pages of two."""
 
-    async def stream(self, path: str, params: Any, accept: str) -> Page:
-        assert "PartialObjectMetadataList" in accept
+    async def pages(
+        self, path: str, params: Any = None, *, accept: str = ""
+    ) -> AsyncIterator[Object]:
+        if accept != AS_METADATA:
+            async for page in super().pages(path, params):
+                yield page
+            return
         found = [{"metadata": o["metadata"]} for k, o in self.objects.items() if k.startswith(path)]
-        start = int(params.get("continue", 0))
-        more = {"continue": str(start + 2)} if start + 2 < len(found) else {}
-        return Page({"metadata": more, "items": found[start : start + 2]})
+        for start in range(0, max(1, len(found)), 2):
+            yield {"metadata": {}, "items": found[start : start + 2]}
 
 
 async def scene(*names: str) -> tuple[Server, KubeSession, Observer]:

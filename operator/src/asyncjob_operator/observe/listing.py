@@ -4,21 +4,16 @@ A watch can lose a deletion, and then nothing else would ever tell. The comparis
 only, in pages of one consistent list; every difference is settled by a live read of that job.
 """
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Final
-
-import orjson
 
 from asyncjob.errors import NotFoundError
 from asyncjob.json_types import JsonObject, as_object, child, items, text
 from asyncjob.kube import KubeSession
-from asyncjob.kube.session import PAGE
+from asyncjob.kube.session import AS_METADATA
+from asyncjob.kube.turns import Turns
 from asyncjob.names import JOBS, collection, job_path
 from asyncjob_operator.observe.observer import Observer
 from asyncjob_operator.observe.store import is_newer
-
-AS_METADATA: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
 
 @dataclass(slots=True)
@@ -54,11 +49,12 @@ class Repairs:
 
 async def load(session: KubeSession, namespace: str | None, observer: Observer) -> Loaded:
     """Take all jobs there are."""
-    loaded = Loaded()
+    loaded, turns = Loaded(), Turns()
     async for page in session.pages(collection(namespace, JOBS)):
         for obj in items(page, "items"):
             observer.saw(as_object(obj), live=False)
             loaded.count += 1
+            await turns.give()
         loaded.version = text(child(page, "metadata"), "resourceVersion")
     return loaded
 
@@ -67,12 +63,14 @@ async def compare(session: KubeSession, namespace: str | None, observer: Observe
     """Repair what is known of jobs; raises what a request raises, ExpiredError included."""
     repairs = Repairs()
     listed: set[str] = set()
-    async for page in _metadata(session, namespace):
+    turns = Turns()
+    async for page in session.pages(collection(namespace, JOBS), accept=AS_METADATA):
         repairs.version = text(child(page, "metadata"), "resourceVersion")
         for item in items(page, "items"):
             meta = child(as_object(item), "metadata")
             listed.add(text(meta, "uid"))
             await _repair_listed(session, meta, observer, repairs)
+            await turns.give()
     for uid, known in observer.store.addresses():
         if uid not in listed and namespace in {None, known.namespace}:
             found = await _reread(session, known.namespace, known.name, observer)
@@ -92,19 +90,6 @@ async def _repair_listed(
     if await _reread(session, text(meta, "namespace"), text(meta, "name"), observer):
         repairs.added += known is None
         repairs.changed += known is not None
-
-
-async def _metadata(session: KubeSession, namespace: str | None) -> AsyncIterator[JsonObject]:
-    params = {"limit": PAGE}
-    while True:
-        answer = await session.stream(collection(namespace, JOBS), params, AS_METADATA)
-        async with answer:
-            page = as_object(orjson.loads(await answer.read()))
-        yield page
-        token = text(child(page, "metadata"), "continue")
-        if not token:
-            return
-        params["continue"] = token
 
 
 async def _reread(

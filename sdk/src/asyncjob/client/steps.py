@@ -26,6 +26,8 @@ class Call:
     """One request. `params` may name one parameter several times.
 
     `within`: so many seconds later no answer is waited for; None leaves that to who sends it.
+    `most_bytes`: an answer that becomes larger is not read to its end, but raises
+    PageTooLargeError, where who sends it can tell.
     """
 
     method: str
@@ -36,6 +38,7 @@ class Call:
     accept: str = JSON
     headers: tuple[tuple[str, str], ...] = ()
     within: float | None = None
+    most_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +73,16 @@ class Emit(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a step; `at` is when, in seconds of a clock that never goes back."""
+    """What came of a step; `at` is when, in seconds of a clock that never goes back.
+
+    `size` is how many bytes were read, 0 where nobody counts them.
+    """
 
     at: float
     body: Json = None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+    size: int = 0
 
     @property
     def object(self) -> JsonObject:
@@ -119,7 +126,7 @@ def hurried(steps: Steps[T], seconds: float | None) -> Steps[T]:
         except StopIteration as stop:
             value: T = stop.value
             return value
-        if isinstance(step, Call):
+        if isinstance(step, Call) and seconds is not None:
             step = replace(step, within=seconds)
         try:
             resume = partial(steps.send, (yield step))

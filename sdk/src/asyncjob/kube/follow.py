@@ -12,6 +12,7 @@ from asyncjob.json_types import JsonObject, as_object, child, items, text
 from asyncjob.kube.pace import loop_pace
 from asyncjob.kube.session import KubeSession
 from asyncjob.kube.transport import Params
+from asyncjob.kube.turns import Turns
 from asyncjob.kube.watch import WatchEvent, watch
 
 log = structlog.get_logger()
@@ -94,9 +95,11 @@ class _Sight:
 
     async def _list(self) -> str:
         objects: list[JsonObject] = []
-        version = ""
+        version, turns = "", Turns()
         async for page in self._session.pages(self._path, self._params):
-            objects += [self._hooks.shape(as_object(item)) for item in items(page, "items")]
+            for item in items(page, "items"):
+                objects.append(self._hooks.shape(as_object(item)))
+                await turns.give()
             version = text(child(page, "metadata"), "resourceVersion")
         self._hooks.on_list(version)
         self._follower.replace(objects)

@@ -12,14 +12,18 @@ from typing import Final, Self
 import aiohttp
 import orjson
 
-from asyncjob.json_types import Json, JsonObject, as_object, child, items, text
+from asyncjob.errors import ApiError, UnknownOutcomeError
+from asyncjob.json_types import Json, JsonObject, as_object, items
 from asyncjob.kube.access import ClusterAccess
+from asyncjob.kube.answers import parse
+from asyncjob.kube.paging import SECONDS, Paging
 from asyncjob.kube.transport import Observer, Params, Request, Transport
+from asyncjob.kube.turns import Turns
 
 MERGE_PATCH: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
-PAGE: Final = "500"
-"""Objects in each answer of a list, unless asked otherwise."""
+AS_METADATA: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+"""For lists of which only names, uids and labels are used: objects without spec and status."""
 
 _JSON: Final = "application/json"
 _WRITES: Final = frozenset({"POST", "PUT", "PATCH"})
@@ -89,29 +93,65 @@ class KubeSession:
         data = None if body is None else orjson.dumps(body)
         return await self._transport.send(Request("DELETE", path, {}, data, _JSON))
 
-    async def list(self, path: str, params: Params | None = None) -> AsyncIterator[JsonObject]:
-        """Read a collection in pages, object by object; raises ExpiredError if it took too long."""
-        async for page in self.pages(path, params):
+    async def list(
+        self, path: str, params: Params | None = None, *, accept: str = _JSON
+    ) -> AsyncIterator[JsonObject]:
+        """Read a collection in pages, object by object; raises ExpiredError if it took too long.
+
+        Other tasks get their turn in between, however many objects there are.
+        """
+        turns = Turns()
+        async for page in self.pages(path, params, accept=accept):
             for item in items(page, "items"):
                 yield as_object(item)
+                await turns.give()
 
-    async def pages(self, path: str, params: Params | None = None) -> AsyncIterator[JsonObject]:
-        """Read a collection page by page: one consistent list, as of the first page's version."""
-        query = {"limit": PAGE, **(params or {})}
+    async def pages(
+        self, path: str, params: Params | None = None, *, accept: str = _JSON
+    ) -> AsyncIterator[JsonObject]:
+        """Read a collection page by page: one consistent list, as of the first page's version.
+
+        Pages are bounded in bytes (see `paging`). `accept` may ask for metadata only. Raises
+        ExpiredError if it took too long.
+        """
+        paging = Paging()
         while True:
-            page = await self.get(path, query)
-            yield page
-            token = text(child(page, "metadata"), "continue")
-            if not token:
+            yield await self._page(path, params or {}, accept, paging)
+            if not paging.begun:
                 return
-            query["continue"] = token
+
+    async def _page(self, path: str, params: Params, accept: str, paging: Paging) -> JsonObject:
+        while True:
+            request = Request(
+                "GET",
+                path,
+                {**params, **paging.params},
+                accept=accept,
+                seconds=SECONDS,
+                most_bytes=paging.most_bytes,
+            )
+            try:
+                body = await self.fetch(request)
+            except ApiError as error:
+                if not paging.ask_for_less(error):
+                    raise
+                continue
+            page = parse(body)
+            if "items" not in page:  # taken for an empty list, it would mean that all are gone
+                raise UnknownOutcomeError(f"answer to GET {path} is no list: {body[:100]!r}")
+            paging.took(page, len(items(page, "items")), len(body))
+            return page
 
     async def send(self, request: Request) -> JsonObject:
         """Send a request as it is; a write gets the field manager's name."""
+        return parse(await self.fetch(request))
+
+    async def fetch(self, request: Request) -> bytes:
+        """Send a request as it is, and return the answer's body unread."""
         if request.method in _WRITES:
             params = {"fieldManager": self._field_manager, **request.params}
             request = replace(request, params=params)
-        return await self._transport.send(request)
+        return await self._transport.fetch(request)
 
     async def stream(self, path: str, params: Params, accept: str) -> aiohttp.ClientResponse:
         """Open a long answer, such as a watch; the caller closes it."""

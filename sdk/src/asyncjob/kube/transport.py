@@ -17,6 +17,7 @@ from asyncjob.errors import (
 from asyncjob.json_types import JsonObject
 from asyncjob.kube.access import ClusterAccess
 from asyncjob.kube.answers import parse, to_error
+from asyncjob.kube.paging import PageTooLargeError
 from asyncjob.kube.sockets import watched_socket
 
 _JSON: Final = "application/json"
@@ -24,7 +25,9 @@ _CONNECT_TIMEOUT_SECONDS: Final = 5.0
 _MAX_RETRY_AFTER_SECONDS: Final = 10.0
 _THROTTLED_TRIES: Final = 4
 
-_SHORT: Final = aiohttp.ClientTimeout(total=15.0, sock_connect=_CONNECT_TIMEOUT_SECONDS)
+SHORT_SECONDS: Final = 15.0
+"""How long the answer about a single object may take."""
+
 _LONG: Final = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_SECONDS)
 _OPEN_SECONDS: Final = 30.0
 _LAST_TURNS: Final = 3
@@ -40,7 +43,10 @@ Params = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request, before it is signed."""
+    """One HTTP request, before it is signed.
+
+    An answer is waited for so many seconds, and read up to so many bytes.
+    """
 
     method: str
     path: str
@@ -48,6 +54,8 @@ class Request:
     data: bytes | None = None
     content_type: str = _JSON
     accept: str = _JSON
+    seconds: float = SHORT_SECONDS
+    most_bytes: int | None = None
 
 
 class Transport:
@@ -79,6 +87,10 @@ class Transport:
 
     async def send(self, request: Request) -> JsonObject:
         """Send and return the answer; waits when told to, signs in again once when refused."""
+        return parse(await self.fetch(request))
+
+    async def fetch(self, request: Request) -> bytes:
+        """Send and return the answer's body; raises PageTooLargeError beyond its limit."""
         signed_in_again = False
         for _ in range(_THROTTLED_TRIES):
             try:
@@ -113,12 +125,13 @@ class Transport:
             # A token that cannot be read just now is no proof that it has been withdrawn.
             raise UnknownOutcomeError(f"credentials refused and not readable: {error}") from error
 
-    async def _send_once(self, request: Request) -> JsonObject:
+    async def _send_once(self, request: Request) -> bytes:
         loop = asyncio.get_running_loop()
         started, code = loop.time(), 0
+        limits = aiohttp.ClientTimeout(total=request.seconds, sock_connect=_CONNECT_TIMEOUT_SECONDS)
         try:
-            async with await self._open(request, _SHORT) as response:
-                code, answer = response.status, await response.read()
+            async with await self._open(request, limits) as response:
+                code, answer = response.status, await _body(response, request)
         except _FAILURES as error:
             raise _no_answer(request, error) from error
         finally:
@@ -126,7 +139,7 @@ class Transport:
                 self._observer(request.method, code, loop.time() - started)
         if code >= HTTPStatus.BAD_REQUEST:
             raise to_error(code, answer, response.headers.get("Retry-After"))
-        return parse(answer)
+        return answer
 
     async def _open(
         self, request: Request, limits: aiohttp.ClientTimeout
@@ -157,6 +170,18 @@ def abandon(response: aiohttp.ClientResponse) -> None:
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
     response.close()
+
+
+async def _body(response: aiohttp.ClientResponse, request: Request) -> bytes:
+    if request.most_bytes is None:
+        return await response.read()
+    body = bytearray()
+    while chunk := await response.content.readany():
+        body += chunk
+        if len(body) > request.most_bytes:
+            abandon(response)
+            raise PageTooLargeError(f"answer to {request.method} {request.path} is too large")
+    return bytes(body)
 
 
 def _no_answer(request: Request, error: BaseException) -> UnknownOutcomeError:

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import Final
 
-from asyncjob.client.steps import Call, Emissions, Emit, patiently
+from asyncjob.client.on_kubernetes.calls import next_page
+from asyncjob.client.steps import Emissions, Emit
 from asyncjob.errors import ExpiredError
-from asyncjob.json_types import JsonObject, as_object, child, items, text
-
-PAGE: Final = "100"
-"""So few that a page of large payloads arrives in time."""
+from asyncjob.json_types import JsonObject, as_object, items
+from asyncjob.kube.paging import Paging
 
 TRIES: Final = 3
 
@@ -26,20 +25,17 @@ def pages(path: str, patience: float) -> Emissions[Page]:
 
     Raises ExpiredError where that happens again and again.
     """
-    tries_left, token = TRIES, ""
+    tries_left, paging = TRIES, Paging()
     while True:
-        more = (("continue", token),) if token else ()
         try:
-            answer = yield from patiently(Call("GET", path, (("limit", PAGE), *more)), patience)
+            found = yield from next_page(paging, path, (), patience)
         except ExpiredError:
             tries_left -= 1
-            if not (token and tries_left):
+            if not (paging.begun and tries_left):
                 raise
-            token = ""
+            paging.begin_anew()
             yield Emit(Page(anew=True))
             continue
-        found = answer.object
         yield Emit(Page(tuple(as_object(one) for one in items(found, "items"))))
-        token = text(child(found, "metadata"), "continue")
-        if not token:
+        if not paging.begun:
             return

@@ -5,16 +5,15 @@ from typing import Final, TypeVar
 
 from asyncjob import errors as kube
 from asyncjob.client import errors
-from asyncjob.client.steps import JSON, MERGE_PATCH, Answer, Call, Steps, patiently
+from asyncjob.client.steps import JSON, MERGE_PATCH, Answer, Call, Patience, Steps
 from asyncjob.errors import ApiError, AsyncJobError
-from asyncjob.json_types import Json, JsonObject, as_object, child, items, text
+from asyncjob.json_types import Json, JsonObject, as_object, child, items
+from asyncjob.kube.paging import SECONDS, Paging
 from asyncjob.names import JOBS, collection
 
 T = TypeVar("T")
 
-METADATA_ONLY: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
-PAGE: Final = "500"
 
 _NO_SUCH_PATH: Final = "404 page not found"
 """What the API server says of a resource type that it does not have, not of an object."""
@@ -52,26 +51,54 @@ def read_all(
 ) -> Steps[list[T]]:
     """Return what `keep` makes of each object of a collection, leaving out None.
 
-    It is read in pages, and begun anew where that took too long for the API server. `kind` is what
-    an answer calls them.
+    It is read in pages of bounded size, and begun anew where that took too long for the API
+    server. `kind` is what an answer calls them.
     """
     found: list[T] = []
-    token = ""
+    paging = Paging()
     while True:
-        more = (("continue", token),) if token else ()
-        call = Call("GET", path, (("limit", PAGE), *params, *more), accept=accept)
         try:
-            answer: Answer = yield from patiently(call, patience)
+            page = yield from next_page(paging, path, params, patience, kind=kind, accept=accept)
         except kube.ExpiredError:
-            if not token:
+            if not paging.begun:
                 raise
-            found, token = [], ""
+            found = []
+            paging.begin_anew()
             continue
-        kept = map(keep, map(as_object, items(answer.object, kind)))
+        kept = map(keep, map(as_object, items(page, kind)))
         found.extend(one for one in kept if one is not None)
-        token = text(child(answer.object, "metadata"), "continue")
-        if not token:
+        if not paging.begun:
             return found
+
+
+def next_page(
+    paging: Paging,
+    path: str,
+    params: Params,
+    patience: float,
+    *,
+    kind: str = "items",
+    accept: str = JSON,
+) -> Steps[JsonObject]:
+    """Return the next page of a list; one that is too large or too late comes in smaller parts."""
+    waiting = Patience(patience)
+    while True:
+        call = Call(
+            "GET",
+            path,
+            (*paging.params.items(), *params),
+            accept=accept,
+            within=SECONDS,
+            most_bytes=paging.most_bytes,
+        )
+        try:
+            answer: Answer = yield call
+        except ApiError as error:
+            if not paging.ask_for_less(error):
+                yield from waiting.outlast(error)
+            continue
+        paging.took(answer.object, len(items(answer.object, kind)), answer.size)
+        return answer.object
 
 
 Make = Callable[[str], AsyncJobError]

@@ -10,12 +10,13 @@ from typing import Final
 
 from asyncjob import names
 from asyncjob.client.errors import UnavailableError
-from asyncjob.client.on_kubernetes.calls import METADATA_ONLY, jobs
+from asyncjob.client.on_kubernetes.calls import jobs
 from asyncjob.client.on_kubernetes.holders import live_with
 from asyncjob.client.steps import Call, Pause, Steps, patiently
 from asyncjob.intake import Order, number_of
 from asyncjob.intake.verdict import is_live
 from asyncjob.json_types import JsonObject, as_object, child, items, text
+from asyncjob.kube.session import AS_METADATA
 
 HOLDS_SECONDS: Final = 30.0
 _LOOKS: Final = 5
@@ -40,7 +41,7 @@ def _newest(order: Order, patience: float) -> Steps[int]:
         "GET",
         jobs(order.namespace),
         (("labelSelector", _selector(order, names.DEDUPLICATION_LABEL)), ("limit", "1")),
-        accept=METADATA_ONLY,
+        accept=AS_METADATA,
     )
     found = _items((yield from patiently(call, patience)).object)
     return max((number_of(_name(one), order.stem) for one in found), default=0)

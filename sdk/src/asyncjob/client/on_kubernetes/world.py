@@ -11,8 +11,9 @@ import orjson
 from asyncjob.client.steps import Answer, Call, Listen, Next, Pause, Step
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject
+from asyncjob.kube.answers import parse
 from asyncjob.kube.session import KubeSession
-from asyncjob.kube.transport import Request, abandon
+from asyncjob.kube.transport import SHORT_SECONDS, Request, abandon
 from asyncjob.kube.watch import WatchEvent, events, open_watch
 
 SPREAD: Final = (0.8, 1.2)
@@ -33,7 +34,8 @@ class KubeWorld:
         """Do one step."""
         match step:
             case Call():
-                return Answer(_now(), await self._send(step))
+                body = await self._send(step)
+                return Answer(_now(), parse(body), size=len(body))
             case Pause(seconds=seconds):
                 await asyncio.sleep(seconds * random.uniform(*SPREAD))
                 return Answer(_now())
@@ -53,10 +55,10 @@ class KubeWorld:
         if self._response is not None:
             abandon(self._response)  # the events do so only if they were begun
 
-    async def _send(self, call: Call) -> JsonObject:
+    async def _send(self, call: Call) -> bytes:
         try:
             async with asyncio.timeout(call.within):
-                return await self._session.send(_request(call))
+                return await self._session.fetch(_request(call))
         except TimeoutError as error:
             raise _no_answer(call) from error
 
@@ -85,7 +87,16 @@ class KubeWorld:
 
 def _request(call: Call) -> Request:
     data = None if call.body is None else orjson.dumps(call.body)
-    return Request(call.method, call.path, dict(call.params), data, call.content_type, call.accept)
+    return Request(
+        call.method,
+        call.path,
+        dict(call.params),
+        data,
+        call.content_type,
+        call.accept,
+        seconds=call.within or SHORT_SECONDS,
+        most_bytes=call.most_bytes,
+    )
 
 
 def _no_answer(call: Call) -> UnknownOutcomeError:

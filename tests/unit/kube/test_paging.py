@@ -1,0 +1,183 @@
+"""Lists of whole objects: pages are bounded in bytes, and nobody else has to wait for them."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from asyncjob.errors import UnknownOutcomeError
+from asyncjob.json_types import JsonObject
+from asyncjob.kube import KubeSession
+from asyncjob.kube.paging import FIRST, GOAL_BYTES, MOST, MOST_BYTES, PageTooLargeError, Paging
+from asyncjob.kube.session import AS_METADATA
+from asyncjob.kube.turns import HELD_SECONDS, Turns
+from support.kube_answers import Server, error
+
+
+class Collection:
+    """Answers pages of a collection whose objects have sizes in bytes; notes how each was."""
+
+    def __init__(self, *sizes: int) -> None:
+        self.objects = [{"n": n, "pad": "x" * size} for n, size in enumerate(sizes)]
+        self.limits: list[int] = []
+        self.bytes: list[int] = []
+        self.late: set[int] = set()
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        limit, start = int(request.query["limit"]), int(request.query.get("continue", 0))
+        self.limits.append(limit)
+        if len(self.limits) in self.late:
+            return await error(504, "Timeout")(request)
+        more = {"continue": str(start + limit)} if start + limit < len(self.objects) else {}
+        answer = web.json_response({"metadata": more, "items": self.objects[start : start + limit]})
+        self.bytes.append(len(answer.body or b""))  # type: ignore[arg-type]  # it is bytes
+        return answer
+
+
+async def numbers(server: Server, session: KubeSession, collection: Any) -> list[Any]:
+    server.answers = [collection]
+    return [one["n"] async for one in session.list("/x")]
+
+
+async def test_pages_of_small_objects_grow_to_the_most_there_may_be(
+    server: Server, session: KubeSession
+) -> None:
+    small = Collection(*[1000] * 3000)
+    assert await numbers(server, session, small) == list(range(3000))
+    assert small.limits[:3] == [FIRST, 8 * FIRST, MOST]
+    assert len(small.limits) == 8
+
+
+async def test_pages_of_large_objects_stay_small(server: Server, session: KubeSession) -> None:
+    large = Collection(*[200_000] * 180)
+    assert await numbers(server, session, large) == list(range(180))
+    assert large.limits[:2] == [FIRST, FIRST // 2]  # nothing was known of them yet
+    assert max(large.bytes[2:]) <= GOAL_BYTES
+    assert len(large.limits) < 30
+
+
+async def test_an_answer_that_becomes_too_large_is_asked_for_again_in_parts(
+    server: Server, session: KubeSession
+) -> None:
+    mixed = Collection(*[100] * FIRST, *[1_000_000] * 40, *[100] * 1000)
+    assert await numbers(server, session, mixed) == list(range(FIRST + 1040))
+    assert max(mixed.bytes) > MOST_BYTES  # the answer that was not read to its end
+
+
+async def test_one_object_is_read_whatever_its_size(server: Server, session: KubeSession) -> None:
+    huge = Collection(MOST_BYTES * 2, 10, MOST_BYTES * 2)
+    assert await numbers(server, session, huge) == [0, 1, 2]
+
+
+async def test_a_page_that_comes_too_late_is_asked_for_again_with_half_of_it(
+    server: Server, session: KubeSession
+) -> None:
+    slow = Collection(*[1000] * 300)
+    slow.late = {2, 3}
+    assert await numbers(server, session, slow) == list(range(300))
+    assert slow.limits[:4] == [FIRST, 8 * FIRST, 4 * FIRST, 2 * FIRST]
+
+
+async def test_a_server_that_answers_no_page_in_time_is_not_asked_for_ever(
+    server: Server, session: KubeSession
+) -> None:
+    dead = Collection(1)
+    dead.late = {1, 2, 3, 4}
+    with pytest.raises(UnknownOutcomeError):
+        await numbers(server, session, dead)
+    assert dead.limits == [FIRST, FIRST // 2, FIRST // 4]
+
+
+async def test_an_answer_without_a_list_is_not_taken_for_an_empty_one(
+    server: Server, session: KubeSession
+) -> None:
+    async def proxy(_: web.Request) -> web.StreamResponse:
+        return web.Response(text="<html>welcome</html>")
+
+    with pytest.raises(UnknownOutcomeError, match="no list"):
+        await numbers(server, session, proxy)
+
+
+async def test_metadata_is_asked_for_by_what_is_accepted(
+    server: Server, session: KubeSession
+) -> None:
+    server.answers = [Collection(1)]
+    assert [page async for page in session.pages("/x", accept=AS_METADATA)]
+    assert server.requests[0].headers["Accept"] == AS_METADATA
+
+
+async def test_others_get_their_turn_in_the_midst_of_a_page(
+    server: Server, session: KubeSession
+) -> None:
+    server.answers = [Collection(*[1] * FIRST)]
+    turns, loop = 0, asyncio.get_running_loop()
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    during = []
+    async for _ in session.list("/x"):
+        before, until = turns, loop.time() + HELD_SECONDS
+        while loop.time() < until:  # what is done with each object takes its time
+            pass
+        during.append(before)
+    counting.cancel()
+    assert len(set(during)) == FIRST
+
+
+async def test_a_turn_is_given_only_after_some_time() -> None:
+    turns, seen = Turns(), list[str]()
+    asyncio.get_running_loop().call_soon(seen.append, "other")
+    await turns.give()
+    assert seen == []
+    turns._until = 0.0
+    await turns.give()
+    assert seen == ["other"]
+
+
+def page(token: str = "more") -> JsonObject:
+    return {"metadata": {"continue": token}}
+
+
+def test_the_size_of_pages_follows_that_of_their_objects() -> None:
+    state = Paging()
+    state.took(page(), FIRST, FIRST * 1_000_000)
+    assert state.params == {"limit": "1", "continue": "more"}
+    assert state.most_bytes is None
+    state.took(page(), 1, 1000)
+    assert state.params["limit"] == "8"
+    assert state.most_bytes == MOST_BYTES
+
+
+def test_a_page_that_is_too_large_shrinks_until_it_is_a_single_object() -> None:
+    state, limits = Paging(), []
+    while state.most_bytes is not None:
+        assert state.ask_for_less(PageTooLargeError())
+        limits.append(int(state.params["limit"]))
+    assert limits == [10, 5, 2, 1]
+
+
+def test_only_a_late_answer_or_a_large_one_is_due_to_the_size_of_a_page() -> None:
+    refused, late = UnknownOutcomeError(status=503), UnknownOutcomeError()
+    late.__cause__ = TimeoutError()
+    assert not Paging().ask_for_less(refused)
+    assert Paging().ask_for_less(late)
+
+
+def test_an_empty_page_in_the_midst_of_a_list_keeps_the_size() -> None:
+    state = Paging()
+    state.took(page(), 0, 100)
+    assert state.params["limit"] == str(FIRST)
+
+
+def test_a_list_begun_anew_goes_on_from_nowhere() -> None:
+    state = Paging()
+    state.took(page(), FIRST, 100)
+    assert state.params["continue"] == "more"
+    state.begin_anew()
+    assert "continue" not in state.params
