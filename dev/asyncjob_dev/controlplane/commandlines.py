@@ -59,6 +59,9 @@ def controller_manager(options: Options, layout: Layout) -> list[str]:
         f"--controllers={','.join(options.controllers)}",
         f"--service-account-private-key-file={layout.signing_key}",
         f"--root-ca-file={layout.ca_file}",
+        # As on real clusters: each controller has an account and a role of its own. One that may do
+        # everything would pass our policies where theirs are refused.
+        "--use-service-account-credentials",
         "--leader-elect=false",
         "--secure-port=0",
         *options.controller_manager_flags,

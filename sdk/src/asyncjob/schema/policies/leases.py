@@ -4,6 +4,10 @@ RBAC cannot name them: it knows no prefixes, and nothing at all for `create`. So
 write any Lease of its namespace, and the leader Lease of some other controller with it. Workers are
 told from others by the name of their ServiceAccount: this is asked for every Lease of the cluster,
 kubelets' and other leaders' included, who must not come to depend on a call to the authorizer.
+
+Deleting is left to RBAC: workers have no such right, and who has it may use it. The namespace
+controller and the garbage collector have it everywhere and may not `operate`; a Lease that they are
+refused keeps its namespace from ever going away.
 """
 
 from typing import Final
@@ -19,11 +23,10 @@ from asyncjob.schema.laws.law import Law
 from asyncjob.schema.policies.identity import OPERATES, POD, POD_UID
 from asyncjob.schema.policies.policy import Policy, Target
 
-_LEASE: Final = "(request.operation == 'DELETE' ? oldObject : object)"
-_ANNOTATED: Final = f"variables.lease.metadata.?annotations[?'{POD_UID_ANNOTATION}'].orValue('')"
+_ANNOTATED: Final = f"object.metadata.?annotations[?'{POD_UID_ANNOTATION}'].orValue('')"
 _OURS: Final = (
-    f"{_LEASE}.metadata.name == '{OPERATOR_LEASE}'"
-    f" || {_LEASE}.metadata.name.startsWith('{WORKER_LEASE_PREFIX}')"
+    f"object.metadata.name == '{OPERATOR_LEASE}'"
+    f" || object.metadata.name.startsWith('{WORKER_LEASE_PREFIX}')"
 )
 _WORKER: Final = (
     f"request.userInfo.username.matches('^system:serviceaccount:[^:]+:{WORKER_ACCOUNT}(-[^:]*)?$')"
@@ -62,10 +65,10 @@ LEASES: Final = Policy(
     name=f"worker-lease.{GROUP}",
     title="Who may write the Leases of workers and operators.",
     targets=(Target("coordination.k8s.io", "v1", ("leases",)),),
-    operations=("CREATE", "UPDATE", "DELETE"),
+    operations=("CREATE", "UPDATE"),
     conditions={
         "is-ours-or-a-worker-writes": f"{_OURS} || {_WORKER}",
     },
-    variables={"lease": _LEASE, "name": f"{_LEASE}.metadata.name", "pod": POD, "uid": POD_UID},
+    variables={"name": "object.metadata.name", "pod": POD, "uid": POD_UID},
     laws=(_MINE, _ELECTION, _NO_OTHER),
 )
