@@ -15,8 +15,12 @@ import yaml
 
 from asyncjob.schema.policies.book import POLICIES
 from asyncjob_dev.controlplane import ControlPlane
+from support.api import Client
 from support.charts import NAMESPACE, RELEASE, Helm, RenderError
+from support.enforcement import until_laws_hold
 from support.hook_jobs import run_job
+from support.identities import RBAC, Space
+from support.inhabited import inhabit
 from support.jobs import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
@@ -137,6 +141,29 @@ def test_a_release_comes_changes_and_goes_and_jobs_stay(release: Release) -> Non
 
     until(lambda: not release.names("crd"), 30, "the end of the CRDs")
     assert release.names("validatingadmissionpolicy") == set()
+
+
+def test_inhabited_namespaces_go_within_a_minute_before_and_after_the_release_does(
+    release: Release,
+) -> None:
+    """The policies stay behind, and the controllers that delete may not operate on jobs."""
+    plane, account = release.plane, f"{RELEASE}-worker-default"
+    admin = Client(plane.url, plane.ca_file, plane.admin_token)
+    release.install()
+    until_laws_hold(admin)
+    home, tenant = Space(NAMESPACE, admin), Space("tenant", admin)
+    plane.kubectl("create", "namespace", tenant.name)
+    role = admin.get(f"{home.path('roles', RBAC)}/{account}").object()
+    tenant.grant(account, *role["rules"])
+    for space in (tenant, home):
+        inhabit(space, space.worker("worker-0", account), admin)
+
+    delete = ("delete", "namespace", "--timeout=60s")
+    plane.kubectl(*delete, tenant.name, timeout=90)
+    release.uninstall()
+    assert release.names("asyncjob") == {"job-queued", "job-running", "job-succeeded"}
+    assert release.names("validatingadmissionpolicybinding")
+    plane.kubectl(*delete, NAMESPACE, timeout=90)
 
 
 def test_two_releases_in_a_namespace_share_no_election_and_numbers_are_names(

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 from asyncjob.names import JOBS, collection, job_path, job_status_path
@@ -12,13 +13,26 @@ from support.builders import job
 PATIENCE = 20.0
 
 
-def until(met: Callable[[Answer], bool], attempt: Callable[[], Answer], what: str) -> Answer:
+def until(
+    met: Callable[[Answer], bool],
+    attempt: Callable[[], Answer],
+    what: str,
+    within: float = PATIENCE,
+) -> Answer:
     """Repeat the attempt until its answer is as wanted."""
-    give_up_at = time.monotonic() + PATIENCE
+    give_up_at = time.monotonic() + within
     while not met(answer := attempt()):
         assert time.monotonic() < give_up_at, f"{what}: {answer.status} {answer.message}"
         time.sleep(0.1)
     return answer
+
+
+def until_gone(admin: Client, path: str, within: float) -> None:
+    """Wait until there is no such object."""
+    what = f"{path} is gone"
+    until(
+        lambda found: found.status == HTTPStatus.NOT_FOUND, partial(admin.get, path), what, within
+    )
 
 
 def until_laws_hold(admin: Client) -> None:

@@ -90,6 +90,7 @@ class Space:
             "metadata": {"name": pod},
             "spec": {
                 "nodeName": "nowhere",
+                "terminationGracePeriodSeconds": 0,  # no kubelet there would end it
                 "serviceAccountName": account,
                 "automountServiceAccountToken": False,
                 "containers": [{"name": "worker", "image": "worker"}],

@@ -38,6 +38,11 @@ def test_everything_listens_on_the_loopback_address_only(layout: Layout) -> None
     assert "--secure-port=0" in flags
 
 
+def test_controllers_have_accounts_of_their_own_as_on_real_clusters(layout: Layout) -> None:
+    flags = commandlines.controller_manager(Options(), layout)
+    assert "--use-service-account-credentials" in flags
+
+
 def test_extra_flags_come_last_so_that_they_win(layout: Layout) -> None:
     options = Options(apiserver_flags=("--v=4",), etcd_flags=("--x",))
     assert commandlines.apiserver(options, layout, 3, 1)[-1] == "--v=4"
