@@ -7,6 +7,7 @@ whether a failure matters.
 import http.client
 import json
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -23,11 +24,30 @@ Object = dict[str, Any]
 class Api:
     """One identity on one API server."""
 
-    def __init__(self, url: str, *, ca_file: Path, token: str, timeout: float = 10.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        ca_file: Path,
+        token: str,
+        timeout: float = 10.0,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self.url = url
         self.ca_file = ca_file
         self._token = token
         self._timeout = timeout
+        self._headers = dict(headers or {})
+
+    def sending(self, headers: Mapping[str, str]) -> "Api":
+        """Return the same identity with further headers, such as those of impersonation."""
+        return Api(
+            self.url,
+            ca_file=self.ca_file,
+            token=self._token,
+            timeout=self._timeout,
+            headers={**self._headers, **headers},
+        )
 
     def get(self, path: str, **query: str) -> Object:
         """Return an object or a list; `ApiError` with its status where there is none."""
@@ -86,7 +106,11 @@ class Api:
     def _exchange(
         self, method: str, target: str, body: Object | None, content_type: str
     ) -> tuple[int, bytes]:
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": content_type}
+        headers = {
+            "Authorization": f"Bearer {self._token}",
+            "Content-Type": content_type,
+            **self._headers,
+        }
         connection = http.client.HTTPSConnection(
             urlsplit(self.url).netloc,
             timeout=self._timeout,

@@ -189,6 +189,10 @@ def test_every_value_is_used(helm: Helm, other_chart: Helm, tmp_path: Path) -> N
             {"workers.default.serviceAccount": {"create": False, "name": "mailer"}},
             "workers.default.serviceAccount.name: mailer has to be asyncjob-worker or begin with",
         ),
+        (
+            {"operator.serviceAccount": {"create": False, "name": "asyncjob-worker-op"}},
+            "operator.serviceAccount.name: asyncjob-worker-op must neither be asyncjob-worker nor",
+        ),
         ({"workers.default.namespace": "team-a"}, "team-a is not among scope.namespaces"),
         ({"operator.options.leaderElect": False}, "operator.options.leaderElect: false is only"),
         ({"workers.default.autoscaling.engine": "keda"}, "KEDA has to know where Prometheus is"),

@@ -1,7 +1,7 @@
 """Judges a job by its versions alone: which laws the step from one to the next breaks.
 
 Written by hand and independent of the rules that the API server enforces, so that an error there
-shows here. Knows nothing of who wrote what, but for `misuse`, which is told.
+shows here. Knows nothing of who wrote what, but for `misuse` and `overreach`, which are told.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,6 +37,22 @@ def misuse(before: Obj, after: Obj, pod_uid: str) -> list[str]:
         return []
     holder = (was.get("lease") or now.get("lease") or {}).get("holderUID")
     return [] if holder == pod_uid else [f"{pod_uid} wrote a job that {holder} holds"]
+
+
+def overreach(before: Obj, after: Obj) -> list[str]:
+    """Return what is wrong with an operator's having made the step."""
+    was, now = before["status"], after["status"]
+    if now["phase"] in {"Running", "Succeeded"} and was["phase"] != now["phase"]:
+        return [f"an operator has made a job {now['phase']}"]
+    if was["phase"] != "Running":
+        return []
+    if now["phase"] == "Running":
+        changed = {**was, "reruns": 0} != {**now, "reruns": 0}
+        return ["an operator has changed a running job"] if changed else []
+    theirs = {"HandlerFailed", "RetryRequested", "HandlerCrashed", "Released"}
+    theirs |= {"NotRetryable", "InvalidPayload", "ResultRefused"}
+    reason = now["reason"]
+    return [f"an operator has ended an attempt for {reason}"] if reason in theirs else []
 
 
 def _state(job: Obj) -> Iterator[str]:

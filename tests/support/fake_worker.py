@@ -20,6 +20,7 @@ from asyncjob.names import (
 from asyncjob_dev.api import Object
 from asyncjob_dev.errors import ApiError
 from asyncjob_dev.kubeconfig import write_kubeconfig
+from support.impersonation import as_pod
 from support.jobs import POD_ACCOUNT, Jobs, now
 from support.operator import RBAC
 
@@ -101,7 +102,7 @@ class FakeWorker:
     def claim(self, name: str, lease: int = 5, started: str | None = None, **policy: Any) -> Object:
         """Claim a queued job; `policy` stands for what its handler says."""
         body = self.claim_of(self.jobs.get(name), lease, started, **policy)
-        return self.jobs.api.merge(job_status_path(self.jobs.namespace, name), body)
+        return self._write(name, body)
 
     def claim_of(
         self, obj: Object, lease: int = 5, started: str | None = None, **policy: Any
@@ -120,7 +121,7 @@ class FakeWorker:
         """Send a heartbeat."""
         status = self.jobs.status(name)
         fields = renewal(status["lease"], status["lease"]["renewals"] + 1, now())
-        self.jobs.api.merge(job_status_path(self.jobs.namespace, name), {"status": fields})
+        self._write(name, {"status": fields})
 
     def fail(self, name: str, **failure: Any) -> Object:
         """Report a failed attempt."""
@@ -161,8 +162,12 @@ class FakeWorker:
 
     def _report(self, obj: Object, fields: Any) -> Object:
         body = merge_body(fields, obj["metadata"]["resourceVersion"])
-        name = obj["metadata"]["name"]
-        return self.jobs.api.merge(job_status_path(self.jobs.namespace, name), dict(body))
+        return self._write(obj["metadata"]["name"], dict(body))
+
+    def _write(self, name: str, body: Object) -> Object:
+        """Write a job's status in the pod's name, as the API server demands of a holder."""
+        me = self.jobs.api.sending(as_pod(self.jobs.namespace, self.pod, self.pod_uid))
+        return me.merge(job_status_path(self.jobs.namespace, name), body)
 
     def _create_pod(self) -> None:
         if self.account:

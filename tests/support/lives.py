@@ -22,6 +22,11 @@ Decide = Callable[[JobView], Move]
 NO_LUCK = Failure(type="ValueError", category="Internal", message="no luck")
 HOPELESS = Failure(type="ValueError", category="Internal", message="hopeless", final=True)
 
+TOO_LONG = Failure("Timeout", "Timeout", "too long", reason=Reason.EXECUTION_TIMEOUT)
+UNSTORABLE = Failure(
+    "ResultRefused", "Validation", "too large", final=True, reason=Reason.RESULT_REFUSED
+)
+
 
 @dataclass(frozen=True)
 class Life:
@@ -107,6 +112,21 @@ def given_up(view: JobView) -> Move:
 def released(view: JobView) -> Move:
     """Decide for a release."""
     return outcome.release(view, Reason.RELEASED, "drained", now=at(9), draw=0.5)
+
+
+def evicted(view: JobView) -> Move:
+    """Decide for a release because the pod is gone."""
+    return outcome.release(view, Reason.WORKER_GONE, "gone", now=at(9), draw=0.5)
+
+
+def overran(view: JobView) -> Move:
+    """Decide for another attempt after one that ran too long."""
+    return outcome.fail(view, TOO_LONG, now=at(9), draw=0.5)
+
+
+def refused(view: JobView) -> Move:
+    """Decide for the dead letter of a job whose result cannot be stored."""
+    return outcome.fail(view, UNSTORABLE, now=at(9), draw=0.5)
 
 
 def crashed(view: JobView) -> Move:

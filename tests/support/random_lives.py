@@ -18,7 +18,7 @@ from asyncjob.names import JOBS, collection, job_path, job_status_path
 from support import lives
 from support.api import Answer, Client
 from support.builders import at, claim_of, job
-from support.checker import misuse, violations
+from support.checker import misuse, overreach, violations
 from support.identities import Space, Worker
 
 NUMBERS = itertools.count(1)
@@ -29,8 +29,13 @@ ENDINGS = (
     lives.given_up,
     lives.released,
     lives.crashed,
+    lives.evicted,
+    lives.overran,
     lives.cancelled,
 )
+THEIRS = {lives.crashed, lives.evicted}
+"""Ends that only the operator finds."""
+
 GATES = (lives.scheduled, lives.held_back, lives.promoted, lives.dropped, lives.timed_out)
 SPECS = st.fixed_dictionaries(
     {"payload": st.sampled_from([None, {"a": 1}, [1, None], "text"])},
@@ -155,7 +160,7 @@ class RandomLives(RuleBasedStateMachine):
         running = self.known[name]["status"]["phase"] == "Running"
         answer = self._judge(name, worker.client.patch(self._status(name), operations), worker)
         wanted = ending is not lives.cancelled or self.known[name]["spec"].get("cancel")
-        if still_mine and running and wanted:
+        if still_mine and running and wanted and ending not in THEIRS:
             answer.object()
         assert still_mine or not answer.accepted
 
@@ -241,8 +246,7 @@ class RandomLives(RuleBasedStateMachine):
         self.world.accepted += answer.accepted
         self.world.reached.add(after["status"]["phase"])
         broken = violations(before, after)
-        if worker:
-            broken += misuse(before, after, worker.pod_uid)
+        broken += misuse(before, after, worker.pod_uid) if worker else overreach(before, after)
         assert not broken, f"{broken} by {answer.status}: {answer.message}"
         if not answer.accepted:
             assert before["status"] == after["status"]

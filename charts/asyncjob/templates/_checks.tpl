@@ -27,6 +27,11 @@
 {{- if and .Values.operator.enabled (not .Values.operator.options.leaderElect) (gt (int .Values.operator.replicas) 1) }}
 {{- fail "operator.options.leaderElect: false is only for operator.replicas: 1, else two operators act at once" }}
 {{- end }}
+{{- /* The policies let pass what workers write, and do not ask whether they may operate on jobs. */}}
+{{- $account := include "asyncjob.operator.account" . }}
+{{- if and .Values.operator.enabled (regexMatch "^asyncjob-worker(-[a-z0-9.-]*)?$" $account) }}
+{{- fail (printf "operator.serviceAccount.name: %s must neither be asyncjob-worker nor begin with asyncjob-worker-, because the policies tell workers by that; its pod could claim jobs in its own name" $account) }}
+{{- end }}
 {{- if and .Values.gateway.enabled .Values.gateway.ingress.enabled (not .Values.gateway.ingress.hosts) }}
 {{- fail "gateway.ingress.hosts: an Ingress needs at least one" }}
 {{- end }}

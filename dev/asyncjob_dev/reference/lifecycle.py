@@ -32,7 +32,7 @@ def edges() -> str:
                 f"`{edge.target.value}`",
                 _actors(edge),
                 edge.when,
-                ", ".join(f"`{reason.value}`" for reason in Reason if reason in edge.reasons),
+                _reasons(edge),
                 ", ".join(f"`{name}`" for name in sorted(edge.grows)),
             )
             for edge in EDGES
@@ -51,6 +51,17 @@ def reasons() -> str:
 def _targets(reason: Reason) -> str:
     targets = dict.fromkeys(edge.target.value for edge in EDGES if reason in edge.reasons)
     return ", ".join(f"`{target}`" for target in targets)
+
+
+def _reasons(edge: Edge) -> str:
+    """Return the reasons; whose each is, where two actors take the edge for different ones."""
+    texts = {
+        actor.value: ", ".join(f"`{reason.value}`" for reason in Reason if reason in edge.by[actor])
+        for actor in sorted(edge.actors)
+    }
+    if len(set(texts.values())) == 1:
+        return next(iter(texts.values()))
+    return "; ".join(f"{actor}: {text}" for actor, text in texts.items())
 
 
 def _actors(edge: Edge) -> str:

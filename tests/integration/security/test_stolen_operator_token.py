@@ -6,6 +6,7 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import JOBS, WORKER_LEASE_PREFIX, collection
 from support.api import Client
 from support.builders import at, job
+from support.lives import Decide, failed, given_up, released, succeeded
 from support.rights.probes.operating import ELECTIONS
 from support.stolen import ANYONE, CORE, HOME, LEASES, Scene, Theft, refused, theft
 
@@ -57,11 +58,22 @@ def test_it_cannot_break_the_laws_of_a_jobs_life(scene: Scene, thief: Client) ->
         (Phase.QUEUED, forged, "transition.pair"),
         (Phase.SUCCEEDED, {"result": {"sum": 4}}, "result.by-success"),
         (Phase.SUCCEEDED, {"message": "forged"}, "finished.frozen"),
-        (Phase.RUNNING, {"lease": {"holder": "other"}}, "lease.held"),
+        (Phase.RUNNING, {"lease": {"renewals": 7}}, "owner.running"),
     ):
         answer = thief.merge(scene.life(phase).status_path, {"status": status})
         assert not answer.accepted
-        assert law in answer.message or phase is Phase.QUEUED, answer.message
+        assert law in answer.message, answer.message
+
+
+@pytest.mark.parametrize(
+    "decide", [succeeded, failed, given_up, released], ids=lambda it: it.__name__
+)
+def test_it_cannot_end_a_running_job_for_a_workers_reasons(
+    scene: Scene, thief: Client, decide: Decide
+) -> None:
+    answer = scene.life(Phase.RUNNING).move(decide, thief)
+    assert refused(answer)
+    assert "owner.edge" in answer.message
 
 
 def test_it_writes_and_deletes_any_job_and_has_handlers_read_secrets(

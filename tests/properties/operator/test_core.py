@@ -103,7 +103,7 @@ def test_every_decided_transition_is_an_edge_of_the_operators_with_one_of_its_re
     if isinstance(effect, Transition):
         edge = find_edge(snapshot.job.phase, effect.move.target)
         assert edge is not None
-        assert Actor.OPERATOR in edge.actors
+        assert effect.move.reason in edge.by[Actor.OPERATOR]
         assert effect.move.reason in edge.reasons
 
 

@@ -6,11 +6,83 @@ from typing import Any, Final
 from asyncjob.lifecycle.phases import Phase
 from support.api import Answer, Client
 from support.builders import at, claim_of
-from support.forbidden.case import Case, Scene
-from support.identities import WORKER_ACCOUNT
-from support.lives import Decide, dropped, failed, promoted, redriven, succeeded
+from support.forbidden.case import NUMBERS, Case, Scene
+from support.identities import OPERATOR_ACCOUNT, WORKER_ACCOUNT
+from support.lives import (
+    Decide,
+    crashed,
+    dropped,
+    evicted,
+    failed,
+    given_up,
+    promoted,
+    redriven,
+    refused,
+    released,
+    succeeded,
+)
 
 LAW: Final = "owner.holder"
+EDGE: Final = "owner.edge"
+RUNNING: Final = "owner.running"
+
+
+def _by_the_operator(phase: Phase, decide: Decide, **spec: Any) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(phase, **spec)
+        return life.move(decide, scene.acting(scene.operator))
+
+    return Case(EDGE, f"an operator that takes a holder's edge: {decide.__name__}", attempt)
+
+
+def _claimed_by_the_operator(scene: Scene) -> Answer:
+    return _claims(scene, scene.worker.pod, scene.worker.pod_uid, scene.operator)
+
+
+def _in_the_operators_own_name(scene: Scene) -> Answer:
+    """Claim by a pod of the operator, which has a name and a UID as well."""
+    pod = scene.space.worker(f"operator-{next(NUMBERS)}", OPERATOR_ACCOUNT)
+    return _claims(scene, pod.pod, pod.pod_uid, pod.client)
+
+
+def _claimed_by_an_administrator(scene: Scene) -> Answer:
+    return _claims(scene, scene.worker.pod, scene.worker.pod_uid, scene.space.admin)
+
+
+def _succeeded_by_an_administrator(scene: Scene) -> Answer:
+    return scene.life(Phase.RUNNING).move(succeeded, scene.acting(scene.space.admin))
+
+
+def _ended_by_its_holder(decide: Decide) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(Phase.RUNNING)
+        return life.move(decide, scene.acting(scene.worker.client))
+
+    return Case(EDGE, f"a holder that takes an operator's edge: {decide.__name__}", attempt)
+
+
+def _written_while_running(title: str, **changes: Any) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(Phase.RUNNING)
+        body = {"status": changes}
+        return scene.acting(scene.operator).merge(life.status_path, body)
+
+    return Case(RUNNING, f"an operator that writes {title} of a running job", attempt)
+
+
+def _written_with_a_rerun(scene: Scene) -> Answer:
+    life = scene.life(Phase.RUNNING)
+    life.wish(rerun=1).object()
+    body = {"status": {"reruns": 1, "lease": {"renewals": 1}}}
+    return scene.acting(scene.operator).merge(life.status_path, body)
+
+
+def _taken_away_while_running(scene: Scene) -> Answer:
+    life = scene.life(Phase.RUNNING)
+    told = {"status": {"progress": {"percent": 5}}}
+    scene.worker.client.merge(life.status_path, told).object()
+    body = {"status": {"progress": None}}
+    return scene.acting(scene.operator).merge(life.status_path, body)
 
 
 def _by_another(phase: Phase, decide: Decide) -> Case:
@@ -122,6 +194,23 @@ OWNERS: Final[tuple[Case, ...]] = (
     Case(LAW, "success by a new pod of the holder's name", _by_a_new_pod_of_that_name),
     Case(LAW, "a report on its own job after success", _own_success_again),
     Case(LAW, "an admission by a worker", _admitted_by_a_worker),
+    *(
+        _by_the_operator(Phase.RUNNING, decide)
+        for decide in (succeeded, failed, released, given_up, refused)
+    ),
+    Case(EDGE, "a claim by the operator in a worker's name", _claimed_by_the_operator),
+    Case(EDGE, "a claim by an operator's pod in its own name", _in_the_operators_own_name),
+    Case(EDGE, "a claim by an administrator in a worker's name", _claimed_by_an_administrator),
+    Case(EDGE, "success by an administrator", _succeeded_by_an_administrator),
+    _ended_by_its_holder(crashed),
+    _ended_by_its_holder(evicted),
+    _written_while_running("the renewals", lease={"renewals": 1, "renewTime": at(20)}),
+    _written_while_running("the progress", progress={"percent": 50}),
+    _written_while_running("the checkpoint", checkpoint={"row": 3}),
+    _written_while_running("the message", message="forged"),
+    _written_while_running("the last update", lastUpdateTime=at(99)),
+    Case(RUNNING, "a rerun acknowledged together with a renewal", _written_with_a_rerun),
+    Case(RUNNING, "an operator that takes the progress away", _taken_away_while_running),
     Case("owner.rerun", "a holder that acknowledges a rerun", _rerun_swallowed()),
     Case(
         "owner.rerun",

@@ -1,5 +1,6 @@
 """The state machine as data: CEL rules, documentation and tests are made from this table."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -22,78 +23,84 @@ class Counter(StrEnum):
     RELEASES = "releases"
 
 
+Reasons = frozenset[Reason]
+
+_NO_REASON: Reasons = frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One legal change of phase: who takes it, for which reasons, and which counters may grow."""
+    """One legal change of phase: who takes it and for which reasons, and which counters may grow.
+
+    An actor without reasons takes it without one.
+    """
 
     source: Phase
     target: Phase
-    actors: frozenset[Actor]
+    by: Mapping[Actor, Reasons]
     when: str
-    reasons: frozenset[Reason] = frozenset()
     grows: frozenset[Counter] = field(default=frozenset())
 
+    @property
+    def actors(self) -> frozenset[Actor]:
+        """Who takes it."""
+        return frozenset(self.by)
 
-_WORKER = frozenset({Actor.WORKER})
-_OPERATOR = frozenset({Actor.OPERATOR})
-_BOTH = _WORKER | _OPERATOR
+    @property
+    def reasons(self) -> Reasons:
+        """Why it is taken, by whomever."""
+        return _NO_REASON.union(*self.by.values())
 
-_CRASHES = frozenset(
-    {
-        Reason.LEASE_EXPIRED,
-        Reason.WORKER_CRASHED,
-        Reason.WORKER_GONE,
-        Reason.HANDLER_CRASHED,
-        Reason.RELEASED,
-    }
-)
+
+def _by_worker(*reasons: Reason) -> dict[Actor, Reasons]:
+    return {Actor.WORKER: frozenset(reasons)}
+
+
+def _by_operator(*reasons: Reason) -> dict[Actor, Reasons]:
+    return {Actor.OPERATOR: frozenset(reasons)}
 
 
 def _cancel(source: Phase) -> Edge:
-    reasons = {Reason.CANCEL_REQUESTED, Reason.DEADLINE_EXCEEDED, Reason.DUPLICATE}
+    by = _by_operator(Reason.CANCEL_REQUESTED, Reason.DEADLINE_EXCEEDED, Reason.DUPLICATE)
     when = "`cancel` is set; `notAfter` passed before the first start; the job is a duplicate."
-    return Edge(source, Phase.CANCELLED, _OPERATOR, when, frozenset(reasons))
+    return Edge(source, Phase.CANCELLED, by, when)
 
 
 def _give_up(source: Phase) -> Edge:
-    reasons = {Reason.QUEUE_TIMEOUT, Reason.UNKNOWN_TYPE, Reason.DEPENDENCY_FAILED}
+    by = _by_operator(Reason.QUEUE_TIMEOUT, Reason.UNKNOWN_TYPE, Reason.DEPENDENCY_FAILED)
     when = "Queue timeout; a type nobody knows, if the queue says so; a dependency failed."
-    return Edge(source, Phase.DEAD_LETTER, _OPERATOR, when, frozenset(reasons))
+    return Edge(source, Phase.DEAD_LETTER, by, when)
 
 
 def _queue(source: Phase, when: str, *reasons: Reason) -> Edge:
-    return Edge(source, Phase.QUEUED, _OPERATOR, when, frozenset(reasons))
+    return Edge(source, Phase.QUEUED, _by_operator(*reasons), when)
 
 
 EDGES: tuple[Edge, ...] = (
     Edge(
         Phase.QUEUED,
         Phase.RUNNING,
-        _WORKER,
+        _by_worker(),
         "A worker claims it: attempt + 1, a new claim, the lease in its own name.",
         grows=frozenset({Counter.ATTEMPT}),
     ),
     Edge(
         Phase.QUEUED,
         Phase.SCHEDULED,
-        _OPERATOR,
+        _by_operator(Reason.NOT_BEFORE),
         "`notBefore` lies ahead.",
-        frozenset({Reason.NOT_BEFORE}),
     ),
     Edge(
         Phase.QUEUED,
         Phase.PENDING,
-        _OPERATOR,
-        "It waits for something it should name.",
-        frozenset(
-            {
-                Reason.WAITING_FOR_DEPENDENCY,
-                Reason.SUSPENDED,
-                Reason.QUEUE_PAUSED,
-                Reason.CONCURRENCY_LIMIT,
-                Reason.RATE_LIMIT,
-            }
+        _by_operator(
+            Reason.WAITING_FOR_DEPENDENCY,
+            Reason.SUSPENDED,
+            Reason.QUEUE_PAUSED,
+            Reason.CONCURRENCY_LIMIT,
+            Reason.RATE_LIMIT,
         ),
+        "It waits for something it should name.",
     ),
     _cancel(Phase.QUEUED),
     _cancel(Phase.PENDING),
@@ -104,47 +111,62 @@ EDGES: tuple[Edge, ...] = (
     _queue(Phase.PENDING, "What it waited for has come.", Reason.GATE_OPENED),
     _queue(Phase.SCHEDULED, "`notBefore` has passed.", Reason.START_TIME_REACHED),
     _queue(Phase.RETRYING, "The backoff is over.", Reason.BACKOFF_ELAPSED),
-    Edge(Phase.RUNNING, Phase.SUCCEEDED, _WORKER, "The handler returned."),
+    Edge(Phase.RUNNING, Phase.SUCCEEDED, _by_worker(), "The handler returned."),
     Edge(
         Phase.RUNNING,
         Phase.RETRYING,
-        _BOTH,
+        {
+            **_by_worker(
+                Reason.HANDLER_FAILED,
+                Reason.RETRY_REQUESTED,
+                Reason.EXECUTION_TIMEOUT,
+                Reason.HANDLER_CRASHED,
+                Reason.RELEASED,
+            ),
+            **_by_operator(
+                Reason.LEASE_EXPIRED,
+                Reason.WORKER_CRASHED,
+                Reason.WORKER_GONE,
+                Reason.EXECUTION_TIMEOUT,
+            ),
+        },
         "A failure with retries left, a crash with crash budget left, or a release beyond the "
         "third; by the operator once the lease is dead or the attempt timed out.",
-        _CRASHES | {Reason.HANDLER_FAILED, Reason.RETRY_REQUESTED, Reason.EXECUTION_TIMEOUT},
         frozenset({Counter.RETRIES, Counter.CRASHES, Counter.RELEASES}),
     ),
     Edge(
         Phase.RUNNING,
         Phase.QUEUED,
-        _BOTH,
+        {**_by_worker(Reason.RELEASED), **_by_operator(Reason.WORKER_GONE)},
         "Released by its worker, or its pod was evicted, deleted or lost its node.",
-        frozenset({Reason.RELEASED, Reason.WORKER_GONE}),
         frozenset({Counter.RELEASES}),
     ),
     Edge(
         Phase.RUNNING,
         Phase.DEAD_LETTER,
-        _BOTH,
-        "Retries or crash budget spent, not retryable, payload or result refused.",
-        frozenset(
-            {
+        {
+            **_by_worker(
                 Reason.RETRIES_EXHAUSTED,
                 Reason.CRASH_BUDGET_EXHAUSTED,
                 Reason.NOT_RETRYABLE,
                 Reason.INVALID_PAYLOAD,
                 Reason.RESULT_REFUSED,
                 Reason.EXECUTION_TIMEOUT,
-            }
-        ),
+            ),
+            **_by_operator(
+                Reason.RETRIES_EXHAUSTED,
+                Reason.CRASH_BUDGET_EXHAUSTED,
+                Reason.EXECUTION_TIMEOUT,
+            ),
+        },
+        "Retries or crash budget spent, not retryable, payload or result refused.",
         frozenset({Counter.CRASHES, Counter.RELEASES}),
     ),
     Edge(
         Phase.RUNNING,
         Phase.CANCELLED,
-        _BOTH,
+        {**_by_worker(Reason.CANCEL_REQUESTED), **_by_operator(Reason.CANCEL_REQUESTED)},
         "`cancel` is set: by the worker, or by the operator after the grace period.",
-        frozenset({Reason.CANCEL_REQUESTED}),
     ),
     _queue(
         Phase.DEAD_LETTER,
@@ -154,9 +176,8 @@ EDGES: tuple[Edge, ...] = (
     Edge(
         Phase.DEAD_LETTER,
         Phase.CANCELLED,
-        _OPERATOR,
+        _by_operator(Reason.DISMISSED),
         "Dismissed: `cancel` on a dead letter.",
-        frozenset({Reason.DISMISSED}),
     ),
 )
 

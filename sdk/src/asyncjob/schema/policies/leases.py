@@ -20,16 +20,13 @@ from asyncjob.names import (
     WORKER_LEASE_PREFIX,
 )
 from asyncjob.schema.laws.law import Law
-from asyncjob.schema.policies.identity import OPERATES, POD, POD_UID
+from asyncjob.schema.policies.identity import IS_WORKER, OPERATES, POD, POD_UID
 from asyncjob.schema.policies.policy import Policy, Target
 
 _ANNOTATED: Final = f"object.metadata.?annotations[?'{POD_UID_ANNOTATION}'].orValue('')"
 _OURS: Final = (
     f"object.metadata.name == '{OPERATOR_LEASE}'"
     f" || object.metadata.name.startsWith('{WORKER_LEASE_PREFIX}')"
-)
-_WORKER: Final = (
-    f"request.userInfo.username.matches('^system:serviceaccount:[^:]+:{WORKER_ACCOUNT}(-[^:]*)?$')"
 )
 
 _MINE: Final = Law(
@@ -55,7 +52,7 @@ _NO_OTHER: Final = Law(
     "worker-lease.no-other",
     f"A ServiceAccount {WORKER_ACCOUNT} or {WORKER_ACCOUNT}-… writes no Lease but its worker's, "
     "unless it may `operate` on asyncjobs.",
-    f"{_OURS} || !({_WORKER}) || {OPERATES}",
+    f"{_OURS} || !{IS_WORKER} || {OPERATES}",
     "'lease ' + variables.name + ' is not for workers, and ' + request.userInfo.username"
     " + ' is one'",
     forbids=True,
@@ -67,7 +64,7 @@ LEASES: Final = Policy(
     targets=(Target("coordination.k8s.io", "v1", ("leases",)),),
     operations=("CREATE", "UPDATE"),
     conditions={
-        "is-ours-or-a-worker-writes": f"{_OURS} || {_WORKER}",
+        "is-ours-or-a-worker-writes": f"{_OURS} || {IS_WORKER}",
     },
     variables={"name": "object.metadata.name", "pod": POD, "uid": POD_UID},
     laws=(_MINE, _ELECTION, _NO_OTHER),
