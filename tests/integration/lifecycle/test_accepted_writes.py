@@ -9,22 +9,31 @@ from asyncjob.lifecycle.claim import renewal
 from asyncjob.lifecycle.outcome import Failure
 from asyncjob.lifecycle.phases import FINISHED, Phase, Reason
 from asyncjob.names import (
+    CRON_JOB_UID_LABEL,
     CRON_JOBS,
     JOBS,
     OPERATOR_LEASE,
+    PARENT_LABEL,
     POD_UID_ANNOTATION,
+    QUEUES,
     WORKER_LEASE_PREFIX,
     collection,
 )
 from support import lives
-from support.builders import at, cron_job, job
+from support.builders import at, cron_job, job, queue
 from support.forbidden import Scene
+from support.forbidden.removals import member, new_cron_job, new_queue
 from support.forbidden.sources import AUTHOR_RULE, SECRET
 from support.lives import Decide, Life
 
 pytestmark = pytest.mark.integration
 
 LEASES = "apis/coordination.k8s.io/v1"
+FINALIZES = {
+    "apiGroups": ["asyncjob.dev"],
+    "resources": [f"{JOBS}/finalizers"],
+    "verbs": ["update"],
+}
 LARGE: Any = {"text": "x" * 250_000, "rows": list(range(1000))}
 
 
@@ -62,7 +71,6 @@ def test_every_kind_of_failure(scene: Scene, failure: Failure) -> None:
         Reason.LEASE_EXPIRED,
         Reason.WORKER_CRASHED,
         Reason.WORKER_GONE,
-        Reason.HANDLER_CRASHED,
     ],
 )
 def test_every_kind_of_crash_by_the_operator(scene: Scene, reason: Reason) -> None:
@@ -71,6 +79,47 @@ def test_every_kind_of_crash_by_the_operator(scene: Scene, reason: Reason) -> No
         scene, life, lambda view: outcome.crash(view, reason, "", now=at(), draw=0.1)
     )
     assert (status["phase"], status["crashes"], status["retries"]) == ("Retrying", 1, 0)
+
+
+def test_a_crash_of_the_handlers_process_by_its_worker(scene: Scene) -> None:
+    life, reason = scene.life(Phase.RUNNING), Reason.HANDLER_CRASHED
+    status = by_worker(
+        scene, life, lambda view: outcome.crash(view, reason, "", now=at(), draw=0.1)
+    )
+    assert (status["phase"], status["crashes"], status["retries"]) == ("Retrying", 1, 0)
+
+
+@pytest.mark.parametrize("decide", [lives.evicted, lives.overran, lives.crashed])
+@pytest.mark.parametrize("spent", [False, True])
+def test_every_end_of_a_running_job_by_the_operator(
+    scene: Scene, decide: Decide, *, spent: bool
+) -> None:
+    life = scene.life(
+        Phase.RUNNING, retryPolicy={"maxRetries": 0, "maxCrashes": 0} if spent else {}
+    )
+    phase = by_operator(scene, life, decide)["phase"]
+    assert phase == ("Queued" if decide is lives.evicted else "DeadLetter" if spent else "Retrying")
+
+
+def test_the_operator_cancels_a_running_job_and_one_whose_attempt_ran_too_long_for_good(
+    scene: Scene,
+) -> None:
+    life = scene.life(Phase.RUNNING)
+    life.wish(cancel=True).object()
+    assert by_operator(scene, life, lives.cancelled)["phase"] == "Cancelled"
+    final = scene.life(Phase.RUNNING, retryPolicy={"noRetryOn": ["Timeout"]})
+    assert by_operator(scene, final, lives.overran)["reason"] == "ExecutionTimeout"
+
+
+def test_a_hundred_and_one_evictions(scene: Scene) -> None:
+    life = scene.life()
+    for number in range(1, 102):
+        life.claim()
+        status = by_operator(scene, life, lives.evicted)
+        assert status["phase"] == ("Queued" if number <= 3 else "Retrying")
+        if status["phase"] == "Retrying":
+            by_operator(scene, life, lives.promoted)
+    assert life.status()["crashes"] == 1
 
 
 def test_retries_up_to_the_last_and_then_the_dead_letter(scene: Scene) -> None:
@@ -308,3 +357,55 @@ def test_a_schedule_goes_forward(scene: Scene) -> None:
     for time in (at(0), at(60), at(60)):
         body = {"status": {"lastScheduleTime": time}}
         scene.operator.merge(f"{path}/nightly/status", body).object()
+
+
+def test_a_submitter_creates_a_child_and_owns_it_by_something_of_its_own(scene: Scene) -> None:
+    submitter = member(scene.space, "asyncjob-job-submitter")
+    body = job("child")
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "mine", "uid": "some-uid"}
+    body["metadata"] |= {"labels": {PARENT_LABEL: "a-uid"}, "ownerReferences": [owner]}
+    submitter.create(collection(scene.space.name, JOBS), body).object()
+
+
+def test_labels_and_annotations_of_no_meaning_to_us_stay_free(scene: Scene) -> None:
+    life, who = scene.life(Phase.SUCCEEDED), member(scene.space, "asyncjob-gateway")
+    for value in ("one", "two", None):
+        metadata = {"labels": {"team": value}, "annotations": {"note": value}}
+        who.merge(life.path, {"metadata": metadata}).object()
+
+
+def test_who_may_delete_marks_and_unmarks_a_run(scene: Scene) -> None:
+    life, who = scene.life(Phase.SUCCEEDED), member(scene.space, "asyncjob-job-admin")
+    for value in ("one", None):
+        who.merge(life.path, {"metadata": {"labels": {CRON_JOB_UID_LABEL: value}}}).object()
+
+
+def test_who_may_update_finalizers_sets_one_and_takes_it_away(scene: Scene) -> None:
+    """As the garbage collector does, and an administrator of the cluster."""
+    life = scene.life()
+    scene.space.grant("finalizing", AUTHOR_RULE, FINALIZES)
+    for finalizers in (["example.org/kept"], None):
+        body = {"metadata": {"finalizers": finalizers}}
+        scene.space.as_account("finalizing").merge(life.path, body).object()
+
+
+def test_a_gateway_pauses_queues_and_triggers_suspends_and_backfills_schedules(
+    scene: Scene,
+) -> None:
+    who, queues = member(scene.space, "asyncjob-gateway"), collection(scene.space.name, QUEUES)
+    made = who.create(queues, queue("mail", paused=True)).object()
+    who.merge(f"{queues}/mail", {"spec": {"paused": False}}).object()
+    backfill = {"from": at(), "to": at(60)}
+    wishes = {"suspend": True, "trigger": 1, "backfill": backfill}
+    who.merge(new_cron_job(scene), {"spec": wishes}).object()
+    assert made["spec"]["paused"] is True
+
+
+def test_an_administrator_of_jobs_decides_what_is_kept_and_changes_a_schedule(
+    scene: Scene,
+) -> None:
+    who = member(scene.space, "asyncjob-job-admin")
+    changes = {"retention": {"maxFinished": 5}, "maxConcurrency": 2}
+    who.merge(new_queue(scene), {"spec": changes}).object()
+    limits = {"successfulJobsHistoryLimit": 0, "schedule": "@daily"}
+    who.merge(new_cron_job(scene), {"spec": limits}).object()

@@ -19,7 +19,8 @@ from support.enforcement import until
 from support.forbidden import CASES, Case, Scene
 from support.identities import Space
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+"""The first test installs a policy less a law, and a namespace, for each law."""
 
 GOVERNED = [(policy, law) for policy in POLICIES for law in policy.laws]
 RULED = [rule.law for rule in RULES]

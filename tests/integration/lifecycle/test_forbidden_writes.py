@@ -13,7 +13,8 @@ pytestmark = pytest.mark.integration
 
 WHO = {"owner.holder", "worker-lease.own", "worker-lease.election", "source.secrets"}
 WHO |= {"source.configmaps", "owner.rerun", "worker-lease.no-other"}
-WHO |= {"removal.owners", "removal.finalizers"}
+WHO |= {"owner.edge", "owner.running", "settings.keeping", "settings.changed"}
+WHO |= {"removal.owners", "removal.finalizers", "removal.kin", "removal.reports"}
 """Laws about who may write: 403. The others are about what: 422."""
 
 

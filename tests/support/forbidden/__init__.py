@@ -9,6 +9,7 @@ from support.forbidden.outcomes import OUTCOMES
 from support.forbidden.owners import OWNERS
 from support.forbidden.removals import REMOVALS
 from support.forbidden.reports import REPORTS
+from support.forbidden.settings import SETTINGS
 from support.forbidden.shapes import SHAPES
 from support.forbidden.sources import SOURCES
 from support.forbidden.specs import SPECS
@@ -16,7 +17,7 @@ from support.forbidden.specs import SPECS
 WORKERS: tuple[Case, ...] = (*CLAIMS, *REPORTS, *OUTCOMES, *OWNERS, *LEASES)
 """With a worker's token."""
 
-OTHERS: tuple[Case, ...] = (*MOVES, *SPECS, *REMOVALS, *SOURCES, *SHAPES, *CRONS)
+OTHERS: tuple[Case, ...] = (*MOVES, *SPECS, *REMOVALS, *SETTINGS, *SOURCES, *SHAPES, *CRONS)
 """With the operator's, or a user's."""
 
 CASES: tuple[Case, ...] = (*WORKERS, *OTHERS)

@@ -1,11 +1,25 @@
-"""Ways to have a job removed, or kept, by who may patch but not delete it: a gateway."""
+"""Ways to have a job removed, or kept, by who may change it but not delete it: a gateway."""
 
+from functools import cache
 from typing import Any, Final
 
-from asyncjob.names import JOBS, QUEUES, collection
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import (
+    BACKFILL_LABEL,
+    CRON_JOB_LABEL,
+    CRON_JOB_UID_LABEL,
+    CRON_JOBS,
+    JOBS,
+    PARENT_LABEL,
+    QUEUES,
+    SCHEDULED_TIME_ANNOTATION,
+    TRIGGER_ANNOTATION,
+    collection,
+)
 from support.api import Answer, Client
-from support.builders import queue
+from support.builders import cron_job, job, queue
 from support.forbidden.case import NUMBERS, Case, Scene
+from support.identities import Space
 
 _OWNER: Final = {
     "ownerReferences": [
@@ -13,38 +27,137 @@ _OWNER: Final = {
     ]
 }
 _FINALIZER: Final = {"finalizers": ["example.org/kept"]}
+_UNKNOWN_VERSION: Final = {
+    "manager": "forger",
+    "operation": "Update",
+    "apiVersion": "asyncjob.dev/v9",
+    "time": "2020-01-01T00:00:00Z",
+    "fieldsType": "FieldsV1",
+    "fieldsV1": {"f:spec": {}},
+}
+"""The API server gives up tracking an object of which it is told such a thing."""
 
 
-def _gateway(scene: Scene) -> Client:
-    name = f"gateway-{next(NUMBERS)}"
-    scene.space.account(name)
-    scene.space.bind(name, "asyncjob-gateway")
-    return scene.space.as_account(name)
+@cache
+def member(space: Space, role: str) -> Client:
+    """Return an account with one of the project's roles in the namespace."""
+    name = f"{role}-{next(NUMBERS)}"
+    space.account(name)
+    space.bind(name, role)
+    return space.as_account(name)
+
+
+def gateway(scene: Scene) -> Client:
+    """Return who may change jobs, queues and schedules, and delete none."""
+    return member(scene.space, "asyncjob-gateway")
+
+
+def new_queue(scene: Scene, **spec: Any) -> str:
+    """Create a queue and return its path."""
+    name, path = f"queue-{next(NUMBERS)}", collection(scene.space.name, QUEUES)
+    scene.space.admin.create(path, queue(name, **spec)).object()
+    return f"{path}/{name}"
+
+
+def new_cron_job(scene: Scene) -> str:
+    """Create a schedule and return its path."""
+    name, path = f"cron-{next(NUMBERS)}", collection(scene.space.name, CRON_JOBS)
+    scene.space.admin.create(path, cron_job(name)).object()
+    return f"{path}/{name}"
 
 
 def _on_job(law: str, title: str, metadata: dict[str, Any]) -> Case:
     def attempt(scene: Scene) -> Answer:
         path = scene.life().path
-        return scene.acting(_gateway(scene)).merge(path, {"metadata": metadata})
+        return scene.acting(gateway(scene)).merge(path, {"metadata": metadata})
 
     return Case(law, f"{title} on {JOBS}", attempt)
 
 
 def _on_queue(law: str, title: str, metadata: dict[str, Any]) -> Case:
     def attempt(scene: Scene) -> Answer:
-        name, queues = f"queue-{next(NUMBERS)}", collection(scene.space.name, QUEUES)
-        scene.space.admin.create(queues, queue(name)).object()
-        who = scene.acting(_gateway(scene))
-        return who.merge(f"{queues}/{name}", {"metadata": metadata})
+        return scene.acting(gateway(scene)).merge(new_queue(scene), {"metadata": metadata})
 
     return Case(law, f"{title} on {QUEUES}", attempt)
 
 
-REMOVALS: Final = tuple(
-    case
-    for law, title, metadata in (
-        ("removal.owners", "an owner that is gone", _OWNER),
-        ("removal.finalizers", "a finalizer", _FINALIZER),
-    )
-    for case in (_on_job(law, title, metadata), _on_queue(law, title, metadata))
+def _created(law: str, title: str, metadata: dict[str, Any]) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        body = job(f"case-{next(NUMBERS)}")
+        body["metadata"] |= metadata
+        submitter = member(scene.space, "asyncjob-job-submitter")
+        return scene.acting(submitter).create(collection(scene.space.name, JOBS), body)
+
+    return Case(law, f"a job created with {title}", attempt)
+
+
+def _queue_created_with_a_finalizer(scene: Scene) -> Answer:
+    body = queue(f"queue-{next(NUMBERS)}")
+    body["metadata"] |= _FINALIZER
+    return scene.acting(gateway(scene)).create(collection(scene.space.name, QUEUES), body)
+
+
+def _finalizer_by_an_administrator(scene: Scene) -> Answer:
+    who = member(scene.space, "asyncjob-job-admin")
+    return scene.acting(who).merge(scene.life().path, {"metadata": _FINALIZER})
+
+
+def _reported(title: str, **changes: Any) -> Case:
+    """Return a change of what managedFields has of a finished job's status; None: the entry."""
+
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(Phase.SUCCEEDED)
+        entries = life.read()["metadata"]["managedFields"]
+        others = [entry for entry in entries if entry.get("subresource") != "status"]
+        theirs = [{**entry, **changes} for entry in entries if entry not in others]
+        told = [*others, *(theirs if changes else [])]
+        # With a label: alone the API server takes a later time for no change at all.
+        metadata = {"labels": {"a": "b"}, "managedFields": told}
+        return scene.acting(gateway(scene)).merge(life.path, {"metadata": metadata})
+
+    return Case("removal.reports", title, attempt)
+
+
+def _reported_by_an_administrator(scene: Scene) -> Answer:
+    life = scene.life(Phase.SUCCEEDED)
+    entries = life.read()["metadata"]["managedFields"]
+    told = [entry for entry in entries if entry.get("subresource") != "status"]
+    who = member(scene.space, "asyncjob-job-admin")
+    return scene.acting(who).merge(life.path, {"metadata": {"managedFields": told}})
+
+
+_RUN: Final = ({"labels": {key: "x"}} for key in (CRON_JOB_LABEL, CRON_JOB_UID_LABEL))
+_BACKFILLED: Final = {"labels": {BACKFILL_LABEL: "true"}}
+_TIMED: Final = {"annotations": {SCHEDULED_TIME_ANNOTATION: "2026-01-01T00:00:00Z"}}
+_TRIGGERED: Final = {"annotations": {TRIGGER_ANNOTATION: "1"}}
+
+REMOVALS: Final = (
+    *(
+        case
+        for law, title, metadata in (
+            ("removal.owners", "an owner that is gone", _OWNER),
+            ("removal.finalizers", "a finalizer", _FINALIZER),
+        )
+        for case in (_on_job(law, title, metadata), _on_queue(law, title, metadata))
+    ),
+    _created("removal.finalizers", "a finalizer", _FINALIZER),
+    Case("removal.finalizers", "a queue created with one", _queue_created_with_a_finalizer),
+    Case("removal.finalizers", "one by who may delete", _finalizer_by_an_administrator),
+    *(
+        case
+        for number, metadata in enumerate((*_RUN, _BACKFILLED, _TIMED, _TRIGGERED), 1)
+        for case in (
+            _created("removal.kin", f"mark {number} of a run", metadata),
+            _on_job("removal.kin", f"mark {number} of a run", metadata),
+        )
+    ),
+    _on_job("removal.kin", "another parent", {"labels": {PARENT_LABEL: "x"}}),
+    _reported("a report from the future", time="9999-01-01T00:00:00Z"),
+    _reported("a report from long ago", time="0000-01-01T00:00:00Z"),
+    _reported("a report by another", manager="forger"),
+    _reported("a report that never was"),
+    Case("removal.reports", "one taken away by who may delete", _reported_by_an_administrator),
+    _created(
+        "removal.tracked", "fields of no known version", {"managedFields": [_UNKNOWN_VERSION]}
+    ),
 )

@@ -1,0 +1,69 @@
+"""Changes of queues and schedules that take more than a right to patch them."""
+
+from typing import Any, Final
+
+from asyncjob.names import QUEUES, collection
+from support.api import Answer, Client
+from support.builders import queue
+from support.forbidden.case import NUMBERS, Case, Scene
+from support.forbidden.removals import gateway, new_cron_job, new_queue
+
+_NOTHING_KEPT: Final = {"maxAgeSeconds": 0, "minAgeSeconds": 0, "maxFinished": 0}
+_RULE: Final = {
+    "apiGroups": ["asyncjob.dev"],
+    "resources": [QUEUES, "asynccronjobs"],
+    "verbs": ["create", "update", "patch"],
+}
+
+
+def _author(scene: Scene) -> Client:
+    """Return who may update queues and schedules, but delete no jobs."""
+    name = f"author-{next(NUMBERS)}"
+    scene.space.grant(name, _RULE)
+    return scene.space.as_account(name)
+
+
+def _created(scene: Scene) -> Answer:
+    body = queue(f"queue-{next(NUMBERS)}", retention=_NOTHING_KEPT)
+    return scene.acting(gateway(scene)).create(collection(scene.space.name, QUEUES), body)
+
+
+def _kept(title: str, *, of_queue: bool, **spec: Any) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        path = new_queue(scene) if of_queue else new_cron_job(scene)
+        return scene.acting(_author(scene)).merge(path, {"spec": spec})
+
+    return Case("settings.keeping", title, attempt)
+
+
+def _retention_taken_away(scene: Scene) -> Answer:
+    path = new_queue(scene, retention={"maxAgeSeconds": 99_999_999})
+    return scene.acting(_author(scene)).merge(path, {"spec": {"retention": None}})
+
+
+def _changed(title: str, *, of_queue: bool, **spec: Any) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        path = new_queue(scene) if of_queue else new_cron_job(scene)
+        return scene.acting(gateway(scene)).merge(path, {"spec": spec})
+
+    return Case("settings.changed", title, attempt)
+
+
+def _limit_taken_away(scene: Scene) -> Answer:
+    path = new_queue(scene, maxConcurrency=1)
+    return scene.acting(gateway(scene)).merge(path, {"spec": {"maxConcurrency": None}})
+
+
+SETTINGS: Final = (
+    Case("settings.keeping", "a queue created that keeps nothing", _created),
+    _kept("a queue that comes to keep nothing", of_queue=True, retention=_NOTHING_KEPT),
+    Case("settings.keeping", "a queue that no longer keeps", _retention_taken_away),
+    _kept("a schedule that keeps no success", of_queue=False, successfulJobsHistoryLimit=0),
+    _kept("a schedule that keeps no failure", of_queue=False, failedJobsHistoryLimit=0),
+    _changed("a limit", of_queue=True, maxConcurrency=1),
+    _changed("a limit together with a pause", of_queue=True, paused=True, maxConcurrency=1),
+    Case("settings.changed", "a limit taken away", _limit_taken_away),
+    _changed("another schedule", of_queue=False, schedule="@daily"),
+    _changed("other jobs", of_queue=False, jobTemplate={"spec": {"type": "other"}}),
+    _changed("another payload", of_queue=False, jobTemplate={"spec": {"payload": {"a": 1}}}),
+)
