@@ -5,7 +5,7 @@ import pytest
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import CRON_JOBS, JOBS, WORKER_LEASE_PREFIX, collection
 from support.api import Client
-from support.builders import claim_of, cron_job, job
+from support.builders import at, claim_of, cron_job, job
 from support.lives import succeeded
 from support.stolen import ANYONE, CORE, HOME, LEASES, Scene, Theft, refused, theft
 
@@ -54,6 +54,16 @@ THEFTS = (
         "create a schedule",
         lambda thief, _: thief.create(collection(HOME, CRON_JOBS), cron_job("theft")),
     ),
+    theft(
+        "change a queue's limits",
+        lambda thief, scene: thief.merge(scene.queue(), {"spec": {"maxConcurrency": 1}}),
+    ),
+    theft(
+        "change what a schedule does",
+        lambda thief, scene: thief.merge(
+            scene.cron_job(), {"spec": {"jobTemplate": {"spec": {"type": "other"}}}}
+        ),
+    ),
     theft("delete a schedule", lambda thief, scene: thief.delete(scene.cron_job())),
     theft("see pods", lambda thief, _: thief.get(f"{CORE}/pods")),
     theft(
@@ -96,7 +106,8 @@ def test_it_submits_and_cancels_any_job_reads_all_and_pauses_queues(
     assert thief.get(life.path).object()["spec"]["payload"] == {"iban": "DE02"}
     assert thief.merge(life.path, {"spec": {"cancel": True}}).accepted
     assert thief.merge(scene.queue(), {"spec": {"paused": True}}).accepted
-    assert thief.merge(scene.cron_job(), {"spec": {"trigger": 1}}).accepted
+    wishes = {"trigger": 1, "suspend": True, "backfill": {"from": at(), "to": at(60)}}
+    assert thief.merge(scene.cron_job(), {"spec": wishes}).accepted
 
 
 def test_it_has_handlers_read_any_secret_that_their_worker_may_read(

@@ -7,7 +7,6 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import (
-    CRON_JOB_UID_LABEL,
     JOBS,
     OPERATE_VERB,
     PARENT_LABEL,
@@ -117,7 +116,7 @@ def test_what_a_job_is_created_with_counts_only_where_its_author_has_a_say(
         assert "wish.not-at-creation" in answer.message
 
 
-def test_a_submitter_reads_all_jobs_of_the_namespace_and_labels_its_own_as_it_likes(
+def test_a_submitter_reads_all_jobs_of_the_namespace_and_makes_its_own_a_child_of_any(
     scene: Scene, thieves: dict[str, Client]
 ) -> None:
     """So submitters of one namespace trust each other; through the gateway neither goes."""
@@ -125,7 +124,7 @@ def test_a_submitter_reads_all_jobs_of_the_namespace_and_labels_its_own_as_it_li
     assert thief.get(life.path).object()["spec"]["payload"] == {"iban": "DE02"}
     body: dict[str, Any] = job("labelled")
     uid = life.read()["metadata"]["uid"]
-    body["metadata"]["labels"] = {PARENT_LABEL: uid, CRON_JOB_UID_LABEL: uid, QUEUE_LABEL: "x"}
+    body["metadata"]["labels"] = {PARENT_LABEL: uid, QUEUE_LABEL: "x"}
     made = thief.create(collection(HOME, JOBS), body).object()
     assert made["spec"].get("queue") == "default"  # no label steers that
 

@@ -1,0 +1,228 @@
+"""What no token of the chart's roles is good for, whoever it was stolen from: a table.
+
+Each theft is tried with each token. A right that a role gives openly is not a theft: who may
+`delete` jobs deletes them, and the operator sees to retention.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import (
+    CRON_JOB_UID_LABEL,
+    CRON_JOBS,
+    JOBS,
+    QUEUES,
+    collection,
+    queue_path,
+)
+from support.api import Answer, Client
+from support.builders import at, claim_of, job, queue
+from support.identities import Worker
+from support.lives import succeeded
+from support.stolen import ELSEWHERE, HOME, Attempt, Scene
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+
+SUBMITTER, ADMIN, GATEWAY = "job-submitter", "job-admin", "gateway"
+WORKER, RICH, OPERATOR = "worker-default", "worker-rich", "operator"
+EVERYBODY = (SUBMITTER, ADMIN, GATEWAY, WORKER, RICH, OPERATOR)
+DELETES = (ADMIN, OPERATOR)
+"""May delete jobs by a right of the role."""
+
+PEOPLE = {SUBMITTER, ADMIN}
+"""The roles that the chart makes for people; the others have accounts of their own."""
+
+GONE = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "no-such-uid"}
+NOTHING = {"maxAgeSeconds": 0, "minAgeSeconds": 0, "maxFinished": 0}
+KEPT = {"finalizers": ["example.org/kept"]}
+
+
+def on_finished(**metadata: Any) -> Attempt:
+    """Return a change of a finished job's metadata."""
+    return lambda thief, scene: thief.merge(
+        scene.life(Phase.SUCCEEDED).path, {"metadata": metadata}
+    )
+
+
+def reported(time: str | None) -> Attempt:
+    """Return a change of the time of the last report; None: there was none."""
+
+    def attempt(thief: Client, scene: Scene) -> Answer:
+        life = scene.life(Phase.SUCCEEDED)
+        entries = life.read()["metadata"]["managedFields"]
+        told = [
+            {**entry, "time": time} if entry.get("subresource") else entry
+            for entry in entries
+            if time or not entry.get("subresource")
+        ]
+        return thief.merge(life.path, {"metadata": {"labels": {"a": "b"}, "managedFields": told}})
+
+    return attempt
+
+
+def created(**metadata: Any) -> Attempt:
+    """Return the creation of a job with such metadata."""
+
+    def attempt(thief: Client, scene: Scene) -> Answer:
+        body = job()
+        body["metadata"] = {"generateName": "theft-", **metadata}
+        return thief.create(collection(HOME, JOBS), body)
+
+    return attempt
+
+
+def claimed(thief: Worker, scene: Scene, *, pod: str = "", uid: str = "") -> Answer:
+    """Claim a job in the thief's own name, or in another's."""
+    life = scene.life()
+    body = claim_of(life.read(), pod or thief.pod, uid or thief.pod_uid)
+    return thief.client.merge(life.status_path, body)
+
+
+def renewed(thief: Client, scene: Scene) -> Answer:
+    """Renew the lease of a job that another worker runs."""
+    body = {"status": {"lease": {"renewals": 1, "renewTime": at(20)}}}
+    return thief.merge(scene.life(Phase.RUNNING).status_path, body)
+
+
+UNTRACKED = {
+    "managedFields": [
+        {
+            "manager": "forger",
+            "operation": "Update",
+            "apiVersion": "asyncjob.dev/v9",
+            "time": at(),
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:spec": {}},
+        }
+    ]
+}
+
+REMOVES: dict[str, Attempt] = {
+    "delete it": lambda thief, scene: thief.delete(scene.life(Phase.SUCCEEDED).path),
+    "have the garbage collector delete it": on_finished(ownerReferences=[GONE]),
+    "have it count as a run of a schedule": on_finished(labels={CRON_JOB_UID_LABEL: "a-uid"}),
+    "create runs that push a schedule's own out": created(labels={CRON_JOB_UID_LABEL: "a-uid"}),
+    "have its end lie in the past": reported("2020-01-01T00:00:00Z"),
+    "have its end be unknown": reported(None),
+    "create a queue that keeps nothing": lambda thief, _: thief.create(
+        collection(HOME, QUEUES), queue("theft", retention=NOTHING)
+    ),
+    "have a queue keep nothing": lambda thief, scene: thief.merge(
+        scene.queue(), {"spec": {"retention": NOTHING}}
+    ),
+    "have a schedule keep no success": lambda thief, scene: thief.merge(
+        scene.cron_job(), {"spec": {"successfulJobsHistoryLimit": 0}}
+    ),
+    "have a schedule keep no failure": lambda thief, scene: thief.merge(
+        scene.cron_job(), {"spec": {"failedJobsHistoryLimit": 0}}
+    ),
+}
+"""A finished job goes before retention would have it."""
+
+KEEPS: dict[str, Attempt] = {
+    "put a finalizer on a finished job": on_finished(**KEPT),
+    "create a job with a finalizer": created(**KEPT),
+    "put a finalizer on a queue": lambda thief, scene: thief.merge(
+        scene.queue(), {"metadata": KEPT}
+    ),
+    "put a finalizer on a schedule": lambda thief, scene: thief.merge(
+        scene.cron_job(), {"metadata": KEPT}
+    ),
+    "create a job that is not tracked": created(**UNTRACKED),
+    "have its end lie in the future": reported("9999-01-01T00:00:00Z"),
+    "have its end lie where no calendar reaches": reported("0000-01-01T00:00:00Z"),
+}
+"""A finished job stays beyond retention."""
+
+ENDS: dict[str, Attempt] = {
+    "have a running job succeed": lambda thief, scene: scene.life(Phase.RUNNING).move(
+        succeeded, thief
+    ),
+    "renew another's lease": renewed,
+    "write another's progress": lambda thief, scene: thief.merge(
+        scene.life(Phase.RUNNING).status_path, {"status": {"progress": {"percent": 99}}}
+    ),
+    "write another's checkpoint": lambda thief, scene: thief.merge(
+        scene.life(Phase.RUNNING).status_path, {"status": {"checkpoint": {"row": 9}}}
+    ),
+}
+
+OUTSIDE: dict[str, Attempt] = {
+    "see its jobs": lambda thief, _: thief.get(collection(ELSEWHERE, JOBS)),
+    "create a job there": lambda thief, _: thief.create(collection(ELSEWHERE, JOBS), job()),
+    "delete all its jobs": lambda thief, _: thief.delete(collection(ELSEWHERE, JOBS)),
+    "pause a queue there": lambda thief, _: thief.merge(
+        queue_path(ELSEWHERE, "any"), {"spec": {"paused": True}}
+    ),
+    "trigger a schedule there": lambda thief, _: thief.merge(
+        f"{collection(ELSEWHERE, CRON_JOBS)}/any", {"spec": {"trigger": 1}}
+    ),
+}
+
+TABLE: list[tuple[str, str, Attempt]] = [
+    *((who, what, how) for what, how in REMOVES.items() for who in EVERYBODY if who not in DELETES),
+    *((who, what, how) for what, how in KEEPS.items() for who in EVERYBODY),
+    *((who, what, how) for what, how in ENDS.items() for who in EVERYBODY),
+    *((who, what, how) for what, how in OUTSIDE.items() for who in EVERYBODY),
+]
+
+
+@pytest.fixture(scope="module")
+def thieves(scene: Scene) -> dict[str, Worker]:
+    """Return a token that is bound to a pod of its own for each role."""
+    found = {}
+    for role in EVERYBODY:
+        account = f"asyncjob-{role}"
+        if role in PEOPLE:
+            account = f"table-{role}"
+            scene.space.account(account)
+            scene.space.bind(account, f"asyncjob-{role}")
+        found[role] = scene.pod(account)
+    return found
+
+
+@pytest.mark.parametrize(("who", "what", "how"), TABLE, ids=[f"{a}: {b}" for a, b, _ in TABLE])
+def test_nobodys_token_is_good_for_that(
+    scene: Scene, thieves: dict[str, Worker], who: str, what: str, how: Attempt
+) -> None:
+    answer = how(thieves[who].client, scene)
+
+    untracked = what == "create a job that is not tracked" and answer.status == 422
+    assert answer.status == 403 or untracked, f"{answer.status}: {answer.message}"
+
+
+@pytest.mark.parametrize("who", sorted({*EVERYBODY} - {WORKER, RICH}))
+def test_only_a_worker_claims_be_it_in_the_name_of_its_own_pod(
+    scene: Scene, thieves: dict[str, Worker], who: str
+) -> None:
+    answer = claimed(thieves[who], scene)
+
+    assert answer.status == 403, answer.message
+
+
+@pytest.mark.parametrize("who", EVERYBODY)
+def test_nobody_claims_in_anothers_name(scene: Scene, thieves: dict[str, Worker], who: str) -> None:
+    busy = scene.worker
+
+    answer = claimed(thieves[who], scene, pod=busy.pod, uid=busy.pod_uid)
+
+    assert answer.status == 403, answer.message
+
+
+def test_a_worker_claims_in_its_own_name_and_an_administrator_of_jobs_deletes(
+    scene: Scene, thieves: dict[str, Worker]
+) -> None:
+    """What the roles are there for: so the table's tokens are good for something."""
+    for who in (WORKER, RICH):
+        assert claimed(thieves[who], scene).accepted
+    asks: dict[str, Callable[[Client], Answer]] = {
+        SUBMITTER: lambda client: created()(client, scene),
+        GATEWAY: lambda client: client.merge(scene.queue(), {"spec": {"paused": True}}),
+        ADMIN: lambda client: REMOVES["delete it"](client, scene),
+        OPERATOR: lambda client: REMOVES["delete it"](client, scene),
+    }
+    for who, ask in asks.items():
+        assert ask(thieves[who].client).accepted, who
