@@ -3,7 +3,8 @@
 import http.client
 import json
 import ssl
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,16 +45,21 @@ def _trust(ca_file: Path) -> ssl.SSLContext:
 
 @dataclass(frozen=True)
 class Client:
-    """One identity on one API server; `query` goes with every request."""
+    """One identity on one API server; `query` and `headers` go with every request."""
 
     url: str
     ca_file: Path
     token: str = field(repr=False)
     query: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
 
     def dry(self) -> "Client":
         """Return the same identity for writes that change nothing."""
-        return Client(self.url, self.ca_file, self.token, (*self.query, ("dryRun", "All")))
+        return replace(self, query=(*self.query, ("dryRun", "All")))
+
+    def sending(self, headers: Mapping[str, str]) -> "Client":
+        """Return the same identity with further headers, such as those of impersonation."""
+        return replace(self, headers=(*self.headers, *headers.items()))
 
     def get(self, path: str, **query: str) -> Answer:
         """GET an object or a list."""
@@ -101,6 +107,7 @@ class Client:
             "Authorization": f"Bearer {self.token}",
             "Content-Type": content_type,
             "Accept": accept,
+            **dict(self.headers),
         }
         try:
             connection.request(method, target, None if body is None else json.dumps(body), headers)

@@ -35,6 +35,7 @@ from support.api import Client
 from support.charts import NAMESPACE, Rendered
 from support.gateway import ROOT, GatewayProcess
 from support.identities import Worker
+from support.impersonation import as_pod
 from support.jobs import until
 from support.lives import Life
 from support.operator import QUICK, OperatorProcess
@@ -159,7 +160,8 @@ class Day:
             }
             pods = f"/api/v1/namespaces/{HERE}/pods"
             uid = self._create(pods, body)["metadata"]["uid"]
-            life = Life(HERE, name, self._admin, Worker(name, uid, self._admin))
+            holder = self._admin.sending(as_pod(HERE, name, uid))
+            life = Life(HERE, name, self._admin, Worker(name, uid, holder))
             life.create(queue="nobodys", leaseDurationSeconds=5)
             life.bring(Phase.RUNNING)
             if gone:

@@ -41,7 +41,9 @@ class Audit:
 
     def rights(self, username: str, decision: str) -> set[Right]:
         """Return the rights to what an account has asked for, by what was decided."""
-        lines = map(json.loads, self._log.read_text().splitlines())
+        # The last line may be half written: others are at work on the server all the while.
+        whole, _, _ = self._log.read_text().rpartition("\n")
+        lines = map(json.loads, whole.splitlines())
         return {
             _right(line["objectRef"], line["verb"])
             for line in lines
