@@ -2,6 +2,9 @@
 
 import sys
 
+from asyncjob.interrupts import heed_interrupts
+
+heed_interrupts()
 # The imports take a second, in which Ctrl-C would show a traceback.
 try:
     from asyncjob_dev.cli import main

@@ -18,7 +18,9 @@ INTERRUPTED = 130
 def unwound_by_signals() -> Iterator[None]:
     """Inside, the first signal raises KeyboardInterrupt, in the main thread; the second exits.
 
-    One that is ignored stays so: that is how `nohup` lets a program outlive its terminal.
+    A SIGHUP that is ignored stays so: that is how `nohup` lets a program outlive its terminal. A
+    SIGINT is heeded even then: shells without job control have it ignored for every `command &`,
+    and whoever sends one wants what the program promises.
     """
     seen = threading.Event()
 
@@ -28,7 +30,8 @@ def unwound_by_signals() -> Iterator[None]:
         seen.set()
         raise KeyboardInterrupt
 
-    heard = [it for it in SIGNALS if signal.getsignal(it) is not signal.SIG_IGN]
+    outlives_terminal = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    heard = [it for it in SIGNALS if it is not signal.SIGHUP or not outlives_terminal]
     before = [(number, signal.signal(number, handle)) for number in heard]
     try:
         yield

@@ -18,6 +18,7 @@ from asyncjob_dev.node.network import Block
 from asyncjob_dev.node.plan import Plan, load, save
 from asyncjob_dev.node.programs import lacks
 from e2e.cluster import until
+from support.signals import ignoring
 
 LACKS = lacks(os.environ)
 pytestmark = [
@@ -109,11 +110,18 @@ def test_the_command_line_brings_a_node_up_and_down_again(environ: dict[str, str
 
 def test_an_interrupted_start_leaves_nothing(environ: dict[str, str]) -> None:
     node = Node("by-hand", environ)
-    with subprocess.Popen([*COMMAND, "up", NAME], env=environ, text=True) as starter:
-        until(node.layout.pid.exists, 20.0, lambda: "it has not begun")
-        block = block_of(node)
-        starter.send_signal(signal.SIGINT)
-        assert starter.wait(60) == 130
+    command = [*COMMAND, "up", NAME]
+    with ignoring(signal.SIGINT), subprocess.Popen(command, env=environ, text=True) as starter:
+        try:
+            until(node.layout.pid.exists, 60.0, lambda: "it has not begun")
+            block = block_of(node)
+            starter.send_signal(signal.SIGINT)
+            assert starter.wait(60) == 130
+        except BaseException:
+            # Nothing else would take down what it has started: it is meant to outlive it.
+            starter.kill()
+            node.stop()
+            raise
     assert traces(node, block) == []
 
 

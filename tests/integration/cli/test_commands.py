@@ -16,6 +16,7 @@ from asyncjob_dev.binaries import default_resolver
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.operator import RBAC, service_account
+from support.signals import ignoring
 from support.workers import Field, until
 
 pytestmark = pytest.mark.integration
@@ -119,7 +120,8 @@ def test_kubectl_runs_it_as_a_plugin_and_completes_it(
 
 def test_a_person_sees_colours_and_a_live_table_and_ends_it_quietly(field: Field, say: Say) -> None:
     say("submit", "flaky.call", "failures:=0", "--name", "seen")
-    text, code = _on_a_terminal("watch")
+    with ignoring(signal.SIGINT, signal.SIGHUP):
+        text, code = _on_a_terminal("watch")
     assert code == 130
     assert "\x1b[34mQueued" in text or "\x1b[32mSucceeded" in text or "\x1b[35mRunning" in text
     assert "seen" in text
@@ -141,7 +143,7 @@ def _on_a_terminal(*words: str) -> tuple[str, int]:
         process.send_signal(signal.SIGINT)
         while chunk := _rest(ours):
             text += chunk
-        return text, process.wait(10)
+        return text, process.wait()
     finally:
         process.kill()
         process.wait()

@@ -75,10 +75,13 @@ def _run(command: str) -> int:
 def _interrupted(command: str) -> int:
     """Run until it has said something, then press Ctrl-C; that it ends so is fine."""
     with subprocess.Popen(shlex.split(command), stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        return 0 if process.wait(10) == 130 else 1
+        try:
+            assert process.stdout
+            process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            return 0 if process.wait() == 130 else 1
+        finally:
+            process.kill()
 
 
 def _schedule(field: Field) -> None:

@@ -22,6 +22,7 @@ from asyncjob_dev.errors import (
     ProcessDiedError,
 )
 from asyncjob_dev.ports import free_ports
+from support.signals import ignoring
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -215,14 +216,25 @@ def test_a_killed_parent_leaves_no_process_and_its_folder_is_swept() -> None:
     assert not kubeconfig.parent.exists()
 
 
+@pytest.mark.usefixtures("in_a_terminal")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_everything_and_cleans_up(number: signal.Signals) -> None:
+    ends_by(number)
+
+
+def test_ctrl_c_stops_it_even_if_it_was_started_with_that_ignored() -> None:
+    with ignoring(signal.SIGINT, signal.SIGHUP):
+        ends_by(signal.SIGINT)
+
+
+def ends_by(number: signal.Signals) -> None:
+    """Start one as things are, send the signal, and see that nothing is left."""
     with in_foreground("--no-controller-manager") as program:
         assert program.stdout is not None
         kubeconfig = Path(program.stdout.readline().strip())
         processes_of_it = children(program.pid)
         program.send_signal(number)
-        assert program.wait(timeout=30) == 0
+        assert program.wait() == 0
     assert all(parent_of(pid) is None for pid in processes_of_it)
     assert not kubeconfig.parent.exists()
 

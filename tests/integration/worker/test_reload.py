@@ -1,9 +1,12 @@
 """`--reload` in development: the worker follows the code, and loses no job over it."""
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
+from support.signals import ignoring
 from support.workers import ROOT, Field, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
@@ -62,3 +65,17 @@ def test_the_worker_follows_the_code_and_outlasts_a_mistake(field: Field, tmp_pa
 def say(field: Field, name: str) -> object:
     field.create(name, "say")
     return field.until_phase(name, "Succeeded", within=30)["result"]
+
+
+def test_ctrl_c_ends_it_even_if_it_was_started_with_that_ignored(
+    field: Field, tmp_path: Path
+) -> None:
+    (tmp_path / "live_app.py").write_text(APP.format(word="said"))
+    env = {"PYTHONPATH": f"{tmp_path}:{ROOT / 'tests'}"}
+    with ignoring(signal.SIGINT):
+        worker = field.worker("worker-0", "--reload", app="live_app:app", env=env)
+    assert say(field, "one") == "said"
+    os.kill(worker.process.pid or 0, signal.SIGINT)
+    worker.wait_ended(30)
+    assert worker.process.returncode == 0
+    until(lambda: "worker stopped" in field.log(worker), 5, lambda: field.log(worker))

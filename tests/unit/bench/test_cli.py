@@ -79,6 +79,7 @@ def test_an_unknown_part_is_refused_with_those_there_are() -> None:
     assert "nonsense: there are bare, raw, end-to-end" in done.output
 
 
+@pytest.mark.usefixtures("in_a_terminal")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_whatever_ends_a_run_what_was_measured_is_kept(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,6 +1,7 @@
 """The program as a whole: fast help, every command there, completion, closed pipes."""
 
 import importlib.metadata
+import signal
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ from asyncjob.cli.completing import completions
 from asyncjob.cli.entry import program
 from asyncjob.cli.root import COMMANDS, root
 from support.cli_shell import Shell
+from support.signals import ignoring
 
 LISTED = {name: listed for part in COMMANDS.values() for name, listed in part.items()}
 HEAVY = {"pydantic", "aiohttp", "kubernetes", "httpx", "rich", "yaml", "asyncio", "structlog"}
@@ -102,3 +104,13 @@ def test_whoever_stops_reading_is_told_nothing() -> None:
     command = f'"{sys.executable}" -c "{script}" | head -c 10; echo " ${{PIPESTATUS[0]}}"'
     done = subprocess.run(["bash", "-c", command], capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"asyncjob x 0\n", b"")
+
+
+def test_ctrl_c_ends_a_command_even_if_it_was_started_with_that_ignored() -> None:
+    script = (
+        "import signal; from asyncjob.cli import entry;"
+        "entry.root.main = lambda *_, **__: signal.raise_signal(signal.SIGINT); entry.main([])"
+    )
+    with ignoring(signal.SIGINT):
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (130, b"interrupted\n")

@@ -5,19 +5,27 @@ import signal
 
 import pytest
 
-from asyncjob_dev.endings import unwound_by_signals
+from asyncjob_dev.endings import SIGNALS, unwound_by_signals
+from support.signals import ignoring
 
 
-def test_the_first_signal_unwinds() -> None:
+@pytest.mark.usefixtures("in_a_terminal")
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_first_signal_unwinds(number: signal.Signals) -> None:
     with pytest.raises(KeyboardInterrupt), unwound_by_signals():
-        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), number)
 
 
-def test_a_signal_that_is_ignored_stays_so() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
+def test_a_hangup_that_is_ignored_stays_so() -> None:
+    with ignoring(signal.SIGHUP):
         with unwound_by_signals():
             os.kill(os.getpid(), signal.SIGHUP)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_other_signals_unwind_even_where_they_are_ignored(number: signal.Signals) -> None:
+    with ignoring(number):
+        with pytest.raises(KeyboardInterrupt), unwound_by_signals():
+            os.kill(os.getpid(), number)
+        assert signal.getsignal(number) is signal.SIG_IGN

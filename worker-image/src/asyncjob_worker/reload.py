@@ -14,6 +14,7 @@ from typing import Final
 import structlog
 
 from asyncjob.errors import ConfigError
+from asyncjob.interrupts import heed_interrupts
 from asyncjob_worker.loading import folder_of
 from asyncjob_worker.settings import Settings
 
@@ -38,6 +39,7 @@ def run_reloading(target: str, arguments: Sequence[str], settings: Settings) -> 
     logging.getLogger("watchfiles").setLevel(logging.WARNING)  # changes are logged below
     log.info("watching for changes", folder=str(folder))
     os.environ.pop("ASYNCJOB_WORKER_RELOAD", None)
+    heed_interrupts()  # what watches files ends by a KeyboardInterrupt
     run_process(
         folder,
         target=shlex.join(child_command(arguments, settings)),

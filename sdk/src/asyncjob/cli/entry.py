@@ -13,6 +13,7 @@ from asyncjob.cli.root import root
 from asyncjob.cli.tables import one_line
 from asyncjob.cli.world import World
 from asyncjob.errors import AsyncJobError
+from asyncjob.interrupts import heed_interrupts
 
 PLUGIN: Final = "kubectl-asyncjob"
 DEBUG: Final = "ASYNCJOB_DEBUG"
@@ -20,6 +21,7 @@ DEBUG: Final = "ASYNCJOB_DEBUG"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
+    heed_interrupts()
     sys.exit(run(arguments, program(sys.argv[0])))
 
 
