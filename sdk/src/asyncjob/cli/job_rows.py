@@ -1,12 +1,12 @@
 """Jobs as rows of a table, and why each is where it is in a few words. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
 from asyncjob.cli.durations import exactly, since
 from asyncjob.cli.looks import phase_cell
-from asyncjob.cli.tables import Cell, Row, Table, row
+from asyncjob.cli.tables import NAMESPACE, Cell, Row, Table, led_by, row
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.job import JobSummary
 
@@ -18,11 +18,17 @@ WIDE: Final = (
 
 
 def job_table(
-    jobs: Iterable[JobSummary], now: datetime, *, wide: bool = False, least: Sequence[int] = ()
+    jobs: Sequence[JobSummary],
+    now: datetime,
+    *,
+    wide: bool = False,
+    everywhere: bool | None = False,
+    least: Sequence[int] = (),
 ) -> Table:
-    """Return the table of a list of jobs."""
+    """Return the table of a list of jobs; `everywhere`: of several namespaces."""
     make = _wide if wide else _short
-    return Table(WIDE if wide else HEAD, [make(job, now) for job in jobs], least)
+    table = Table(WIDE if wide else HEAD, [make(job, now) for job in jobs], least)
+    return led_by(NAMESPACE, (job.namespace for job in jobs), table) if everywhere else table
 
 
 def why(job: JobSummary) -> str:

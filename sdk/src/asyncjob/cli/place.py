@@ -22,15 +22,16 @@ class Place:
     kubeconfig: str | None = None
     server: str | None = None
     token: str | None = None
+    everywhere: bool | None = None
+    """Whether all namespaces are meant; only commands that list ask for it."""
 
     def over(self, other: "Place") -> "Place":
         """Return what was said here, and the other's where nothing was."""
-        return Place(
-            **{
-                part.name: _first(getattr(self, part.name), getattr(other, part.name))
-                for part in fields(Place)
-            }
-        )
+        said: dict[str, Any] = {
+            part.name: _first(getattr(self, part.name), getattr(other, part.name))
+            for part in fields(Place)
+        }
+        return Place(**said)
 
     def checked(self) -> "Place":
         """Return the same; raises UsageError where it means two places at once."""
@@ -41,10 +42,21 @@ class Place:
             )
         if self.namespace and not is_namespace(self.namespace):
             raise click.UsageError(f"--namespace: {self.namespace!r} is no name of a namespace")
+        if self.everywhere:
+            self._check_everywhere()
         return self
 
+    def _check_everywhere(self) -> None:
+        if self.namespace:
+            raise click.UsageError("give --namespace or --all-namespaces, not both")
+        if self.server:
+            raise click.UsageError(
+                "a gateway lists one namespace at a time: give --namespace in place of "
+                "--all-namespaces, or leave --server out (--server '') to ask the cluster itself"
+            )
 
-def _first(one: str | None, other: str | None) -> str | None:
+
+def _first(one: object, other: object) -> object:
     return other if one is None else one
 
 
@@ -90,6 +102,20 @@ def placed(function: Callback) -> Callback:
         return function(place=place, **options)
 
     return place_options(reads_environment=False)(call)
+
+
+def placed_anywhere(function: Callback) -> Callback:
+    """Add the options of a place to a command that can list all namespaces at once."""
+    return click.option(
+        "--all-namespaces",
+        "-A",
+        "everywhere",
+        cls=SectionedOption,
+        section=WHERE,
+        is_flag=True,
+        default=None,
+        help="All namespaces at once; not through a gateway.",
+    )(placed(function))
 
 
 def describe(place: Place, environ: Mapping[str, str]) -> str:

@@ -1,12 +1,12 @@
 """Queues, schedules and workers as rows of a table. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
 from asyncjob.cli.durations import age, moment, since
 from asyncjob.cli.looks import COLOURS
-from asyncjob.cli.tables import Cell, Row, Table, row
+from asyncjob.cli.tables import NAMESPACE, Cell, Row, Table, led_by, row
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
 
@@ -28,9 +28,20 @@ CRON_HEAD: Final = (
 WORKER_HEAD: Final = ("POD", "QUEUE", "RUNNING", "SLOTS", "VERSION", "SEEN", "TYPES")
 
 
-def queue_table(queues: Iterable[QueueInfo]) -> Table:
-    """Return the table of queues."""
-    return Table(QUEUE_HEAD, [_queue(one) for one in sorted(queues, key=lambda one: one.name)])
+def queue_table(queues: Iterable[QueueInfo], *, everywhere: bool | None = False) -> Table:
+    """Return the table of queues; `everywhere`: of several namespaces, as the others here."""
+    ranked = sorted(queues, key=lambda one: (one.namespace, one.name))
+    return _table(QUEUE_HEAD, ranked, [_queue(one) for one in ranked], everywhere)
+
+
+def _table(
+    head: tuple[str, ...],
+    things: Sequence[QueueInfo | CronJobInfo | WorkerInfo],
+    rows: list[Row],
+    everywhere: bool | None,  # noqa: FBT001 - private, and named where it comes from
+) -> Table:
+    table = Table(head, rows)
+    return led_by(NAMESPACE, (one.namespace for one in things), table) if everywhere else table
 
 
 def _queue(queue: QueueInfo) -> Row:
@@ -79,9 +90,12 @@ def limits(queue: QueueInfo) -> str:
     return ", ".join(text for value, text in said if value)
 
 
-def cron_table(crons: Iterable[CronJobInfo], now: datetime) -> Table:
+def cron_table(
+    crons: Iterable[CronJobInfo], now: datetime, *, everywhere: bool | None = False
+) -> Table:
     """Return the table of schedules."""
-    return Table(CRON_HEAD, [_cron(one, now) for one in sorted(crons, key=lambda one: one.name)])
+    ranked = sorted(crons, key=lambda one: (one.namespace, one.name))
+    return _table(CRON_HEAD, ranked, [_cron(one, now) for one in ranked], everywhere)
 
 
 def _cron(cron: CronJobInfo, now: datetime) -> Row:
@@ -105,10 +119,12 @@ def until(time: str | None, now: datetime) -> str:
     return f"in {age((then - now).total_seconds())}" if then else ""
 
 
-def worker_table(workers: Iterable[WorkerInfo], now: datetime) -> Table:
+def worker_table(
+    workers: Iterable[WorkerInfo], now: datetime, *, everywhere: bool | None = False
+) -> Table:
     """Return the table of workers."""
-    ranked = sorted(workers, key=lambda one: (one.queue, one.pod))
-    return Table(WORKER_HEAD, [_worker(one, now) for one in ranked])
+    ranked = sorted(workers, key=lambda one: (one.namespace, one.queue, one.pod))
+    return _table(WORKER_HEAD, ranked, [_worker(one, now) for one in ranked], everywhere)
 
 
 def _worker(worker: WorkerInfo, now: datetime) -> Row:

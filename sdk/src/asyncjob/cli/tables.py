@@ -1,6 +1,6 @@
 """Tables as kubectl draws them: padded columns under capitals. Pure; colours are words of click."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final
@@ -8,6 +8,9 @@ from typing import Final
 import click
 
 GAP: Final = "   "
+NAMESPACE: Final = "NAMESPACE"
+"""Heading of the first column where several namespaces are listed."""
+
 SHORTEST: Final = 12
 """A last column with less room than this is not cut but left to the terminal to wrap."""
 
@@ -37,6 +40,12 @@ class Table:
         columns = zip(self.head, *([cell.text for cell in row] for row in self.rows), strict=True)
         own = [max(map(len, column)) for column in columns]
         return [max(pair) for pair in zip_longest(own, self.least, fillvalue=0)]
+
+
+def led_by(head: str, cells: Iterable[str], table: Table) -> Table:
+    """Return the table with one more column before all others."""
+    rows = [(Cell(text), *row) for text, row in zip(cells, table.rows, strict=True)]
+    return Table((head, *table.head), rows, table.least)
 
 
 def row(*cells: str | Cell) -> Row:

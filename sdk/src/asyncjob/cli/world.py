@@ -1,8 +1,8 @@
 """What commands find around them: the way to the jobs, clocks, a wait. Tests bring their own."""
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from asyncjob.cli.connect import connect
 from asyncjob.cli.place import Place
 
 if TYPE_CHECKING:
+    from asyncjob.cli.everywhere import Overview
     from asyncjob.cli.straight import Cluster
     from asyncjob.client.interface import Jobs
     from asyncjob.models.cron import Backfill
@@ -44,3 +45,15 @@ class World:
     cluster: "Callable[[Place], AbstractContextManager[Cluster]]" = _cluster
     root: Place = field(default_factory=Place)
     """What was given before the command's name."""
+
+    @contextmanager
+    def overview(self, place: Place) -> "Iterator[Overview]":
+        """Open the way to what can be listed: of one namespace, or of all."""
+        if not place.everywhere:
+            with self.connect(place) as jobs:
+                yield jobs
+            return
+        from asyncjob.cli.everywhere import Everywhere
+
+        with self.cluster(place) as cluster:
+            yield Everywhere(cluster, self.now)

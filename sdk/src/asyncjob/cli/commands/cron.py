@@ -11,7 +11,7 @@ from asyncjob.cli.exit_codes import ExitCode
 from asyncjob.cli.job_sheet import Look
 from asyncjob.cli.lazy import SectionedCommand, SectionedGroup
 from asyncjob.cli.naming import Name, program
-from asyncjob.cli.place import Place, placed
+from asyncjob.cli.place import Place, placed, placed_anywhere
 from asyncjob.cli.screen import Format, Screen, note, shown
 from asyncjob.cli.surroundings_rows import cron_table
 from asyncjob.cli.world import World
@@ -32,20 +32,21 @@ def cron() -> None:
 
 @cron.command("list", cls=SectionedCommand)
 @shown()
-@placed
+@placed_anywhere
 @click.pass_obj
 def list_(world: World, *, place: Place, screen: Screen) -> None:
     """List schedules, with their next run and what they did last."""
-    with world.connect(place) as jobs:
+    with world.overview(place) as jobs:
         found = jobs.cron_jobs()
-    _show(found, world, screen)
+    if screen.for_people:
+        _show(found, world, place, screen)
+    else:
+        screen.answers(found)
 
 
-def _show(found: Sequence[CronJobInfo], world: World, screen: Screen, *, one: bool = False) -> None:
-    if not screen.for_people:
-        screen.answers(found, one=one)
-    elif found:
-        screen.table(cron_table(found, world.now()))
+def _show(found: Sequence[CronJobInfo], world: World, place: Place, screen: Screen) -> None:
+    if found:
+        screen.table(cron_table(found, world.now(), everywhere=place.everywhere))
     else:
         note("no schedules here")
 
@@ -62,8 +63,10 @@ def get(world: World, *, name: str, place: Place, screen: Screen) -> None:
     if screen.format is Format.TABLE:
         for line in cron_sheet(found, Look(world.now(), program(), screen.colour, screen.width)):
             screen.line(line)
+    elif screen.for_people:
+        _show([found], world, place, screen)
     else:
-        _show([found], world, screen, one=True)
+        screen.answers([found], one=True)
 
 
 @cron.command(cls=SectionedCommand)

@@ -7,7 +7,7 @@ import click
 from asyncjob.cli.durations import Duration
 from asyncjob.cli.lazy import SectionedCommand, SectionedGroup
 from asyncjob.cli.naming import Name
-from asyncjob.cli.place import Place, placed
+from asyncjob.cli.place import Place, placed, placed_anywhere
 from asyncjob.cli.screen import Screen, note, shown
 from asyncjob.cli.surroundings_rows import queue_table
 from asyncjob.cli.tables import Table
@@ -25,20 +25,20 @@ def queue() -> None:
 
 @queue.command("list", cls=SectionedCommand)
 @shown()
-@placed
+@placed_anywhere
 @click.pass_obj
 def list_(world: World, *, place: Place, screen: Screen) -> None:
     """List queues: those with an AsyncQueue, and those that have jobs or workers."""
-    with world.connect(place) as jobs:
+    with world.overview(place) as jobs:
         found = jobs.queues()
-    _show(found, screen)
+    _show(found, place, screen)
 
 
-def _show(found: Sequence[QueueInfo], screen: Screen, *, one: bool = False) -> None:
+def _show(found: Sequence[QueueInfo], place: Place, screen: Screen, *, one: bool = False) -> None:
     if not screen.for_people:
         screen.answers(found, one=one)
     elif found:
-        screen.table(queue_table(found))
+        screen.table(queue_table(found, everywhere=place.everywhere))
     else:
         note(EMPTY)
 
@@ -51,7 +51,7 @@ def _show(found: Sequence[QueueInfo], screen: Screen, *, one: bool = False) -> N
 def get(world: World, *, name: str, place: Place, screen: Screen) -> None:
     """Show one queue."""
     with world.connect(place) as jobs:
-        _show([jobs.queue(name)], screen, one=True)
+        _show([jobs.queue(name)], place, screen, one=True)
 
 
 @queue.command(cls=SectionedCommand)
@@ -92,26 +92,28 @@ def _act(
 @click.option("--every", type=Duration(), default="2s", show_default=True, help="Look so often.")
 @click.option("--once", is_flag=True, help="Look once; so it does where there is no terminal.")
 @shown()
-@placed
+@placed_anywhere
 @click.pass_obj
 def top(world: World, *, every: int, once: bool, place: Place, screen: Screen) -> None:
     """Follow the queues: jobs by phase, oldest, workers, slots, finished per minute."""
-    with world.connect(place) as jobs:
+    with world.overview(place) as jobs:
         if once or not (screen.terminal and screen.for_people):
-            _show(jobs.queues(), screen)
+            _show(jobs.queues(), place, screen)
         else:
-            _follow(jobs, world, screen, every)
+            _follow(jobs.queues, world, place, screen, every)
 
 
-def _follow(jobs: Jobs, world: World, screen: Screen, every: int) -> None:
+def _follow(
+    look: Callable[[], Sequence[QueueInfo]], world: World, place: Place, screen: Screen, every: int
+) -> None:
     from asyncjob.cli.live import LiveTable
 
-    now = jobs.queues()
+    now = look()
 
     def draw() -> tuple[str, Table]:
-        return f"{world.now():%H:%M:%S}Z", queue_table(now)
+        return f"{world.now():%H:%M:%S}Z", queue_table(now, everywhere=place.everywhere)
 
     with LiveTable(screen, draw):
         while True:
             world.sleep(every)
-            now = jobs.queues()
+            now = look()

@@ -12,7 +12,7 @@ from asyncjob.cli.job_rows import job_table
 from asyncjob.cli.job_sheet import Look, sheet
 from asyncjob.cli.lazy import SectionedCommand
 from asyncjob.cli.naming import Name, distinct, program
-from asyncjob.cli.place import Place, placed
+from asyncjob.cli.place import Place, placed, placed_anywhere
 from asyncjob.cli.screen import Format, Screen, note, shown
 from asyncjob.cli.tables import Table, lines
 from asyncjob.cli.timeline import timeline
@@ -66,16 +66,16 @@ def _sheets(found: Sequence[Job], look: Look, screen: Screen) -> None:
 @filtered()
 @click.option("--limit", type=click.IntRange(min=1), help="Show so many, the newest.")
 @shown()
-@placed
+@placed_anywhere
 @click.pass_obj
 def list_(
     world: World, *, selection: Selection, limit: int | None, place: Place, screen: Screen
 ) -> None:
     """List jobs, newest first, with why each is where it is."""
-    with world.connect(place) as jobs:
+    with world.overview(place) as jobs:
         found = islice(jobs.list(selection), limit)
         if screen.for_people:
-            if not _print_blocks(found, world, screen):
+            if not _print_blocks(found, world, place, screen):
                 note(nothing(selection))
         elif screen.format is Format.NAME:
             screen.names(job.id for job in found)
@@ -89,11 +89,13 @@ def nothing(selection: Selection) -> str:
     return "no jobs match" if filters else "no jobs here"
 
 
-def _print_blocks(found: Iterable[JobSummary], world: World, screen: Screen) -> int:
+def _print_blocks(found: Iterable[JobSummary], world: World, place: Place, screen: Screen) -> int:
     table, count = None, 0
     for block in _blocks(found):
         least = table.widths()[:-1] if table else ()
-        table = job_table(block, world.now(), wide=screen.wide, least=least)
+        table = job_table(
+            block, world.now(), wide=screen.wide, everywhere=place.everywhere, least=least
+        )
         _print(table, screen, headed=not count)
         count += len(block)
     return count

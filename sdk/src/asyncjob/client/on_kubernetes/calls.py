@@ -30,8 +30,8 @@ class ClusterUnavailableError(errors.UnavailableError):
     """The API server gives no usable answer for now."""
 
 
-def jobs(namespace: str) -> str:
-    """Return the path of the jobs of a namespace."""
+def jobs(namespace: str | None) -> str:
+    """Return the path of the jobs of a namespace; None: of all."""
     return collection(namespace, JOBS)
 
 

@@ -13,10 +13,10 @@ from asyncjob.rest.surroundings import CronJobInfo
 from asyncjob.rest.surroundings_reading import cron_job_of
 
 
-def cron_jobs(namespace: str, patience: float) -> Steps[list[CronJobInfo]]:
-    """Return all schedules by name."""
+def cron_jobs(namespace: str | None, patience: float) -> Steps[list[CronJobInfo]]:
+    """Return all schedules by name; namespace None: of all, one after the other."""
     found = yield from read_all(collection(namespace, CRON_JOBS), (), patience, cron_job_of)
-    return sorted(found, key=lambda one: one.name)
+    return sorted(found, key=lambda one: (one.namespace, one.name))
 
 
 def cron_job(namespace: str, name: str, patience: float) -> Steps[CronJobInfo]:

@@ -53,9 +53,9 @@ class OneJob:
 
 @dataclass(slots=True)
 class ManyJobs:
-    """Jobs on Kubernetes that match."""
+    """Jobs on Kubernetes that match; namespace None: of all."""
 
-    namespace: str
+    namespace: str | None
     selection: Selection
     clock: Callable[[], datetime]
     version: str = ""

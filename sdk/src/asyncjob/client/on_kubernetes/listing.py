@@ -32,9 +32,9 @@ Clock = Callable[[], datetime]
 
 
 def chosen(
-    namespace: str, selection: Selection, now: datetime, patience: float
+    namespace: str | None, selection: Selection, now: datetime, patience: float
 ) -> Steps[list[JobSummary]]:
-    """Return all jobs that match, newest first."""
+    """Return all jobs that match, newest first; namespace None: of all."""
     found = yield from read_all(
         jobs(namespace), selectors(selection), patience, _keep(selection, now)
     )
