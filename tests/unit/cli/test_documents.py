@@ -1,10 +1,13 @@
 """Files of jobs and payloads."""
 
 import io
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from asyncjob.cli import documents, yaml_values
 from asyncjob.cli.documents import Document, DocumentError, parse, read
 from asyncjob.cli.manifests import jobs_in
 
@@ -114,3 +117,77 @@ def test_documents_know_where_they_come_from() -> None:
 def test_json_lines_end_at_line_feeds_alone(suffix: str) -> None:
     text = '{"a": "x\u2028y"}\r\n{"a": "x\u0085y"}\n'
     assert [one.value for one in parse("x", text, suffix)] == [{"a": "x\u2028y"}, {"a": "x\u0085y"}]
+
+
+def laughs(levels: int) -> str:
+    """Return nine aliases of nine aliases of … ."""
+    lists = [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, levels + 1)]
+    return "\n".join(["l0: &l0 ha", *lists])
+
+
+def merges(levels: int) -> str:
+    """Return mappings that merge nine mappings that merge nine … ."""
+    maps = [f"m{n}: &m{n} {{<<: [{', '.join([f'*m{n - 1}'] * 9)}]}}" for n in range(1, levels + 1)]
+    return "\n".join(["m0: &m0 {ha: ha}", *maps])
+
+
+HOSTILE = {
+    "aliases of aliases": (laughs(40), "once its aliases are written out"),
+    "merged mappings": (merges(40), "once its aliases are written out"),
+    "one long text often": (
+        f"a: &a {'x' * 2**20}\nb: [*a, *a, *a, *a]",
+        "once its aliases are written out",
+    ),
+    "many documents": ("\n---\n".join([laughs(6)] * 9), "once its aliases are written out"),
+    "a loop": ("a: &a [*a]", "part of"),
+    "aliases that nest": (
+        "\n".join(["l0: &l0 []", *(f"l{n}: &l{n} [*l{n - 1}]" for n in range(1, 400))]),
+        "levels deep",
+    ),
+    "a number in base 60": (f"a: 1{':59' * 200_000}", "number of more than 100"),
+    "a float in base 60": (f"a: 1{':59' * 200_000}.5", "number of more than 100"),
+    "a long text": (f"a: {'x' * 2**22}", "more than 4 MiB of YAML"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_yaml_that_says_more_than_it_seems_is_refused_soon(what: str) -> None:
+    text, said = HOSTILE[what]
+    with pytest.raises(DocumentError, match=said):
+        values(text, ".yaml")
+
+
+def test_nested_aliases_take_little_memory(tmp_path: Path) -> None:
+    """Where they are written out, the process would die of this limit."""
+    (tmp_path / "jobs.yaml").write_text(laughs(12))
+    script = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (512 * 2**20,) * 2);"
+        "from asyncjob.cli.entry import main; main(['submit', 'report.csv', '-f', 'jobs.yaml'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert done.returncode == 2
+    assert b"jobs.yaml: more than 4 MiB once its aliases are written out" in done.stderr
+
+
+def test_aliases_and_merges_within_reason_are_read() -> None:
+    text = "a: &a {x: 1, y: &y [2]}\nb: {<<: *a, x: 3}\nc: *y\n---\nd: &d 1\ne: *d"
+    shared = {"x": 1, "y": [2]}
+    assert values(text) == [{"a": shared, "b": {**shared, "x": 3}, "c": [2]}, {"d": 1, "e": 1}]
+
+
+def test_files_are_bounded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "MOST", 2**20)
+    half = '"' + "x" * (2**19 - 2) + '"'
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(half)
+    assert len(list(read([str(tmp_path)], io.StringIO()))) == 2
+    with pytest.raises(DocumentError, match=r"stdin: more than 1 MiB in one call; .*in parts"):
+        list(read([str(tmp_path), "-"], io.StringIO("1")))
+    with pytest.raises(DocumentError, match=r"/dev/zero: more than 1 MiB"):
+        list(read(["/dev/zero"], io.StringIO()))
+
+
+def test_the_bound_of_yaml_is_within_that_of_files() -> None:
+    assert yaml_values.MOST < documents.MOST

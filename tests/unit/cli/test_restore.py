@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from asyncjob.cli.backup import reading
 from asyncjob.cli.backup.format import HEAD
 from asyncjob.errors import ForbiddenError, InvalidError
 from asyncjob.intake import key_name, numbered_name, stem
@@ -342,3 +343,17 @@ def test_a_gateway_has_neither(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setenv("ASYNCJOB_SERVER", "https://jobs.example")
     assert run(["export"], "asyncjob") == 2
     assert run(["restore", a_file(tmp_path, a_job("a"))], "asyncjob") == 2
+
+
+def test_a_line_without_end_is_not_read_to_its_end(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "LONGEST", 2**20)
+    file = Path(a_file(tmp_path, a_job("a"), end=False))
+    with file.open("a") as stream:
+        stream.write("x" * (2**20 + 1))
+    result = shell("restore", str(file))
+    assert result.exit_code == 2
+    assert f"{file}:3: more than 1 MiB in one line" in result.stderr
+    assert shell.cluster.of("AsyncJob") == {}
+    assert "more than 1 MiB in one line" in shell("restore", "/dev/zero").stderr

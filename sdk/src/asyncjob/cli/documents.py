@@ -6,20 +6,22 @@ Reads them; what they mean is the business of `manifests`.
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import IO, Final, TextIO
 
 from asyncjob.cli.pairs import from_json
 from asyncjob.json_types import Json
-
-if TYPE_CHECKING:
-    import yaml
 
 LINES: Final = frozenset({".jsonl", ".ndjson"})
 YAMLS: Final = frozenset({".yaml", ".yml"})
 KNOWN: Final = LINES | YAMLS | {".json"}
 
 STDIN: Final = "-"
+
+MOST: Final = 64 * 2**20
+"""Bytes of all files together. All is checked before the first job is submitted, so all of it is in
+memory, which takes about ten times as much."""
 
 
 class DocumentError(ValueError):
@@ -39,31 +41,60 @@ def read(paths: Iterable[str], stdin: TextIO) -> Iterator[Document]:
 
     Raises DocumentError.
     """
+    budget = _Budget(MOST)
     for path in paths:
         if path == STDIN:
-            yield from parse("stdin", stdin.read(), "")
+            yield from parse("stdin", _decoded("stdin", budget.take("stdin", _bytes(stdin))), "")
         else:
-            yield from _from_path(Path(path))
+            yield from _from_path(Path(path), budget)
 
 
-def _from_path(path: Path) -> Iterator[Document]:
+@dataclass(slots=True)
+class _Budget:
+    """How much may still be read."""
+
+    left: int
+
+    def take(self, where: str, stream: IO[bytes]) -> bytes:
+        """Read a file to its end; raises DocumentError where that goes too far."""
+        data = stream.read(self.left + 1)
+        self.left -= len(data)
+        if self.left < 0:
+            raise DocumentError(
+                f"{where}: more than {MOST >> 20} MiB in one call; submit it in parts "
+                "(split --lines=10000 FILE cuts JSON lines)"
+            )
+        return data
+
+
+def _bytes(stdin: TextIO) -> IO[bytes]:
+    return getattr(stdin, "buffer", None) or BytesIO(stdin.read().encode())
+
+
+def _from_path(path: Path, budget: _Budget) -> Iterator[Document]:
     if not path.is_dir():
-        yield from parse(str(path), _text(path), path.suffix.lower())
+        yield from parse(str(path), _text(path, budget), path.suffix.lower())
         return
     files = sorted(one for one in path.rglob("*") if one.suffix.lower() in KNOWN and one.is_file())
     if not files:
         raise DocumentError(f"{path}: no .json, .jsonl, .yaml or .yml file in this folder")
     for file in files:
-        yield from parse(str(file), _text(file), file.suffix.lower())
+        yield from parse(str(file), _text(file, budget), file.suffix.lower())
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, budget: _Budget) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as stream:
+            return _decoded(str(path), budget.take(str(path), stream))
     except OSError as error:
         raise DocumentError(f"{path}: {error.strerror or error}") from error
+
+
+def _decoded(where: str, data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DocumentError(f"{path}: not UTF-8 text: {error}") from error
+        raise DocumentError(f"{where}: not UTF-8 text: {error}") from error
 
 
 def parse(where: str, text: str, suffix: str) -> Iterator[Document]:
@@ -116,24 +147,18 @@ def _value(where: str, text: str) -> Json:
 
 
 def _yaml(where: str, text: str) -> Iterator[Document]:
-    import yaml
+    # Slow to import, hence not before it is needed.
+    from yaml import YAMLError
+
+    from asyncjob.cli import yaml_values
 
     try:
-        values = list(yaml.load_all(text, Loader=_loader()))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        values = list(yaml_values.values(text))
+    except yaml_values.TooLargeError as error:
+        raise DocumentError(f"{where}: {error}") from error
+    except (YAMLError, ValueError, RecursionError) as error:
         raise DocumentError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
     several = len(values) > 1
     for number, value in enumerate(values, start=1):
         if value is not None:
             yield Document(f"{where} (document {number})" if several else where, value)
-
-
-def _loader() -> "type[yaml.SafeLoader]":
-    """Return a loader that leaves times as text, as JSON and kubectl have them."""
-    import yaml
-
-    kept: dict[str, Any] = {
-        first: [(tag, test) for tag, test in tests if tag != "tag:yaml.org,2002:timestamp"]
-        for first, tests in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-    return type("_Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": kept})

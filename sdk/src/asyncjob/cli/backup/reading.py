@@ -19,6 +19,9 @@ from asyncjob.cli.backup.format import END, FORMAT, HEAD
 from asyncjob.json_types import JsonObject, as_object, child, integer, text
 
 STDIN: Final = "-"
+LONGEST: Final = 16 * 2**20
+"""Bytes of a line. The API server takes objects of 3 MiB; JSON may write a character in six."""
+
 TOLD: Final = 10
 """So many mistakes are told at once."""
 
@@ -117,9 +120,14 @@ class _Reading:
 def read(stream: IO[bytes], name: str, *, partial: bool) -> Contents:
     """Return what the file holds; raises BrokenExportError with a line for each mistake."""
     reading, offset = _Reading("stdin" if name == STDIN else name, partial), 0
-    for number, line in enumerate(stream, start=1):
+    for number, line in enumerate(iter(lambda: stream.readline(LONGEST + 1), b""), start=1):
         if number == 1 and line.startswith(_GZIP):
             raise BrokenExportError(f"{name}: compressed; gunzip < FILE | … restore - reads it")
+        if len(line) > LONGEST:
+            raise BrokenExportError(
+                f"{reading.name}:{number}: more than {LONGEST >> 20} MiB in one line, which is no "
+                "object that an API server takes; is it an export?"
+            )
         if line.strip():
             reading.take(number, offset, line)
         offset += len(line)
@@ -129,7 +137,7 @@ def read(stream: IO[bytes], name: str, *, partial: bool) -> Contents:
 def reread(stream: IO[bytes], record: Record) -> JsonObject:
     """Return the object of a record, whole."""
     stream.seek(record.offset)
-    return _parsed(stream.readline())
+    return _parsed(stream.readline(LONGEST))
 
 
 def _parsed(line: bytes) -> JsonObject:
