@@ -4,14 +4,19 @@ import importlib.metadata
 import signal
 import subprocess
 import sys
+import time
+from typing import NoReturn
 
 import click
 import pytest
 
+from asyncjob.cli import offering
 from asyncjob.cli.completing import completions
 from asyncjob.cli.entry import program
 from asyncjob.cli.root import COMMANDS, root
+from asyncjob.client.errors import NotAllowedError
 from support.cli_shell import Shell
+from support.fake_jobs import a_cron, a_job, a_queue
 from support.signals import ignoring
 
 LISTED = {name: listed for part in COMMANDS.values() for name, listed in part.items()}
@@ -114,3 +119,33 @@ def test_ctrl_c_ends_a_command_even_if_it_was_started_with_that_ignored() -> Non
     with ignoring(signal.SIGINT):
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (130, b"interrupted\n")
+
+
+def test_names_that_there_are_are_offered_where_the_command_would_go(shell: Shell) -> None:
+    shell.jobs.add(a_job("report-1"), a_job("report-2"), a_job("mail-1"))
+    shell.jobs.all_queues["default"] = a_queue("default")
+    shell.jobs.crons["nightly"] = a_cron("nightly")
+    said = shell.ok("__complete", "--server=http://gateway", "get", "-n", "team", "report").split()
+    assert said == ["report-1", "report-2", ":4"]
+    assert (shell.places[-1].server, shell.places[-1].namespace) == ("http://gateway", "team")
+    assert shell.ok("__complete", "queue", "pause", "d").split() == ["default", ":4"]
+    assert shell.ok("__complete", "list", "--queue", "d").split() == ["default", ":4"]
+    assert shell.ok("__complete", "cron", "get", "").split() == ["nightly", ":4"]
+    assert shell.ok("__complete", "submit", "t", "--name", "").split() == [":4"]
+
+
+def test_a_cluster_that_does_not_tell_offers_nothing(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> NoReturn:
+        raise NotAllowedError("not you")
+
+    def silent(*_: object) -> NoReturn:
+        while True:
+            time.sleep(60)
+
+    monkeypatch.setattr(offering, "SECONDS", 0.05)
+    for answer in (refused, silent):
+        monkeypatch.setattr(shell.jobs, "list", answer)
+        assert shell.ok("__complete", "get", "re").split() == [":4"]
+    assert shell.ok("__complete", "get", "-n", "no name", "re").split() == [":4"]

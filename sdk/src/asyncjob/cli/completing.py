@@ -17,9 +17,12 @@ NO_FILES: Final = ":4"
 FILES: Final = ":0"
 
 
-def completions(root: click.Command, words: Sequence[str]) -> list[str]:
-    """Return what kubectl is to offer for the last word, and its directive."""
-    shell = ShellComplete(root, {}, "asyncjob", "")
+def completions(root: click.Command, words: Sequence[str], obj: object = None) -> list[str]:
+    """Return what kubectl is to offer for the last word, and its directive.
+
+    `obj` is the one of the commands' contexts, through which names are looked up.
+    """
+    shell = ShellComplete(root, {"obj": obj}, "asyncjob", "")
     *before, last = words or [""]
     found = shell.get_completions(list(before), last)
     plain = [one for one in found if one.type == "plain"]

@@ -8,6 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 from pydantic import ValidationError
 
+from asyncjob.cli import offering
 from asyncjob.cli.durations import Duration
 from asyncjob.cli.lazy import SectionedOption
 from asyncjob.cli.naming import Name
@@ -62,11 +63,16 @@ _PHASE_OPTION: Final = _option(
 )
 _OPTIONS: Final = (
     _option("--type", metavar="TYPE", help="Type of the job."),
-    _option("--queue", "-q", metavar="QUEUE", help="Queue."),
+    _option("--queue", "-q", metavar="QUEUE", help="Queue.", shell_complete=offering.of_queues),
     _option("--selector", "-l", "label", metavar="LABELS", help="As kubectl: team=mail,tier!=free"),
     _option("--reason", metavar="REASON", help="Reason, such as RetriesExhausted."),
     _option("--parent", type=Name(), metavar="JOB", help="Job that submitted it."),
-    _option("--cron-job", type=Name(), metavar="NAME", help="Schedule that created it."),
+    _option(
+        "--cron-job",
+        type=Name(offering.schedules),
+        metavar="NAME",
+        help="Schedule that created it.",
+    ),
     _option("--text", metavar="TEXT", help="In its name, type, message or error; in any case."),
     _option("--older-than", "older_than_seconds", type=Duration(), help="Created so long ago: 2h"),
     _option("--newer-than", "newer_than_seconds", type=Duration(), help="Created since then: 7d"),

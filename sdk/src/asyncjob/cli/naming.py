@@ -3,12 +3,27 @@
 from collections.abc import Iterable
 
 import click
+from click.shell_completion import CompletionItem
+
+from asyncjob.cli import offering
 
 
 class Name(click.ParamType[str]):
     """A name, with or without its kind before it, as `kubectl get -o name` prints it."""
 
     name = "name"
+
+    def __init__(self, offer: offering.Offer | None = offering.jobs) -> None:
+        self._offer = offer
+
+    def shell_complete(
+        self,
+        ctx: click.Context,
+        param: click.Parameter,  # noqa: ARG002 - as click calls it
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Return the names there are that begin so."""
+        return offering.offered(ctx, self._offer, incomplete) if self._offer else []
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the bare name."""

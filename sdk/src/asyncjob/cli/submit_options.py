@@ -47,7 +47,7 @@ _REF: Final[dict[str, Any]] = {"callback": _reference, "metavar": "NAME/KEY", "s
 
 submission_options: Final[Callable[[Callback], Callback]] = all_of(
     [
-        _option("--name", type=Name(), help="The job's id; else one is made."),
+        _option("--name", type=Name(None), help="The job's id; else one is made."),
         _option("--queue", "-q", metavar="QUEUE", help="Queue it waits in.  [default: default]"),
         _option("--label", "-l", "labels", help="To select it by; repeatable.", **_KEYS),
         _option("--priority", "-p", type=click.IntRange(-1000, 1000), help="Higher starts first."),

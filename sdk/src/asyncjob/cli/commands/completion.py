@@ -42,5 +42,5 @@ def completion(context: click.Context, /, shell: str) -> None:
 @click.pass_context
 def complete(context: click.Context, /, words: Sequence[str]) -> None:
     """Print how kubectl is to complete the last word."""
-    for line in completions(context.find_root().command, words):
+    for line in completions(context.find_root().command, words, context.obj):
         click.echo(line)

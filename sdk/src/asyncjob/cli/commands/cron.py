@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
+from asyncjob.cli import offering
 from asyncjob.cli.commands.wait import Wish, wait_for
 from asyncjob.cli.cron_sheet import cron_sheet
 from asyncjob.cli.durations import Moment
@@ -22,7 +23,7 @@ from asyncjob.rest.surroundings import CronJobInfo
 PATIENCE = 30.0
 """Seconds within which the operator creates what a trigger asks for."""
 
-NAME = click.argument("name", type=Name(), metavar="NAME")
+NAME = click.argument("name", type=Name(offering.schedules), metavar="NAME")
 
 
 @click.group(cls=SectionedGroup)

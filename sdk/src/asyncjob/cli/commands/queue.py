@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
+from asyncjob.cli import offering
 from asyncjob.cli.durations import Duration
 from asyncjob.cli.lazy import SectionedCommand, SectionedGroup
 from asyncjob.cli.naming import Name
@@ -44,7 +45,7 @@ def _show(found: Sequence[QueueInfo], place: Place, screen: Screen, *, one: bool
 
 
 @queue.command(cls=SectionedCommand)
-@click.argument("name", type=Name(), metavar="QUEUE")
+@click.argument("name", type=Name(offering.queues), metavar="QUEUE")
 @shown()
 @placed
 @click.pass_obj
@@ -55,7 +56,7 @@ def get(world: World, *, name: str, place: Place, screen: Screen) -> None:
 
 
 @queue.command(cls=SectionedCommand)
-@click.argument("name", type=Name(), metavar="QUEUE")
+@click.argument("name", type=Name(offering.queues), metavar="QUEUE")
 @shown()
 @placed
 @click.pass_obj
@@ -68,7 +69,7 @@ def pause(world: World, *, name: str, place: Place, screen: Screen) -> None:
 
 
 @queue.command(cls=SectionedCommand)
-@click.argument("name", type=Name(), metavar="QUEUE")
+@click.argument("name", type=Name(offering.queues), metavar="QUEUE")
 @shown()
 @placed
 @click.pass_obj

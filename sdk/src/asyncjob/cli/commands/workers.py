@@ -3,6 +3,7 @@
 import click
 
 from asyncjob.cli.lazy import SectionedCommand
+from asyncjob.cli.offering import of_queues
 from asyncjob.cli.place import Place, placed_anywhere
 from asyncjob.cli.screen import Screen, note, shown
 from asyncjob.cli.surroundings_rows import worker_table
@@ -10,7 +11,13 @@ from asyncjob.cli.world import World
 
 
 @click.command(cls=SectionedCommand)
-@click.option("--queue", "-q", metavar="QUEUE", help="Only those that serve it.")
+@click.option(
+    "--queue",
+    "-q",
+    metavar="QUEUE",
+    help="Only those that serve it.",
+    shell_complete=of_queues,
+)
 @click.option("--type", "kind", metavar="TYPE", help="Only those with a handler for it.")
 @shown()
 @placed_anywhere
