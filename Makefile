@@ -144,8 +144,8 @@ audit: $(STAMP) ## look up known vulnerabilities of all that is pinned (SERVICE=
 release-fixtures: $(STAMP) ## store chart and writes of this version, for the next one to be tested on
 	@$(BIN)/python -m asyncjob_dev.release store
 
-release-check: $(STAMP) ## say what keeps the tree from being released (TAG=v0.1.0)
-	@$(BIN)/python -m asyncjob_dev.release check $(if $(filter command,$(origin TAG)),'$(TAG)')
+release-check: $(STAMP) ## say what keeps the tree from being released (TAG=v0.1.0 BASE=image@sha256:…)
+	@$(BIN)/python -m asyncjob_dev.release check $(call given,BASE,--base) $(if $(filter command,$(origin TAG)),'$(TAG)')
 
 clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

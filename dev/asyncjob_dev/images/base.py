@@ -20,6 +20,10 @@ from asyncjob_dev.progress import Progress, note
 
 RELEASE = "bookworm"
 PACKAGES = "python3,python3-venv,ca-certificates"
+MIRROR = "ASYNCJOB_DEBIAN_MIRROR"
+"""Where packages come from. That of a dated snapshot gives the same base tomorrow; else a base has
+what Debian has today. It is for development and tests, never for a release."""
+
 LEFT_OUT = (
     "dev",
     "etc/hostname",
@@ -57,7 +61,7 @@ def find_base(engine: Engine, dockerfile: Path, environ: Mapping[str, str]) -> s
     if missing:
         raise NoBaseError(wanted, reason, missing)
     note(f"{wanted} cannot be fetched ({reason}): a base is made of Debian's packages instead")
-    return _own_base(engine, Cache(cache_dir(environ)))
+    return _own_base(engine, Cache(cache_dir(environ)), environ.get(MIRROR, ""))
 
 
 def _missing() -> str:
@@ -66,28 +70,29 @@ def _missing() -> str:
     return "" if os.geteuid() == 0 else "it takes root"
 
 
-def _own_base(engine: Engine, cache: Cache) -> str:
-    recipe = " ".join((RELEASE, PACKAGES, *LEFT_OUT))
+def _own_base(engine: Engine, cache: Cache, mirror: str) -> str:
+    recipe = " ".join((RELEASE, PACKAGES, *LEFT_OUT, *filter(None, [mirror])))
     digest = hashlib.sha256(recipe.encode()).hexdigest()[:12]
     image = f"localhost/asyncjob-base:{digest}"
     with cache.lock("base-image"):
         archive = cache.root / "images" / f"base-{digest}.tar"
         if not archive.exists():
             draft = cache.draft(archive)
-            _bootstrap(draft)
+            _bootstrap(draft, mirror)
             cache.install(draft, archive)
         if not engine.has(image):
             engine.load(archive, image)
     return image
 
 
-def _bootstrap(archive: Path) -> None:
+def _bootstrap(archive: Path, mirror: str) -> None:
     with (
         Progress(f"making a base image of Debian {RELEASE}, about a minute the first time"),
         tempfile.TemporaryDirectory(prefix="base-", dir=archive.parent) as folder,
     ):
         root = Path(folder) / "root"
         command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", RELEASE, str(root)]
+        command += [mirror] if mirror else []
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             tail = "\n".join((done.stdout + done.stderr).splitlines()[-TAIL_LINES:])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from asyncjob_dev.release.bases import unpinned
 from asyncjob_dev.release.store import lacking, store, versions
 
 ROOT = Path()
@@ -24,9 +25,10 @@ def store_(version: str | None) -> None:
 
 @main.command()
 @click.argument("tag", required=False)
-def check(tag: str | None) -> None:
+@click.option("--base", default="", help="Image to build on, in place of the Dockerfiles' own.")
+def check(tag: str | None, base: str) -> None:
     """Say what keeps the tree from being released, as TAG if there is one."""
-    found = list(lacking(ROOT))
+    found = [*lacking(ROOT), *unpinned(ROOT, {"BASE": base})]
     version = versions(ROOT)["charts/asyncjob"]
     if tag and tag != f"v{version}":
         found.append(f"the tag is {tag}, the version {version}: tag v{version}")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.images import Engine, Recipe, build, find_engine
-from asyncjob_dev.images.base import _without_ballast, default_base
+from asyncjob_dev.images.base import MIRROR, _without_ballast, default_base
 from asyncjob_dev.images.build import ROOT
 from asyncjob_dev.images.errors import EngineFailedError, NoBaseError, NoEngineError
 from asyncjob_dev.images.network import pip_options, secrets
@@ -75,6 +75,22 @@ def test_without_a_registry_and_without_debootstrap_the_error_says_both(programs
     put(programs, "docker", "echo no such host >&2; exit 1")
     with pytest.raises(NoBaseError, match=r"no such host.*debootstrap is missing.*Set BASE"):
         build(Engine("docker"), Recipe(DOCKERFILE, "mine"), {"PATH": str(programs)})
+
+
+def test_a_base_made_of_a_dated_snapshot_is_kept_apart(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(programs, "docker", 'test "$1" != pull && test "$1" != image')
+    put(programs, "debootstrap", "shift 3; mkdir -p $1; echo today >$1/packages")
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    environ = {"PATH": str(programs), "ASYNCJOB_CACHE": str(tmp_path / "cache")}
+    for mirror in ("", "http://snapshot.test/20261101T000000Z"):
+        build(Engine("docker"), Recipe(DOCKERFILE, "mine"), {**environ, MIRROR: mirror})
+    first, second = [line for line in log_of(programs) if "debootstrap" in line]
+    assert not first.endswith("Z")
+    assert second.endswith(" http://snapshot.test/20261101T000000Z")
+    assert len(list((tmp_path / "cache" / "images").glob("base-*.tar"))) == 2
 
 
 def test_a_build_that_fails_shows_the_end_of_what_was_said(programs: Path) -> None:

@@ -4,13 +4,18 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from asyncjob_dev.release import __main__ as program
+from asyncjob_dev.release.bases import DOCKERFILES, images, unpinned
 from asyncjob_dev.release.recording import recording
 from asyncjob_dev.release.store import DISTRIBUTIONS, lacking, store, versions
 from asyncjob_dev.release.writes import LIVES
 from support.releases import RELEASES, ROOT, Release
+
+DIGEST = f"sha256:{'0a' * 32}"
+PINNED = f"--base=python:3.11-slim@{DIGEST}"
 
 
 @pytest.fixture
@@ -21,6 +26,8 @@ def tree(tmp_path: Path) -> Path:
         shutil.copy(ROOT / part / "pyproject.toml", tmp_path / part)
     shutil.copytree(ROOT / "charts/asyncjob", tmp_path / "charts/asyncjob")
     (tmp_path / "CHANGELOG.md").write_text("## 0.1.0, 2026-12-01\n")
+    for file in DOCKERFILES:
+        shutil.copy(ROOT / file, tmp_path / file)
     store(tmp_path, "0.1.0")
     return tmp_path
 
@@ -54,8 +61,8 @@ def test_what_is_lacking_is_named_with_the_way_out(tree: Path) -> None:
 
 def test_a_tag_names_the_version(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "ROOT", tree)
-    assert CliRunner().invoke(program.main, ["check", "v0.1.0"]).exit_code == 0
-    wrong = CliRunner().invoke(program.main, ["check", "v0.1.1"])
+    assert CliRunner().invoke(program.main, ["check", "v0.1.0", PINNED]).exit_code == 0
+    wrong = CliRunner().invoke(program.main, ["check", "v0.1.1", PINNED])
     assert wrong.exit_code == 1
     assert "tag v0.1.0" in wrong.stderr
     assert CliRunner().invoke(program.main, ["store"]).output.endswith("tests/releases/0.1.0\n")
@@ -80,3 +87,52 @@ def test_the_acts_of_a_version_before_are_acts_of_today(release: Release) -> Non
     acts = {act for _, acts in LIVES.values() for act in acts}
     kept = {write["act"] for life in release.lives for write in life["writes"]}
     assert kept <= acts
+
+
+def test_a_base_without_a_digest_keeps_the_tree_from_being_released(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "ROOT", tree)
+    for base in ("", "python:3.11-slim", "python@sha256:0a", f"python@{DIGEST.upper()}"):
+        refused = CliRunner().invoke(program.main, ["check", "v0.1.0", f"--base={base}"])
+        assert refused.exit_code == 1
+        assert [line.split(":")[0] for line in refused.stderr.splitlines()] == [
+            "worker-image/Dockerfile",
+            "operator/Dockerfile",
+        ]
+        assert "repository variable IMAGE_BASE" in refused.stderr
+
+
+def test_a_dockerfile_that_names_a_digest_needs_no_other_base(tree: Path) -> None:
+    for file in DOCKERFILES:
+        changed(tree / file, "ARG BASE=python:3.11-slim-bookworm", f"ARG BASE=python@{DIGEST}")
+    assert list(unpinned(tree, {})) == []
+    changed(tree / DOCKERFILES[0], "ARG BUILDER=${BASE}", "ARG BUILDER=builder:1")
+    (found,) = unpinned(tree, {"BASE": f"other@{DIGEST}"})
+    assert "builder:1 is a base without a digest" in found
+
+
+def test_every_image_that_a_stage_begins_with_is_looked_at() -> None:
+    dockerfile = """
+        ARG BASE=a:1
+        ARG BUILDER=$BASE
+        FROM --platform=linux/amd64 ${BUILDER} AS build
+        FROM b:2
+        FROM build AS again
+        FROM scratch
+        FROM ${BASE}
+    """
+    assert list(images(dockerfile, {})) == ["a:1", "b:2", "a:1"]
+    assert list(images(dockerfile, {"BASE": "c:3"})) == ["c:3", "b:2", "c:3"]
+
+
+def test_the_release_workflow_checks_the_base_that_it_builds_on() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yaml").read_text())
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    with_base = [step["run"] for step in steps if "BASE" in step.get("env", {})]
+    assert {step["env"]["BASE"] for step in steps if "BASE" in step.get("env", {})} == {
+        "${{ vars.IMAGE_BASE }}"
+    }
+    assert ["release-check" in run for run in with_base] == [True, False]
+    assert 'BASE="$BASE"' in with_base[0]
+    assert '--build-arg "BASE=$BASE"' in with_base[1]
