@@ -6,6 +6,7 @@ A terminal sees one line that counts seconds; a log file gets a line now and the
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TextIO
 
@@ -18,10 +19,16 @@ def note(text: str) -> None:
 
 
 class Progress:
-    """Context manager: announces `text`, counts, and ends with the time it took."""
+    """Context manager: announces `text`, counts by `clock`, and ends with the time it took."""
 
-    def __init__(self, text: str, stream: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._text = text
+        self._clock = clock
         self._stream = stream or sys.stderr
         self._live = self._stream.isatty()
         self._done = threading.Event()
@@ -29,7 +36,7 @@ class Progress:
         self._started = 0.0
 
     def __enter__(self) -> Self:
-        self._started = time.monotonic()
+        self._started = self._clock()
         self._show()
         self._thread.start()
         return self
@@ -49,7 +56,7 @@ class Progress:
             self._show()
 
     def _show(self, outcome: str = "", *, last: bool = False) -> None:
-        seconds = time.monotonic() - self._started
+        seconds = self._clock() - self._started
         line = f"{self._text} … {outcome + ' after ' if outcome else ''}{seconds:.0f} s"
         start, end = ("\r\x1b[K", "\n" if last else "") if self._live else ("", "\n")
         self._stream.write(f"{start}{line}{end}")

@@ -1,6 +1,7 @@
 """What is shown while something takes long."""
 
 import io
+from collections.abc import Callable
 
 import pytest
 
@@ -12,21 +13,26 @@ class Terminal(io.StringIO):
         return True
 
 
+def seven_seconds() -> Callable[[], float]:
+    """Return a clock: at the start, at the first line, at the last."""
+    return iter([0.0, 0.0, 7.0]).__next__
+
+
 def fail(stream: io.StringIO) -> None:
-    with Progress("building etcd", stream):
+    with Progress("building etcd", stream, seven_seconds()):
         raise RuntimeError("no")
 
 
 def test_a_log_gets_a_line_at_the_start_and_one_at_the_end() -> None:
     stream = io.StringIO()
-    with Progress("building etcd", stream):
+    with Progress("building etcd", stream, seven_seconds()):
         pass
-    assert stream.getvalue() == "building etcd … 0 s\nbuilding etcd … done after 0 s\n"
+    assert stream.getvalue() == "building etcd … 0 s\nbuilding etcd … done after 7 s\n"
 
 
 def test_a_terminal_gets_one_line_that_is_overwritten() -> None:
     stream = Terminal()
-    with Progress("building etcd", stream):
+    with Progress("building etcd", stream, seven_seconds()):
         pass
     assert stream.getvalue().count("\n") == 1
     assert stream.getvalue().count("\r") == 2
@@ -36,5 +42,5 @@ def test_a_failure_is_not_called_done() -> None:
     stream = io.StringIO()
     with pytest.raises(RuntimeError):
         fail(stream)
-    assert "failed after 0 s" in stream.getvalue()
+    assert "failed after 7 s" in stream.getvalue()
     assert "done" not in stream.getvalue()
