@@ -21,7 +21,7 @@ Offer = Callable[["Jobs", str], Iterable[str]]
 """Returns names that may begin so, of one kind."""
 
 MOST: Final = 100
-SECONDS: Final = 4.0
+SECONDS: Final = 8.0
 """Somebody has pressed Tab and waits. Where the cluster takes longer, nothing is offered."""
 
 
@@ -46,7 +46,8 @@ def offered(context: click.Context, offer: Offer, begin: str) -> list[Completion
     """Return the names that begin so; none where the cluster does not tell, for whatever reason."""
     world: World = context.find_root().obj or World()
     try:
-        with _within(SECONDS), world.connect(_place(context).checked()) as there:
+        # The clients' imports are no wait for a cluster.
+        with world.connect(_place(context).checked()) as there, _within(SECONDS):
             found = (name for name in offer(there, begin) if name.startswith(begin))
             return [CompletionItem(name) for name in islice(dict.fromkeys(found), MOST)]
     except (AsyncJobError, click.UsageError, TimeoutError):

@@ -46,6 +46,7 @@ class _Loader(yaml.SafeLoader):
         """Yield one document after the other."""
         while self.check_node():
             node = self.get_node()
+            assert node is not None  # or there was nothing to check
             self._total += self._weights[node][0]
             self._check(self._total, 0)
             self._weights.clear()
