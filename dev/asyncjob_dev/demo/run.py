@@ -19,8 +19,10 @@ from asyncjob_dev.demo.watch import Jobs, is_finished, read_jobs, watch_until
 from asyncjob_dev.endings import unwound_by_signals
 from asyncjob_dev.environment import ROOT, Environment, Layout, Settings
 
-HALF_DONE_WITHIN = 40.0
-FINISHED_WITHIN = 40.0
+PATIENCE = 40.0
+"""Seconds in which nothing moves, before the jobs are judged as they are. The longest wait of a job
+that gets on is a lease that has to expire."""
+
 WIDTH = 150
 
 UNDISTURBED = tuple(scenario.job for scenario, _ in scenarios.UNDISTURBED)
@@ -41,7 +43,7 @@ class Demo:
         for name in (scenarios.QUEUE, scenarios.CRASHED.job, *UNDISTURBED):
             self._view.note(self._plane.kubectl("apply", "-f", self._manifest(name)).stdout)
         crashed = self._crash()
-        watch_until(self._plane, self._view, self._all_finished, FINISHED_WITHIN)
+        watch_until(self._plane, self._view, self._all_finished, PATIENCE)
         return self._judge(crashed, refusal)
 
     def _apply_mistake(self) -> Verdict:
@@ -58,7 +60,7 @@ class Demo:
 
     def _crash(self) -> crash.Crash | None:
         name = scenarios.CRASHED.job
-        if not watch_until(self._plane, self._view, _ready_to_crash, HALF_DONE_WITHIN):
+        if not watch_until(self._plane, self._view, _ready_to_crash, PATIENCE):
             return None
         victim = crash.victim_of(read_jobs(self._plane)[name], self._environment.workers)
         pid = victim.process.pid

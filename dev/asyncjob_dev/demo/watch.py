@@ -22,16 +22,33 @@ def read_jobs(plane: ControlPlane) -> Jobs:
 
 
 def watch_until(
-    plane: ControlPlane, view: View, condition: Callable[[Jobs], bool], within: float
+    plane: ControlPlane,
+    view: View,
+    condition: Callable[[Jobs], bool],
+    patience: float,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> bool:
-    """Show `kubectl get asyncjobs` until the condition holds; False when it took too long."""
-    deadline = time.monotonic() + within
+    """Show `kubectl get asyncjobs` until the condition holds.
+
+    False once nothing has moved for `patience` seconds: a busy machine may take its time.
+    """
+    before, moved = None, clock()
     while True:
-        holds = condition(read_jobs(plane))
+        jobs = read_jobs(plane)
+        holds = condition(jobs)
         view.show(plane.kubectl("get", "asyncjobs").stdout)
-        if holds or time.monotonic() >= deadline:
+        if (now := {name: _state(job) for name, job in jobs.items()}) != before:
+            before, moved = now, clock()
+        if holds or clock() - moved >= patience:
             return holds
-        time.sleep(LOOK_SECONDS)
+        sleep(LOOK_SECONDS)
+
+
+def _state(job: AsyncJob) -> tuple[object, ...]:
+    """Return what moves when a job gets on; renewals of its lease are no progress."""
+    return job.status.phase, job.status.attempt, job.status.progress, job.status.checkpoint
 
 
 def is_finished(job: AsyncJob) -> bool:
