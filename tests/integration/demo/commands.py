@@ -10,6 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 MARK = "ASYNCJOB_TEST_MARK"
+HANGS = 300.0
+"""Seconds after which a command hangs. It takes a tenth of them on a machine of its own."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Commands:
     def environment(self) -> Mapping[str, str]:
         return {**os.environ, MARK: self.mark, "TMPDIR": str(self.temporary)}
 
-    def run(self, *arguments: str, timeout: float = 120.0) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, timeout: float = HANGS) -> subprocess.CompletedProcess[str]:
         with self.start(*arguments) as process:
             try:
                 out, err = process.communicate(timeout=timeout)

@@ -12,7 +12,7 @@ import pytest
 
 from integration.demo.commands import ROOT, Commands
 
-pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(600)]
 
 REPORT = ROOT / ".dev" / "out" / "orders.html"
 SCENARIOS = ("digest-files", "report-orders", "flaky-call", "always-fails", "slow-count", "mistake")

@@ -14,7 +14,7 @@ import pytest
 from integration.demo.commands import ROOT, Commands
 from support.jobs import until
 
-pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(600)]
 
 
 @pytest.fixture
