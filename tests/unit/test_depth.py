@@ -1,12 +1,14 @@
 """What is nested too deeply is read as far as it goes, and never taken for whole."""
 
 import json
+import time
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asyncjob import depth
 from asyncjob.depth import CUT, DEEPEST, SHOWN, Shallow, cut_text, loads, shown
 from asyncjob.json_types import Json
 
@@ -72,3 +74,44 @@ def test_people_are_told_where_something_was_too_deep() -> None:
     told = orjson.dumps(shown(orjson.loads(nest(SHOWN + 5)))).decode()
     assert told == nest(SHOWN, f'"{CUT}"')
     assert shown({"a": [1, {"b": None}]}) == {"a": [1, {"b": None}]}
+
+
+MEGABYTE = 2**20
+HOVERING = b"[" * 1100 + b"]" * 100 + b",[]" * (MEGABYTE // 3) + b"]" * 1000
+LARGE = {
+    "one chain of objects": nest(MEGABYTE // 6).encode(),
+    "a level crossed again and again": HOVERING,
+    "short strings, and the end of it deep": b'{"x":["a",' + b'"k",' * (MEGABYTE // 4) + b"1" * 9
+    + b'],"d":' + nest(2000).encode() + b"}",
+    "brackets in strings": b'{"x":[' + b'"[[{",' * (MEGABYTE // 6) + b'1],"d":'
+    + nest(2000).encode() + b"}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("data", LARGE.values(), ids=LARGE)
+def test_a_megabyte_that_is_too_deep_does_not_hold_the_loop(data: bytes) -> None:
+    began = time.thread_time()
+    found = loads(data)
+    assert time.thread_time() - began < 0.1
+    assert found
+
+
+def test_a_list_that_is_too_deep_is_read_as_far_as_it_goes() -> None:
+    found = loads(b'["before", ' + nest(2000).encode() + b"]")
+    assert isinstance(found, list)
+    assert found[0] == "before"
+
+
+@given(st.lists(st.sampled_from(["[", "]", '"', "\\", "a"]), max_size=40), st.integers(0, 7))
+def test_strings_are_told_from_brackets_wherever_a_segment_ends(
+    characters: list[str], before: int
+) -> None:
+    inside = "".join(characters)
+    value = ["x" * before, inside, [[[]]], {inside: [inside]}]
+    text = json.dumps(value).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(depth, "_SEGMENT", 3)
+        patch.setattr(depth, "_CHUNK", 2)
+        expected = ["x" * before, inside, None, None]
+        assert orjson.loads(cut_text(text, 1)) == expected
+        assert orjson.loads(cut_text(text, 9)) == value
