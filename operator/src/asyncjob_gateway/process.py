@@ -25,7 +25,6 @@ log = structlog.get_logger()
 
 FIELD_MANAGER = "asyncjob-gateway"
 CONNECTIONS = 64
-WATCHES = 3
 
 
 async def serve(settings: Settings) -> None:
@@ -36,7 +35,7 @@ async def serve(settings: Settings) -> None:
     async with KubeSession(
         access,
         field_manager=FIELD_MANAGER,
-        connections=CONNECTIONS + WATCHES * len(names),
+        connections=CONNECTIONS,
         observer=metrics.api_request,
     ) as session:
         views = {name: NamespaceView(name) for name in names}

@@ -20,7 +20,7 @@ from asyncjob.errors import (
     UnauthorizedError,
     UnknownOutcomeError,
 )
-from asyncjob.kube import ClusterAccess, KubeSession
+from asyncjob.kube import ClusterAccess, KubeSession, watch
 from asyncjob.kube.transport import Request
 from support.kube_answers import Server, error, hang_up, ok
 
@@ -205,3 +205,33 @@ async def test_every_request_is_observed(server: Server, access: ClusterAccess) 
             with pytest.raises(ApiError):
                 await session.create("/x", {})
     assert seen == [("GET", 200), ("POST", 409), ("POST", 0)]
+
+
+async def test_watches_leave_requests_their_connections(
+    server: Server, access: ClusterAccess
+) -> None:
+    opened, ended = asyncio.Semaphore(0), asyncio.Event()
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        if "watch" not in request.query:
+            return web.json_response({"kind": "Other"})
+        response = web.StreamResponse()
+        await response.prepare(request)
+        opened.release()
+        await ended.wait()
+        return response
+
+    async def watching(session: KubeSession) -> None:
+        async for _ in watch(session, "/x"):
+            pass
+
+    server.answers = [endless]
+    async with KubeSession(access, field_manager="tester", connections=1) as session:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(3):
+                group.create_task(watching(session))
+            async with asyncio.timeout(5):
+                for _ in range(3):
+                    await opened.acquire()
+                assert await session.get("/y") == {"kind": "Other"}
+            ended.set()

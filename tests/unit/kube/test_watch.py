@@ -1,7 +1,9 @@
 """Watches: lines of any size, errors, and going on afterwards."""
 
 import asyncio
+import json
 import socket
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -275,3 +277,26 @@ async def test_a_large_collection_is_read_in_pages_and_cut_down_as_it_comes(
         ("20", None),
         ("160", "more"),
     ]
+
+
+async def test_in_a_flood_of_events_others_have_their_turn(
+    server: Server, session: KubeSession
+) -> None:
+    server.answers = [stream(b"\n".join(json.dumps(event("ADDED", "1")).encode() for _ in range(500)))]
+    longest, last, done = 0.0, time.perf_counter(), asyncio.Event()
+
+    async def other() -> None:
+        nonlocal longest, last
+        while not done.is_set():
+            await asyncio.sleep(0)
+            now = time.perf_counter()
+            longest, last = max(longest, now - last), now
+
+    beside = asyncio.create_task(other())
+    async for _ in watch(session, "/x"):
+        busy_until = time.thread_time() + 0.001
+        while time.thread_time() < busy_until:
+            pass
+    done.set()
+    await beside
+    assert longest < 0.1

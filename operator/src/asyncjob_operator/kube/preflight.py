@@ -12,6 +12,9 @@ from asyncjob.names import API_VERSION, CRON_JOBS, GROUP, JOBS, QUEUES
 from asyncjob_operator.core.permissions import Permission
 from asyncjob_operator.kube.policies import UNSEEN, not_in_force
 
+AT_ONCE: Final = 16
+"""Reviews at a time, fewer than a session has connections: what waits for one runs out of time."""
+
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -40,7 +43,7 @@ async def preflight(
     try:
         await _check_types(session, findings)
         await _check_policies(session, findings)
-        await asyncio.gather(*(_check(session, *asked, findings) for asked in permissions))
+        await _check_all(session, permissions, findings)
     except ApiError as error:
         findings.errors.append(_unreachable(session, error))
     return findings
@@ -60,7 +63,7 @@ async def denied(
 ) -> Findings:
     """Look for missing permissions only."""
     findings = Findings()
-    await asyncio.gather(*(_check(session, *asked, findings) for asked in permissions))
+    await _check_all(session, permissions, findings)
     return findings
 
 
@@ -90,6 +93,26 @@ def _unreachable(session: KubeSession, error: ApiError) -> str:
 async def _check_policies(session: KubeSession, findings: Findings) -> None:
     lines = await not_in_force(session)
     (findings.warnings if lines == [UNSEEN] else findings.unguarded).extend(lines)
+
+
+async def _check_all(
+    session: KubeSession,
+    permissions: Sequence[tuple[Permission, str | None]],
+    findings: Findings,
+) -> None:
+    """Ask for all, a few at a time: with many namespaces they are thousands."""
+    rest = iter(permissions)
+
+    async def ask() -> None:
+        for permission, namespace in rest:
+            await _check(session, permission, namespace, findings)
+
+    asking = [asyncio.create_task(ask()) for _ in range(AT_ONCE)]
+    try:
+        await asyncio.gather(*asking)
+    finally:
+        for task in asking:
+            task.cancel()
 
 
 async def _check(

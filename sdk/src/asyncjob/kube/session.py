@@ -30,8 +30,9 @@ _WRITES: Final = frozenset({"POST", "PUT", "PATCH"})
 
 
 class KubeSession:
-    """One connection pool to one API server under one identity.
+    """Requests and watches to one API server under one identity.
 
+    `connections` bounds the requests at a time; each watch has a connection beside them.
     `field_manager` is constant per part, because each other name would grow managedFields.
     """
 

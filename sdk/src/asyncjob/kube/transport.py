@@ -59,7 +59,11 @@ class Request:
 
 
 class Transport:
-    """One connection pool to one API server under one identity."""
+    """Connections to one API server under one identity.
+
+    `connections` bounds those of short requests. Long answers have connections of their own, as many
+    as there are watches: in one pool, watches would leave requests to wait until their time is over.
+    """
 
     def __init__(
         self,
@@ -71,17 +75,13 @@ class Transport:
     ) -> None:
         self._access = access
         self._observer = observer
-        self._http = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=connections, ssl=access.ssl_context, socket_factory=watched_socket
-            ),
-            read_bufsize=2**18,
-            headers={"User-Agent": user_agent},
-        )
+        self._short = _pool(access, user_agent, connections)
+        self._long = _pool(access, user_agent, 0)
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._http.close()
+        await self._short.close()
+        await self._long.close()
         for _ in range(_LAST_TURNS):
             await asyncio.sleep(0)
 
@@ -108,7 +108,7 @@ class Transport:
         """Send and return the answer unread; the caller closes it."""
         try:
             async with asyncio.timeout(_OPEN_SECONDS):
-                response = await self._open(request, _LONG)
+                response = await self._open(self._long, request, _LONG)
                 if response.status < HTTPStatus.BAD_REQUEST:
                     return response
                 body = await response.read()
@@ -130,7 +130,7 @@ class Transport:
         started, code = loop.time(), 0
         limits = aiohttp.ClientTimeout(total=request.seconds, sock_connect=_CONNECT_TIMEOUT_SECONDS)
         try:
-            async with await self._open(request, limits) as response:
+            async with await self._open(self._short, request, limits) as response:
                 code, answer = response.status, await _body(response, request)
         except _FAILURES as error:
             raise _no_answer(request, error) from error
@@ -142,10 +142,10 @@ class Transport:
         return answer
 
     async def _open(
-        self, request: Request, limits: aiohttp.ClientTimeout
+        self, http: aiohttp.ClientSession, request: Request, limits: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         access = self._access
-        return await self._http.request(
+        return await http.request(
             request.method,
             access.host + request.path,
             params=request.params,
@@ -159,6 +159,17 @@ class Transport:
             server_hostname=access.server_hostname,
             proxy=access.proxy,
         )
+
+
+def _pool(access: ClusterAccess, user_agent: str, limit: int) -> aiohttp.ClientSession:
+    """Return a pool of at most so many connections; 0: of any number."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(
+            limit=limit, ssl=access.ssl_context, socket_factory=watched_socket
+        ),
+        read_bufsize=2**18,
+        headers={"User-Agent": user_agent},
+    )
 
 
 def abandon(response: aiohttp.ClientResponse) -> None:

@@ -18,6 +18,7 @@ from asyncjob.json_types import JsonObject, as_object, child, text
 from asyncjob.kube.answers import event_error
 from asyncjob.kube.session import KubeSession
 from asyncjob.kube.transport import Params, abandon
+from asyncjob.kube.turns import Turns
 
 AS_OBJECTS: Final = "application/json"
 AS_TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -77,7 +78,11 @@ async def open_watch(
 
 
 async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[WatchEvent]:
-    """Yield what an open watch tells, and close it."""
+    """Yield what an open watch tells, and close it.
+
+    Of a flood, more is always there to be read: others have their turn in between all the same.
+    """
+    turns = Turns()
     try:
         async with aclosing(_lines(response)) as lines:
             async for line in lines:
@@ -85,6 +90,7 @@ async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[WatchEvent]
                 if event.get("type") == "ERROR":
                     raise event_error(child(event, "object"))
                 yield WatchEvent(text(event, "type"), child(event, "object"))
+                await turns.give()
     finally:
         abandon(response)
 
