@@ -31,6 +31,7 @@ from asyncjob_operator.observe.cron.children import Children
 from asyncjob_operator.observe.cron.schedules import Schedules
 from asyncjob_operator.telemetry.metrics import Metrics
 from support.schedules import raw_cron, seconds
+from support.vitals import containment
 
 UID = "uid-nightly"
 PATH = cron_job_path("ns", "nightly")
@@ -201,7 +202,7 @@ class Replica:
             session,
             self.schedules,
             patience=Patience(0.001, 0.002),
-            notices=Notices(session, name, self.moment, metrics),
+            notices=Notices(session, name, self.moment, metrics, containment()),
             metrics=metrics,
             leads=lambda: True,
             saw_job=self._saw_job,

@@ -9,6 +9,7 @@ from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.telemetry.metrics import Metrics
 from support.fake_session import FakeSession
 from support.snapshots import at
+from support.vitals import containment, pulse
 
 
 class Scene:
@@ -17,13 +18,13 @@ class Scene:
     def __init__(self) -> None:
         self.session, self.metrics, self.now = FakeSession(), Metrics(), 0.0
         session = cast("KubeSession", self.session)
-        self.notices = Notices(session, "me", self.moment, self.metrics)
+        self.notices = Notices(session, "me", self.moment, self.metrics, containment())
 
     def moment(self) -> Moment:
         return at(self.now)
 
     async def post(self) -> None:
-        posting = asyncio.create_task(self.notices.run())
+        posting = asyncio.create_task(self.notices.run(pulse()))
         for _ in range(200):
             self.now += 0.0001
             await asyncio.sleep(0)

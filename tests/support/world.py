@@ -17,6 +17,7 @@ from asyncjob_operator.telemetry.metrics import Metrics
 from asyncjob_operator.telemetry.tally import Tally
 from support.fake_session import FakeSession, Object
 from support.snapshots import at, raw, running, stamp
+from support.vitals import containment
 
 STEPS = 5000
 FINISHED = frozenset({"Succeeded", "DeadLetter", "Cancelled"})
@@ -49,7 +50,7 @@ class World:
             observer,
             confirmation=Confirmation(session, correction),
             patience=Patience(1.0, 60.0),
-            notices=Notices(session, "me", self.moment, self.metrics),
+            notices=Notices(session, "me", self.moment, self.metrics, containment()),
             metrics=self.metrics,
             tally=Tally(),
             leads=lambda: True,

@@ -59,7 +59,10 @@ CONNECTION: Final = (
 )
 
 RUNNING: Final = (
-    _option("--identity", help="Name of this replica in the election; derived if none."),
+    _option(
+        "--identity",
+        help="Name of this replica in the election, before a part by chance; the host's if none.",
+    ),
     _option(
         "--lease-margin",
         type=SECONDS,
@@ -223,7 +226,7 @@ def _settings(given: dict[str, Any]) -> Settings:
     }
     return Settings(
         namespaces=tuple(given["namespace"]),
-        identity=given.get("identity") or f"{platform.node()}_{secrets.token_hex(4)}",
+        identity=f"{given.get('identity') or platform.node()}_{secrets.token_hex(4)}",
         options=Options(**decided),
         retention_options=RetentionOptions(**kept),
         **{KEPT + name: value for name, value in timing.items()},

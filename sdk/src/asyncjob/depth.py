@@ -100,7 +100,7 @@ def _no_strings(data: bytes) -> bytes:
 
 
 def _is_plain(segment: bytes, *, inside: bool, ends_inside: bool) -> bool:
-    """Return whether no string has a bracket: without all else, each is then two quotes in a row."""
+    """Return whether no string has a bracket: with all else left out, each is then two quotes."""
     bones = segment.translate(None, _NEITHER)
     return b'"' not in (b'"' * inside + bones + b'"' * ends_inside).replace(b'""', b"")
 

@@ -1,5 +1,6 @@
 """An install that operates in a hundred namespaces by name, as one for each tenant does."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,10 @@ from support.operator import QUICK, OperatorProcess
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
 NAMESPACES = 100
+
+
+def admitted(jobs: Jobs) -> bool:
+    return jobs.status("seen").get("admitted") is True
 
 
 def test_it_starts_leads_and_acts_in_each_of_a_hundred_namespaces(
@@ -27,6 +32,6 @@ def test_it_starts_leads_and_acts_in_each_of_a_hundred_namespaces(
             jobs.until_phase("before", "Scheduled", within=30)
             jobs.create("seen", notAfter=now(3600))
         for jobs in tenants:
-            until(lambda jobs=jobs: jobs.status("seen").get("admitted"), 15)
+            until(partial(admitted, jobs), 15)
         assert "no answer" not in operator.logs()
         assert operator.stop() == 0

@@ -14,6 +14,7 @@ from asyncjob_operator.telemetry.metrics import Metrics
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, until
 from support.operator import QUICK, OperatorProcess
+from support.vitals import containment
 
 pytestmark = pytest.mark.integration
 
@@ -87,6 +88,7 @@ async def test_a_worker_that_renews_its_lease_in_the_last_moment_keeps_it(
             clock=lambda: next(clock),
             leads=lambda: True,
             metrics=metrics,
+            containment=containment(),
         )
         assert [await farewell.look() for _ in range(2)] == [0, 0]
         assert session.worker.announced

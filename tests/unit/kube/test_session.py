@@ -226,12 +226,14 @@ async def test_watches_leave_requests_their_connections(
             pass
 
     server.answers = [endless]
-    async with KubeSession(access, field_manager="tester", connections=1) as session:
-        async with asyncio.TaskGroup() as group:
+    async with (
+        KubeSession(access, field_manager="tester", connections=1) as session,
+        asyncio.TaskGroup() as group,
+    ):
+        for _ in range(3):
+            group.create_task(watching(session))
+        async with asyncio.timeout(5):
             for _ in range(3):
-                group.create_task(watching(session))
-            async with asyncio.timeout(5):
-                for _ in range(3):
-                    await opened.acquire()
-                assert await session.get("/y") == {"kind": "Other"}
-            ended.set()
+                await opened.acquire()
+            assert await session.get("/y") == {"kind": "Other"}
+        ended.set()

@@ -20,6 +20,7 @@ from asyncjob_operator.telemetry.metrics import Metrics
 from asyncjob_operator.telemetry.tally import Tally
 from support.fake_session import FakeSession
 from support.snapshots import POD, POD_UID, raw, running, stamp
+from support.vitals import containment
 
 JOB = job_path("ns", "job")
 STATUS = job_status_path("ns", "job")
@@ -36,7 +37,7 @@ class Stage:
         self.recovered: list[tuple[str, str]] = []
         self.metrics = Metrics()
         session = cast("KubeSession", self.session)
-        self.notices = Notices(session, "me", moment, self.metrics)
+        self.notices = Notices(session, "me", moment, self.metrics, containment())
         self.observer = Observer(Options(unknown_type_delay=0), moment, self)
         workers, observer = self.observer.workers, self.observer
         correction = Correction(

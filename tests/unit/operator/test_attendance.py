@@ -12,6 +12,7 @@ from asyncjob_operator.core.attendance import WorkerLease, attend, silent_worker
 from asyncjob_operator.kube.paths import leases
 from asyncjob_operator.telemetry.metrics import Metrics
 from support.fake_session import FakeSession
+from support.vitals import containment
 
 TIMEOUT = 120.0
 PATH = leases("ns")
@@ -75,6 +76,7 @@ class Scene:
             clock=lambda: self.now,
             leads=lambda: self.leads,
             metrics=self.metrics,
+            containment=containment(),
         )
 
     def announce(self, pod: str, holder: str = "me") -> None:

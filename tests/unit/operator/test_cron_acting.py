@@ -27,6 +27,7 @@ from asyncjob_operator.observe.cron.schedules import Schedules
 from asyncjob_operator.telemetry.metrics import Metrics
 from support.fake_session import FakeSession
 from support.schedules import raw_cron, seconds, settled
+from support.vitals import containment
 
 PATH = cron_job_path("ns", "nightly")
 STATUS = cron_job_status_path("ns", "nightly")
@@ -44,7 +45,7 @@ class Stage:
         self.wanted: list[str] = []
         self.leads = True
         session = cast("KubeSession", self.session)
-        self.notices = Notices(session, "me", self.now, self.metrics)
+        self.notices = Notices(session, "me", self.now, self.metrics, containment())
         self.schedules = Schedules("me", self.children, self.now, self.wanted.append)
         self.actor = CronActor(
             session,

@@ -5,6 +5,8 @@ import asyncio
 from asyncjob_operator.apply.dispatch import CONCURRENCY, Dispatch
 from asyncjob_operator.apply.patience import Patience
 from asyncjob_operator.apply.todo import Todo
+from asyncjob_operator.telemetry.containment import Kind, Subject
+from support.vitals import containment, pulse
 
 
 class Actor:
@@ -25,7 +27,10 @@ class Actor:
             raise ValueError(uid)
         self.acted.append(uid)
 
-    def broken(self, uid: str) -> None:
+    def subject(self, uid: str) -> Subject:
+        return Subject(Kind.JOB, "ns", uid, "1")
+
+    def broken(self, uid: str, _seconds: float) -> None:
         self.broke.append(uid)
 
 
@@ -52,6 +57,7 @@ class Office:
             self.todo,
             self.actor,
             self.leadership,
+            containment(),
             self.looked.append,
         )
 
@@ -63,7 +69,7 @@ class Office:
 async def test_nothing_is_begun_before_leading_and_all_of_it_afterwards() -> None:
     office = Office()
     office.todo.add("a")
-    running = asyncio.create_task(office.dispatch.run())
+    running = asyncio.create_task(office.dispatch.run(pulse()))
     await office.turn()
     assert office.actor.active == 0
     office.leadership.event.set()
@@ -79,7 +85,7 @@ async def test_only_so_many_are_acted_on_at_once_and_each_only_once() -> None:
     office.leadership.event.set()
     for number in range(100):
         office.todo.add(str(number))
-    running = asyncio.create_task(office.dispatch.run())
+    running = asyncio.create_task(office.dispatch.run(pulse()))
     await office.turn()
     office.todo.add("0")
     assert office.actor.active == CONCURRENCY
@@ -96,7 +102,7 @@ async def test_a_job_that_breaks_its_actor_stops_nobody_else() -> None:
     office.actor.gate.set()
     for uid in ("bad", "good"):
         office.todo.add(uid)
-    running = asyncio.create_task(office.dispatch.run())
+    running = asyncio.create_task(office.dispatch.run(pulse()))
     await office.turn()
     assert office.actor.acted == ["good"]
     assert office.actor.broke == ["bad"]
@@ -107,7 +113,7 @@ async def test_what_has_begun_is_finished_after_the_end() -> None:
     office = Office()
     office.leadership.event.set()
     office.todo.add("a")
-    running = asyncio.create_task(office.dispatch.run())
+    running = asyncio.create_task(office.dispatch.run(pulse()))
     await office.turn()
     running.cancel()
     office.actor.gate.set()
@@ -119,7 +125,7 @@ async def test_what_does_not_finish_is_cut_off() -> None:
     office = Office()
     office.leadership.event.set()
     office.todo.add("a")
-    running = asyncio.create_task(office.dispatch.run())
+    running = asyncio.create_task(office.dispatch.run(pulse()))
     await office.turn()
     running.cancel()
     await office.dispatch.drain(0.01)

@@ -183,7 +183,7 @@ async def test_a_lost_permission_is_named_once_a_minute_with_what_to_grant(
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
     with capture_logs() as logs, pytest.raises(asyncio.CancelledError):
-        await elector(server, "a", clock).run()
+        await elector(server, "a", clock).run(lambda: "")
     said = [(entry["event"], entry.get("error")) for entry in logs]
     permission = "no permission to patch leases.coordination.k8s.io in namespace home"
     advice = "needed for leader election; grant it to the operator's service account"

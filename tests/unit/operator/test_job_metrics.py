@@ -222,7 +222,7 @@ def test_queues_beyond_the_bound_are_added_up_as_other_and_the_oldest_stays_the_
 
 def own() -> list[Metric]:
     metrics = Metrics()
-    metrics.read(lambda: True, lambda: {Phase.QUEUED: 1}, lambda: 1)
+    metrics.read(lambda: True, lambda: {Phase.QUEUED: 1}, lambda: 1, dict)
     return list(metrics.registry.collect())
 
 
@@ -234,7 +234,7 @@ def test_the_operators_own_metrics_are_those_of_the_table() -> None:
 
 def test_crowded_namespaces_are_shown_by_the_leader_alone() -> None:
     metrics, leads = Metrics(), True
-    metrics.read(lambda: leads, dict, lambda: 0)
+    metrics.read(lambda: leads, dict, lambda: 0, dict)
     metrics.crowded(3)
     assert metrics.registry.get_sample_value(operator.OVER_LIMIT.name) == 3
     leads = False

@@ -48,7 +48,10 @@ class Scene:
         monkeypatch.setattr(job_watch, "watch", self.server.watch)
         self.seen: list[tuple[str, str]] = []
         self.compared: list[str | None] = []
-        self.watch = JobWatch(cast("KubeSession", None), self._saw, self._compare)
+        self.signs: list[str | None] = []
+        self.watch = JobWatch(
+            cast("KubeSession", None), self._saw, self._compare, self.signs.append
+        )
 
     @property
     def versions(self) -> list[str]:

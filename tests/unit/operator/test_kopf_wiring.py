@@ -9,10 +9,12 @@ import pytest
 from kopf._cogs.structs.references import Insights, Resource
 
 from asyncjob.names import CRON_JOBS, GROUP, VERSION
+from asyncjob_operator.core.vitals import Pulse
 from asyncjob_operator.handlers import kopf_watch
 from asyncjob_operator.handlers.kopf_settings import Endless, settings
 from asyncjob_operator.handlers.kopf_watch import registry, watch_schedules
 from asyncjob_operator.handlers.supervise import supervise
+from support.vitals import pulse
 
 
 def test_kopf_never_runs_out_of_patience() -> None:
@@ -95,7 +97,7 @@ async def test_what_fails_is_started_anew_with_pauses() -> None:
 
         def reset(self) -> None: ...
 
-    async def run() -> None:
+    async def run(_pulse: Pulse) -> None:
         runs.append(1)
         if len(runs) == 3:
             await asyncio.Event().wait()
@@ -103,7 +105,7 @@ async def test_what_fails_is_started_anew_with_pauses() -> None:
             raise RuntimeError("no")
 
     supervised = asyncio.create_task(
-        supervise("loop", run, cast("Any", Backoff()), lambda: failures.append(1))
+        supervise(pulse(), run, cast("Any", Backoff()), lambda: failures.append(1))
     )
     for _ in range(50):
         await asyncio.sleep(0)

@@ -44,7 +44,7 @@ async def scene(*names: str) -> tuple[Server, KubeSession, Observer]:
     for name in names:
         server.put(job_path("ns", name), cast("Any", raw(name)))
     session, observer = cast("KubeSession", server), Observer(Options(), moment, Nobody())
-    assert (await load(session, "ns", observer)).count == len(names)
+    assert (await load(session, "ns", observer, lambda: None)).count == len(names)
     return server, session, observer
 
 

@@ -12,6 +12,7 @@ from asyncjob.kube import KubeSession
 from asyncjob.schema.policies.book import POLICIES
 from asyncjob_operator.handlers import loops
 from asyncjob_operator.kube.policies import MEANINGS, UNSEEN, not_in_force
+from support.vitals import pulse
 
 NAMES = [policy.name for policy in POLICIES]
 
@@ -88,7 +89,7 @@ async def test_while_running_only_a_change_is_logged_and_that_all_is_whole_again
 
     monkeypatch.setattr(loops, "not_in_force", look)
     with capture_logs() as logs, pytest.raises(asyncio.CancelledError):
-        await loops.keep_checking(cast("Any", None), [], 0.0)
+        await loops.keep_checking(cast("Any", None), [], 0.0, pulse())
     assert [entry["event"] for entry in logs] == [
         "gone",
         "policies not looked at",
@@ -110,5 +111,5 @@ async def test_what_was_said_at_the_start_is_not_said_again(
 
     monkeypatch.setattr(loops, "not_in_force", look)
     with capture_logs() as logs, pytest.raises(asyncio.CancelledError):
-        await loops.keep_checking(cast("Any", None), ["gone"], 0.0)
+        await loops.keep_checking(cast("Any", None), ["gone"], 0.0, pulse())
     assert logs == []

@@ -15,6 +15,7 @@ from asyncjob_operator.observe.store import JobStore
 from asyncjob_operator.telemetry.metrics import Metrics
 from support.fake_session import FakeSession
 from support.snapshots import at, job, raw, stamp
+from support.vitals import containment
 
 
 class Scene:
@@ -33,6 +34,7 @@ class Scene:
             tell=self.told.append,
             needed=lambda record: record.name in self.needed,
             metrics=Metrics(),
+            containment=containment(),
         )
 
     def finished(self, name: str, age: float) -> None:

@@ -19,6 +19,7 @@ from asyncjob_operator.core.job_event import notice
 from asyncjob_operator.core.policies import recovery
 from asyncjob_operator.kube.chance import draw
 from asyncjob_operator.kube.clock import moment
+from asyncjob_operator.telemetry.containment import Kind, Subject
 from asyncjob_operator.telemetry.logged import logged, logged_by_name
 from asyncjob_operator.telemetry.metrics import Metrics
 from asyncjob_operator.telemetry.tally import Tally
@@ -39,6 +40,10 @@ class Where(Protocol):
     @property
     def name(self) -> str:
         """Return its name."""
+
+    @property
+    def version(self) -> str:
+        """Return which version of it is known."""
 
 
 class Judge(Protocol):
@@ -122,9 +127,16 @@ class Actor:
             with logged_by_name(where.namespace, where.name):
                 self._failed(uid, policy, error)
 
-    def broken(self, key: str) -> None:
+    def subject(self, key: str) -> Subject:
+        """Return the job with this UID in the version that is known."""
+        where = self._judge.address(key)
+        if where is None:
+            return Subject(Kind.JOB, "", key)
+        return Subject(Kind.JOB, where.namespace, where.name, where.version)
+
+    def broken(self, key: str, seconds: float) -> None:
         """Leave a job alone that makes the operator stumble."""
-        self._judge.postpone(key, self._patience.cap)
+        self._judge.postpone(key, seconds)
 
     async def _carry_out(self, effect: Effect, job: JobView, obj: JsonObject) -> None:
         proof = None if isinstance(effect, Rename | Rerun) else effect.proof

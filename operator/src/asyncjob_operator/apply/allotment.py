@@ -18,6 +18,7 @@ from asyncjob_operator.apply.patience import Patience
 from asyncjob_operator.core.admission.book import Place, book_body
 from asyncjob_operator.core.admission.plan import Plan
 from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.telemetry.containment import Kind, Subject
 from asyncjob_operator.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -90,9 +91,14 @@ class Allotment:
         if plan is not None:
             await self._carry_out(key, queue, plan)
 
-    def broken(self, key: str) -> None:
+    def subject(self, key: str) -> Subject:
+        """Return the queue; many objects bear on a round, so that its own version tells nothing."""
+        namespace, _, name = key.partition("/")
+        return Subject(Kind.QUEUE, namespace, name)
+
+    def broken(self, key: str, seconds: float) -> None:
         """Leave a queue alone for a while that makes the operator stumble."""
-        self._look_again_in(key, self._patience.cap)
+        self._look_again_in(key, seconds)
 
     async def _settle_doubts(self, queue: Queue) -> None:
         for place in self._rooms.doubts(queue):

@@ -4,11 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol
 
-import structlog
-
 from asyncjob_operator.apply.todo import Todo
-
-log = structlog.get_logger()
+from asyncjob_operator.core.vitals import Pulse
+from asyncjob_operator.telemetry.containment import Containment, Doing, Subject
 
 CONCURRENCY: Final = 32
 
@@ -19,8 +17,11 @@ class Acts(Protocol):
     async def act(self, key: str) -> None:
         """Do what is due for the one on the list."""
 
-    def broken(self, key: str) -> None:
-        """Leave one alone for a while that makes the operator stumble."""
+    def subject(self, key: str) -> Subject:
+        """Return which object that is."""
+
+    def broken(self, key: str, seconds: float) -> None:
+        """Leave one alone for so long that makes the operator stumble."""
 
 
 class Leadership(Protocol):
@@ -41,22 +42,26 @@ class Dispatch:
         todo: Todo,
         actor: Acts,
         leadership: Leadership,
+        containment: Containment,
         look: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._todo = todo
         self._actor = actor
         self._leadership = leadership
+        self._containment = containment
         self._look = look
         self._places = asyncio.Semaphore(CONCURRENCY)
         self._running: set[asyncio.Task[None]] = set()
 
-    async def run(self) -> None:
+    async def run(self, pulse: Pulse) -> None:
         """Act until cancelled; what has begun then goes on."""
         while True:
-            await self._leadership.elected()
+            with pulse.idle():
+                await self._leadership.elected()
             await self._places.acquire()
             try:
-                uid = await self._todo.take()
+                with pulse.idle():
+                    uid = await self._todo.take()
             except asyncio.CancelledError:
                 self._places.release()
                 raise
@@ -80,11 +85,12 @@ class Dispatch:
         self._todo.add(uid)
 
     async def _work(self, uid: str) -> None:
+        one = self._actor.subject(uid)
         try:
-            await self._actor.act(uid)
-        except Exception:  # supervises: one must not stop the others
-            log.exception("acting failed", on=uid)
-            self._actor.broken(uid)
+            with self._containment.guard(one, Doing.ACT) as guard:
+                await self._actor.act(uid)
+            if guard.pause is not None:
+                self._actor.broken(uid, guard.pause)
         finally:
             self._places.release()
             self._todo.done(uid)

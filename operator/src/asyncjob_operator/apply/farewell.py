@@ -19,6 +19,7 @@ from asyncjob_operator.core.attendance import (
     silent_workers,
 )
 from asyncjob_operator.kube.paths import WORKERS_ONLY, leases
+from asyncjob_operator.telemetry.containment import Containment, Doing, Kind, subject
 from asyncjob_operator.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -37,6 +38,7 @@ class Farewell:
         clock: Callable[[], float],
         leads: Callable[[], bool],
         metrics: Metrics,
+        containment: Containment,
     ) -> None:
         self._session = session
         self._scopes = scopes
@@ -45,6 +47,7 @@ class Farewell:
         self._clock = clock
         self._leads = leads
         self._metrics = metrics
+        self._containment = containment
         self._attendance: Attendance = {}
 
     async def look(self) -> int:
@@ -57,11 +60,12 @@ class Farewell:
         return sum([await self._remove(lease) for lease in silent if self._leads()])
 
     async def _list(self) -> list[WorkerLease]:
-        return [
-            read_worker_lease(obj)
-            for scope in self._scopes
-            async for obj in self._session.list(leases(scope), WORKERS_ONLY)
-        ]
+        listed: list[WorkerLease] = []
+        for scope in self._scopes:
+            async for obj in self._session.list(leases(scope), WORKERS_ONLY):
+                with self._containment.guard(subject(Kind.LEASE, obj), Doing.RETAIN):
+                    listed.append(read_worker_lease(obj))
+        return listed
 
     async def _remove(self, lease: WorkerLease) -> bool:
         preconditions = {"uid": lease.uid, "resourceVersion": lease.version}

@@ -10,6 +10,8 @@ from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
 from asyncjob_operator.core.job_event import Notice, event_body, namespace_notice
 from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.vitals import Pulse
+from asyncjob_operator.telemetry.containment import Containment, Doing, Kind, Subject
 from asyncjob_operator.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -27,12 +29,18 @@ class Notices:
     """A queue of Events; per namespace a burst is told, then one every few seconds."""
 
     def __init__(
-        self, session: KubeSession, reporter: str, now: Callable[[], Moment], metrics: Metrics
+        self,
+        session: KubeSession,
+        reporter: str,
+        now: Callable[[], Moment],
+        metrics: Metrics,
+        containment: Containment,
     ) -> None:
         self._session = session
         self._reporter = reporter
         self._now = now
         self._metrics = metrics
+        self._containment = containment
         self._queue: asyncio.Queue[Notice] = asyncio.Queue(BACKLOG)
         self._allowance: dict[str, tuple[float, float]] = {}
         self._resting: dict[tuple[str, str, str, str], float] = {}
@@ -49,16 +57,19 @@ class Notices:
             self._resting[notice.subject] = self._now().monotonic + notice.rest
         self._queue.put_nowait(notice)
 
-    async def run(self) -> None:
+    async def run(self, pulse: Pulse) -> None:
         """Post until cancelled."""
         while True:
             try:
-                async with asyncio.timeout(SUMMARY_SECONDS / 10):
-                    notice = await self._queue.get()
+                with pulse.idle():
+                    async with asyncio.timeout(SUMMARY_SECONDS / 10):
+                        notice = await self._queue.get()
             except TimeoutError:
                 pass
             else:
-                await self._post(notice)
+                one = Subject(Kind(notice.kind), notice.namespace, notice.name)
+                with self._containment.guard(one, Doing.TELL):
+                    await self._post(notice)
             await self._sum_up()
 
     async def _post(self, notice: Notice) -> None:

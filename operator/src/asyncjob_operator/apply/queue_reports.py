@@ -9,6 +9,7 @@ from asyncjob.errors import ApiError, NotFoundError
 from asyncjob.json_types import Json
 from asyncjob.kube import KubeSession
 from asyncjob.names import queue_status_path
+from asyncjob_operator.telemetry.containment import Containment, Doing, Kind, Subject
 
 log = structlog.get_logger()
 
@@ -26,17 +27,21 @@ class QueueReports:
         session: KubeSession,
         survey: Callable[[], Awaitable[News]],
         leads: Callable[[], bool],
+        containment: Containment,
     ) -> None:
         self._session = session
         self._survey = survey
         self._leads = leads
+        self._containment = containment
 
-    async def write(self) -> int:
-        """Write what is news and return how many queues that were."""
+    async def write(self, went_on: Callable[[], None] = lambda: None) -> int:
+        """Write what is news and return how many queues that were; `went_on` is for each."""
         written = 0
         for queue, fields in await self._survey():
+            went_on()
             if self._leads():
-                written += await self._write_one(queue, fields)
+                with self._containment.guard(Subject(Kind.QUEUE, *queue), Doing.WRITE):
+                    written += await self._write_one(queue, fields)
         return written
 
     async def _write_one(self, queue: tuple[str, str], fields: dict[str, Json]) -> bool:

@@ -15,6 +15,7 @@ from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.options import RetentionOptions
 from asyncjob_operator.core.queue_view import QueueView
 from asyncjob_operator.core.retention import Finished, overflow, removable
+from asyncjob_operator.telemetry.containment import Containment, Doing, Kind, Subject
 from asyncjob_operator.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -53,6 +54,7 @@ class Sweep:
         tell: Callable[[Notice], None],
         needed: Needed,
         metrics: Metrics,
+        containment: Containment,
     ) -> None:
         self._session = session
         self._shelf = shelf
@@ -64,14 +66,14 @@ class Sweep:
         self._tell = tell
         self._needed = needed
         self._metrics = metrics
+        self._containment = containment
 
-    async def sweep(self) -> int:
-        """Remove what is to go and return how many went."""
+    async def sweep(self, went_on: Callable[[], None] = lambda: None) -> int:
+        """Remove what is to go and return how many went; `went_on` is called in between."""
         removed = 0
         for jobs in _grouped(self._shelf.finished(), lambda job: (job.namespace, job.queue)):
-            queue = self._queue_of(jobs[0].namespace, jobs[0].queue)
-            gone = removable(jobs, queue, self._options, self._now().wall)
-            removed += await self._remove(gone)
+            gone = self._removable(jobs)
+            removed += await self._remove(gone, went_on)
             await asyncio.sleep(0)
         crowded = 0
         for jobs in _grouped(self._shelf.finished(), lambda job: (job.namespace, "")):
@@ -79,9 +81,16 @@ class Sweep:
             if excess:
                 crowded += 1
                 self._warn(jobs[0].namespace, len(jobs))
-                removed += await self._remove(excess)
+                removed += await self._remove(excess, went_on)
         self._metrics.crowded(crowded)
         return removed
+
+    def _removable(self, jobs: Sequence[Finished]) -> Sequence[Finished]:
+        namespace, name = jobs[0].namespace, jobs[0].queue
+        with self._containment.guard(Subject(Kind.QUEUE, namespace, name), Doing.RETAIN):
+            queue = self._queue_of(namespace, name)
+            return removable(jobs, queue, self._options, self._now().wall)
+        return ()
 
     def _warn(self, namespace: str, finished: int) -> None:
         limit = self._options.namespace_limit
@@ -96,13 +105,14 @@ class Sweep:
         )
         self._tell(namespace_notice(namespace, STORE_NEAR_LIMIT, message))
 
-    async def _remove(self, jobs: Iterable[Finished]) -> int:
+    async def _remove(self, jobs: Iterable[Finished], went_on: Callable[[], None]) -> int:
         places = asyncio.Semaphore(CONCURRENCY)
         tasks: list[asyncio.Task[bool]] = []
         async with asyncio.TaskGroup() as group:
             for job in jobs:
                 if self._needed(job):
                     continue
+                went_on()
                 await places.acquire()
                 if not self._leads():
                     break
@@ -111,6 +121,15 @@ class Sweep:
         return sum(task.result() for task in tasks)
 
     async def _remove_one(self, job: Finished, places: asyncio.Semaphore) -> bool:
+        one = Subject(Kind.JOB, job.namespace, job.name, job.resource_version)
+        try:
+            with self._containment.guard(one, Doing.RETAIN):
+                return await self._delete(job)
+        finally:
+            places.release()
+        return False
+
+    async def _delete(self, job: Finished) -> bool:
         preconditions = {"uid": job.uid, "resourceVersion": job.resource_version}
         try:
             await self._session.delete(
@@ -127,8 +146,6 @@ class Sweep:
             self._shelf.remove(job.uid)
             self._metrics.removed.inc()
             return True
-        finally:
-            places.release()
         return False
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from asyncjob.kube import KubeSession
 from asyncjob.kube.follow import follow
 from asyncjob.names import QUEUES, collection
+from asyncjob_operator.core.vitals import Pulse
 from asyncjob_operator.handlers.tasks import Tasks
 from asyncjob_operator.kube.paths import WORKERS_ONLY, leases, pods
 from asyncjob_operator.kube.preflight import Findings
@@ -16,15 +17,22 @@ from asyncjob_operator.observe.followers import (
     Scope,
 )
 from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.telemetry.containment import Containment
 
 
 class Following:
-    """Starts the loops that follow queues, worker pods and worker Leases."""
+    """Starts the loops that follow queues, worker pods and worker Leases; `watches` names them."""
 
     def __init__(
-        self, session: KubeSession, namespaces: tuple[str | None, ...], tasks: Tasks
+        self,
+        session: KubeSession,
+        namespaces: tuple[str | None, ...],
+        tasks: Tasks,
+        containment: Containment,
     ) -> None:
+        self.watches: list[str] = []
         self._session = session
+        self._containment = containment
         self._namespaces = namespaces
         self._tasks = tasks
 
@@ -52,13 +60,25 @@ class Following:
         on_list: Callable[[], None] = lambda: None,
     ) -> list[Scope]:
         return [
-            self._follow_one(f"watch of {name} in {namespace}", path(namespace), scope, params)
+            self._follow_one(
+                f"watch of {name} in {namespace or 'all namespaces'}",
+                path(namespace),
+                scope,
+                params,
+            )
             for namespace in self._namespaces
-            for scope in (Scope(keeper, namespace, on_list),)
+            for scope in (Scope(keeper, namespace, self._containment, on_list),)
         ]
 
     def _follow_one(self, name: str, path: str, scope: Scope, params: dict[str, str]) -> Scope:
-        self._tasks.start(name, lambda: follow(self._session, path, scope, params))
+        async def run(pulse: Pulse) -> None:
+            def sign(*, went_well: bool) -> None:
+                (pulse.beat if went_well else pulse.turned)()
+
+            await follow(self._session, path, scope, params, on_sign=sign)
+
+        self.watches.append(name)
+        self._tasks.start(name, run)
         return scope
 
 

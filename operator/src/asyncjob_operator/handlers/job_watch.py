@@ -13,6 +13,9 @@ from asyncjob.names import JOBS, collection
 Sink = Callable[[str, JsonObject], None]
 """Takes the type of an event (ADDED, MODIFIED, DELETED) and the object."""
 
+Sign = Callable[[str | None], None]
+"""Takes the namespace whose watch has shown that it goes on, were it by a bookmark."""
+
 Compare = Callable[[str | None], Awaitable[str]]
 """Repairs what is known of a namespace, or of all, and returns the version that is good for."""
 
@@ -20,9 +23,10 @@ Compare = Callable[[str | None], Awaitable[str]]
 class JobWatch:
     """Where the watch of each namespace stands, or the one of all."""
 
-    def __init__(self, session: KubeSession, sink: Sink, compare: Compare) -> None:
+    def __init__(self, session: KubeSession, sink: Sink, compare: Compare, sign: Sign) -> None:
         self._session = session
         self._sink = sink
+        self._sign = sign
         self._compare = compare
         self._versions: dict[str | None, str] = {}
 
@@ -44,6 +48,7 @@ class JobWatch:
         params = {"resourceVersion": version}
         async for event in watch(self._session, collection(namespace, JOBS), params):
             version = event.resource_version or version
+            self._sign(namespace)
             if event.type != "BOOKMARK":
                 self._sink(event.type, event.object)
         return version

@@ -1,19 +1,20 @@
 """The loops that time drives: deadlines, comparison with the cluster, policies, retention."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
 import structlog
 
 from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
+from asyncjob.kube.turns import Turns
 from asyncjob_operator.apply.desertion import Desertion
 from asyncjob_operator.apply.dispatch import Leadership
 from asyncjob_operator.apply.farewell import Farewell
 from asyncjob_operator.apply.queue_reports import INTERVAL, QueueReports
 from asyncjob_operator.apply.sweep import Sweep
+from asyncjob_operator.core.vitals import Pulse
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.policies import not_in_force
 from asyncjob_operator.observe.listing import Repairs, compare
@@ -34,19 +35,15 @@ schedules are seen.
 DESERTION_INTERVAL: Final = 30.0
 BATCH: Final = 200
 
-
-@dataclass(slots=True)
-class Heartbeat:
-    """When the deadline loop last turned; liveness looks at it."""
-
-    at: float = 0.0
+Seen = Callable[[str | None], None]
+"""Takes a namespace, or None for all, of which everything is known as it is now."""
 
 
-async def keep_time(observer: Observer, metrics: Metrics, heartbeat: Heartbeat) -> None:
+async def keep_time(observer: Observer, metrics: Metrics, pulse: Pulse) -> None:
     """Look at each job when its time has come."""
     while True:
-        heartbeat.at = monotonic()
-        await observer.agenda.sleep(heartbeat.at, LONGEST_SLEEP)
+        pulse.beat()
+        await observer.agenda.sleep(monotonic(), LONGEST_SLEEP)
         started_at = monotonic()
         late_by = observer.agenda.late_by(started_at)
         if late_by is not None:
@@ -58,10 +55,11 @@ async def keep_time(observer: Observer, metrics: Metrics, heartbeat: Heartbeat) 
 
 
 async def _look_at_due(observer: Observer, now: float) -> int:
-    looked = 0
+    looked, turns = 0, Turns()
     while due := observer.agenda.pop_due(now, BATCH):
         for uid in due:
             observer.look(uid)
+            await turns.give()
         looked += len(due)
         await asyncio.sleep(0)
     return looked
@@ -75,27 +73,28 @@ async def keep_comparing(
     metrics: Metrics,
     interval: float,
     compared: Callable[[int], None],
+    seen: Seen,
+    pulse: Pulse,
 ) -> None:
     """Compare what is known with what there is, every `interval` seconds.
 
-    `compared` is told each time how many jobs had to be repaired.
+    `compared` is told each time how many jobs had to be repaired, `seen` each namespace that could
+    be compared.
     """
     while True:
-        await asyncio.sleep(interval)
-        compared(await compare_all(session, scopes, observer, metrics))
-
-
-async def compare_all(
-    session: KubeSession, scopes: tuple[str | None, ...], observer: Observer, metrics: Metrics
-) -> int:
-    """Compare all there is, once, and return how much was repaired."""
-    repaired = 0
-    for namespace in scopes:
-        try:
-            repaired += (await compare_one(session, namespace, observer, metrics)).total
-        except ApiError as error:
-            log.warning("comparison failed", namespace=namespace, error=str(error))
-    return repaired
+        with pulse.idle():
+            await asyncio.sleep(interval)
+        repaired = 0
+        for namespace in scopes:
+            try:
+                repaired += (await compare_one(session, namespace, observer, metrics)).total
+            except ApiError as error:
+                pulse.turned()
+                log.warning("comparison failed", namespace=namespace, error=str(error))
+            else:
+                pulse.beat()
+                seen(namespace)
+        compared(repaired)
 
 
 async def compare_one(
@@ -110,10 +109,13 @@ async def compare_one(
     return repairs
 
 
-async def keep_checking(session: KubeSession, said: list[str], interval: float) -> None:
+async def keep_checking(
+    session: KubeSession, said: list[str], interval: float, pulse: Pulse
+) -> None:
     """Look at the policies every `interval` seconds; say what has changed since it was `said`."""
     while True:
-        await asyncio.sleep(interval)
+        with pulse.idle():
+            await asyncio.sleep(interval)
         try:
             lines = await not_in_force(session)
         except ApiError as error:
@@ -131,45 +133,53 @@ def _say_policies(lines: list[str]) -> None:
         log.info("all policies are in force again")
 
 
-async def keep_reporting(tally: Tally) -> None:
+async def keep_reporting(tally: Tally, pulse: Pulse) -> None:
     """Log what was recovered, once a second at most."""
     while True:
-        await asyncio.sleep(1.0)
+        with pulse.idle():
+            await asyncio.sleep(1.0)
         tally.report()
 
 
-async def keep_queue_reports(reports: QueueReports, leadership: Leadership) -> None:
+async def _rounds(leadership: Leadership, interval: float, pulse: Pulse) -> AsyncGenerator[None]:
+    """Yield once a round while leading; what comes in between need not come."""
+    while True:
+        with pulse.idle():
+            await leadership.elected()
+        yield
+        pulse.beat()
+        with pulse.idle():
+            await asyncio.sleep(interval)
+
+
+async def keep_queue_reports(reports: QueueReports, leadership: Leadership, pulse: Pulse) -> None:
     """Write the numbers of queues, every few seconds, while leading."""
-    while True:
-        await leadership.elected()
-        await reports.write()
-        await asyncio.sleep(INTERVAL)
+    async for _ in _rounds(leadership, INTERVAL, pulse):
+        await reports.write(pulse.beat)
 
 
-async def keep_queues_served(desertion: Desertion, leadership: Leadership) -> None:
+async def keep_queues_served(desertion: Desertion, leadership: Leadership, pulse: Pulse) -> None:
     """Tell of queues without workers, looking every few seconds, while leading."""
-    while True:
-        await leadership.elected()
+    async for _ in _rounds(leadership, DESERTION_INTERVAL, pulse):
         await desertion.look()
-        await asyncio.sleep(DESERTION_INTERVAL)
 
 
-async def keep_workers(farewell: Farewell, leadership: Leadership, interval: float) -> None:
+async def keep_workers(
+    farewell: Farewell, leadership: Leadership, interval: float, pulse: Pulse
+) -> None:
     """Remove the Leases of silent workers, looking every `interval` seconds, while leading."""
-    while True:
-        await leadership.elected()
+    async for _ in _rounds(leadership, interval, pulse):
         try:
             await farewell.look()
         except ApiError as error:
             log.warning("worker leases not listed", error=str(error))
-        await asyncio.sleep(interval)
 
 
-async def keep_retention(sweep: Sweep, leadership: Leadership, interval: float) -> None:
+async def keep_retention(
+    sweep: Sweep, leadership: Leadership, interval: float, pulse: Pulse
+) -> None:
     """Remove finished jobs, every `interval` seconds, while leading."""
-    while True:
-        await leadership.elected()
-        removed = await sweep.sweep()
+    async for _ in _rounds(leadership, interval, pulse):
+        removed = await sweep.sweep(pulse.beat)
         if removed:
             log.info("finished jobs removed", count=removed)
-        await asyncio.sleep(interval)

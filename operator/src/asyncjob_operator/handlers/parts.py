@@ -21,6 +21,7 @@ from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.kube.clock import moment, monotonic
 from asyncjob_operator.observe.admissions import Admissions
 from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.telemetry.containment import Containment
 from asyncjob_operator.telemetry.job_metrics import JobMetrics
 from asyncjob_operator.telemetry.metrics import Metrics
 from asyncjob_operator.telemetry.tally import Tally
@@ -33,10 +34,15 @@ class Parts:
         self, settings: Settings, session: KubeSession, leadership: Leadership, metrics: Metrics
     ) -> None:
         todo, rounds, self.tally = Todo(), Todo(remember=True), Tally()
-        self.notices = Notices(session, settings.identity, moment, metrics)
+        containment = self.containment = Containment(
+            monotonic, lambda kind: metrics.set_aside.labels(kind).inc()
+        )
+        self.notices = Notices(session, settings.identity, moment, metrics, containment)
         desk = Desk(todo, rounds, self.notices, leadership.leads)
         job_metrics = JobMetrics(metrics.registry, leadership.leads, monotonic)
-        observer = self.observer = Observer(settings.options, moment, desk, job_metrics)
+        observer = self.observer = Observer(
+            settings.options, moment, desk, job_metrics, containment
+        )
         actor = Actor(
             session,
             observer,
@@ -48,7 +54,7 @@ class Parts:
             leads=leadership.leads,
             on_recovered=Storms(self.notices.tell, monotonic).recovered,
         )
-        self.dispatch = Dispatch(todo, actor, leadership, observer.look)
+        self.dispatch = Dispatch(todo, actor, leadership, containment, observer.look)
         allotment = Allotment(
             session,
             Admissions(observer),
@@ -58,8 +64,10 @@ class Parts:
             patience=Patience(settings.backoff_initial, settings.backoff_max),
             metrics=metrics,
         )
-        self.admission = Dispatch(rounds, allotment, leadership)
-        self.queue_reports = QueueReports(session, observer.survey.news, leadership.leads)
+        self.admission = Dispatch(rounds, allotment, leadership, containment)
+        self.queue_reports = QueueReports(
+            session, observer.survey.news, leadership.leads, containment
+        )
         self.desertion = Desertion(
             observer.survey.ages, observer.roll_calls.crews, self.notices.tell
         )
@@ -70,6 +78,7 @@ class Parts:
             observer=observer,
             notices=self.notices,
             metrics=metrics,
+            containment=containment,
         )
         self.sweep = Sweep(
             session,
@@ -82,6 +91,7 @@ class Parts:
             tell=self.notices.tell,
             needed=observer.kinship.is_needed,
             metrics=metrics,
+            containment=containment,
         )
         self.farewell = Farewell(
             session,
@@ -91,11 +101,17 @@ class Parts:
             clock=monotonic,
             leads=leadership.leads,
             metrics=metrics,
+            containment=containment,
         )
         limit = settings.retention_options.namespace_limit if settings.retention else None
         self.census = Census(observer, limit)
         job_metrics.show(self.census.look)
-        metrics.read(leadership.leads, observer.store.by_phase, lambda: len(observer.agenda))
+        metrics.read(
+            leadership.leads,
+            observer.store.by_phase,
+            lambda: len(observer.agenda),
+            containment.by_kind,
+        )
 
 
 def _correction(observer: Observer) -> Correction:

@@ -1,9 +1,13 @@
 """All settings of one operator process, as the command line gives them."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from asyncjob.names import OPERATOR_LEASE
 from asyncjob_operator.core.options import Options, RetentionOptions
+
+BOOKMARK_SECONDS: Final = 60.0
+"""How often the API server sends one on each watch, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,14 @@ class Settings:
     lease_name: str = OPERATOR_LEASE
     metrics_port: int = 0
     health_port: int = 0
+
+    @property
+    def silence_limit(self) -> float:
+        """Return after how many seconds without a sign a loop or watch counts as dead.
+
+        Three comparisons may fail; bookmarks come once a minute, pauses last as long as they may.
+        """
+        return max(3 * self.resync_interval, 3 * BOOKMARK_SECONDS, 2 * self.backoff_max)
 
     @property
     def scopes(self) -> tuple[str | None, ...]:

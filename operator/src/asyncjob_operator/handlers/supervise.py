@@ -7,6 +7,7 @@ import structlog
 
 from asyncjob.errors import ApiError
 from asyncjob.kube.backoff import Backoff
+from asyncjob_operator.core.vitals import Pulse
 from asyncjob_operator.kube.clock import monotonic
 
 log = structlog.get_logger()
@@ -16,18 +17,24 @@ CALM_SECONDS = 60.0
 
 
 async def supervise(
-    name: str,
-    run: Callable[[], Awaitable[None]],
+    pulse: Pulse,
+    run: Callable[[Pulse], Awaitable[None]],
     backoff: Backoff,
     failed: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run, and run again, until cancelled."""
+    """Run, and run again, until cancelled.
+
+    A request that fails shows that the loop turns. Another error does not: what fails by itself
+    again and again is as good as dead.
+    """
+    name = pulse.name
     while True:
         started_at = monotonic()
         try:
-            await run()
+            await run(pulse)
             log.warning("ended unexpectedly", loop=name)
         except ApiError as error:
+            pulse.turned()
             log.warning("interrupted", loop=name, error=str(error))
         except Exception:  # supervises: the operator goes on
             log.exception("failed", loop=name)

@@ -4,17 +4,20 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from asyncjob.kube.backoff import Backoff
+from asyncjob_operator.core.vitals import Pulse, Vitals
 from asyncjob_operator.handlers.supervise import supervise
 
-Run = Callable[[], Awaitable[None]]
+Run = Callable[[Pulse], Awaitable[None]]
+"""A loop, which says by its pulse that it goes on."""
 
 
 class Tasks:
     """Starts loops and ends them; pauses between a loop's failures grow from `initial` to `cap`."""
 
-    def __init__(self, initial: float, cap: float) -> None:
+    def __init__(self, initial: float, cap: float, vitals: Vitals) -> None:
         self._initial = initial
         self._cap = cap
+        self._vitals = vitals
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ended: set[asyncio.Task[None]] = set()
 
@@ -31,7 +34,8 @@ class Tasks:
             before.cancel()
             self._ended.add(before)
         backoff = Backoff(self._initial, min(self._cap, cap))
-        self._tasks[name] = asyncio.create_task(supervise(name, run, backoff, failed), name=name)
+        pulse = self._vitals.pulse(name)
+        self._tasks[name] = asyncio.create_task(supervise(pulse, run, backoff, failed), name=name)
 
     async def end(self, *, but: str = "") -> None:
         """End all loops, or all but one, and wait until they have ended."""

@@ -53,13 +53,17 @@ class Elector:
             self._elected.clear()
             await self._elected.wait()
 
-    async def run(self) -> None:
-        """Take part until cancelled; whatever fails is tried again."""
+    async def run(self, unfit: Callable[[], str]) -> None:
+        """Take part until cancelled; whatever fails is tried again.
+
+        `unfit` is asked at each turn and says what keeps this replica from leading, or nothing: it
+        then looks on, or hands over.
+        """
         led = False
         while True:
             try:
                 async with asyncio.timeout(REQUEST_SECONDS):
-                    await self.turn()
+                    await self.turn(unfit())
             except (ApiError, TimeoutError) as error:
                 await self._complain(error)
             if self.leads() is not led:
@@ -85,8 +89,14 @@ class Elector:
         except (ApiError, TimeoutError):
             return []  # the message of the refusal has to do
 
-    async def turn(self) -> None:
-        """Do one step: renew, take or look."""
+    async def turn(self, unfit: str = "") -> None:
+        """Do one step: renew, take or look; who is unfit looks on, and hands over if it leads."""
+        if unfit:
+            if self.leads():
+                log.warning("handing leadership over", why=unfit)
+                await self.release()
+            await self._look()
+            return
         if self._candidacy.step(self._clock()) is not Step.RENEW:
             await self._look()
         if self._candidacy.step(self._clock()) is not Step.WAIT:
@@ -149,9 +159,11 @@ class AlwaysElected:
     async def elected(self) -> None:
         """Return at once."""
 
-    async def run(self) -> None:
-        """Do nothing until cancelled."""
-        await asyncio.Event().wait()
+    async def run(self, unfit: Callable[[], str]) -> None:
+        """Ask on, though nobody could take over: whoever asks is counted among what goes on."""
+        while True:
+            unfit()
+            await asyncio.sleep(RETRY_INTERVAL)
 
     async def release(self) -> None:
         """Do nothing."""

@@ -14,12 +14,15 @@ from asyncjob.names import WORKER_LEASE_PREFIX
 from asyncjob_operator.observe.queues import Queues
 from asyncjob_operator.observe.roll_calls import RollCalls
 from asyncjob_operator.observe.workers import Workers
+from asyncjob_operator.telemetry.containment import Containment, Kind, Subject, subject
 
 Name = tuple[str, str]
 
 
 class Keeper(Protocol):
     """Keeps objects of one kind."""
+
+    kind: Kind
 
     def saw(self, obj: JsonObject) -> None:
         """Take an object as it is now."""
@@ -35,13 +38,19 @@ class Scope:
     """One namespace of one kind, or all of them; `listed` is set once it is completely known.
 
     `on_list` is called before each list is taken: until then nothing may have been seen for long.
+    An object that cannot be taken is set aside until it changes; what was known of it stays.
     """
 
     def __init__(
-        self, keeper: Keeper, namespace: str | None, on_list: Callable[[], None] = lambda: None
+        self,
+        keeper: Keeper,
+        namespace: str | None,
+        containment: Containment,
+        on_list: Callable[[], None] = lambda: None,
     ) -> None:
         self.listed = asyncio.Event()
         self._keeper = keeper
+        self._containment = containment
         self._namespace = namespace
         self._on_list = on_list
 
@@ -51,21 +60,33 @@ class Scope:
         present = {_name(obj) for obj in objects}
         for name in self._keeper.known(self._namespace):
             if name not in present:
-                self._keeper.lost(name)
+                self._lost(name)
+        self._containment.retain(self._keeper.kind, self._namespace, present)
         for obj in objects:
-            self._keeper.saw(obj)
+            self._saw(obj)
         self.listed.set()
 
     def apply(self, event: WatchEvent) -> None:
         """Take one change."""
         if event.type == "DELETED":
-            self._keeper.lost(_name(event.object))
+            self._lost(_name(event.object))
         else:
-            self._keeper.saw(event.object)
+            self._saw(event.object)
+
+    def _saw(self, obj: JsonObject) -> None:
+        with self._containment.guard(subject(self._keeper.kind, obj)):
+            self._keeper.saw(obj)
+
+    def _lost(self, name: Name) -> None:
+        with self._containment.guard(Subject(self._keeper.kind, *name)):
+            self._keeper.lost(name)
+        self._containment.forget(self._keeper.kind, *name)
 
 
 class PodKeeper:
     """Worker pods."""
+
+    kind = Kind.POD
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
@@ -85,6 +106,8 @@ class PodKeeper:
 
 class LeaseKeeper:
     """Workers' announcements."""
+
+    kind = Kind.LEASE
 
     def __init__(self, workers: Workers, roll_calls: RollCalls) -> None:
         self._workers = workers
@@ -109,6 +132,8 @@ class LeaseKeeper:
 
 class QueueKeeper:
     """AsyncQueues."""
+
+    kind = Kind.QUEUE
 
     def __init__(self, queues: Queues) -> None:
         self._queues = queues

@@ -7,8 +7,6 @@ here waits or writes; whoever acts is told by `want` and `unwant`.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-import structlog
-
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView, read_job
@@ -28,11 +26,9 @@ from asyncjob_operator.observe.queues import Queues
 from asyncjob_operator.observe.roll_calls import RollCalls
 from asyncjob_operator.observe.store import Address, JobStore
 from asyncjob_operator.observe.workers import Workers
+from asyncjob_operator.telemetry.containment import Containment, Kind, Subject, subject
 from asyncjob_operator.telemetry.job_metrics import JobMetrics
 
-log = structlog.get_logger()
-
-UNREADABLE_PAUSE = 60.0
 AT_ONCE = 200
 """So many jobs are looked at without letting others take their turn."""
 
@@ -54,7 +50,11 @@ class Listener(Protocol):
 
 
 class Observer:
-    """The store, the sightings and the agenda under one roof."""
+    """The store, the sightings and the agenda under one roof.
+
+    A job that makes it fail, whatever it holds, is set aside: it is looked at again when it
+    changes, or after a pause. All that is known of it by then stays.
+    """
 
     def __init__(
         self,
@@ -62,7 +62,9 @@ class Observer:
         now: Callable[[], Moment],
         listener: Listener,
         metrics: JobMetrics | None = None,
+        containment: Containment | None = None,
     ) -> None:
+        self.containment = containment or Containment(lambda: now().monotonic, lambda _kind: None)
         self.store = JobStore()
         self.kinship = Kinship(self.store)
         self.children = Children()
@@ -71,7 +73,7 @@ class Observer:
         self.halls = Halls(now, listener.make_room, self.look)
         self.queues = Queues(self._queue_changed, self.halls)
         self.roll_calls = RollCalls(lambda: now().monotonic, self._roll_changed, listener.make_room)
-        self.survey = QueueSurvey(self.store, self.queues, self.roll_calls, now)
+        self.survey = QueueSurvey(self.store, self.queues, self.roll_calls, now, self.containment)
         self._options = options
         self._now = now
         self._listener = listener
@@ -85,13 +87,11 @@ class Observer:
         uid = text(meta, "uid")
         if not self.store.is_news(uid, text(meta, "resourceVersion")):
             return
-        try:
+        with self.containment.guard(subject(Kind.JOB, obj)) as guard:
             job = read_job(obj)
-        except ValueError as error:
-            log.warning("job cannot be read", uid=uid, error=str(error))
-            return
-        self._keep(job, obj, live=live)
-        self._judge(job, self._now(), live=live)
+            self._keep(job, obj, live=live)
+            self._judge(job, self._now(), live=live)
+        self._leave_alone(uid, guard.pause)
 
     def refresh(self, obj: JsonObject, draw: float) -> tuple[JobView, Decision]:
         """Take a fresh read of a job that is to be acted on, and decide anew."""
@@ -101,8 +101,21 @@ class Observer:
         now = Moment(now.monotonic, now.wall, draw)
         return job, self._decide(job, now, live=True)
 
+    def deleted(self, obj: JsonObject) -> None:
+        """Take that the job is gone, as the watch tells, were it never understood."""
+        meta = child(obj, "metadata")
+        self.lost(text(meta, "uid"))
+        self.containment.forget(Kind.JOB, text(meta, "namespace"), text(meta, "name"))
+
     def lost(self, uid: str) -> None:
         """Take that the job is gone."""
+        known = self.store.known(uid)
+        one = known or Subject(Kind.JOB, "", uid)
+        with self.containment.guard(Subject(Kind.JOB, one.namespace, one.name)):
+            self._lose(uid)
+        self.containment.forget(Kind.JOB, one.namespace, one.name)
+
+    def _lose(self, uid: str) -> None:
         job, known = self.store.get(uid), self.store.known(uid)
         self.store.remove(uid)
         self.children.lost(uid)
@@ -119,8 +132,11 @@ class Observer:
     def look(self, uid: str) -> None:
         """Judge a known job anew."""
         job = self.store.get(uid)
-        if job:
+        if job is None:
+            return
+        with self.containment.guard(_subject(job)) as guard:
             self._judge(job, self._now(), live=False)
+        self._leave_alone(uid, guard.pause)
 
     def postpone(self, uid: str, seconds: float) -> None:
         """Leave the job alone for so long, whatever is seen of it."""
@@ -161,12 +177,7 @@ class Observer:
             self._look_at_others(job)
 
     def _judge(self, job: JobView, now: Moment, *, live: bool) -> None:
-        try:
-            decision = self._decide(job, now, live=live)
-        except ValueError:
-            log.exception("job cannot be judged", job=job.key)
-            self.agenda.block(job.uid, now.monotonic + UNREADABLE_PAUSE)
-            return
+        decision = self._decide(job, now, live=live)
         self.halls.take(job, lines_up=decision.lines_up and decision.effect is None)
         if decision.effect is None:
             self._listener.unwant(job.uid)
@@ -176,6 +187,11 @@ class Observer:
         elif not self.agenda.is_blocked(job.uid, now.monotonic):
             self.agenda.drop(job.uid)
             self._listener.want(job.uid)
+
+    def _leave_alone(self, uid: str, seconds: float | None) -> None:
+        """Leave a job alone that was set aside for so long, if it was."""
+        if seconds is not None:
+            self.postpone(uid, seconds)
 
     def _decide(self, job: JobView, now: Moment, *, live: bool) -> Decision:
         queue, ties = self.queue_of(job), self.kinship.ties(job)
@@ -234,3 +250,7 @@ class Observer:
                 self.halls.count(job)
                 uids.append(uid)
         self._look_at_many(uids)
+
+
+def _subject(job: JobView) -> Subject:
+    return Subject(Kind.JOB, job.namespace, job.name, job.resource_version)

@@ -15,6 +15,7 @@ from asyncjob_operator.core.sighting import is_claimable
 from asyncjob_operator.observe.queues import Name, Queues
 from asyncjob_operator.observe.roll_calls import RollCalls
 from asyncjob_operator.observe.store import JobStore
+from asyncjob_operator.telemetry.containment import Containment, Doing, Kind, Subject
 
 _TO_THE_SECOND: Final = len("2026-01-01T00:00:00")
 
@@ -31,11 +32,13 @@ class QueueSurvey:
         queues: Queues,
         roll_calls: RollCalls,
         now: Callable[[], Moment],
+        containment: Containment,
     ) -> None:
         self._store = store
         self._queues = queues
         self._roll_calls = roll_calls
         self._now = now
+        self._containment = containment
         self._finished: defaultdict[Name, Throughput] = defaultdict(Throughput)
 
     def finished(self, queue: Name) -> None:
@@ -52,17 +55,18 @@ class QueueSurvey:
         now = self._now()
         found = []
         for queue in self._queues.names_in(None):
-            numbers = Numbers(
-                counts=counts[queue],
-                oldest=int(ages.get(queue, 0.0)),
-                workers=self._roll_calls.workers(*queue),
-                slots=self._roll_calls.slots(*queue) or 0,
-                finished_per_minute=self._finished[queue].per_minute(now.monotonic),
-                paused=self._queues.view(*queue).paused,
-            )
-            fields = status_fields(numbers, self._queues.status(queue), now.text)
-            if fields is not None:
-                found.append((queue, fields))
+            with self._containment.guard(Subject(Kind.QUEUE, *queue), Doing.REPORT):
+                numbers = Numbers(
+                    counts=counts[queue],
+                    oldest=int(ages.get(queue, 0.0)),
+                    workers=self._roll_calls.workers(*queue),
+                    slots=self._roll_calls.slots(*queue) or 0,
+                    finished_per_minute=self._finished[queue].per_minute(now.monotonic),
+                    paused=self._queues.view(*queue).paused,
+                )
+                fields = status_fields(numbers, self._queues.status(queue), now.text)
+                if fields is not None:
+                    found.append((queue, fields))
         return found
 
     def _counts(self) -> defaultdict[Name, dict[Phase, int]]:
@@ -78,7 +82,10 @@ class QueueSurvey:
         """
         oldest = await self._oldest()
         wall = self._now().wall
-        waiting = {queue: max(0.0, wall - epoch(since)) for queue, since in oldest.items()}
+        waiting: dict[Name, float] = {}
+        for queue, since in oldest.items():
+            with self._containment.guard(Subject(Kind.QUEUE, *queue), Doing.MEASURE):
+                waiting[queue] = max(0.0, wall - epoch(since))
         return dict.fromkeys(self._queues.names_in(None), 0.0) | waiting
 
     async def _oldest(self) -> dict[Name, str]:

@@ -90,8 +90,9 @@ class JobStore:
 
     def retire(self, job: JobView) -> None:
         """Keep only what retention needs of a finished job."""
+        record = finished_of(job)  # may fail, and then all is to stay as it was
         self.remove(job.uid)
-        record = self._finished[job.uid] = finished_of(job)
+        self._finished[job.uid] = record
         self.relations.add(record)
         self.counts[job.namespace, job.queue, job.phase] += 1
 

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter
 
 from asyncjob.instruments import counter, gauge, histogram
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.metrics import operator
+from asyncjob_operator.telemetry.containment import Kind
+
+K = TypeVar("K")
 
 RECOVERY_REASONS: Final = (
     Reason.WORKER_GONE,
@@ -40,6 +43,7 @@ class Metrics:
         self.recovered = counter(operator.RECOVERED, registry)
         self.recovery_seconds = histogram(operator.RECOVERY_SECONDS, registry)
         self.recovery_failed = counter(operator.RECOVERY_FAILED, registry)
+        self.set_aside = counter(operator.SET_ASIDE, registry)
         self.repairs = counter(operator.REPAIRS, registry)
         self.workers_removed = counter(operator.WORKERS_REMOVED, registry)
         self.cron_runs = counter(operator.CRON_RUNS, registry)
@@ -49,7 +53,9 @@ class Metrics:
         self.request_seconds = histogram(operator.REQUEST_SECONDS, registry)
         _begin_at_zero(self.recovered, RECOVERY_REASONS)
         _begin_at_zero(self.repairs, REPAIR_KINDS)
+        _begin_at_zero(self.set_aside, Kind)
         self._agenda = gauge(operator.AGENDA, registry)
+        self._aside = gauge(operator.ASIDE, registry)
         self._known = gauge(operator.KNOWN, registry)
         self._over_limit = gauge(operator.OVER_LIMIT, registry)
         self._crowded = 0
@@ -68,6 +74,7 @@ class Metrics:
         leads: Callable[[], bool],
         known: Callable[[], Mapping[Phase, int]],
         agenda: Callable[[], int],
+        aside: Callable[[], Mapping[str, int]],
     ) -> None:
         """Show what these say whenever somebody asks."""
         self.leading.set_function(leads)
@@ -75,6 +82,8 @@ class Metrics:
         self._over_limit.set_function(lambda: self._crowded if leads() else 0)
         for phase in Phase:
             self._known.labels(phase.value).set_function(partial(_count_of, phase, known))
+        for kind in Kind:
+            self._aside.labels(kind.value).set_function(partial(_count_of, kind.value, aside))
 
 
 def _begin_at_zero(metric: Counter, labels: Iterable[str]) -> None:
@@ -83,5 +92,5 @@ def _begin_at_zero(metric: Counter, labels: Iterable[str]) -> None:
         metric.labels(label)
 
 
-def _count_of(phase: Phase, known: Callable[[], Mapping[Phase, int]]) -> int:
-    return known().get(phase, 0)
+def _count_of(key: K, counts: Callable[[], Mapping[K, int]]) -> int:
+    return counts().get(key, 0)

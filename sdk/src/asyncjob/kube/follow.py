@@ -28,6 +28,17 @@ class Follower(Protocol):
         """Take one change: ADDED, MODIFIED or DELETED."""
 
 
+class Sign(Protocol):
+    """Told whether a watch goes on."""
+
+    def __call__(self, *, went_well: bool) -> None:
+        """Take that something came, were it a bookmark; or that a list or watch has failed."""
+
+
+def no_sign(*, went_well: bool) -> None:
+    """Take no notice."""
+
+
 async def follow(
     session: KubeSession,
     path: str,
@@ -37,14 +48,15 @@ async def follow(
     on_watch: Callable[[], None] = lambda: None,
     on_list: Callable[[str], None] = lambda _version: None,
     shape: Callable[[JsonObject], JsonObject] = lambda obj: obj,
+    on_sign: Sign = no_sign,
 ) -> None:
     """Keep the follower up to date until cancelled; outages are waited out, 1 to 60 s apart.
 
     `on_watch` is called at the beginning of each watch, `on_list` with the version of each list,
-    just before the follower gets it. Large collections are read in pages; `shape` cuts each object
-    down to what the follower needs.
+    just before the follower gets it, `on_sign` with each list, event, bookmark and failure. Large
+    collections are read in pages; `shape` cuts each object down to what the follower needs.
     """
-    sight = _Sight(session, path, follower, params or {}, _Hooks(on_watch, on_list, shape))
+    sight = _Sight(session, path, follower, params or {}, _Hooks(on_watch, on_list, shape, on_sign))
     pace = loop_pace()
     while True:
         pace.begin()
@@ -60,6 +72,7 @@ class _Hooks:
     on_watch: Callable[[], None]
     on_list: Callable[[str], None]
     shape: Callable[[JsonObject], JsonObject]
+    on_sign: Sign
 
 
 class _Sight:
@@ -89,6 +102,7 @@ class _Sight:
         except ExpiredError:
             self._version = None
         except ApiError as error:
+            self._hooks.on_sign(went_well=False)
             self._version = None
             return error
         return None
@@ -101,6 +115,7 @@ class _Sight:
                 objects.append(self._hooks.shape(as_object(item)))
                 await turns.give()
             version = text(child(page, "metadata"), "resourceVersion")
+        self._hooks.on_sign(went_well=True)
         self._hooks.on_list(version)
         self._follower.replace(objects)
         return version
@@ -110,5 +125,6 @@ class _Sight:
         on_open, shape = self._hooks.on_watch, self._hooks.shape
         async for event in watch(self._session, self._path, params, on_open=on_open):
             self._version = event.resource_version or self._version
+            self._hooks.on_sign(went_well=True)
             if event.type != "BOOKMARK":
                 self._follower.apply(WatchEvent(event.type, shape(event.object)))

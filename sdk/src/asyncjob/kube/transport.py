@@ -61,8 +61,8 @@ class Request:
 class Transport:
     """Connections to one API server under one identity.
 
-    `connections` bounds those of short requests. Long answers have connections of their own, as many
-    as there are watches: in one pool, watches would leave requests to wait until their time is over.
+    `connections` bounds those of short requests. Long answers have connections of their own, as
+    many as there are watches: in one pool, watches would leave requests to wait in vain.
     """
 
     def __init__(

@@ -45,6 +45,20 @@ REPAIRS: Final = _counter(
     help="Jobs whose change the watch had missed, by kind (added, changed, deleted).",
     labels=("kind",),
 )
+SET_ASIDE: Final = _counter(
+    "asyncjob_operator_set_aside",
+    unit="objects",
+    help="Objects set aside because something in them made the operator fail, by kind; each counts "
+    "once per version.",
+    labels=("kind",),
+)
+ASIDE: Final = _gauge(
+    "asyncjob_operator_objects_aside",
+    unit="objects",
+    help="Objects that are set aside now, by kind: nothing is done about them until they change or "
+    "are tried again.",
+    labels=("kind",),
+)
 WRITES: Final = _counter(
     "asyncjob_operator_writes",
     unit="writes",
@@ -135,6 +149,8 @@ TABLE: Final = (
     WATCH_LAG,
     WATCH_RESTARTS,
     REPAIRS,
+    SET_ASIDE,
+    ASIDE,
     WRITES,
     CYCLES,
     CYCLE_SECONDS,

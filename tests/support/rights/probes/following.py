@@ -2,10 +2,12 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.names import CRON_JOB_LABEL, JOBS, QUEUES, collection, cron_job_path
+from asyncjob_operator.core.vitals import Pulse
 from asyncjob_operator.handlers.following import Following
 from asyncjob_operator.handlers.job_watch import JobWatch
 from asyncjob_operator.handlers.tasks import Tasks
@@ -16,6 +18,7 @@ from support.rights.probes.operating import operating
 from support.rights.probes.probe import Ground, Run
 from support.rights.scenes import create_cron_job, create_job
 from support.rights.seats import Seat
+from support.vitals import containment, pulse
 
 
 @dataclass
@@ -24,9 +27,9 @@ class Loops:
 
     by_name: dict[str, Callable[[], Awaitable[None]]] = field(default_factory=dict)
 
-    def start(self, name: str, run: Callable[[], Awaitable[None]], *_: object) -> None:
+    def start(self, name: str, run: Callable[[Pulse], Awaitable[None]], *_: object) -> None:
         """Keep it."""
-        self.by_name[name] = run
+        self.by_name[name] = partial(run, pulse(name))
 
     @property
     def tasks(self) -> Tasks:
@@ -45,7 +48,7 @@ def follows(kind: str) -> Run:
         }[kind]
         async with operating(seat) as (parts, session):
             loops = Loops()
-            following = Following(session, (seat.namespace,), loops.tasks)
+            following = Following(session, (seat.namespace,), loops.tasks, containment())
             following.start(parts.observer, Findings(), recovery=True)
             watching = loops.by_name[f"watch of {kind} in {seat.namespace}"]
             await happens(lambda: path in session.watched, watching)
@@ -89,5 +92,5 @@ async def sees_new_jobs(seat: Seat, _: Ground, name: str) -> None:
 
     tried: list[str] = []
     async with operating(seat) as (_parts, session):
-        watch = JobWatch(session, sink, begun)
+        watch = JobWatch(session, sink, begun, lambda _: None)
         await happens(ready, lambda: watch.run(seat.namespace))

@@ -1,6 +1,6 @@
 """What the operator does to jobs, queues and Leases, by its own parts, one at a time."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from asyncjob_operator.apply.confirm import Confirmation, Correction
 from asyncjob_operator.core.decision import PodGone, Proof, WorkerReplaced
 from asyncjob_operator.core.job_event import namespace_notice
 from asyncjob_operator.core.options import RetentionOptions
+from asyncjob_operator.core.vitals import Pulse
 from asyncjob_operator.handlers.loops import keep_retention, keep_workers
 from asyncjob_operator.handlers.parts import Parts
 from asyncjob_operator.handlers.settings import Settings
@@ -33,6 +34,7 @@ from support.rights.happening import happens
 from support.rights.probes.probe import Ground
 from support.rights.scenes import create_job, create_queue, phase, read_job
 from support.rights.seats import Seat, SeatSession
+from support.vitals import containment, pulse
 
 ELECTIONS = "elections"
 SOON = 0.05
@@ -58,17 +60,22 @@ async def operating(seat: Seat) -> AsyncIterator[tuple[Parts, SeatSession]]:
                 await dispatch.drain(DRAIN_SECONDS)
 
 
+def going(run: Callable[[Pulse], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
+    """Return a loop whose pulse nobody takes."""
+    return partial(run, pulse())
+
+
 async def cancels(seat: Seat, _: Ground, name: str) -> None:
     made = create_job(seat, name, cancel=True)
     async with operating(seat) as (parts, _session):
         parts.observer.saw(made, live=True)
-        await happens(lambda: phase(seat, name) == "Cancelled", parts.dispatch.run)
+        await happens(lambda: phase(seat, name) == "Cancelled", going(parts.dispatch.run))
 
 
 async def lists_jobs(seat: Seat, _: Ground, name: str) -> None:
     create_job(seat, name)
     async with operating(seat) as (parts, session):
-        assert (await load(session, seat.namespace, parts.observer)).count > 0
+        assert (await load(session, seat.namespace, parts.observer, lambda: None)).count > 0
 
 
 async def reruns(seat: Seat, ground: Ground, name: str) -> None:
@@ -76,7 +83,7 @@ async def reruns(seat: Seat, ground: Ground, name: str) -> None:
     wished = seat.admin.merge(job_path(seat.namespace, name), {"spec": {"rerun": 1}}).object()
     async with operating(seat) as (parts, _session):
         parts.observer.saw(wished, live=True)
-        await happens(lambda: read_job(seat, rerun_name(name, 1)), parts.dispatch.run)
+        await happens(lambda: read_job(seat, rerun_name(name, 1)), going(parts.dispatch.run))
 
 
 async def cascades(seat: Seat, _: Ground, name: str) -> None:
@@ -90,14 +97,14 @@ async def cascades(seat: Seat, _: Ground, name: str) -> None:
         def cancelled() -> Any:
             return read_job(seat, f"{name}-child")["spec"].get("cancel")
 
-        await happens(cancelled, parts.dispatch.run)
+        await happens(cancelled, going(parts.dispatch.run))
 
 
 async def removes(seat: Seat, ground: Ground, name: str) -> None:
     await cancels(seat, ground, name)
     async with operating(seat) as (parts, _session):
         parts.observer.saw(read_job(seat, name), live=True)
-        sweeping = partial(keep_retention, parts.sweep, AlwaysElected(), SOON)
+        sweeping = partial(keep_retention, parts.sweep, AlwaysElected(), SOON, pulse())
         await happens(lambda: not read_job(seat, name), sweeping)
 
 
@@ -108,13 +115,13 @@ async def admits(seat: Seat, _: Ground, name: str) -> None:
     seat.admin.merge(queue_path(seat.namespace, name), changed).object()
     job = create_job(seat, name, queue=name)
     async with operating(seat) as (parts, _session):
-        Scope(QueueKeeper(parts.observer.queues), seat.namespace).replace([queue])
+        Scope(QueueKeeper(parts.observer.queues), seat.namespace, containment()).replace([queue])
         parts.observer.saw(job, live=True)
 
         def admitted() -> Any:
             return read_job(seat, name)["status"].get("admitted")
 
-        await happens(admitted, parts.dispatch.run, parts.admission.run)
+        await happens(admitted, going(parts.dispatch.run), going(parts.admission.run))
 
 
 async def confirms_pod(seat: Seat, _: Ground, name: str) -> None:
@@ -141,7 +148,7 @@ async def says_farewell(seat: Seat, _: Ground, name: str) -> None:
     body = {"metadata": {"name": lease.rpartition("/")[2], "labels": labels}}
     seat.admin.create(leases(seat.namespace), body).object()
     async with operating(seat) as (parts, _session):
-        looking = partial(keep_workers, parts.farewell, AlwaysElected(), SOON)
+        looking = partial(keep_workers, parts.farewell, AlwaysElected(), SOON, pulse())
         try:
             await happens(lambda: not seat.admin.get(lease).accepted, looking)
         finally:
@@ -156,7 +163,7 @@ async def tells(seat: Seat, _: Ground, name: str) -> None:
             events: JsonObject = seat.admin.get(f"/api/v1/namespaces/{seat.namespace}/events").body
             return name in str(events)
 
-        await happens(told, parts.notices.run)
+        await happens(told, going(parts.notices.run))
 
 
 async def sees_policies(seat: Seat, _ground: Ground, _: str) -> None:

@@ -38,6 +38,7 @@ from asyncjob_operator.core.cron.decision import (
 from asyncjob_operator.core.cron.view import CronView, Run
 from asyncjob_operator.core.job_event import Notice
 from asyncjob_operator.kube.clock import monotonic
+from asyncjob_operator.telemetry.containment import Kind, Subject
 from asyncjob_operator.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -128,9 +129,16 @@ class CronActor:
             log.warning("schedule failed", cron=where.key, error=str(error), retry_in=pause)
             self._judge.postpone(uid, pause)
 
-    def broken(self, uid: str) -> None:
+    def subject(self, uid: str) -> Subject:
+        """Return the schedule in the version that is known."""
+        cron = self._judge.address(uid)
+        if cron is None:
+            return Subject(Kind.CRON_JOB, "", uid)
+        return Subject(Kind.CRON_JOB, cron.namespace, cron.name, cron.resource_version)
+
+    def broken(self, uid: str, seconds: float) -> None:
         """Leave a schedule alone that makes the operator stumble."""
-        self._judge.postpone(uid, self._patience.cap)
+        self._judge.postpone(uid, seconds)
 
     async def _read(self, where: CronView) -> JsonObject:
         obj = await self._session.get(cron_job_path(where.namespace, where.name))

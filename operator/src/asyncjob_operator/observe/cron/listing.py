@@ -4,6 +4,7 @@ from asyncjob.json_types import child, text
 from asyncjob.kube import KubeSession
 from asyncjob.names import CRON_JOBS, collection
 from asyncjob_operator.observe.cron.schedules import Schedules
+from asyncjob_operator.telemetry.containment import Kind
 
 
 async def compare(session: KubeSession, namespace: str | None, schedules: Schedules) -> None:
@@ -14,7 +15,9 @@ async def compare(session: KubeSession, namespace: str | None, schedules: Schedu
     before = set(schedules.known(namespace))
     found = [obj async for obj in session.list(collection(namespace, CRON_JOBS))]
     metas = [child(obj, "metadata") for obj in found]
-    for name in before - {(text(meta, "namespace"), text(meta, "name")) for meta in metas}:
+    present = {(text(meta, "namespace"), text(meta, "name")) for meta in metas}
+    for name in before - present:
         schedules.lost(name)
+    schedules.containment.retain(Kind.CRON_JOB, namespace, present)
     for obj in found:
         schedules.saw(obj)

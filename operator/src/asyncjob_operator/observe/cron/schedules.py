@@ -2,9 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
-
-import structlog
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob_operator.core.cron.child import Child
@@ -17,10 +14,7 @@ from asyncjob_operator.observe.agenda import Agenda
 from asyncjob_operator.observe.cron.children import Children
 from asyncjob_operator.observe.followers import Name
 from asyncjob_operator.observe.store import is_newer
-
-log = structlog.get_logger()
-
-UNREADABLE_PAUSE: Final = 60.0
+from asyncjob_operator.telemetry.containment import Containment, Kind, Subject, subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +42,9 @@ class Schedules:
         want: Callable[[str], None],
         *,
         keeps_history: bool = True,
+        containment: Containment | None = None,
     ) -> None:
+        self.containment = containment or Containment(lambda: now().monotonic, lambda _kind: None)
         self.agenda = Agenda()
         self.children = children
         children.changed = self.look
@@ -67,16 +63,14 @@ class Schedules:
         known = self._views.get(uid)
         if known and not is_newer(version, known.resource_version):
             return
-        try:
-            cron = read_cron(obj)
-        except ValueError as error:
-            log.warning("schedule cannot be read", uid=uid, error=str(error))
-            return
-        self._keep(cron)
-        self.look(uid)
+        with self.containment.guard(subject(Kind.CRON_JOB, obj)) as guard:
+            self._keep(read_cron(obj))
+            self._judge(uid)
+        self._leave_alone(uid, guard.pause)
 
     def lost(self, name: Name) -> None:
         """Take that there is no such schedule; its jobs are left alone."""
+        self.containment.forget(Kind.CRON_JOB, *name)
         uid = self._uids.pop(name, None)
         if uid is not None:
             self._views.pop(uid, None)
@@ -97,13 +91,14 @@ class Schedules:
         cron = self._views.get(uid)
         if cron is None:
             return
-        now = self._now()
-        try:
-            decision = self._decide(cron, self.children.of(uid), now)
-        except Exception:  # supervises: one schedule must not stop the others
-            log.exception("schedule cannot be judged", cron=cron.key)
-            self.agenda.block(uid, now.monotonic + UNREADABLE_PAUSE)
-            return
+        one = Subject(Kind.CRON_JOB, cron.namespace, cron.name, cron.resource_version)
+        with self.containment.guard(one) as guard:
+            self._judge(uid)
+        self._leave_alone(uid, guard.pause)
+
+    def _judge(self, uid: str) -> None:
+        cron, now = self._views[uid], self._now()
+        decision = self._decide(cron, self.children.of(uid), now)
         if decision.effect is None:
             self.agenda.set(uid, decision.look_again_at)
         elif not self.agenda.is_blocked(uid, now.monotonic):
@@ -148,6 +143,11 @@ class Schedules:
         """Leave the schedule alone for so long, whatever is seen of it."""
         if uid in self._views:
             self.agenda.block(uid, self._now().monotonic + seconds)
+
+    def _leave_alone(self, uid: str, seconds: float | None) -> None:
+        """Leave a schedule alone that was set aside for so long, if it was."""
+        if seconds is not None:
+            self.postpone(uid, seconds)
 
     def _keep(self, cron: CronView) -> None:
         name = (cron.namespace, cron.name)

@@ -1,0 +1,89 @@
+"""Whether all loops and watches of the process go on, each as it says itself."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+
+class Pulse:
+    """One loop or watch. `limit`: seconds after which its silence is too long.
+
+    Two things are told apart: that it turns, were it only to fail at a request once more, and that
+    it gets anywhere. With the API server down it turns and gets nowhere.
+    """
+
+    def __init__(self, name: str, limit: float, clock: Callable[[], float]) -> None:
+        self.name = name
+        self.limit = limit
+        self._clock = clock
+        self._turned_at = self._moved_at = clock()
+        self._idle = 0
+
+    def beat(self) -> None:
+        """Take that it has got on."""
+        self._turned_at = self._moved_at = self._clock()
+
+    def turned(self) -> None:
+        """Take that it has tried."""
+        self._turned_at = self._clock()
+
+    def moved(self) -> None:
+        """Take that what it is there for is done, by itself or by another."""
+        self._moved_at = self._clock()
+
+    @contextmanager
+    def idle(self) -> Iterator[None]:
+        """Wait inside for what need not come: work, leadership, the next round."""
+        self._idle += 1
+        try:
+            yield
+        finally:
+            self._idle -= 1
+            self.turned()
+
+    def stuck_for(self) -> float:
+        """Return the seconds since it last turned, 0 while it waits."""
+        return 0.0 if self._idle else self._clock() - self._turned_at
+
+    def silent_for(self) -> float:
+        """Return the seconds since it last got anywhere."""
+        return self._clock() - self._moved_at
+
+
+class Vitals:
+    """All pulses by name; `limit` is for those without one of their own."""
+
+    def __init__(self, limit: float, clock: Callable[[], float]) -> None:
+        self.limit = limit
+        self._clock = clock
+        self._pulses: dict[str, Pulse] = {}
+
+    def pulse(self, name: str, limit: float | None = None) -> Pulse:
+        """Return the pulse of that name, from now on if it is new."""
+        if name not in self._pulses:
+            own = self.limit if limit is None else limit
+            self._pulses[name] = Pulse(name, own, self._clock)
+        return self._pulses[name]
+
+    def stuck(self) -> str:
+        """Return which loop does not turn any more, or an empty text."""
+        return _first(
+            f"no turn of the loop {one.name!r} for {one.stuck_for():.0f} s"
+            for one in self._pulses.values()
+            if one.stuck_for() > one.limit
+        )
+
+    def silent(self, names: Iterable[str]) -> str:
+        """Return which of these has got nowhere for too long, or an empty text."""
+        return _first(
+            f"nothing of the {one.name} for {one.silent_for():.0f} s"
+            for one in map(self.pulse, names)
+            if one.silent_for() > one.limit
+        )
+
+    def all_silent(self, names: Iterable[str]) -> bool:
+        """Return whether every one of these has got nowhere for too long."""
+        return all(one.silent_for() > one.limit for one in map(self.pulse, names))
+
+
+def _first(found: Iterator[str]) -> str:
+    return next(found, "")
