@@ -1,0 +1,408 @@
+"""Whatever one object holds, others are acted on, and it is again once it is as it should be."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+from structlog.testing import capture_logs
+
+from asyncjob.kube import KubeSession, WatchEvent
+from asyncjob_operator.apply.sweep import Sweep
+from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.options import Options, RetentionOptions
+from asyncjob_operator.observe import observer as observer_module
+from asyncjob_operator.observe.admissions import Admissions
+from asyncjob_operator.observe.cron.schedules import Schedules
+from asyncjob_operator.observe.followers import LeaseKeeper, PodKeeper, QueueKeeper, Scope
+from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.telemetry.containment import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    Containment,
+    Doing,
+    Kind,
+    Subject,
+)
+from asyncjob_operator.telemetry.job_metrics import JobMetrics
+from asyncjob_operator.telemetry.metrics import Metrics
+from support.builders import cron_job
+from support.fake_session import FakeSession
+from support.snapshots import POD, POD_UID, at, raw, roll_lease, running, stamp
+from unit.operator.test_observer import Ear
+
+
+def nest(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": [value]}
+    return value
+
+
+NASTY: tuple[Any, ...] = (
+    None, True, -1, 0, 2**63, 1e308, "", "x" * 10_000, "foreign-uid", [], {}, [None], [[]], [{}],
+    "0000-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z",
+    "2026-02-30T00:00:00Z", "2026-01-01T00:00:00+99:00", "never", nest(550),
+)  # fmt: skip
+
+
+class World:
+    """All that looks at objects of tenants, with the clock in the test's hands."""
+
+    def __init__(self) -> None:
+        self.now, self.version, self.ear, self.metrics = 0.0, 100, Ear(), Metrics()
+        self.containment = Containment(lambda: self.now, lambda _kind: None)
+        job_metrics = JobMetrics(self.metrics.registry, lambda: True, lambda: self.now)
+        self.observer = Observer(Options(), self.moment, self.ear, job_metrics, self.containment)
+        observer = self.observer
+        self.due: set[str] = set()
+        self.schedules = Schedules(
+            "me", observer.children, self.moment, self.due.add, containment=self.containment
+        )
+        self.scopes = {
+            "queue": Scope(QueueKeeper(observer.queues), None, self.containment),
+            "pod": Scope(PodKeeper(observer.workers), None, self.containment),
+            "lease": Scope(
+                LeaseKeeper(observer.workers, observer.roll_calls), None, self.containment
+            ),
+        }
+        self.sweep = Sweep(
+            cast("KubeSession", FakeSession()),
+            observer.store,
+            queue_of=observer.queues.view,
+            options=RetentionOptions(),
+            rate=1e9,
+            now=self.moment,
+            leads=lambda: True,
+            tell=lambda _notice: None,
+            needed=observer.kinship.is_needed,
+            metrics=self.metrics,
+            containment=self.containment,
+        )
+
+    def moment(self) -> Moment:
+        return at(self.now)
+
+    def take(self, kind: str, obj: Any) -> None:
+        """Take an object as a new version."""
+        self.version += 1
+        obj = copy.copy(obj)
+        obj["metadata"] = {**obj["metadata"], "resourceVersion": str(self.version)}
+        if kind == "job":
+            self.observer.saw(obj, live=True)
+        elif kind == "cron":
+            self.schedules.saw(obj)
+        else:
+            self.scopes[kind].apply(WatchEvent("MODIFIED", obj))
+
+    async def go_on(self) -> None:
+        """Do all that time brings, once."""
+        self.now += 200.0
+        for uid in self.observer.agenda.pop_due(self.now, 1000):
+            self.observer.look(uid)
+        for uid in self.schedules.agenda.pop_due(self.now, 1000):
+            self.schedules.look(uid)
+        await self.observer.survey.news()
+        await self.sweep.sweep()
+        admissions = Admissions(self.observer)
+        with self.containment.guard(Subject(Kind.QUEUE, "ns", "default"), Doing.ACT):
+            admissions.doubts(("ns", "default"))
+            admissions.plan(("ns", "default"), self.moment())
+
+    def honest(self) -> str:
+        """Have another tenant's job need something to be done, and return its uid."""
+        obj: Any = raw("honest", spec={"cancel": True})
+        obj["metadata"] |= {"namespace": "other", "uid": f"honest-{self.version}"}
+        self.take("job", obj)
+        return str(obj["metadata"]["uid"])
+
+
+def job(name: str = "job", phase: str = "Queued", *, meta: Any = None, **more: Any) -> Any:
+    obj: Any = raw(name, phase=phase, **more)
+    obj["metadata"] |= meta or {}
+    return obj
+
+
+OWNED = {
+    "manager": "asyncjob-worker",
+    "operation": "Update",
+    "subresource": "status",
+    "time": stamp(0),
+    "fieldsType": "FieldsV1",
+    "fieldsV1": {"f:status": {}},
+}
+CRON_LABELS = {
+    "asyncjob.dev/cron-job-uid": "cron-uid",
+    "asyncjob.dev/cron-job": "nightly",
+    "asyncjob.dev/parent": "parent-uid",
+}
+GATES = {
+    "notBefore": stamp(-50),
+    "notAfter": stamp(100),
+    "deduplicationId": "d",
+    "concurrencyKey": "k",
+    "dependsOn": [{"name": "job-before", "outcome": "Any", "children": True}],
+    "queueTimeoutSeconds": 60,
+    "priority": 3,
+}
+STAY = {"lastTransitionTime": stamp(-5), "message": "waits", "reason": "Waiting"}
+ENDING = {"terminated": {"finishedAt": stamp(-1), "exitCode": 1, "reason": "Error"}}
+
+JOBS: dict[str, Any] = {
+    "queued": job(spec={**GATES, "cancel": True}, meta={"labels": CRON_LABELS}, **STAY),
+    "pending": job(phase="Pending", spec={**GATES, "cancel": True}, **STAY),
+    "scheduled": job(phase="Scheduled", spec={**GATES, "cancel": True}, **STAY),
+    "retrying": job(
+        phase="Retrying",
+        attempt=1, retries=1, claim="c", retryDelaySeconds=2.0, nextAttemptTime=stamp(2), **STAY,
+    ),
+    "running": job(
+        phase="Running",
+        **{**running(), "firstStartTime": stamp(0)}, **STAY,
+    ),
+    "dead": job(
+        phase="DeadLetter",
+        spec={"redrive": 1, "ttlSecondsAfterFinished": 9, "idempotencyKey": "i"},
+        completionTime=stamp(0), meta={"managedFields": [OWNED]}, **STAY,
+    ),
+}  # fmt: skip
+FINISHED = job(
+    phase="Succeeded",
+    completionTime=stamp(0),
+    meta={"managedFields": [OWNED], "labels": CRON_LABELS},
+    spec={"ttlSecondsAfterFinished": 900, "idempotencyKey": "i"},
+    **STAY,
+)
+QUEUE: Any = {
+    "metadata": {"namespace": "ns", "name": "default", "uid": "queue-uid"},
+    "spec": {
+        "paused": False,
+        "maxConcurrency": 5,
+        "maxConcurrencyPerKey": 2,
+        "priorityAgeingSeconds": 60,
+        "rateLimit": {"count": 5, "periodSeconds": 2},
+        "unknownType": "DeadLetter",
+        "defaults": {"queueTimeoutSeconds": 60, "cancelGraceSeconds": 5},
+        "retention": {"maxAgeSeconds": 60, "maxFinished": 3, "minAgeSeconds": 0},
+    },
+    "status": {
+        "reservations": [
+            {"uid": "u", "name": "n", "queuedTime": stamp(0), "key": "k", "time": stamp(0)}
+        ],
+        "recentStarts": [{"time": stamp(0), "count": 1}],
+        "counts": [{"phase": "Queued", "count": 1}],
+        "oldestQueuedSeconds": 1,
+        "conditions": [{"type": "Drained", "status": "False", "lastTransitionTime": stamp(0)}],
+    },
+}
+POD_OBJECT: Any = {
+    "metadata": {"namespace": "ns", "name": POD, "uid": POD_UID, "annotations": {"a": "b"}},
+    "status": {
+        "phase": "Running",
+        "reason": "",
+        "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "Evicted"}],
+        "containerStatuses": [{"name": "worker", "state": ENDING, "lastState": ENDING}],
+    },
+}
+LEASE = roll_lease(POD, slots=3, draining=False)
+CRON: Any = cron_job("nightly")
+CRON["metadata"] |= {"namespace": "ns", "uid": "cron-uid", "creationTimestamp": stamp(-9000)}
+CRON["spec"] |= {
+    "schedule": "* * * * *",
+    "timeZone": "UTC",
+    "jitterSeconds": 1,
+    "startingDeadlineSeconds": 60,
+    "misfirePolicy": "FireOnce",
+    "misfireLimit": 3,
+    "concurrencyPolicy": "Forbid",
+    "trigger": 1,
+    "suspend": False,
+    "backfill": {"from": stamp(-8000), "to": stamp(-7000), "limit": 5, "maxActive": 1},
+    "successfulJobsHistoryLimit": 1,
+    "failedJobsHistoryLimit": 1,
+}
+CRON["status"] = {
+    "settledTime": stamp(-600),
+    "lastScheduleTime": stamp(-600),
+    "claims": 1,
+    "triggers": 0,
+    "missed": 0,
+    "observed": {"schedule": "* * * * *", "timeZone": "UTC", "suspend": False},
+    "reserved": {"by": "me", "runs": [{"name": "r", "time": stamp(-60), "trigger": 1}]},
+    "backfill": {
+        "from": stamp(-8000), "to": stamp(-7000), "through": stamp(-7500),
+        "total": 3, "created": 1, "completed": False,
+    },
+}  # fmt: skip
+
+OURS = {"namespace", "name", "uid", "resourceVersion"}
+"""What the API server alone writes, and what an object is known by."""
+
+Path = tuple[str | int, ...]
+
+
+def paths(value: Any, so_far: Path = ()) -> Iterator[Path]:
+    """Return where something can be put in place of what is there."""
+    if so_far:
+        yield so_far
+    if not isinstance(value, dict | list):
+        return
+    for key, inside in value.items() if isinstance(value, dict) else enumerate(value):
+        if not (so_far == ("metadata",) and key in OURS):
+            yield from paths(inside, (*so_far, key))
+
+
+def with_value(obj: Any, path: Path, value: Any) -> Any:
+    changed = copy.deepcopy(obj)
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return changed
+
+
+def everywhere(kind: str, name: str, obj: Any) -> list[Any]:
+    return [
+        pytest.param(kind, obj, path, id=f"{name}: {'.'.join(map(str, path))}")
+        for path in paths(obj)
+        if path != ("metadata",)
+    ]
+
+
+OBJECTS = [
+    *(case for name, obj in JOBS.items() for case in everywhere("job", name, obj)),
+    *everywhere("job", "finished", FINISHED),
+    *everywhere("queue", "queue", QUEUE),
+    *everywhere("pod", "pod", POD_OBJECT),
+    *everywhere("lease", "lease", LEASE),
+    *everywhere("cron", "schedule", CRON),
+]
+
+
+async def furnished() -> World:
+    """Return a world in which something of each kind is there, and all is well."""
+    world = World()
+    for kind, obj in (("queue", QUEUE), ("pod", POD_OBJECT), ("lease", LEASE), ("cron", CRON)):
+        world.take(kind, obj)
+    await world.go_on()
+    assert not world.containment.by_kind()
+    return world
+
+
+@pytest.mark.parametrize(("kind", "obj", "path"), OBJECTS)
+async def test_no_value_in_any_field_that_is_read_keeps_others_from_being_acted_on(
+    kind: str, obj: Any, path: Path
+) -> None:
+    world = await furnished()
+    for value in NASTY:
+        world.take(kind, with_value(obj, path, value))
+        await world.go_on()
+        uid = world.honest()
+        assert uid in world.ear.wanted, value
+        world.observer.lost(uid)
+        world.take(kind, obj)
+        await world.go_on()
+        assert not world.containment.by_kind(), value
+        if kind == "cron":
+            assert "cron-uid" in world.due
+            world.due.clear()
+        elif obj is FINISHED:
+            assert [record.uid for record in world.observer.store.finished()] == ["uid-job"]
+        elif kind == "job":
+            assert "uid-job" in world.ear.wanted, value
+            world.ear.wanted.clear()
+
+
+def test_a_job_that_cannot_be_judged_is_judged_again_when_its_time_has_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, decide, fails = World(), observer_module.decide, True
+
+    def stumble(snapshot: Any, now: Moment) -> Any:
+        if fails and snapshot.job.name == "bad":
+            raise RecursionError("of a kind that nobody has thought of")
+        return decide(snapshot, now)
+
+    monkeypatch.setattr(observer_module, "decide", stumble)
+    with capture_logs() as logs:
+        world.take("job", raw("bad", spec={"cancel": True}))
+        for _ in range(3):
+            world.observer.look("uid-bad")
+    assert [(entry["event"], entry["object"]) for entry in logs] == [("object set aside", "ns/bad")]
+    assert world.containment.by_kind() == {"AsyncJob": 1}
+    assert world.honest() in world.ear.wanted
+    fails = False
+    assert world.observer.agenda.pop_due(FIRST_PAUSE - 1, 10) == []
+    world.now = 2 * LONGEST_PAUSE
+    [uid] = world.observer.agenda.pop_due(world.now, 10)
+    world.observer.look(uid)
+    assert "uid-bad" in world.ear.wanted
+    assert not world.containment.by_kind()
+
+
+def test_each_version_is_said_and_counted_once_and_rests_until_it_changes() -> None:
+    counted: list[str] = []
+    now = 0.0
+    containment = Containment(lambda: now, counted.append)
+    first, second = (Subject(Kind.QUEUE, "ns", "q", version) for version in ("9", "10"))
+
+    def fail(one: Subject) -> float:
+        with containment.guard(one) as guard:
+            raise ValueError
+        assert guard.pause is not None
+        return guard.pause
+
+    with capture_logs() as logs:
+        pauses = [fail(first) for _ in range(9)]
+        assert containment.rests(first)
+        assert not containment.rests(second)
+        assert fail(second) == FIRST_PAUSE
+    assert (len(logs), counted) == (2, ["AsyncQueue", "AsyncQueue"])
+    assert pauses[:2] == [FIRST_PAUSE, 2 * FIRST_PAUSE]
+    assert pauses[-1] == LONGEST_PAUSE
+    with containment.guard(first):
+        pass
+    assert containment.by_kind() == {"AsyncQueue": 1}
+    with containment.guard(second):
+        pass
+    assert not containment.by_kind()
+
+
+def test_what_was_done_badly_ends_with_the_same_done_well_or_with_another_version() -> None:
+    containment = Containment(lambda: 0.0, lambda _kind: None)
+    one = Subject(Kind.JOB, "ns", "j", "5")
+
+    def fail() -> None:
+        with containment.guard(one, Doing.ACT):
+            raise ValueError
+
+    fail()
+    with containment.guard(one, Doing.OBSERVE):
+        pass
+    assert containment.by_kind() == {"AsyncJob": 1}
+    with containment.guard(one._replace(version="6"), Doing.OBSERVE):
+        pass
+    assert not containment.by_kind()
+    fail()
+    with containment.guard(one, Doing.ACT):
+        pass
+    assert not containment.by_kind()
+
+
+def test_a_deleted_object_is_no_longer_set_aside_whoever_tells() -> None:
+    world = World()
+    bad: Any = raw("bad", phase="Unheard")
+    world.take("job", bad)
+    world.take("pod", with_value(POD_OBJECT, ("status", "containerStatuses", 0, "state",
+               "terminated", "finishedAt"), "never"))  # fmt: skip
+    assert world.containment.by_kind() == {"AsyncJob": 1, "Pod": 1}
+    world.observer.deleted(bad)
+    world.scopes["pod"].replace([])
+    assert not world.containment.by_kind()
+
+
+def test_a_cancellation_is_no_failure_of_an_object() -> None:
+    containment = Containment(lambda: 0.0, lambda _kind: None)
+    with pytest.raises(KeyboardInterrupt), containment.guard(Subject(Kind.POD, "ns", "p")):
+        raise KeyboardInterrupt
+    assert not containment.by_kind()
