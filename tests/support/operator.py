@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -176,10 +177,16 @@ class OperatorProcess:
             if sample.name == name
         }
 
+    def health(self, path: str) -> str:
+        """Return what a probe is told: `ok`, or what is wrong."""
+        return self._fetch(self.health_port, path)
+
     def _fetch(self, port: int, path: str) -> str:
         try:
             with urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
                 body: bytes = answer.read()
                 return body.decode()
+        except HTTPError as error:
+            return error.read().decode()
         except OSError:
             return ""

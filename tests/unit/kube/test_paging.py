@@ -28,7 +28,8 @@ class Collection:
         limit, start = int(request.query["limit"]), int(request.query.get("continue", 0))
         self.limits.append(limit)
         if len(self.limits) in self.late:
-            return await error(504, "Timeout")(request)
+            refused: web.StreamResponse = await error(504, "Timeout")(request)
+            return refused
         more = {"continue": str(start + limit)} if start + limit < len(self.objects) else {}
         answer = web.json_response({"metadata": more, "items": self.objects[start : start + limit]})
         self.bytes.append(len(answer.body or b""))  # type: ignore[arg-type]  # it is bytes

@@ -195,3 +195,47 @@ async def test_a_lost_permission_is_named_once_a_minute_with_what_to_grant(
         ]
         * 2
     )
+
+
+async def test_who_is_unfit_stays_out_of_the_election_but_counts_the_others_time(
+    server: FakeSession,
+) -> None:
+    clock = Clock()
+    leader, cold = elector(server, "a", clock), elector(server, "b", clock)
+    await leader.turn()
+    for _ in range(12):
+        clock.at += 1
+        await cold.turn("jobs are not listed yet")
+        assert not cold.leads()
+    await cold.turn()
+    assert cold.leads()
+
+
+async def test_a_cold_replica_leaves_a_free_lease_to_a_warm_one(server: FakeSession) -> None:
+    clock = Clock()
+    dead, cold, warm = (elector(server, name, clock) for name in "abc")
+    await dead.turn()
+    await warm.turn()
+    await dead.release()
+    await cold.turn("jobs are not listed yet")
+    assert not cold.leads()
+    await warm.turn()
+    assert warm.leads()
+
+
+async def test_a_leader_that_becomes_unfit_hands_over_and_may_come_back(
+    server: FakeSession,
+) -> None:
+    clock = Clock()
+    leader, standby = elector(server, "a", clock), elector(server, "b", clock)
+    await leader.turn()
+    await standby.turn()
+    with capture_logs() as logs:
+        for _ in range(3):
+            await leader.turn("nothing of the watch of jobs for 901 s")
+    assert [entry["event"] for entry in logs] == ["handing leadership over"]
+    await standby.turn()
+    assert (leader.leads(), standby.leads()) == (False, True)
+    await standby.release()
+    await leader.turn()
+    assert leader.leads()
