@@ -20,7 +20,7 @@ def test_a_leader_whose_watch_hangs_hands_over_and_says_so(
     blind = OperatorProcess(operator_access, tmp_path / "blind", *options)
     blind.run_module("support.blind_operator", {})
     with blind, OperatorProcess(operator_access, tmp_path / "standby", *options) as standby:
-        blind.until_ready()
+        blind.until_ready(within=60)
         until(lambda: blind.leads() or standby.leads(), 20, "a leader")
         standby.until_leading(within=40)
         assert not blind.leads()
@@ -36,7 +36,8 @@ def test_an_outage_of_the_api_server_is_no_reason_to_restart(
 ) -> None:
     jobs = Jobs(fragile_plane.api)
     home = (f"--namespace={jobs.namespace}", f"--lease-namespace={jobs.namespace}")
-    operator = OperatorProcess(operator_access, tmp_path / "log", *QUICK, *home, "--backoff-max=1")
+    options = (*QUICK, *home, "--backoff-max=1", "--resync-interval=2")
+    operator = OperatorProcess(operator_access, tmp_path / "log", *options)
     operator.run_module("support.impatient_operator", {})
     with operator:
         operator.until_ready().until_leading()

@@ -1,0 +1,51 @@
+"""Deadlines that come all at once do not hold the event loop."""
+
+import asyncio
+import time
+from typing import cast
+
+import pytest
+
+from asyncjob_operator.handlers.loops import BATCH, keep_time
+from asyncjob_operator.observe.agenda import Agenda
+from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.telemetry.metrics import Metrics
+from support.vitals import pulse
+
+LOOK_SECONDS = 0.002
+
+
+class Slow:
+    """Looks at each job for as long as a hard one takes."""
+
+    def __init__(self) -> None:
+        self.agenda, self.looked = Agenda(), 0
+        self.done = asyncio.Event()
+
+    def look(self, _uid: str) -> None:
+        until = time.thread_time() + LOOK_SECONDS
+        while time.thread_time() < until:
+            pass
+        self.looked += 1
+        if self.looked == BATCH:
+            self.done.set()
+
+
+@pytest.mark.timeout(60)
+async def test_others_have_their_turn_between_the_jobs_of_one_batch() -> None:
+    slow = Slow()
+    for number in range(BATCH):
+        slow.agenda.set(str(number), 0.0)
+    turns: list[int] = []
+
+    async def other() -> None:
+        while True:
+            turns.append(slow.looked)
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(other())
+    keeping = asyncio.create_task(keep_time(cast("Observer", slow), Metrics(), pulse()))
+    await slow.done.wait()
+    beside.cancel()
+    keeping.cancel()
+    assert len({looked for looked in turns if looked}) >= BATCH * LOOK_SECONDS / 0.1
