@@ -24,7 +24,7 @@ async def compare_nothing(*_: Any) -> Any:
 PATCHES: tuple[tuple[Any, str, Any], ...] = (
     (job_watch, "watch", watch_nothing),
     (loops, "compare", compare_nothing),
-    (settings, "BOOKMARK_SECONDS", 1.0),
+    (settings, "BOOKMARK_SECONDS", 5.0),
 )
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def test_a_deep_job_and_a_forged_time_blind_the_operator_for_nobody(
     names = [f"--namespace={jobs.namespace}" for jobs in (hostile, honest)]
     options = (*QUICK, *names, f"--lease-namespace={honest.namespace}", "--resync-interval=2")
     with OperatorProcess(operator_access, tmp_path / "log", *options) as operator:
-        operator.until_ready().until_leading()
+        operator.until_ready(within=60).until_leading()
         create_deep(fragile_plane, hostile, tmp_path)
         forge(hostile, "forged")
         honest.create("while-it-runs", notBefore=now(3600))
@@ -68,7 +68,7 @@ def test_a_deep_job_and_a_forged_time_blind_the_operator_for_nobody(
         assert "comparison failed" not in operator.logs()
         assert operator.stop() == 0
     with OperatorProcess(operator_access, tmp_path / "second", *options) as operator:
-        operator.until_ready().until_leading()
+        operator.until_ready(within=60).until_leading()
         honest.create("after-a-start", notBefore=now(3600))
         honest.until_phase("after-a-start", "Scheduled", within=15)
         until(lambda: operator.metric("asyncjob_operator_synced") == 1, 5)
