@@ -147,6 +147,43 @@ async def test_a_refusal_is_final_and_says_what_was_answered(
     assert "secret" not in str(end.value)
 
 
+MALFORMED = {
+    "header too long": b"HTTP/1.1 200 OK\r\nX: " + b"x" * 10_000 + b"\r\n\r\n",
+    "status line": b"nonsense\r\n\r\n",
+    "chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
+    "length": b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+    "cut off": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("answer", MALFORMED.values(), ids=MALFORMED)
+async def test_no_answer_however_malformed_brings_the_query_into_an_error(answer: bytes) -> None:
+    async def malformed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(malformed, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    app = build_app({"ASYNCJOB_HTTP_ALLOW": f"127.0.0.1:{port}"})
+    url = f"http://127.0.0.1:{port}/p?api_key=SECRET"
+    async with server:
+        with pytest.raises(UnreachableError) as end:
+            await run_handler(app, "http", {"url": url})
+    assert "/p" in str(end.value)
+    assert "SECRET" not in str(end.value)
+
+
+async def test_a_redirect_that_is_not_followed_is_told_without_its_query(
+    server: WebServer,
+) -> None:
+    server.answer("/", 302, Location="/other?signature=SECRET#SECRET")
+    with pytest.raises(Fail, match=r"a redirect to /other \(") as end:
+        await call(server, followRedirects=False)
+    assert "SECRET" not in str(end.value)
+
+
 @pytest.mark.parametrize(
     ("status", "kind"),
     [(500, ServiceFailedError), (503, ServiceFailedError), (429, RateLimitedError)],

@@ -45,12 +45,29 @@ def test_one_of_several_is_enough() -> None:
         ("999999999999", None, 86_400),
         ("Fri, 01 Jan 2100 00:00:00 GMT", None, 86_400),
         (LATER, "nonsense", 90),
+        (LATER, "Mon, 01 Jan 99999999999 00:00:00 GMT", 90),
+        ("Mon, 01 Jan 0001 00:00:00 +2359", None, 0),
+        ("Fri, 31 Dec 9999 23:59:59 -2359", "Mon, 01 Jan 0001 00:00:00 +2359", 86_400),
     ],
 )
 def test_both_forms_of_retry_after_are_read(value: str, date: str | None, seconds: int) -> None:
     assert seconds_to_wait(value, date, NOW) == seconds
 
 
-@pytest.mark.parametrize("value", [None, "", "soon", "-5", "1.5", "²"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        "",
+        "soon",
+        "-5",
+        "1.5",
+        "²",
+        "Mon, 01 Jan 99999999999 00:00:00 GMT",
+        "Mon, 01 Jan 2026 99999999999:00:00 GMT",
+        "Mon, 01 Jan 2026 00:00:00 +99999999999999",
+        "Mon, 01 Jan 9999999999999999999999999 00:00:00 GMT",
+    ],
+)
 def test_what_says_nothing_is_left_to_the_policy(value: str | None) -> None:
     assert seconds_to_wait(value, NOON, NOW) is None

@@ -4,6 +4,7 @@ What is not known to be final is taken for an outage, so that no work is lost fo
 """
 
 import errno
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -34,6 +35,9 @@ _FINAL_CODES: Final = frozenset(
 _FINAL_TYPES: Final = (NotImplementedError, TypeError, ValueError, AttributeError, ImportError)
 _NO_CREDENTIALS: Final = frozenset({"NoCredentialsError", "PartialCredentialsError"})
 """Of botocore, which need not be installed."""
+
+_QUERY: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s?'\"<>]*)\?[^\s'\"<>]*", re.IGNORECASE)
+"""A URL with a query: drivers' errors repeat those they called, signatures and tokens included."""
 
 
 @contextmanager
@@ -66,4 +70,5 @@ def _code(error: Exception) -> int | None:
 
 def _words(error: Exception) -> str:
     text = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")
+    text = _QUERY.sub(r"\1?…", text)
     return text if len(text) <= MAX_WORDS else text[: MAX_WORDS - 1] + "…"

@@ -129,4 +129,11 @@ def _errors_in_words(shown: str, seconds: float) -> Iterator[None]:
     except TimeoutError as error:
         raise TimedOutError(f"{shown} took longer than {seconds:g} s") from error
     except (aiohttp.ClientError, ssl.SSLError, OSError) as error:
-        raise UnreachableError(f"{shown}: {str(error) or type(error).__name__}") from error
+        raise UnreachableError(f"{shown}: {_words(error)}") from error
+
+
+def _words(error: Exception) -> str:
+    """Return what went wrong; an error of a response also tells the URL, query and all."""
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"{error.message or type(error).__name__} ({error.status})"
+    return str(error) or type(error).__name__

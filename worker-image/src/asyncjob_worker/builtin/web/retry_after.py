@@ -26,6 +26,6 @@ def seconds_to_wait(value: str | None, date: str | None, now: datetime) -> float
 def _moment(text: str | None) -> datetime | None:
     try:
         moment = parsedate_to_datetime(text or "")
-    except ValueError:
+    except (ValueError, OverflowError, TypeError):  # such as a year of eleven digits
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

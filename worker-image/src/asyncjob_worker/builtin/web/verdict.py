@@ -1,5 +1,6 @@
 """What an unexpected status means for the attempt. Pure."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from http import HTTPStatus
@@ -46,4 +47,5 @@ def _error(status: int, message: str) -> BuiltInError:
 def _hint(call: HttpCall, answer: HttpAnswer) -> str:
     if answer.status not in REDIRECTS or call.follow_redirects:
         return ""
-    return f", a redirect to {answer.headers.get('location', '?')} (followRedirects is false)"
+    place = re.split(r"[?#]", answer.headers.get("location", "?"))[0] or "elsewhere"
+    return f", a redirect to {place} (followRedirects is false)"
