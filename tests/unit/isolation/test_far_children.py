@@ -72,8 +72,11 @@ class Namespace(FakeSession):
             return {"metadata": {"name": name}}
         return self.jobs[name]
 
-    async def list(self, path: str, params: Mapping[str, str]) -> AsyncIterator[Any]:
+    async def list(
+        self, path: str, params: Mapping[str, str], *, accept: str = ""
+    ) -> AsyncIterator[Any]:
         self.calls.append(Call("list", path, params=params))
+        assert ("as=PartialObjectMetadataList" in accept) is ("fieldSelector" in params)
         if "fieldSelector" in params:
             return
         if not self.may_list:
@@ -226,7 +229,7 @@ async def test_what_a_handler_does_not_wait_for_any_more_is_not_looked_at(bench:
     bench.namespace.held_back = {"last"}
     running = asyncio.ensure_future(bench.shop.run(job("gives-up")))
     await until(lambda: "gave up" in bench.trace(), "the handler gives up")
-    await until(lambda: not bench.own[0]._watch._waiting, "nobody looks")
+    await until(lambda: not bench.own[0]._watch._waits, "nobody looks")
     bench.namespace.gate.set()
     move = await running
     assert move

@@ -12,6 +12,7 @@ from asyncjob.app.child_errors import (
 )
 from asyncjob.app.children import Child, ChildRef
 from asyncjob.errors import (
+    ExpiredError,
     ForbiddenError,
     NotFoundError,
     UnknownOutcomeError,
@@ -42,15 +43,16 @@ async def test_one_child_is_read_until_it_has_finished_less_and_less_often() -> 
 class Listing(FakeSession):
     """Lists jobs, besides answering single requests."""
 
-    def __init__(self, *pages: list[Any], **script: Any) -> None:
+    def __init__(self, *lists: list[Any], **script: Any) -> None:
         super().__init__(**script)
-        self.pages = list(pages)
+        self.answers = list(lists)
         self.lists: list[Any] = []
 
-    async def list(self, path: str, params: Any = None) -> Any:
+    async def list(self, path: str, params: Any = None, *, accept: str = "") -> Any:
         assert path.endswith("/asyncjobs")
+        assert "as=PartialObjectMetadataList" in accept
         self.lists.append(params)
-        for item in self.pages.pop(0) if len(self.pages) > 1 else self.pages[0]:
+        for item in self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]:
             yield item
 
 
@@ -72,6 +74,62 @@ async def test_of_many_children_only_the_finished_are_read_each_once() -> None:
     assert session.calls[-1].path.endswith("/c0")
     assert session.lists[0]["labelSelector"] == "asyncjob.dev/parent=u1"
     assert "status.phase!=Succeeded" in session.lists[0]["fieldSelector"]
+
+
+async def test_a_new_wait_does_not_make_the_others_looked_at_anew() -> None:
+    """A hundred children that are waited for one after the other, and one that lasts."""
+
+    def answer(call: Call) -> Any:
+        name = call.path.rpartition("/")[2]
+        return job(name=name, uid=name) if name == "slow" else finished(name, name)
+
+    session = Listing([job(name="slow", uid="slow")], get=[answer])
+    own = AttemptChildren(session.session, held(), pause=lambda _: asyncio.Event().wait())  # type: ignore[arg-type,return-value]
+    slow = asyncio.ensure_future(Child(ChildRef("slow", "slow"), own).wait())
+    for number in range(100):
+        name = f"c{number}"
+        assert (await Child(ChildRef(name, name), own).wait()).result == name
+    own.stop()
+    await asyncio.gather(slow, return_exceptions=True)
+    seen = [call.path.rpartition("/")[2] for call in session.calls]
+    assert all(seen.count(f"c{number}") == 1 for number in range(100))
+    assert len(seen) + len(session.lists) <= 102
+
+
+async def test_a_child_that_cannot_be_read_fails_its_own_wait_only() -> None:
+    def answer(call: Call) -> Any:
+        name = call.path.rpartition("/")[2]
+        return finished(name, name, **({"phase": "Unheard"} if name == "odd" else {}))
+
+    own = children(Listing([], get=[answer]))
+    waits = [Child(ChildRef(name, name), own).wait() for name in ("odd", "good")]
+    odd, good = await asyncio.gather(*waits, return_exceptions=True)
+    assert isinstance(odd, ValueError)
+    assert not isinstance(good, BaseException)
+    assert good.succeeded
+
+
+async def test_whatever_a_look_fails_with_nobody_waits_on_and_the_next_wait_looks_again() -> None:
+    session = FakeSession(get=[RuntimeError("a fault of ours"), finished("c", "c1")])
+    own = children(session)
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        await Child(ChildRef("c", "c1"), own).wait()
+    assert (await Child(ChildRef("c", "c1"), own).wait()).succeeded
+
+
+async def test_a_list_that_took_too_long_is_begun_again() -> None:
+    class Slow(Listing):
+        async def list(self, path: str, params: Any = None, *, accept: str = "") -> Any:
+            async for item in super().list(path, params, accept=accept):
+                yield item
+            if len(self.lists) == 1:
+                raise ExpiredError("the list took too long")
+
+    session = Slow([], get=[lambda call: finished(*[call.path.rpartition("/")[2]] * 2)])
+    own = children(session)
+    with capture_logs() as logs:
+        await asyncio.gather(*[Child(ChildRef(name, name), own).wait() for name in ("a", "b")])
+    assert [entry["event"] for entry in logs] == ["cannot look at children"]
 
 
 async def test_a_child_that_failed_raises_only_if_asked() -> None:
