@@ -10,7 +10,7 @@ import pytest
 from asyncjob.errors import ForbiddenError, UnknownOutcomeError
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob_worker.backlog import PARTITIONS, Backlog
-from asyncjob_worker.choice import Choice
+from asyncjob_worker.choice import ALONE_SECONDS, CLEAR_SECONDS, Choice
 from asyncjob_worker.claimer import Claimer
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.queue_view import QueueView
@@ -110,16 +110,56 @@ def test_an_overflowed_backlog_is_filled_again_once_it_is_empty() -> None:
     assert (bench.pick(), bench.looks) == (None, 1)
 
 
-def test_of_jobs_that_crashed_before_one_is_at_work_at_a_time() -> None:
+def test_a_job_that_crashed_before_begins_alone_and_then_others_have_their_turn() -> None:
     bench = Bench()
     bench.put("p1", "p2", crashes=1)
-    bench.put("sound")
+    bench.put("sound", "safe")
     first = bench.choice.pick()
     assert first
-    assert (first.name, bench.pick(), bench.pick()) == ("p1", "sound", None)
-    assert not bench.choice.done_with(candidate("sound"))
+    assert (first.name, bench.pick()) == ("p1", None)
+    assert bench.choice.ready_at() == ALONE_SECONDS
+    bench.now = 5.0
     assert bench.choice.done_with(first)
-    assert bench.pick() == "p2"
+    assert [bench.pick(), bench.pick(), bench.pick()] == ["sound", "safe", None]
+
+
+def test_a_worker_becomes_empty_for_one_that_crashed_before() -> None:
+    bench = Bench()
+    bench.put("sound")
+    beside = bench.choice.pick()
+    assert beside
+    bench.put("p1", crashes=1)
+    bench.put("later")
+    bench.choice._others_until = 3.0
+    assert bench.pick() == "later"
+    bench.now = 3.0
+    bench.put("last")
+    assert (bench.pick(), bench.choice.ready_at()) == (None, 3.0 + CLEAR_SECONDS)
+    bench.choice.done_with(beside)
+    assert bench.pick() is None
+    bench.choice.freed("later")
+    assert (bench.pick(), bench.pick()) == ("p1", None)
+
+
+def test_no_job_waits_for_ever_for_another_that_waits_for_it() -> None:
+    """A parent and the child that it waits for, either of which has crashed before."""
+    bench = Bench()
+    bench.put("parent")
+    assert bench.pick() == "parent"
+    bench.put("child", crashes=1)
+    assert bench.pick() is None
+    opens_at = bench.choice.ready_at()
+    assert opens_at == CLEAR_SECONDS
+    bench.now = opens_at
+    assert bench.pick() == "child"
+
+    bench = Bench()
+    bench.put("parent", crashes=1)
+    assert bench.pick() == "parent"
+    bench.put("child")
+    assert bench.pick() is None
+    bench.now = ALONE_SECONDS
+    assert bench.pick() == "child"
 
 
 def test_of_a_limited_type_so_many_are_at_work_at_a_time() -> None:

@@ -141,6 +141,13 @@ class Backlog:
                 del self._levels[number]
         return None
 
+    @property
+    def holds_back(self) -> bool:
+        """Whether the turn of a job that has crashed before has come while it could not run."""
+        return any(
+            lane.held_back for level in self._levels.values() for lane in level.lanes.values()
+        )
+
     def lost(self, now: float) -> None:
         """Wait anew before taking over others' jobs: one of them was claimed under our hands."""
         for level in self._levels.values():
