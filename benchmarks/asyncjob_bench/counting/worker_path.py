@@ -17,7 +17,10 @@ from asyncjob_bench.ground.handlers import NOTHING, app
 from asyncjob_worker.attempt import Attempt, Tools
 from asyncjob_worker.backlog import Backlog
 from asyncjob_worker.claimer import Claimer
+from asyncjob_worker.clock import awake_seconds
 from asyncjob_worker.enforcement import Enforcement
+from asyncjob_worker.keeper import TICK_SECONDS
+from asyncjob_worker.lateness import Lateness
 from asyncjob_worker.queue_view import QueueView
 from asyncjob_worker.reporter import Reporter
 from asyncjob_worker.rows import RowReader
@@ -61,7 +64,8 @@ class WorkerPath:
         settings = Settings(concurrency=1)
         queue = QueueView(lambda: None)
         enforced = cast("Enforcement", _Enforced())
-        self._claimer = Claimer(session, app, queue, lives.HOLDER, enforced)
+        late = Lateness(TICK_SECONDS, awake_seconds)
+        self._claimer = Claimer(session, app, queue, lives.HOLDER, enforced, lateness=late)
         self._reporter = Reporter(session, lambda _held, move, _error: move)
         self._settings, self._tools = settings, Tools.of(settings)
         self._reader = RowReader()

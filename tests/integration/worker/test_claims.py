@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -17,6 +18,7 @@ from asyncjob.names import JOBS, QUEUES, collection
 from asyncjob_worker.claimer import Claimer
 from asyncjob_worker.enforcement import Enforcement
 from asyncjob_worker.held import HeldJob
+from asyncjob_worker.lateness import Lateness
 from asyncjob_worker.queue_view import QueueView
 from support.inside import MANAGER, LossySession, all_done, team
 from support.workers import Field, Identity
@@ -84,7 +86,10 @@ class Rival:
         queue = QueueView(lambda: None)
         # Nobody runs these jobs; their recovery must not fall into the tests that come next.
         queue.replace([{"spec": {"defaults": {"leaseDurationSeconds": 600}}}])
-        self.claimer = Claimer(self.session, app, queue, identity.holder, enforcement)
+        late = Lateness(0.25, time.monotonic)
+        self.claimer = Claimer(
+            self.session, app, queue, identity.holder, enforcement, lateness=late
+        )
 
     def observe(self, *_: object) -> None:
         self.requests += 1

@@ -9,7 +9,9 @@ from asyncjob.errors import (
     ForbiddenError,
     InvalidError,
     NotFoundError,
+    ThrottledError,
     TooLargeError,
+    UnauthorizedError,
     UnknownOutcomeError,
 )
 from asyncjob.lifecycle.claim import Candidate
@@ -18,6 +20,7 @@ from asyncjob_worker.claimer import Claimer
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.enforcement import Enforcement
 from asyncjob_worker.held import HeldJob
+from asyncjob_worker.lateness import Lateness
 from asyncjob_worker.queue_view import QueueView
 from support.worker_parts import ME, Call, FakeSession, Pauses, an_app, candidate, job
 
@@ -29,7 +32,10 @@ SHORT = candidate(policy=PolicyLayer(lease_duration_seconds=5))
 def claimer(session: FakeSession, pauses: Pauses | None = None) -> Claimer:
     queue = QueueView(lambda: None)
     enforcement = Enforcement(session.session, required=False)
-    return Claimer(session.session, an_app(), queue, ME, enforcement, pause=pauses or Pauses())
+    late = Lateness(0.25, lambda: 0.0)
+    return Claimer(
+        session.session, an_app(), queue, ME, enforcement, lateness=late, pause=pauses or Pauses()
+    )
 
 
 async def claim(session: FakeSession, of: Candidate | None = None) -> HeldJob | None:
@@ -129,6 +135,44 @@ async def test_the_look_after_a_conflict_is_repeated_until_it_is_answered() -> N
     assert await claim(session)
 
 
+NOT_NOW = [
+    ThrottledError("slow down"),
+    UnauthorizedError("401"),
+    ForbiddenError("rbac"),
+    InvalidError("a law"),
+]
+
+
+@pytest.mark.parametrize("answer", NOT_NOW, ids=lambda error: type(error).__name__)
+async def test_a_claim_in_doubt_is_looked_for_whatever_its_repetition_is_answered(
+    answer: Exception,
+) -> None:
+    store = Store()
+    session = FakeSession(
+        merge_patch=[store.take_and_lose_the_answer, answer], get=[answer, store.read]
+    )
+    held = await claim(session)
+    assert held
+    assert held.claim == store.stored["status"]["claim"]
+
+
+@pytest.mark.parametrize("answer", NOT_NOW[:3], ids=lambda error: type(error).__name__)
+async def test_a_claim_in_doubt_that_has_not_taken_effect_ends_as_it_was_answered(
+    answer: Exception,
+) -> None:
+    session = FakeSession(merge_patch=[LOST, answer], get=[job(claim="", phase="Queued")])
+    with pytest.raises(type(answer)):
+        await claim(session)
+
+
+@pytest.mark.parametrize("answer", NOT_NOW[:3], ids=lambda error: type(error).__name__)
+async def test_without_doubt_nobody_looks(answer: Exception) -> None:
+    session = FakeSession(merge_patch=[answer])
+    with pytest.raises(type(answer)):
+        await claim(session)
+    assert not session.made("get")
+
+
 async def test_an_outage_longer_than_the_lease_ends_the_claim(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -167,7 +211,8 @@ async def test_the_policy_is_the_jobs_before_the_queues_before_the_handlers() ->
         [{"spec": {"defaults": {"leaseDurationSeconds": 30, "executionTimeoutSeconds": 9}}}]
     )
     enforcement = Enforcement(session.session, required=False)
-    await Claimer(session.session, an_app(), queue, ME, enforcement).claim(SHORT)
+    late = Lateness(0.25, lambda: 0.0)
+    await Claimer(session.session, an_app(), queue, ME, enforcement, lateness=late).claim(SHORT)
     effective = session.calls[0].body["status"]["effective"]
     assert (effective["leaseDurationSeconds"], effective["executionTimeoutSeconds"]) == (5, 9)
 
@@ -177,7 +222,10 @@ async def test_the_grace_of_a_cancel_is_the_jobs_own_before_the_queues() -> None
     queue.replace([{"spec": {"defaults": {"cancelGraceSeconds": 60}}}])
     session = FakeSession(merge_patch=[ours])
     enforcement = Enforcement(session.session, required=False)
-    held = await Claimer(session.session, an_app(), queue, ME, enforcement).claim(SHORT)
+    late = Lateness(0.25, lambda: 0.0)
+    held = await Claimer(session.session, an_app(), queue, ME, enforcement, lateness=late).claim(
+        SHORT
+    )
     assert held
     assert held.cancel_grace == 60.0
     queue.replace([])

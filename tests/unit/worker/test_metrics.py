@@ -20,8 +20,10 @@ PREFIX = "asyncjob_worker_"
 
 def parts() -> Parts:
     made: Any = SimpleNamespace(
-        claimer=SimpleNamespace(counts=ClaimCounts(won=3, conflicts=2, refused=1)),
-        keeper=SimpleNamespace(renewals=5, renewal_failures=4),
+        claimer=SimpleNamespace(counts=ClaimCounts(won=3, conflicts=2, refused=1, postponed=9)),
+        keeper=SimpleNamespace(
+            renewals=5, renewal_failures=4, lateness=SimpleNamespace(seconds=0.5)
+        ),
         runner=SimpleNamespace(running={"u": None}, abandoned=6),
         backlog=range(7),
     )
@@ -72,7 +74,7 @@ def test_outcomes_are_counted_by_type_phase_and_reason() -> None:
 
 def test_what_the_parts_know_is_read_when_somebody_asks() -> None:
     metrics = used()
-    for outcome, wanted in (("won", 3), ("conflict", 2), ("refused", 1)):
+    for outcome, wanted in (("won", 3), ("conflict", 2), ("refused", 1), ("postponed", 9)):
         assert value(metrics, "claims_total", outcome=outcome) == wanted
     assert value(metrics, "lease_renewals_total", outcome="stored") == 5
     assert value(metrics, "lease_renewals_total", outcome="failed") == 4

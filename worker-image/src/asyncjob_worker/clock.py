@@ -21,3 +21,8 @@ def lease_seconds() -> float:
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
+
+
+def awake_seconds() -> float:
+    """Return seconds of a clock that never goes back and stands still while the machine sleeps."""
+    return time.monotonic()

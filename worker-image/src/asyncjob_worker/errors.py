@@ -13,3 +13,9 @@ class CannotStartError(WorkerError):
 
 class PolicyMissingError(WorkerError):
     """The API server does not enforce that only the lease holder may write."""
+
+
+class HeartbeatsLateError(WorkerError):
+    """The heartbeat thread gets to run too late to keep a lease this short."""
+
+    retryable = True

@@ -103,7 +103,9 @@ class Parts:
             limits=limits,
         )
         self.enforcement = Enforcement(session, required=settings.require_policy)
-        self.claimer = Claimer(session, app, self.queue, holder, self.enforcement)
+        self.claimer = Claimer(
+            session, app, self.queue, holder, self.enforcement, lateness=self.keeper.lateness
+        )
         self.slots = Slots(
             settings.slots(),
             choice=choice,

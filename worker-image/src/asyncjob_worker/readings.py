@@ -18,11 +18,13 @@ def readings(parts: Parts, slots: int) -> Mapping[Spec, Callable[[], Samples]]:
             ("won",): claims.won,
             ("conflict",): claims.conflicts,
             ("refused",): claims.refused,
+            ("postponed",): claims.postponed,
         },
         worker.RENEWALS: lambda: {
             ("stored",): keeper.renewals,
             ("failed",): keeper.renewal_failures,
         },
+        worker.LATE: lambda: {(): keeper.lateness.seconds},
         worker.RUNNING: lambda: {(): len(runner.running)},
         worker.SLOTS: lambda: {(): slots},
         worker.ABANDONED: lambda: {(): runner.abandoned},

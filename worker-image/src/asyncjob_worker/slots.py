@@ -11,6 +11,7 @@ from asyncjob.lifecycle.claim import Candidate
 from asyncjob_worker.choice import Choice
 from asyncjob_worker.claimer import Claimer, cannot_claim
 from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.errors import HeartbeatsLateError
 from asyncjob_worker.held import HeldJob
 
 log = structlog.get_logger()
@@ -82,7 +83,7 @@ class Slots:
         begun = lease_seconds()
         try:
             held = await self._claimer.claim(candidate)
-        except ApiError as error:
+        except (ApiError, HeartbeatsLateError) as error:
             self._choice.put_back(candidate)
             pause = backoff.pause()
             log.warning("cannot claim", error=cannot_claim(error), retry_in=round(pause, 1))

@@ -13,7 +13,7 @@ CLAIMS: Final = _counter(
     "asyncjob_worker_claims",
     unit="claims",
     help="Claims, by what became of them: won, conflict (another worker has the job), refused (by "
-    "the API server's rules).",
+    "the API server's rules), postponed (not sent, because heartbeats are too late for the lease).",
     labels=("outcome",),
 )
 FINISHED: Final = _counter(
@@ -47,6 +47,11 @@ RENEWALS: Final = _counter(
     unit="heartbeats",
     help="Heartbeats, by outcome: stored, failed (no answer or refused; tried again).",
     labels=("outcome",),
+)
+LATE: Final = _gauge(
+    "asyncjob_worker_heartbeat_late_seconds",
+    unit="seconds",
+    help="By how much the heartbeat thread got to run too late, at worst in the last minute.",
 )
 STALLS: Final = _counter(
     "asyncjob_worker_event_loop_stalls",
@@ -92,6 +97,7 @@ TABLE: Final = (
     ABANDONED,
     BACKLOG,
     RENEWALS,
+    LATE,
     STALLS,
     STALLED,
     WATCHES,
