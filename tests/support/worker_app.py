@@ -3,7 +3,9 @@
 import asyncio
 import ctypes
 import os
+import resource
 import secrets
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -142,6 +144,51 @@ def stubborn_sync(job: JobContext, gate: str) -> str:
     trace("begin", job)
     while not is_open(gate):
         time.sleep(LOOK_SECONDS)
+    return "late"
+
+
+@app.handler("long-call")
+async def long_call(job: JobContext) -> None:
+    """Wait for a thread of the event loop's own that never ends."""
+    trace("begin", job)
+    await asyncio.to_thread(threading.Event().wait)
+
+
+@app.handler("stamps-heeding")
+def stamps_heeding(job: JobContext, seconds: float) -> str:
+    """Write the time again and again, until it is told to stop."""
+    over = time.monotonic() + seconds
+    with (FOLDER / "trace").open("ab", buffering=0) as file:
+        while not job.cancelled and time.monotonic() < over:
+            file.write(f"at {job.name} {job.attempt} {time.monotonic()}\n".encode())
+            time.sleep(0.01)
+    return "done"
+
+
+@app.handler("among-many")
+async def among_many(job: JobContext, gate: str) -> Any:
+    """Wait for two children among many; tell what the loop took at once, and the peak of RSS.
+
+    In seconds of CPU, so that it does not matter what else the machine does.
+    """
+    children = [await job.submit("wait", gate, key=f"n{n}", queue="default") for n in range(2)]
+    trace("waiting", job)
+    waits, longest = asyncio.gather(*(child.wait() for child in children)), 0.0
+    while not waits.done():
+        before = time.thread_time()
+        await asyncio.sleep(0.005)
+        longest = max(longest, time.thread_time() - before)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"longest": longest, "peakMiB": peak, "phases": [view.phase for view in await waits]}
+
+
+@app.handler("stamps-sync")
+def stamps_sync(job: JobContext, gate: str) -> str:
+    """Ignore being told to stop, and write the time again and again for as long as it runs."""
+    with (FOLDER / "trace").open("ab", buffering=0) as file:
+        while not is_open(gate):
+            file.write(f"at {job.name} {job.attempt} {time.monotonic()}\n".encode())
+            time.sleep(0.005)
     return "late"
 
 

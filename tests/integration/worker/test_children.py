@@ -1,11 +1,13 @@
 """Child jobs on a real API server: once however often the parent runs, and never a silent loss."""
 
+import json
 from typing import Any
 
 import pytest
 
-from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION
-from support.workers import CHILDREN_ROLE, Field
+from asyncjob.names import JOBS, PARENT_LABEL, PARENT_NAME_ANNOTATION, collection
+from support.probes import Probes
+from support.workers import CHILDREN_ROLE, Field, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -72,3 +74,44 @@ def test_a_cancelled_parent_that_waits_in_a_thread_stops_at_once(field: Field) -
     (child,) = children_of(field, "p")
     field.open("never")
     field.until_phase(child["metadata"]["name"], "Succeeded")
+
+
+def gets(probes: Probes) -> float:
+    """Return how often a worker has read from the API server."""
+    lines = probes.ask("/metrics")[1].splitlines()
+    name = 'asyncjob_worker_api_requests_total{code="200",method="GET"}'
+    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
+
+
+@pytest.mark.timeout(400)
+def test_a_parent_that_waits_among_large_children_stays_small_and_holds_no_loop(
+    field: Field,
+) -> None:
+    """250 finished ones with results of 200 KiB, and as many unfinished with such payloads."""
+    rows = [{"row": number, "name": f"customer {number}"} for number in range(5300)]
+    assert 190 < len(json.dumps(rows)) / 1024 < 256
+    probes = Probes.on_free_port()
+    parents = ("--queue=parents", "--concurrency=1", probes.option)
+    field.worker("parents", *parents, app="support.worker_app:app")
+    field.worker("children", "--concurrency=4", app="support.worker_app:app")
+    parent = field.create("p", "among-many", "go", queue="parents")
+    field.until_trace("waiting p 1")
+    labels = {PARENT_LABEL: parent["metadata"]["uid"]}
+    for number in range(250):
+        for what, more in (("done", {}), ("open", {"suspend": True})):
+            body = {
+                "apiVersion": "asyncjob.dev/v1alpha1",
+                "kind": "AsyncJob",
+                "metadata": {"name": f"{what}-{number}", "labels": labels},
+                "spec": {"type": "echo", "payload": rows, **more},
+            }
+            field.api.create(collection(field.namespace, JOBS), body)
+    for number in range(250):
+        field.until_phase(f"done-{number}", "Succeeded", within=60)
+    seen = gets(probes)
+    until(lambda: gets(probes) >= seen + 3, 60, lambda: probes.ask("/metrics")[1])
+    field.open("go")
+    result = field.until_phase("p", "Succeeded", within=30)["result"]
+    assert result["phases"] == ["Succeeded", "Succeeded"]
+    assert result["peakMiB"] < 300
+    assert result["longest"] < 0.1

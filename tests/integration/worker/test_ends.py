@@ -1,6 +1,8 @@
 """How workers end, and what becomes of what they hold: SIGTERM, SIGKILL, SIGSTOP."""
 
 import signal
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from asyncjob_dev.supervisor import DevWorker
 from support.jobs import now
 from support.probes import Probes
-from support.workers import Field
+from support.workers import Field, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(120)]
 
@@ -37,7 +39,7 @@ def test_sigterm_lets_handlers_finish_within_the_grace_and_claims_nothing_more(
     assert field.status("later")["attempt"] == 0
 
 
-@pytest.mark.parametrize("type_", ["wait", "wait-sync", "stubborn", "stubborn-sync"])
+@pytest.mark.parametrize("type_", ["wait", "wait-sync"])
 def test_what_outlasts_the_grace_is_released_at_no_cost(field: Field, type_: str) -> None:
     worker = field.worker("worker-0", "--grace=0.2", "--stop-wait=0.5")
     field.create("j", type_, "never")
@@ -47,6 +49,71 @@ def test_what_outlasts_the_grace_is_released_at_no_cost(field: Field, type_: str
     status = field.status("j")
     assert (status["phase"], status["reason"]) == ("Queued", "Released")
     assert (status["releases"], status["retries"], status["crashes"]) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("type_", ["stubborn", "stubborn-sync"])
+def test_what_ignores_its_stop_is_released_at_no_cost_once_the_process_is_gone(
+    field: Field, type_: str
+) -> None:
+    worker = field.worker("worker-0", "--grace=0.2", "--stop-wait=0.5")
+    field.create("j", type_, "never")
+    field.until_trace("begin j 1")
+    worker.terminate()
+    assert ended(worker) == 0
+    status = field.until_phase("j", "Queued")
+    assert status["reason"] == "WorkerGone"
+    assert (status["releases"], status["retries"], status["crashes"]) == (1, 0, 0)
+    assert "stays leased" in field.log(worker)
+
+
+Stamps = dict[tuple[str, str], list[float]]
+
+
+def stamps(field: Field) -> Stamps:
+    """Return by job and attempt when its handler was at work, as it has written itself."""
+    lives: Stamps = {}
+    for line in field.trace("at "):
+        _, job, attempt, at = line.split()
+        lives.setdefault((job, attempt), []).append(float(at))
+    return lives
+
+
+def overlaps(lives: Stamps) -> list[str]:
+    """Return the attempts that began before the last sign of life of an earlier one."""
+    return [
+        f"{job}: attempt {later} began {max(one) - min(other):.3f} s before {earlier} was over"
+        for (job, earlier), one in lives.items()
+        for (same, later), other in lives.items()
+        if job == same and int(earlier) < int(later) and min(other) < max(one)
+    ]
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+@pytest.mark.parametrize("slots", [4, 8], ids=["no slot left", "slots left"])
+def test_no_two_attempts_of_a_job_run_at_any_moment_of_a_rolling_update(
+    field: Field, signals: int, slots: int
+) -> None:
+    """Sync handlers that ignore their stop, by what they themselves write into a file."""
+    options = (f"--concurrency={slots}", "--grace=0.2", "--stop-wait=0.3")
+    names = [f"j{number}" for number in range(4)]
+    before = field.worker("w-0", *options)
+    for name in names:
+        field.create(name, "stamps-sync", "go", leaseDurationSeconds=5)
+    until(lambda: len(stamps(field)) == len(names), 20, lambda: str(field.jobs()))
+    for generation in (1, 2):
+        after = field.worker(f"w-{generation}", *options)
+        for _ in range(signals):
+            before.terminate()
+        code = ended(before)
+        everywhere = (generation + 1) * len(names)
+        until(lambda: len(stamps(field)) == everywhere, 20, lambda: str(field.jobs()))  # noqa: B023
+        assert code == 0
+        before = after
+    field.open("go")
+    for name in names:
+        status = field.until_phase(name, "Succeeded", within=30)
+        assert (status["crashes"], status["retries"], status["releases"]) == (0, 0, 2)
+    assert overlaps(stamps(field)) == []
 
 
 def test_a_second_signal_ends_the_grace_at_once(field: Field) -> None:
@@ -205,6 +272,55 @@ def test_a_poison_pill_does_not_kill_the_jobs_beside_it(field: Field) -> None:
     for name in neighbours:
         assert field.until_phase(name, "Succeeded", within=30)["crashes"] <= 1
     assert worker.restarts >= 2
+
+
+def test_a_process_ends_after_its_drain_whatever_hangs_in_its_threads(field: Field) -> None:
+    worker = field.worker("worker-0", "--concurrency=8", "--grace=0.2", "--stop-wait=0.5")
+    for number in range(8):
+        field.create(f"j{number}", "long-call")
+    until(lambda: len(field.trace("begin")) == 8, 15, lambda: str(field.trace()))
+    worker.terminate()
+    assert ended(worker) == 0
+
+
+@pytest.mark.timeout(300)
+def test_jobs_beside_many_pills_are_charged_once_at_most(field: Field) -> None:
+    """16 slots, and a third of what is queued kills the process at once."""
+    policy: dict[str, Any] = {
+        "retryPolicy": {"initialDelaySeconds": 0.2, "jitter": 0, "maxCrashes": 1}
+    }
+    pills = [f"pill-{number}" for number in range(4)]
+    innocent = [f"good-{number}" for number in range(12)]
+    for number, name in enumerate(innocent):
+        field.create(name, "linger", 0.3, **policy)
+        if number % 3 == 0:
+            field.create(pills[number // 3], "kill", **policy)
+    field.start_worker("worker-0", "--concurrency=16", restart=True)
+    for name in pills:
+        status = field.until_phase(name, "DeadLetter", within=90)
+        assert status["reason"] == "CrashBudgetExhausted"
+    for name in innocent:
+        assert field.until_phase(name, "Succeeded", within=60)["crashes"] <= 1
+
+
+def test_short_leases_on_an_overloaded_machine_never_let_two_attempts_run(field: Field) -> None:
+    """Twenty seconds of six busy processes beside two workers with leases of 5 s."""
+    for number in range(2):
+        field.worker(f"worker-{number}", "--concurrency=2")
+    busy = "import os, time\nend = time.monotonic() + 20\nwhile time.monotonic() < end: pass"
+    load = [subprocess.Popen([sys.executable, "-c", busy]) for _ in range(6)]
+    try:
+        names = [f"j{number}" for number in range(4)]
+        for name in names:
+            field.create(name, "stamps-heeding", 10.0, leaseDurationSeconds=5, **AT_ONCE)
+        for name in names:
+            field.until_phase(name, "Succeeded", within=75)
+    finally:
+        for one in load:
+            one.kill()
+            one.wait()
+    assert {job for job, _ in stamps(field)} == set(names)
+    assert overlaps(stamps(field)) == []
 
 
 def test_sigint_drains_like_sigterm(field: Field) -> None:

@@ -1,6 +1,8 @@
 """Stopping handlers in processes of their own: asked first, then killed, never abandoned."""
 
 import asyncio
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.policy import BUILT_IN
 from asyncjob_worker.held import HeldJob
+from asyncjob_worker.keeper import Keeper
+from asyncjob_worker.pulse import Pulse
 from support.isolation import Shop, is_alive, is_left, job, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -61,6 +65,40 @@ async def test_the_programs_that_it_has_started_are_killed_with_it(tmp_path: Pat
 
 async def test_a_fenced_one_is_killed_soon_however_patient_the_worker(tmp_path: Path) -> None:
     assert await stopped(job("spin", str(tmp_path)), Stop.FENCED, tmp_path, wait=1000) is None
+
+
+async def test_a_fenced_one_is_killed_though_the_event_loop_stands_still(tmp_path: Path) -> None:
+    """By the heartbeat thread, which is the one that notices the lost lease."""
+    keeper, shop, of = Keeper(None, "ns", 1.0, Pulse()), Shop(), job("spin", str(tmp_path))
+    task, pid = await shop.begin(of, tmp_path)
+    of.sent_at -= 1000
+    keeper.keep(of)
+
+    def heartbeats() -> None:
+        while is_alive(pid):
+            keeper._tick(lambda _: None)
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=heartbeats, daemon=True)
+    thread.start()
+    thread.join(10)  # in the event loop: it stands still meanwhile
+    assert not is_alive(pid)
+    assert await task is None
+    await shop.close()
+
+
+async def test_a_handler_that_is_over_is_never_killed_for_the_next_one_of_its_process(
+    shop: Shop, tmp_path: Path
+) -> None:
+    of = job("obey", str(tmp_path))
+    task, pid = await shop.begin(of, tmp_path)
+    kill = of.on_fenced
+    assert kill is not None
+    of.stop(Stop.DRAINING)
+    await task
+    assert of.on_fenced is None
+    kill()
+    assert (await shop.result("look"))["pid"] == pid
 
 
 async def test_a_cancelled_one_that_is_fenced_meanwhile_is_killed_soon(tmp_path: Path) -> None:

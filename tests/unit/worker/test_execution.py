@@ -161,7 +161,8 @@ async def test_a_handler_that_is_stopped_beforehand_is_never_started(run: Run) -
 
 
 async def test_the_execution_timeout_stops_an_async_handler(starts: Starts) -> None:
-    expired = held(sent_at=lease_seconds() - 10_000)
+    expired = held()
+    expired.started_at -= 10_000
 
     async def work(job: JobContext) -> None:
         await asyncio.Event().wait()
@@ -254,3 +255,16 @@ async def test_a_worker_that_ends_takes_its_handler_along(run: Run) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     await ended.wait()
+
+
+async def test_a_handler_is_not_started_once_its_lease_may_have_ended(starts: Starts) -> None:
+    """The payload took long, and then the event loop stood still."""
+    late = held(sent_at=lease_seconds() - 59.5)
+
+    async def work(job: JobContext) -> None:
+        raise AssertionError("started")
+
+    with capture_logs() as logs, pytest.raises(Stopped) as stopped:
+        await Run(starts, late)(work)
+    assert (stopped.value.why, stopped.value.work) == (Stop.FENCED, None)
+    assert [entry["event"] for entry in logs] == ["lease lost before the handler began"]

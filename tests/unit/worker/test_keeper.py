@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from asyncjob.app.stop import Stop
 from asyncjob_worker import keeper as keeper_module
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.held import HeldJob
+from asyncjob_worker.held import FENCED_SECONDS, HeldJob
 from asyncjob_worker.keeper import Keeper
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.pulse import Pulse, StallLog, Watchman, where_is
@@ -90,6 +90,37 @@ def test_a_job_is_kept_until_it_is_let_go() -> None:
     thread.let_go(job)
     thread.let_go(job)
     assert not thread.keeps(job)
+
+
+def test_of_two_claims_of_one_job_each_is_kept_for_itself() -> None:
+    thread, old, new = keeper(), ago(LEASE / 3), ago(LEASE / 3)
+    assert old.job.uid == new.job.uid
+    thread.keep(old)
+    thread.keep(new)
+    thread.let_go(old)
+    assert (thread.keeps(old), thread.keeps(new)) == (False, True)
+    renewed = list[HeldJob]()
+    thread._tick(renewed.append)
+    assert renewed == [new]
+    new.sent_at -= LEASE
+    with capture_logs():
+        thread._tick(renewed.append)
+    assert new.stopped is Stop.FENCED
+
+
+def test_a_fenced_handler_that_can_be_killed_is_killed_without_the_event_loop() -> None:
+    thread, of, killed = keeper(), held(), list[int]()
+    of.on_fenced = lambda: killed.append(1)
+    thread.keep(of)
+    of.stop(Stop.FENCED)
+    assert of.fenced_at is not None
+    thread._tick(lambda _: None)
+    assert not killed
+    of.fenced_at -= FENCED_SECONDS + 0.01
+    with capture_logs() as logs:
+        thread._tick(lambda _: None)
+        thread._tick(lambda _: None)
+    assert (killed, len(logs)) == ([1], 1)
 
 
 def test_the_thread_survives_whatever_happens_in_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,10 +17,10 @@ from asyncjob.errors import (
     UnauthorizedError,
     UnknownOutcomeError,
 )
-from asyncjob_worker import renewal
+from asyncjob_worker import renewal, standing
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.renewal import Renewals
-from support.worker_parts import FakeSession, held, job
+from support.worker_parts import Call, FakeSession, held, job
 
 OK: dict[str, Any] = {}
 LEASE = job()["status"]["lease"]
@@ -125,15 +125,46 @@ async def test_an_error_alone_does_not_fence(ours: HeldJob, error: Exception) ->
         job(uid="u2"),
         job(phase="Queued"),
         NotFoundError("gone"),
-        UnauthorizedError("pod is gone"),
     ],
-    ids=["claim", "uid", "phase", "deleted", "unauthorized"],
+    ids=["claim", "uid", "phase", "deleted"],
 )
 async def test_a_fresh_read_fences(ours: HeldJob, found: Any) -> None:
     with capture_logs() as logs:
         await send(FakeSession(json_patch=[InvalidError("test failed")], get=[found]), ours)
     assert ours.stopped is Stop.FENCED
     assert any("fenced" in entry["event"] for entry in logs)
+
+
+async def test_a_refused_token_fences_only_once_that_has_lasted(
+    ours: HeldJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr(standing, "lease_seconds", lambda: clock[0])
+    refused = UnauthorizedError("the signing key is being changed")
+    session = FakeSession(
+        json_patch=[refused], get=[refused, refused, job(), refused, refused, refused]
+    )
+    for seconds in (0.0, 9.0, 0.1, 5.0, 9.0):
+        clock[0] += seconds
+        await send(session, ours)
+        assert ours.stopped is None
+    clock[0] += 1.5
+    await send(session, ours)
+    assert ours.stopped is Stop.FENCED
+
+
+async def test_a_heartbeat_of_an_older_claim_holds_up_none_of_the_newer() -> None:
+    class Silent(FakeSession):
+        async def json_patch(self, path: str, operations: Any) -> Any:
+            self.calls.append(Call("json_patch", path, operations))
+            await asyncio.Event().wait()
+
+    session = Silent()
+    async with Renewals(session.session, Register()) as renewals:
+        for of in (held(), held(claim="c2", attempt=2)):
+            renewals.renew(of)
+        await asyncio.sleep(0)
+        assert len(session.calls) == 2
 
 
 async def test_an_outcome_on_its_way_is_no_fence(ours: HeldJob) -> None:

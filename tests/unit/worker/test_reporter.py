@@ -1,5 +1,6 @@
 """How an outcome gets into the store, whatever the answers are."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from asyncjob.errors import (
 )
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.outcome import Failure, fail, succeed
+from asyncjob_worker import standing
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.reporter import MAX_REFUSALS, Reporter
 from support.worker_parts import NOW, Call, FakeSession, Pauses, held, job
@@ -92,9 +94,8 @@ async def test_a_finished_result_is_tried_through_an_outage() -> None:
         job(phase="Retrying", lastTransitionTime="by the operator"),
         ended(lastTransitionTime="by somebody else"),
         NotFoundError("gone"),
-        UnauthorizedError("pod is gone"),
     ],
-    ids=["claim", "uid", "requeued", "recovered", "ended", "deleted", "unauthorized"],
+    ids=["claim", "uid", "requeued", "recovered", "ended", "deleted"],
 )
 async def test_what_is_no_longer_ours_is_left_alone_and_the_log_says_so(found: Any) -> None:
     session = FakeSession(json_patch=[GONE], get=[found])
@@ -102,6 +103,20 @@ async def test_what_is_no_longer_ours_is_left_alone_and_the_log_says_so(found: A
         assert not await report(session, held())
     assert len(session.made("json_patch")) == 1
     assert any("fenced" in entry["event"] for entry in logs)
+
+
+@pytest.mark.parametrize(("refusals", "is_stored"), [(4, True), (100, False)])
+async def test_a_finished_result_outlives_a_refused_token_but_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch, refusals: int, is_stored: bool
+) -> None:
+    times = itertools.count(1000.0, standing.REFUSED_SECONDS / 6)
+    monkeypatch.setattr(standing, "lease_seconds", lambda: next(times))
+    refused = UnauthorizedError("401")
+    session = FakeSession(
+        json_patch=[*[refused] * refusals, OK], get=[*[refused] * refusals, job()]
+    )
+    with capture_logs():
+        assert bool(await report(session, held())) is is_stored
 
 
 async def test_after_the_lease_can_have_ended_nothing_is_written_before_a_look() -> None:

@@ -13,6 +13,7 @@ from asyncjob.app.stop import Stop
 from asyncjob.kube import WatchEvent
 from asyncjob.lifecycle.move import Move
 from asyncjob.lifecycle.phases import Phase
+from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.keeper import Keeper
 from asyncjob_worker.metrics import Metrics
@@ -20,6 +21,8 @@ from asyncjob_worker.reporter import Reporter
 from asyncjob_worker.runner import JobRunner
 from asyncjob_worker.settings import Settings
 from support.worker_parts import held
+
+LEASE = 60.0
 
 
 class Bench:
@@ -84,7 +87,9 @@ async def bench() -> AsyncIterator[Bench]:
 
 def staying(uid: str = "u1") -> HeldJob:
     """Return a job whose handler does not return and has timed out already."""
-    return held(uid=uid, sent_at=0.0, spec={"payload": "stay"})
+    job = held(uid=uid, spec={"payload": "stay"})
+    job.started_at -= job.policy.execution_timeout_seconds
+    return job
 
 
 async def test_a_lease_is_kept_until_the_outcome_is_stored(bench: Bench) -> None:
@@ -168,18 +173,73 @@ async def test_a_draining_worker_waits_for_no_abandoned_handler(bench: Bench) ->
     assert bench.runner.abandoned == 1
 
 
-async def test_whoever_ends_the_worker_learns_of_each_handler_that_still_runs(
+async def test_a_worker_whose_slots_are_all_abandoned_does_not_restart_once_it_drains(
+    bench: Bench,
+) -> None:
+    bench.runner.give_up_waiting()
+    await bench.runner.run(staying())
+    assert (bench.runner.abandoned, bench.exhausted) == (1, 0)
+
+
+async def test_a_handler_that_outlasts_the_drain_keeps_its_job_leased_and_unreleased(
+    bench: Bench,
+) -> None:
+    of = held(spec={"payload": "stay"})
+    running = asyncio.ensure_future(bench.runner.run(of))
+    await begun(bench)
+    bench.runner.give_up_waiting()
+    bench.runner.stop_all(Stop.DRAINING)
+    await running
+    assert bench.outcomes == []
+    assert (bench.kept, bench.runner.running) == (["u1"], {of})
+
+
+async def test_a_job_is_leased_until_the_end_of_a_process_that_gives_up_its_slots(
     bench: Bench,
 ) -> None:
     running = asyncio.ensure_future(bench.runner.run(held(spec={"payload": "stay"})))
-    for _ in range(5):
-        await asyncio.sleep(0)
+    await begun(bench)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    left = await bench.runner.leftovers(0.0)
+    assert bench.kept == ["u1"]
+
+
+async def test_a_job_whose_lease_has_ended_before_the_claim_was_answered_is_not_started(
+    bench: Bench,
+) -> None:
+    late = held(sent_at=lease_seconds() - LEASE)
+    await bench.runner.run(late)
+    assert late.stopped is Stop.FENCED
+    assert bench.outcomes == []
+    assert bench.count("handler_seconds_count", type="echo") is None
+    assert bench.count("fenced_total", type="echo") == 1
+
+
+async def test_of_two_claims_of_one_job_the_end_of_the_first_leaves_the_second_alone(
+    bench: Bench,
+) -> None:
+    """The old handler ignored its stop, and the job was claimed again by the same worker."""
+    first, second = held(), held(spec={"payload": "stay"}, claim="c2", attempt=2)
+    first.stop(Stop.FENCED)
+    running = asyncio.ensure_future(bench.runner.run(second))
+    await begun(bench)
+    await bench.runner.run(first)
+    assert bench.runner.running == {second}
+    bench.runner.cancels.apply(WatchEvent("MODIFIED", {"metadata": {"uid": "u1"}}))
+    assert second.stopped is Stop.CANCELLED
     bench.release.set()
-    assert (left, await bench.runner.leftovers(10.0)) == (1, 0)
+    await running
+    assert not bench.runner.running
+
+
+async def begun(bench: Bench) -> None:
+    """Wait until a handler runs."""
+    for _ in range(100):
+        if bench.runner.at_work.works:
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("no handler has begun")
 
 
 async def reported(bench: Bench) -> None:

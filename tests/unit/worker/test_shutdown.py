@@ -26,11 +26,11 @@ ORDER = [
     "stop all: draining",
     "watches ended",
     "lease emptied",
-    "heartbeats end",
     "processes ended",
     "threads let go",
     "hooks told the rest",
     "resources closed",
+    "heartbeats end",
 ]
 
 
@@ -41,6 +41,7 @@ class Recorder:
         self.done: list[str] = []
         self.noted = defaultdict[str, asyncio.Event](asyncio.Event)
         self.told = asyncio.Event()
+        self.stubborn = False
         self.parts = cast("Parts", SimpleNamespace())
         fill: dict[str, Any] = {
             "announcer": {
@@ -54,13 +55,12 @@ class Recorder:
             },
             "slots": {"drain": self.now("no more claims"), "run": self.told.wait},
             "runner": {
-                "running": {"u1": held()},
+                "running": {held()},
                 "give_up_waiting": self.now("no wait for the abandoned"),
                 "stop_all": self.stop_all,
                 "provide": lambda _: self.note("resources opened"),
                 "close": self.now("threads let go"),
                 "end_processes": self.later("processes ended"),
-                "leftovers": self.leftovers,
             },
             "hooks": {"start": lambda _: self.note("hooks begin"), "end": self.hooks_end},
             "telling": {"worker_started": lambda: None, "worker_stopping": lambda: None},
@@ -83,11 +83,9 @@ class Recorder:
 
     def stop_all(self, why: Stop) -> None:
         self.note(f"stop all: {why.value}")
-        self.parts.runner.running.clear()
+        if not self.stubborn:
+            self.parts.runner.running.clear()
         self.told.set()
-
-    async def leftovers(self, _: float) -> int:
-        return 0
 
     async def hooks_end(self) -> int:
         self.note("hooks told the rest")
@@ -108,13 +106,44 @@ def recorder() -> Recorder:
     return Recorder()
 
 
-async def test_the_parts_of_a_worker_stop_in_the_written_order(
-    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def worker(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Worker:
+    """Return a worker of the recorder's parts."""
+    made = Worker(an_app(), Settings(grace=0.0), FakeSession().session, ME)
+    monkeypatch.setattr(made, "_parts", recorder.parts)
+    monkeypatch.setattr(made, "_watches", lambda: [recorder.watch()])
+    monkeypatch.setattr(made._resources, "close", recorder.close_resources)
+    return made
+
+
+async def test_a_job_whose_handler_still_runs_is_leased_until_the_process_is_gone(
+    recorder: Recorder, worker: Worker
 ) -> None:
-    worker = Worker(an_app(), Settings(grace=0.0), FakeSession().session, ME)
-    monkeypatch.setattr(worker, "_parts", recorder.parts)
-    monkeypatch.setattr(worker, "_watches", lambda: [recorder.watch()])
-    monkeypatch.setattr(worker._resources, "close", recorder.close_resources)
+    recorder.stubborn = True
+    running = asyncio.ensure_future(worker.run())
+    await recorder.noted["heartbeats begin"].wait()
+    worker.stop()
+    assert await running
+    assert recorder.done == ORDER[:-1]
+
+
+@pytest.mark.parametrize("announced", [False, True], ids=["on its way", "stored"])
+async def test_a_worker_stopped_while_it_starts_takes_its_announcement_back(
+    recorder: Recorder, worker: Worker, announced: bool
+) -> None:
+    async def begin() -> None:
+        worker.stop()
+        if not announced:
+            await asyncio.Event().wait()
+
+    recorder.parts.announcer.begin = begin  # type: ignore[method-assign]
+    assert await worker.run()
+    assert "lease emptied" in recorder.done
+
+
+async def test_the_parts_of_a_worker_stop_in_the_written_order(
+    recorder: Recorder, worker: Worker
+) -> None:
     running = asyncio.ensure_future(worker.run())
     await recorder.noted["heartbeats begin"].wait()
     worker.stop()

@@ -163,7 +163,10 @@ def test_an_impossible_option_is_one_clear_line(arguments: list[str]) -> None:
     assert line.endswith("See `asyncjob-worker run --help`.")
 
 
-def test_a_health_port_that_is_taken_is_one_clear_line(folder: Path) -> None:
+def test_a_health_port_that_is_taken_is_one_clear_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "_exit_now", sys.exit)
     module(folder, "some_app", APP)
     (folder / "kubeconfig").write_text(NO_CLUSTER)
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -232,16 +235,65 @@ def test_what_handlers_own_processes_need_is_handed_on(
     module(folder, "isolating_app", APP)
     seen: list[Settings] = []
 
-    async def serve(app: WorkerApp, settings: Settings, *_: object) -> int:
+    async def serve(app: WorkerApp, settings: Settings, *_: object) -> None:
         seen.append(settings)
-        return 0
 
-    monkeypatch.setattr(cli, "_serve", serve)
+    monkeypatch.setattr(cli, "_serve_and_exit", serve)
     monkeypatch.setattr(cli, "configure", lambda _: None)
     options = ("--jobs-per-process=3", "--log-format=json")
     assert run("isolating_app:app", *options).exit_code == 0
     told = (seen[0].app, seen[0].jobs_per_process, seen[0].log_format)
     assert told == ("isolating_app:app", 3, "json")
+
+
+HANGS = """
+import asyncio, atexit, sys, threading, types
+import uvloop
+from asyncjob_worker import cli
+
+async def stubborn():
+    while True:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            pass
+
+async def access(*_):
+    return None
+
+async def serve(*_):
+    threading.Thread(target=threading.Event().wait).start()
+    for _ in range(40):
+        asyncio.get_running_loop().run_in_executor(None, threading.Event().wait)
+    task = asyncio.create_task(stubborn())
+    await asyncio.sleep(0.1)
+    END
+
+cli.load_access, cli._serve = access, serve
+atexit.register(lambda: print("last call"))
+given = {"kubeconfig": None, "namespace": None}
+uvloop.run(cli._serve_and_exit(None, None, None, given))
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "says"),
+    [
+        ("return 0", 0, ""),
+        ("return 3", 3, ""),
+        ("raise RuntimeError('unforeseen')", 1, "RuntimeError: unforeseen"),
+        ("raise cli.AsyncJobError('no policy')", 1, "Error: no policy"),
+    ],
+)
+def test_the_process_ends_whatever_of_its_handlers_still_runs(
+    end: str, code: int, says: str
+) -> None:
+    """Threads of `asyncio.to_thread` and others, and tasks that ignore being cancelled."""
+    command = [sys.executable, "-c", HANGS.replace("END", end)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=40, check=False)
+    assert ended.returncode == code
+    assert says in ended.stderr
+    assert ended.stdout == "last call\n"
 
 
 def test_no_two_starts_of_a_process_share_an_identity() -> None:

@@ -141,7 +141,7 @@ def wish(uid: str = "u1") -> dict[str, Any]:
 
 def test_a_running_job_is_told_of_its_cancel() -> None:
     ours = held()
-    cancels = Cancels({"u1": ours})
+    cancels = Cancels({ours})
     cancels.apply(event("ADDED", wish()))
     assert ours.stopped is Stop.CANCELLED
 
@@ -149,12 +149,12 @@ def test_a_running_job_is_told_of_its_cancel() -> None:
 def test_a_cancel_during_the_drain_outranks_it() -> None:
     ours = held()
     ours.stop(Stop.DRAINING)
-    Cancels({"u1": ours}).replace([wish(), wish("other")])
+    Cancels({ours}).replace([wish(), wish("other")])
     assert ours.stopped is Stop.CANCELLED
 
 
 def test_a_cancel_seen_before_the_claims_answer_is_remembered_until_the_job_ends() -> None:
-    running: dict[str, HeldJob] = {}
+    running: set[HeldJob] = set()
     cancels = Cancels(running)
     cancels.apply(event("ADDED", wish()))
     assert cancels.is_wished("u1")

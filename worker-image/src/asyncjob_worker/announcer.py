@@ -74,6 +74,8 @@ class Announcer:
         try:
             async with asyncio.timeout(END_SECONDS):
                 await self._session.merge_patch(self._path, body)
+        except NotFoundError:
+            return
         except (ApiError, TimeoutError) as error:
             log.warning("worker lease not emptied", error=str(error) or "no answer in time")
 

@@ -1,6 +1,7 @@
 """Tells running handlers that their job is to be cancelled."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
 
 from asyncjob.app.stop import Stop
 from asyncjob.json_types import JsonObject, child, text
@@ -15,7 +16,7 @@ class Cancels:
     It remembers them all, because the wish may be seen before the answer to our own claim.
     """
 
-    def __init__(self, running: Mapping[str, HeldJob]) -> None:
+    def __init__(self, running: Collection[HeldJob]) -> None:
         self._running = running
         self._wished: set[str] = set()
 
@@ -26,8 +27,7 @@ class Cancels:
     def replace(self, objects: Sequence[JsonObject]) -> None:
         """Take the list."""
         self._wished = {_uid(obj) for obj in objects}
-        for uid in self._wished:
-            self._stop(uid)
+        self._stop(self._wished)
 
     def apply(self, event: WatchEvent) -> None:
         """Take a change."""
@@ -36,12 +36,12 @@ class Cancels:
             self._wished.discard(uid)
         else:
             self._wished.add(uid)
-            self._stop(uid)
+            self._stop({uid})
 
-    def _stop(self, uid: str) -> None:
-        held = self._running.get(uid)
-        if held:
-            held.stop(Stop.CANCELLED)
+    def _stop(self, uids: AbstractSet[str]) -> None:
+        for held in self._running:
+            if held.job.uid in uids:
+                held.stop(Stop.CANCELLED)
 
 
 def cancel_params(queue: str) -> dict[str, str]:

@@ -1,10 +1,12 @@
 """Command line of the worker."""
 
 import asyncio
-import logging
+import atexit
 import os
 import signal
 import sys
+import threading
+import traceback
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NoReturn
@@ -13,8 +15,10 @@ import click
 import uvloop
 
 from asyncjob.app import WorkerApp
+from asyncjob.app.threads import in_daemon_thread
 from asyncjob.errors import AsyncJobError
 from asyncjob.kube import KubeSession, load_access
+from asyncjob.kube.access import ClusterAccess
 from asyncjob.lifecycle.claim import Holder
 from asyncjob.logs import Format, configure
 from asyncjob_worker.health_server import serving
@@ -31,6 +35,12 @@ EXIT_RESTART = 3
 """Exit code of a worker that wants to be started anew."""
 
 BUILT_IN = "asyncjob_worker.builtin:app"
+
+LAST_CALLS_SECONDS = 3.0
+"""How long what is registered with `atexit` may take, logging included."""
+
+TRACING_SECONDS = 10.0
+"""How long the last spans may take to be handed on."""
 
 SPARE_CONNECTIONS = 8
 """Besides one per slot: watches, announcements."""
@@ -59,16 +69,31 @@ def run(*, app: str, reload: bool, log_format: Format, **given: Any) -> None:
             run_reloading(app, sys.argv[1:], settings)
             return
         with _ending_on_sigterm():
-            code = uvloop.run(_serve(load_app(app), settings, holder, given))
+            uvloop.run(_serve_and_exit(load_app(app), settings, holder, given))
     except AsyncJobError as error:
-        raise click.ClickException(" ".join(str(error).split())) from error
-    sys.exit(code)
+        raise _explain(error) from error
 
 
-async def _serve(
+async def _serve_and_exit(
     app: WorkerApp, settings: Settings, holder: Holder, given: Mapping[str, Any]
-) -> int:
+) -> NoReturn:
+    """Run the worker, and end the process with it whatever still runs in it.
+
+    Threads that hang would hold up the end of the event loop and of Python for ever, and with it
+    the restart of the container; so would tasks that ignore their cancellation.
+    """
     access = await load_access(given["kubeconfig"], given["namespace"])
+    code = 1
+    try:
+        code = await _serve(app, settings, holder, access)
+    except AsyncJobError as error:
+        _explain(error).show()
+    except BaseException:  # noqa: BLE001  # the process ends with it, in the next line
+        traceback.print_exc()
+    _exit_now(code)
+
+
+async def _serve(app: WorkerApp, settings: Settings, holder: Holder, access: ClusterAccess) -> int:
     metrics = Metrics()
     async with (
         KubeSession(
@@ -84,10 +109,7 @@ async def _serve(
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, worker.stop)
         with serving(settings, worker.health(), metrics.registry):
-            code = 0 if await worker.run() else EXIT_RESTART
-    if worker.leftovers:
-        _exit_now(code)
-    return code
+            return 0 if await worker.run() else EXIT_RESTART
 
 
 @asynccontextmanager
@@ -97,7 +119,9 @@ async def _traced() -> AsyncIterator[Tracing]:
     try:
         yield tracing
     finally:
-        await asyncio.to_thread(tracing.close)
+        # Not in the loop's own threads: handlers may have left all of them hanging.
+        closing = in_daemon_thread(tracing.close, "tracing")
+        await asyncio.wait({closing}, timeout=TRACING_SECONDS)
 
 
 @contextmanager
@@ -113,8 +137,22 @@ def _ending_on_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def _explain(error: AsyncJobError) -> click.ClickException:
+    return click.ClickException(" ".join(str(error).split()))
+
+
 def _exit_now(code: int) -> NoReturn:
     """Exit without waiting for handlers that ignore their stop, tasks or threads."""
-    logging.shutdown()
-    sys.stdout.flush()
+    last = threading.Thread(target=_last_calls, name="last-calls", daemon=True)
+    last.start()
+    last.join(LAST_CALLS_SECONDS)
     os._exit(code)
+
+
+def _last_calls() -> None:
+    """Call what libraries have left to be called at the end, and write out what is buffered."""
+    try:
+        atexit._run_exitfuncs()  # noqa: SLF001  # there is no public way
+        sys.stderr.flush()
+    finally:
+        sys.stdout.flush()

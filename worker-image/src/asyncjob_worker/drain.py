@@ -40,7 +40,7 @@ class Drain:
         await self._begun.wait()
 
     async def run(self, parts: Parts, slots: asyncio.Future[None]) -> None:
-        """Claim no more, let handlers end within the grace period, release the rest."""
+        """Claim no more, let handlers end within the grace period, release what then stops."""
         log.info("worker draining", running=len(parts.runner.running), grace=self._grace)
         parts.slots.drain()
         parts.runner.give_up_waiting()
@@ -54,5 +54,8 @@ class Drain:
         finally:
             hurry.cancel()
             telling.cancel()
-        for held in parts.runner.running.values():
-            log.error("job left to the operator: it could not be released", job=held.job.name)
+        for held in parts.runner.running:
+            log.error(
+                "job left to the operator: it stays leased until this process has ended",
+                job=held.job.name,
+            )

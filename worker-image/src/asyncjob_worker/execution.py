@@ -8,14 +8,10 @@ import structlog
 from asyncjob.app import Handler, JobContext
 from asyncjob.app.stop import Stop
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.held import HeldJob
+from asyncjob_worker.held import FENCED_SECONDS, HeldJob
 from asyncjob_worker.starts import HandlerExitError, Started, Starter, Work
 
 log = structlog.get_logger()
-
-FENCED_SECONDS = 0.5
-"""What is left to a handler that can be killed once another worker may run its job: less than the
-time between losing the lease here (`SAFETY_SECONDS`) and its end."""
 
 KILL_SECONDS = 5.0
 """How long a killed process may take to be gone."""
@@ -60,16 +56,17 @@ class Execution:
         """
         self._held.on_stop = self._tell
         try:
+            self._held.fence_if_late()
             if self._held.stopped is not None:
                 raise Stopped(self._held.stopped, None)
             started = self._starts.start(handler, self._context, payload)
-            work = started.work
+            work, self._held.on_fenced = started.work, started.kill_anywhere
             self._on_start(work)
             await self._until_over(started)
             if self._held.stopped is not None:
                 raise await self._stopped(started, stop_wait)
         finally:
-            self._held.on_stop = None
+            self._held.on_stop = self._held.on_fenced = None
         if work.cancelled():
             raise HandlerExitError("the handler cancelled itself")
         return work.result()

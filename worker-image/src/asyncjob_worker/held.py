@@ -7,6 +7,9 @@ whole values are replaced, never changed in place, so that a reader sees the old
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Final
+
+import structlog
 
 from asyncjob.app.job_info import JobParent
 from asyncjob.app.stop import Stop
@@ -21,8 +24,18 @@ from asyncjob.names import (
     SCHEDULED_TIME_ANNOTATION,
     job_status_path,
 )
+from asyncjob_worker.clock import lease_seconds
+
+SAFETY_SECONDS: Final = 1.0
+"""A handler is stopped so long before its lease can have ended."""
+
+FENCED_SECONDS: Final = 0.5
+"""What is left to a handler that can be killed once another worker may run its job: less than the
+time between losing the lease here (`SAFETY_SECONDS`) and its end."""
 
 _RANK = {why: rank for rank, why in enumerate(Stop)}
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +48,17 @@ class Draft:
     checkpoint_version: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class HeldJob:
     """One claimed job. Times are seconds of the lease clock.
+
+    Compared and registered by identity: for a moment one process may hold two claims of one job.
 
     `renewals` is the number the API server has, as far as is known; `doubtful_since` is when the
     next was first sent without an answer. While `reporting` the handler is over and its outcome is
     being written. `traceparent` is the submitter's, or that of the attempt once it is traced.
-    `too_deep`: part of the job could not be read.
+    `too_deep`: part of the job could not be read. `on_fenced` kills the handler, where that can be
+    done, from any thread. `refused_since`: since then each look at the job was answered with 401.
     """
 
     job: JobView
@@ -60,6 +76,9 @@ class HeldJob:
     reporting: bool = False
     scheduled_time: str | None = None
     on_stop: Callable[[], object] | None = None
+    on_fenced: Callable[[], object] | None = None
+    fenced_at: float | None = None
+    refused_since: float | None = None
     parent: JobParent | None = None
     traceparent: str | None = None
     too_deep: bool = False
@@ -103,6 +122,11 @@ class HeldJob:
         return self.sent_at + self.policy.lease_duration_seconds
 
     @property
+    def safe_until(self) -> float:
+        """Until when the handler may run for sure, without another renewal."""
+        return self.ends_at - SAFETY_SECONDS
+
+    @property
     def times_out_at(self) -> float:
         """When the attempt has used up its execution timeout."""
         return self.started_at + self.policy.execution_timeout_seconds
@@ -123,8 +147,16 @@ class HeldJob:
         with self._lock:
             if self.stopped is None or _RANK[why] > _RANK[self.stopped]:
                 self.stopped = why
+                if why is Stop.FENCED:
+                    self.fenced_at = lease_seconds()
         if (tell := self.on_stop) is not None:
             tell()
+
+    def fence_if_late(self) -> None:
+        """Stop it if its lease may have ended: the loop or the machine may have stood still."""
+        if self.stopped is not Stop.FENCED and lease_seconds() > self.safe_until:
+            log.error("lease lost before the handler began", job=self.job.name)
+            self.stop(Stop.FENCED)
 
     def refuse(self, message: str) -> None:
         """Stop the handler, because the store can never take what it reports."""

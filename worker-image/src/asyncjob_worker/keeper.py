@@ -1,7 +1,7 @@
 """Renews the leases of running jobs from a thread of its own.
 
 A handler that blocks the event loop must not cost its neighbours their leases. Jobs are handed over
-through a plain dict, so that a job shorter than a tick costs this thread nothing. Whatever happens
+through a plain set, so that a job shorter than a tick costs this thread nothing. Whatever happens
 in the thread, it starts again; should it end all the same, the worker notices (`alive`, `pulse`).
 """
 
@@ -14,11 +14,12 @@ import structlog
 from asyncjob.app.stop import Stop
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.kube.backoff import Backoff
-from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.held import HeldJob
+from asyncjob_worker.clock import awake_seconds, lease_seconds
+from asyncjob_worker.held import FENCED_SECONDS, HeldJob
+from asyncjob_worker.lateness import Lateness
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.pulse import Pulse, StallLog, main_thread_id
-from asyncjob_worker.renewal import SAFETY_SECONDS, Renewals
+from asyncjob_worker.renewal import Renewals
 
 log = structlog.get_logger()
 
@@ -42,7 +43,7 @@ class Keeper:
         self._kubeconfig = kubeconfig
         self._namespace = namespace
         self._report_interval = report_interval
-        self._held: dict[str, HeldJob] = {}
+        self._held: set[HeldJob] = set()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._main, name="heartbeat", daemon=True)
         self._metrics = metrics or Metrics()
@@ -55,6 +56,7 @@ class Keeper:
             in_the_way=in_the_way,
         )
         self.pulse = Pulse()
+        self.lateness = Lateness(TICK_SECONDS, awake_seconds)
         self.renewals = 0
         self.renewal_failures = 0
 
@@ -75,15 +77,15 @@ class Keeper:
 
     def keep(self, held: HeldJob) -> None:
         """Renew the job's lease from now on."""
-        self._held[held.job.uid] = held
+        self._held.add(held)
 
     def let_go(self, held: HeldJob) -> None:
         """Renew it no longer."""
-        self._held.pop(held.job.uid, None)
+        self._held.discard(held)
 
     def keeps(self, held: HeldJob) -> bool:
         """Return whether the job's lease is still to be renewed."""
-        return self._held.get(held.job.uid) is held
+        return held in self._held
 
     def note_renewal(self) -> None:
         """Count a successful renewal."""
@@ -112,6 +114,7 @@ class Keeper:
         ):
             while not self._stopping.is_set():
                 self.pulse.beat()
+                self.lateness.beat()
                 self._stall_log.look(self._names)
                 self._tick(renewals.renew)
                 renewals.check()
@@ -119,17 +122,30 @@ class Keeper:
 
     def _tick(self, renew: Callable[[HeldJob], None]) -> None:
         now = lease_seconds()
-        for held in list(self._held.values()):
+        for held in list(self._held):
             if self._is_lost(held, now):
                 log.error("lease lost: no heartbeat got through in time", job=held.job.name)
                 held.stop(Stop.FENCED)
+            elif self._is_to_be_killed(held, now):
+                self._kill(held)
             elif self._is_due(held, now):
                 renew(held)
 
     def _is_lost(self, held: HeldJob, now: float) -> bool:
         if held.reporting or held.stopped is Stop.FENCED:
             return False
-        return now > held.ends_at - SAFETY_SECONDS
+        return now > self.lateness.safe_until(held)
+
+    def _is_to_be_killed(self, held: HeldJob, now: float) -> bool:
+        """Return whether a fenced handler has had its time; the event loop may be blocked."""
+        since = held.fenced_at
+        return since is not None and held.on_fenced is not None and now > since + FENCED_SECONDS
+
+    def _kill(self, held: HeldJob) -> None:
+        kill, held.on_fenced = held.on_fenced, None
+        if kill is not None:
+            log.warning("fenced handler is killed by the heartbeat thread", job=held.job.name)
+            kill()
 
     def _is_due(self, held: HeldJob, now: float) -> bool:
         if held.stopped is Stop.FENCED:
@@ -138,4 +154,4 @@ class Keeper:
         return now >= held.renew_at or (reports and not held.reporting)
 
     def _names(self) -> list[str]:
-        return sorted(held.job.name for held in list(self._held.values()))
+        return sorted(held.job.name for held in list(self._held))

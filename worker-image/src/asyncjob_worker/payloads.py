@@ -1,9 +1,9 @@
 """Reads a job's payload, wherever it lies."""
 
-import asyncio
 from typing import Final
 
 from asyncjob.app import Handler
+from asyncjob.app.threads import in_daemon_thread
 from asyncjob.depth import DEEPEST
 from asyncjob.errors import NoClusterError
 from asyncjob.json_types import JsonObject, child, opt_text
@@ -56,7 +56,7 @@ class Payloads:
         found = await self._find(held, child(held.spec, "payloadFrom"))
         if len(found.data) < LARGE_BYTES:
             return interpret(found, handler)
-        return await asyncio.to_thread(interpret, found, handler)
+        return await in_daemon_thread(lambda: interpret(found, handler), "decoding")
 
     async def _find(self, held: HeldJob, source: JsonObject) -> Text:
         if (uri := opt_text(source, "uri")) is not None:
@@ -81,7 +81,7 @@ class Payloads:
             allowed = self._offload.allowed(held.job.namespace)
             data = await Tries(held, _DOING, lambda: self._transfers.read(address, allowed)).run()
             if sha256:
-                await asyncio.to_thread(check_digest, address, data, sha256)
+                await in_daemon_thread(lambda: check_digest(address, data, sha256), "digest")
         except AddressError as error:
             raise PayloadError(f"spec.payloadFrom.uri: {error} (see --payload-prefix)") from error
         except (IntegrityError, ObjectTooLargeError) as error:

@@ -20,8 +20,6 @@ log = structlog.get_logger()
 
 MIN_PAUSE_SECONDS = 0.25
 MIN_PATIENCE_SECONDS = 1.0
-SAFETY_SECONDS = 1.0
-"""A handler is stopped so long before its lease can have ended."""
 
 
 class Register(Protocol):
@@ -43,7 +41,7 @@ class Renewals:
     def __init__(self, session: KubeSession, register: Register) -> None:
         self._session = session
         self._register = register
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks: dict[HeldJob, asyncio.Task[None]] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -59,15 +57,15 @@ class Renewals:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     def renew(self, held: HeldJob) -> None:
-        """Send a heartbeat, unless one of the job is on its way."""
-        if held.job.uid not in self._tasks:
-            self._tasks[held.job.uid] = asyncio.create_task(self.send(held))
+        """Send a heartbeat, unless one of this claim is on its way."""
+        if held not in self._tasks:
+            self._tasks[held] = asyncio.create_task(self.send(held))
 
     def check(self) -> None:
         """Forget those that are through; raises what one of them has raised unexpectedly."""
-        for uid, task in list(self._tasks.items()):
+        for held, task in list(self._tasks.items()):
             if task.done():
-                del self._tasks[uid]
+                del self._tasks[held]
                 task.result()
 
     async def send(self, held: HeldJob) -> None:
@@ -137,5 +135,5 @@ class Renewals:
 
 def _patience(held: HeldJob, now: float) -> float:
     """Return how long to wait for an answer, so that there is time for another try."""
-    left = held.ends_at - SAFETY_SECONDS - now
+    left = held.safe_until - now
     return min(held.policy.lease_duration_seconds / 3, max(MIN_PATIENCE_SECONDS, left / 2))

@@ -1,12 +1,12 @@
 """Turns what a handler returns into the outcome to report: where the result is kept, or why not."""
 
-import asyncio
 from typing import Final
 
 import orjson
 import structlog
 
 from asyncjob.app import Handler, outcomes
+from asyncjob.app.threads import in_daemon_thread
 from asyncjob.free_json import FreeJsonError, TooManyBytesError
 from asyncjob.lifecycle import outcome
 from asyncjob.lifecycle.move import Move
@@ -57,7 +57,9 @@ class Results:
             return outcomes.encode_result(handler, result, max_bytes=self._max_bytes)
         limit = max(self._max_bytes, self._offload.limit)
         if looks_large(result):
-            return await asyncio.to_thread(outcomes.encode_result, handler, result, max_bytes=limit)
+            return await in_daemon_thread(
+                lambda: outcomes.encode_result(handler, result, max_bytes=limit), "encoding"
+            )
         return outcomes.encode_result(handler, result, max_bytes=limit)
 
     async def _upload(self, held: HeldJob, data: bytes) -> Move:
@@ -66,7 +68,7 @@ class Results:
         address = result_address(
             root, namespace=job.namespace, uid=job.uid, attempt=job.attempt, claim=held.claim
         )
-        reference = await asyncio.to_thread(refer_to, address, data)
+        reference = await in_daemon_thread(lambda: refer_to(address, data), "digest")
         tries = Tries(
             held,
             "the result could not be stored",

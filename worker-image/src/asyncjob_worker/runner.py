@@ -64,19 +64,13 @@ class JobRunner:
         self._abandoned: set[Work] = set()
         self._stopping: Stop | None = None
         self._closing = asyncio.Event()
-        self.running: dict[str, HeldJob] = {}
+        self.running: set[HeldJob] = set()
         self.cancels = Cancels(self.running)
 
     @property
     def abandoned(self) -> int:
         """Slots that are held by handlers which ignored their stop and still run."""
         return sum(not work.done() for work in tuple(self._abandoned))
-
-    async def leftovers(self, patience: float) -> int:
-        """Return how many handlers still run after so many seconds, abandoned or not."""
-        if works := self.at_work.works:
-            await asyncio.wait(works, timeout=patience)
-        return len(self.at_work.works)
 
     def provide(self, resources: Resources) -> None:
         """Give handlers their resources, before the first job."""
@@ -91,25 +85,46 @@ class JobRunner:
             await self._outlast(attempt.abandoned)
 
     async def _run(self, held: HeldJob, trace: AttemptTrace) -> Attempt:
+        """Run the attempt and report it, with its lease renewed all the while.
+
+        What the end of the process finds still running stays leased until the process is gone.
+        """
         handler = self._app.handlers[held.job.type]
         note = partial(self._note_work, held)
         attempt = Attempt(held, handler, self._app, self._settings, self._tools, on_start=note)
-        self.running[held.job.uid] = held
+        self.running.add(held)
         self._keeper.keep(held)
+        held.fence_if_late()
         self._stop_early(held)
         self._telling.claimed(held)
         try:
             move = await attempt.run()
+            if self._outlives_the_drain(held, attempt):
+                trace.ended(None)
+                return attempt
             trace.ended(await self._report(held, move))
-        finally:
-            self._keeper.let_go(held)
-            self.running.pop(held.job.uid, None)
+        except Exception:
+            self._let_go(held)
+            raise
+        self._let_go(held)
         return attempt
+
+    def _outlives_the_drain(self, held: HeldJob, attempt: Attempt) -> bool:
+        """Return whether only the end of the process will end the handler.
+
+        To release its job before would let another worker start it beside this handler. The
+        operator releases it once the container has ended.
+        """
+        return attempt.abandoned is not None and held.stopped is Stop.DRAINING
+
+    def _let_go(self, held: HeldJob) -> None:
+        self._keeper.let_go(held)
+        self.running.discard(held)
 
     def stop_all(self, why: Stop) -> None:
         """Tell all running handlers to stop, and those of claims yet to be answered."""
         self._stopping = why
-        for held in list(self.running.values()):
+        for held in list(self.running):
             held.stop(why)
 
     async def end_processes(self) -> None:
@@ -153,7 +168,7 @@ class JobRunner:
 
     async def _outlast(self, work: Work) -> None:
         self._abandoned.add(work)
-        if self.abandoned == self._slots:
+        if self.abandoned == self._slots and not self._closing.is_set():
             log.error("every slot is held by an abandoned handler: the worker restarts")
             self._on_exhausted()
         closing = asyncio.ensure_future(self._closing.wait())

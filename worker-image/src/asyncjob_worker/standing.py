@@ -2,13 +2,18 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from asyncjob.errors import ApiError, NotFoundError, UnauthorizedError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import job_path
+from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
+
+REFUSED_SECONDS: Final = 10.0
+"""A refusal of the token that lasts no longer proves nothing; the lease protects the job anyway."""
 
 
 class Standing(StrEnum):
@@ -31,16 +36,27 @@ class Look:
 async def look_at(session: KubeSession, held: HeldJob) -> Look:
     """Read the job: still ours, no longer running, somebody else's or gone, or no answer.
 
-    A token refused even after it was read again counts as fenced: our pod is gone.
+    A token that is refused, even after it was read again, for REFUSED_SECONDS counts as fenced: our
+    pod is gone. Before, it may be that the API server's keys are being changed.
     """
     try:
         job = await session.get(job_path(held.job.namespace, held.job.name))
-    except (NotFoundError, UnauthorizedError):
+    except NotFoundError:
         return Look(Standing.FENCED)
+    except UnauthorizedError:
+        return _refused(held, lease_seconds())
     except ApiError:
         return Look(Standing.UNKNOWN)
+    held.refused_since = None
     status = child(job, "status")
     if text(child(job, "metadata"), "uid") != held.job.uid or text(status, "claim") != held.claim:
         return Look(Standing.FENCED, status)
     running = text(status, "phase") == Phase.RUNNING
     return Look(Standing.HELD if running else Standing.LEFT, status)
+
+
+def _refused(held: HeldJob, now: float) -> Look:
+    if held.refused_since is None:
+        held.refused_since = now
+    lasts = now - held.refused_since >= REFUSED_SECONDS
+    return Look(Standing.FENCED if lasts else Standing.UNKNOWN)

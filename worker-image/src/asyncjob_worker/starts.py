@@ -26,11 +26,15 @@ Work = asyncio.Future[object]
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A handler at work. `interrupt` asks it to stop; `kill`, where there is one, makes it."""
+    """A handler at work. `interrupt` asks it to stop; `kill`, where there is one, makes it.
+
+    `kill_anywhere` does so from any thread, for an event loop that stands still.
+    """
 
     work: Work
     interrupt: Callable[[], object]
     kill: Callable[[], object] | None = None
+    kill_anywhere: Callable[[], object] | None = None
 
 
 class Starter(Protocol):
@@ -90,7 +94,7 @@ class Starts:
             if not errand.kill():
                 work.cancel()
 
-        return Started(work, interrupt, kill)
+        return Started(work, interrupt, kill, errand.kill_process)
 
     def _start_thread(
         self, handler: Handler, context: JobContext, arguments: tuple[object, ...]

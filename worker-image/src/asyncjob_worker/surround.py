@@ -45,7 +45,11 @@ class Surroundings:
 
         around = replace(handler, function=run, isolation=Isolation.LOOP, takes_payload=False)
         started = self.starts.start(around, context, None)
-        return started if handler.isolation in _HERE else replace(started, kill=core.kill)
+        return (
+            started
+            if handler.isolation in _HERE
+            else replace(started, kill=core.kill, kill_anywhere=core.kill_anywhere)
+        )
 
 
 class _Core:
@@ -78,6 +82,11 @@ class _Core:
         """Kill the handler, if it runs where that is possible."""
         if self._started is not None and self._started.kill is not None:
             self._started.kill()
+
+    def kill_anywhere(self) -> None:
+        """Kill the handler from any thread, if it runs where that is possible."""
+        if self._started is not None and self._started.kill_anywhere is not None:
+            self._started.kill_anywhere()
 
 
 async def _outlast(started: Started) -> object:

@@ -2,8 +2,8 @@
 
 Start: resources → announce → heartbeats → watches of queue, workers, cancels and jobs → slots.
 Stop: claim no more → say so → let handlers end within the grace period → tell the rest to stop and
-release them → end the watches → withdraw → end heartbeats → end the handlers' processes → tell
-hooks the rest → resources.
+release those that do → end the watches → withdraw → end the handlers' processes → tell hooks the
+rest → resources → end heartbeats, but for jobs whose handlers only the end of the process will end.
 """
 
 import asyncio
@@ -34,7 +34,6 @@ from asyncjob_worker.tracing import NO_TRACING, Tracing
 log = structlog.get_logger()
 
 PULSE_SECONDS = 0.25
-LAST_WAIT_SECONDS = 0.5
 CLOSE_WAITS = 2
 """Closing all resources may take so many times what a handler gets to stop."""
 
@@ -61,7 +60,6 @@ class Worker:
         self._holder = holder
         self._drain = Drain(settings)
         self._exhausted = False
-        self._leftovers = 0
         self._metrics = metrics or Metrics()
         self._app = app
         self._resources = OpenResources(app)
@@ -78,11 +76,6 @@ class Worker:
         self._metrics.expect(app.handlers)
         self._metrics.read(readings(self._parts, settings.slots()))
 
-    @property
-    def leftovers(self) -> int:
-        """Handlers that still run after the end, because they ignored their stop."""
-        return self._leftovers
-
     def health(self) -> Health:
         """Return what judges whether this process lives and is ready."""
         return health_of(self._parts, self._drain, self._settings)
@@ -97,13 +90,15 @@ class Worker:
             if not await self._unless_stopped(self._open()):
                 return True
             if not await self._unless_stopped(self._parts.announcer.begin()):
+                await self._parts.announcer.end()
                 return True
             self._parts.keeper.start()
             return await self._serve()
         finally:
-            self._leftovers += await self._parts.hooks.end()
+            await self._parts.hooks.end()
             await self._resources.close(CLOSE_WAITS * self._settings.stop_wait)
-            self._leftovers += self._resources.unclosed
+            if not self._parts.runner.running:
+                self._parts.keeper.stop()
 
     async def _serve(self) -> bool:
         parts = self._parts
@@ -119,10 +114,8 @@ class Worker:
         finally:
             errors = await _end([begun, slots, *watches])
             await parts.announcer.end()
-            parts.keeper.stop()
             await parts.runner.end_processes()
             parts.runner.close()
-            self._leftovers = await parts.runner.leftovers(LAST_WAIT_SECONDS)
         log.info("worker stopped", worker=self._holder.worker)
         if errors:
             raise errors[0]

@@ -61,11 +61,6 @@ class OpenResources:
         self._contents = dict(overrides or {})
         self._lives: list[_Life] = []
 
-    @property
-    def unclosed(self) -> int:
-        """Resources that still run after their closing was given up."""
-        return sum(not life.over.done() for life in self._lives)
-
     async def open(self, types: Iterable[Any] | None = None) -> Resources:
         """Open all resources, or those of some types, each after those that it needs."""
         for resource in self._wanted(types):

@@ -1,6 +1,7 @@
 """One job of a handler with a process of its own, from the worker's side."""
 
 import asyncio
+import threading
 from typing import cast
 
 import structlog
@@ -34,6 +35,7 @@ class Errand:
         self._payload = payload
         self._loop = asyncio.get_running_loop()
         self._child: Child | None = None
+        self._handing_back = threading.Lock()
         self._next_taken = 0.0
 
     async def run(self) -> object:
@@ -53,7 +55,8 @@ class Errand:
             self._log_death(child, error)
             raise
         finally:
-            self._child = None
+            with self._handing_back:
+                self._child = None
             self._pool.put_back(child, usable=usable)
         if messages.word(ending) == Word.FAILED:
             raise ReportedError(messages.read_error(ending))
@@ -70,6 +73,12 @@ class Errand:
         if self._child is not None:
             self._child.kill()
         return self._child is not None
+
+    def kill_process(self) -> None:
+        """Kill the handler's process from any thread; never that of the child's next job."""
+        with self._handing_back:
+            if self._child is not None:
+                self._child.kill_process()
 
     async def _converse(self, child: Child, job: bytes) -> JsonObject:
         """Send the job; return how it ended."""

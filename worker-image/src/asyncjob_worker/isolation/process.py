@@ -104,8 +104,12 @@ class Child:
 
     def kill(self) -> None:
         """Kill it at once, and whatever it has started; a dead one is let go of."""
-        self._process.kill()
+        self.kill_process()
         self._writer.transport.abort()
+
+    def kill_process(self) -> None:
+        """Kill the process and whatever it has started, from any thread; its end is seen later."""
+        self._process.kill()
 
     async def end(self, patience: float) -> None:
         """Ask it to end, and kill it if it has not after so many seconds."""
