@@ -12,22 +12,30 @@ from typing import Final
 import orjson
 
 from asyncjob.json_types import Json
+from asyncjob.levels import kinds, levels
 
 SHORT: Final = 16
 """Characters of a digest that is part of a name: 80 bits."""
 
 _INT64: Final = range(-(2**63), 2**63)
+_ONE_WAY: Final = frozenset({dict, list, str, int, bool, type(None)})
 
 
 def canonical(value: Json) -> bytes:
     """Return the value's one text; it has to be storable as `asyncjob.free_json` checks it."""
-    return orjson.dumps(_same(value), option=orjson.OPT_SORT_KEYS)
+    same = value if _is_same(value) else _same(value)
+    return orjson.dumps(same, option=orjson.OPT_SORT_KEYS)
 
 
 def digest(value: Json, length: int = SHORT) -> str:
     """Return so many characters, a-z and 2-7, that follow from the value; 52 are all there are."""
     whole = base64.b32encode(hashlib.sha256(canonical(value)).digest()).decode()
     return whole[:length].lower()
+
+
+def _is_same(value: Json) -> bool:
+    """Return whether nothing in it can be written in two ways; most values are so."""
+    return all(kinds(level) <= _ONE_WAY for level in levels(value))
 
 
 def _same(value: Json) -> Json:

@@ -15,6 +15,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_jsonable_pyt
 
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json
+from asyncjob.levels import kinds, levels
 
 MAX_BYTES: Final = 256 * 1024
 """Largest checkpoint or result kept in the job itself, unless configured otherwise."""
@@ -23,7 +24,11 @@ MAX_DEPTH: Final = 64
 """Deepest nesting; the API server's own limit lies higher, its cost does not."""
 
 _PLACE: Final = re.compile(r" at line \d+ column \d+$")
+_HOLDER: Final = 5
+"""What an object or list costs, in plain values: measured, to parse, check and copy."""
+
 _INT64: Final = range(-(2**63), 2**63)
+_PLAIN: Final = frozenset({dict, list, str, int, float, bool, type(None)})
 _ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 
 _Path = tuple["_Path", str | int] | str
@@ -41,6 +46,10 @@ class TooManyBytesError(FreeJsonError):
     """The value is larger than it may be."""
 
 
+class TooManyValuesError(FreeJsonError):
+    """The text holds more values than it may."""
+
+
 def normalize(value: object, *, what: str, max_bytes: int = MAX_BYTES) -> Json:
     """Return the value as plain JSON, exactly as it will be read back.
 
@@ -55,25 +64,31 @@ def normalize(value: object, *, what: str, max_bytes: int = MAX_BYTES) -> Json:
 def encode(value: object, *, what: str, max_bytes: int = MAX_BYTES) -> bytes:
     """Return the value as JSON text; raises FreeJsonError like `normalize`."""
     plain = _plain(value, what)
-    _check(plain, what, 0)
+    _check(plain, what)
     data = _encode(plain, what)
     if len(data) > max_bytes:
         raise TooManyBytesError(f"{what} has {len(data)} bytes, the limit is {max_bytes}")
     return data
 
 
-def parse(data: bytes, *, what: str, max_depth: int = MAX_DEPTH) -> Json:
+def parse(
+    data: bytes, *, what: str, max_depth: int = MAX_DEPTH, max_values: int | None = None
+) -> Json:
     """Return the value of a JSON text from elsewhere, exactly.
 
-    Raises FreeJsonError by the same rules as `normalize`. A text that is no JSON is not repeated in
-    the message, only the place is named.
+    Raises FreeJsonError by the same rules as `normalize`, and TooManyValuesError before a text of
+    more than `max_values` values is read at all. A text that is no JSON is not repeated in the
+    message, only the place is named.
     """
+    if max_values is not None and _is_costlier(data, max_values):
+        counted = f"an object or list counts as {_HOLDER}"
+        raise TooManyValuesError(f"{what} has more than {max_values:,} values ({counted})")
     try:
         value: Json = from_json(data, allow_inf_nan=False)
     except ValueError as error:
         place = _PLACE.search(str(error))
         raise FreeJsonError(f"{what} is not JSON{place[0] if place else ''}") from None
-    _check(value, what, 0, max_depth)
+    _check(value, what, max_depth)
     return value
 
 
@@ -106,16 +121,41 @@ def _plain(value: object, what: str) -> object:
     return plain
 
 
+def _is_costlier(data: bytes, most: int) -> bool:
+    """Return whether a JSON text holds more values, an object or list counted as five.
+
+    What it costs is in the number of its values, not of its bytes: a million empty lists take
+    a second and tens of megabytes, a text of the same length a millisecond. Hence they are counted
+    before they exist.
+    """
+    if _cost(data) <= most:
+        return False
+    unescaped = data.replace(rb"\\", b"").replace(rb"\"", b"")
+    if unescaped.count(b'"') > 4 * most:  # two for each text, and each value may have a key
+        return True
+    return _cost(b"".join(unescaped.split(b'"')[::2])) > most
+
+
+def _cost(data: bytes) -> int:
+    return 1 + data.count(b",") + _HOLDER * (data.count(b"[") + data.count(b"{"))
+
+
 def _check_nulls(adapter: TypeAdapter[Any], value: object, plain: object, what: str) -> None:
     """Pydantic writes NaN as null wherever the type of a value is not declared to be a float."""
-    if _has_null(plain):
-        _compare(adapter.dump_python(value, warnings="none"), plain, what)
+    if not any(type(None) in kinds(level) for level in levels(plain)):
+        return
+    dumped = adapter.dump_python(value, warnings="none")
+    if not _is_plain(dumped):
+        _compare(dumped, plain, what)
 
 
-def _has_null(plain: object) -> bool:
-    if isinstance(plain, dict):
-        return any(map(_has_null, plain.values()))
-    return any(map(_has_null, plain)) if isinstance(plain, list) else plain is None
+def _is_plain(value: object) -> bool:
+    """Return whether it is JSON already, so that no null in it was something else before."""
+    for level in levels(value):
+        found = kinds(level)
+        if not found <= _PLAIN or (float in found and not _all_finite(_of(float, level))):
+            return False
+    return True
 
 
 def _compare(value: object, plain: object, path: _Path) -> None:
@@ -139,17 +179,58 @@ def _encode(plain: object, what: str) -> bytes:
         raise FreeJsonError(f"{what} is not JSON: {error}") from error
 
 
-def _check(value: object, path: _Path, depth: int, max_depth: int = MAX_DEPTH) -> None:
-    if depth > max_depth:
-        raise FreeJsonError(f"{_words(path)} is nested deeper than {max_depth} levels")
-    if isinstance(value, dict):
-        for key, item in value.items():
-            _check(item, (path, str(key)), depth + 1, max_depth)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            _check(item, (path, index), depth + 1, max_depth)
-    else:
-        _check_number(value, path)
+def _check(value: object, what: str, max_depth: int = MAX_DEPTH) -> None:
+    """Raise FreeJsonError where something cannot be stored."""
+    above: list[list[object]] = []
+    for level in levels(value):
+        above.append(level)
+        if len(above) > max_depth + 1:
+            too_deep = _words(_path(above, 0, what))
+            raise FreeJsonError(f"{too_deep} is nested deeper than {max_depth} levels")
+        if not all(_all_storable(kind, level) for kind in kinds(level)):
+            for index, one in enumerate(level):
+                if not _is_storable(one):
+                    _check_number(one, _path(above, index, what))
+
+
+def _of(kind: type, level: list[object]) -> list[Any]:
+    return [one for one in level if type(one) is kind]
+
+
+def _all_storable(kind: type, level: list[object]) -> bool:
+    if issubclass(kind, float):
+        return _all_finite(_of(kind, level))
+    if not issubclass(kind, int) or kind is bool:
+        return True
+    numbers = _of(kind, level)
+    return min(numbers) in _INT64 and max(numbers) in _INT64
+
+
+def _all_finite(numbers: list[float]) -> bool:
+    return all(map(math.isfinite, numbers))
+
+
+def _is_storable(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or value in _INT64
+
+
+def _path(above: list[list[object]], index: int, what: str) -> _Path:
+    """Return where the value of this index in the last level lies."""
+    steps: list[str | int] = []
+    for level in reversed(above[:-1]):
+        for place, holder in enumerate(level):
+            if isinstance(holder, dict | list):
+                if index < len(holder):
+                    steps.append(str(list(holder)[index]) if isinstance(holder, dict) else index)
+                    index = place
+                    break
+                index -= len(holder)
+    path: _Path = what
+    for step in reversed(steps):
+        path = (path, step)
+    return path
 
 
 def _check_number(value: object, path: _Path) -> None:

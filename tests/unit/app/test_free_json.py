@@ -12,7 +12,15 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel
 
-from asyncjob.free_json import MAX_DEPTH, FreeJsonError, clean, normalize, parse, size_of
+from asyncjob.free_json import (
+    MAX_DEPTH,
+    FreeJsonError,
+    TooManyValuesError,
+    clean,
+    normalize,
+    parse,
+    size_of,
+)
 
 
 class Color(Enum):
@@ -120,3 +128,24 @@ def test_a_long_key_above_many_values_costs_no_more_than_its_length() -> None:
     assert normalize(long, what="payload", max_bytes=10_000_000) == long
     assert parse(json.dumps(long).encode(), what="body") == long
     assert time.process_time() - begun < 5, "20 s where each value's place is put into words"
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        (b"[1,2,3]", 8),
+        (b'{"a":[],"b":{}}', 17),
+        (b'"text, with [brackets] and \\"quotes\\" {,,,"', 1),
+        (b'["\\\\",1]', 7),
+    ],
+)
+def test_values_are_counted_before_they_are_read(text: bytes, values: int) -> None:
+    parse(text, what="it", max_values=values)
+    with pytest.raises(TooManyValuesError, match="it has more than"):
+        parse(text, what="it", max_values=values - 1)
+
+
+def test_where_something_is_wrong_is_told_among_many() -> None:
+    value: Any = [{"ok": [1] * 1000}, {"a": [[], [{"b": 1}, 2**64]], "c": float("1")}]
+    with pytest.raises(FreeJsonError, match=r"^it\[1\]\.a\[1\]\[1\] is an integer beyond 64 bits"):
+        normalize(value, what="it")

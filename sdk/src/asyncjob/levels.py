@@ -1,0 +1,26 @@
+"""A JSON value level by level: the value, then what is in it, then what is in that.
+
+Each level takes a few calls in C. A call in Python for each value of a large payload would hold an
+event loop for seconds.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+
+def levels(value: object) -> Iterator[list[object]]:
+    """Yield the values of each level, from the outermost on."""
+    level = [value]
+    while level:
+        yield level
+        holders = [one for one in level if isinstance(one, dict | list)]
+        level = list(chain.from_iterable(map(_inside, holders)))
+
+
+def kinds(level: list[object]) -> set[type]:
+    """Return the types of the values of one level."""
+    return set(map(type, level))
+
+
+def _inside(holder: dict[object, object] | list[object]) -> Iterable[object]:
+    return holder.values() if isinstance(holder, dict) else holder
