@@ -26,7 +26,6 @@ class Shell:
     jobs: FakeJobs = field(default_factory=FakeJobs)
     cluster: FakeCluster = field(default_factory=FakeCluster)
     places: list[Place] = field(default_factory=list)
-    backfills: list[tuple[Any, ...]] = field(default_factory=list)
     slept: float = 0.0
 
     def world(self) -> World:
@@ -35,7 +34,6 @@ class Shell:
             now=lambda: START + timedelta(seconds=self.slept),
             monotonic=lambda: self.slept,
             sleep=self._sleep,
-            backfill=lambda *asked: self.backfills.append(asked),
             cluster=self._straight,
         )
 

@@ -80,6 +80,7 @@ class FakeJobs:
     all_queues: dict[str, QueueInfo] = field(default_factory=dict)
     crons: dict[str, CronJobInfo] = field(default_factory=dict)
     all_workers: list[WorkerInfo] = field(default_factory=list)
+    backfills: list[tuple[Any, ...]] = field(default_factory=list)
     changes: list[JobSummary] = field(default_factory=list)
     submitted: list[Submission] = field(default_factory=list)
     asked: list[tuple[Any, ...]] = field(default_factory=list)
@@ -233,6 +234,10 @@ class FakeJobs:
 
     def trigger(self, name: str) -> Submitted:
         return Submitted(id=f"{self.cron_job(name).name}-t1", created=True, phase="Queued")
+
+    def backfill(self, name: str, start: str, end: str, **options: Any) -> CronJobInfo:
+        self.backfills.append((name, start, end, options))
+        return self.cron_job(name)
 
     def suspend_cron_job(self, name: str) -> CronJobInfo:
         return self._cron(name, suspended=True)

@@ -315,11 +315,12 @@ def test_schedules_are_shown_and_acted_on(shell: Shell) -> None:
 
 
 def test_a_backfill_is_asked_for_once_its_range_makes_sense(shell: Shell) -> None:
+    shell.jobs.crons["nightly"] = a_cron()
     shell.ok("cron", "backfill", "nightly", "--from=-2d", "--to=-1d", "--max-active=3")
-    [(place, name, wish, replace)] = shell.backfills
-    assert (place, name, replace) == (Place(), "nightly", False)
-    assert (wish.from_, wish.to) == ("2026-11-19T20:05:00Z", "2026-11-20T20:05:00Z")
-    assert (wish.limit, wish.max_active) == (100, 3)
+    options = {"limit": 100, "max_active": 3, "replace": False}
+    assert shell.jobs.backfills == [
+        ("nightly", "2026-11-19T20:05:00Z", "2026-11-20T20:05:00Z", options)
+    ]
 
 
 def test_workers_are_chosen_by_queue_and_type(shell: Shell) -> None:

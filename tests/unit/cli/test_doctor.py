@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from click import unstyle
 
-from asyncjob.cli.backfilling import Unfinished, check
 from asyncjob.cli.doctor import (
     api,
     clock,
@@ -282,17 +281,3 @@ def test_the_exit_code_tells_whether_there_is_a_problem(
     findings: list[Finding], strict: bool, code: int
 ) -> None:
     assert exit_code(findings, strict=strict) == code
-
-
-def test_a_backfill_under_way_is_not_replaced_unasked() -> None:
-    span = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
-    check({"spec": {}})
-    check({"spec": {"backfill": span}, "status": {"backfill": {**span, "completed": True}}})
-    open_ends: list[JsonObject] = [
-        {},
-        {"backfill": {**span, "completed": False}},
-        {"backfill": {"from": "x"}},
-    ]
-    for status in open_ends:
-        with pytest.raises(Unfinished, match="--replace"):
-            check({"spec": {"backfill": span}, "status": status})

@@ -14,17 +14,10 @@ if TYPE_CHECKING:
     from asyncjob.cli.everywhere import Overview
     from asyncjob.cli.straight import Cluster
     from asyncjob.client.interface import Jobs
-    from asyncjob.models.cron import Backfill
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-def _backfill(place: Place, name: str, wish: "Backfill", replace: bool) -> None:  # noqa: FBT001 - World's
-    from asyncjob.cli.backfilling import ask_for
-
-    ask_for(place, name, wish, replace=replace)
 
 
 def _cluster(place: Place) -> "AbstractContextManager[Cluster]":
@@ -41,7 +34,6 @@ class World:
     now: Callable[[], datetime] = _now
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
-    backfill: "Callable[[Place, str, Backfill, bool], None]" = _backfill
     cluster: "Callable[[Place], AbstractContextManager[Cluster]]" = _cluster
     root: Place = field(default_factory=Place)
     """What was given before the command's name."""

@@ -12,6 +12,7 @@ from typing import Self, Unpack
 
 from asyncjob.client.driving import AsyncWorld, iterate_async, run_async
 from asyncjob.client.interface import ALL, PAGE_SIZE, POLL_SECONDS, WAIT_SECONDS, Watcher
+from asyncjob.client.limits import backfill_ask
 from asyncjob.client.operations import Operations
 from asyncjob.client.options import SubmitOptions, to_submission
 from asyncjob.client.outcomes import ended
@@ -210,6 +211,20 @@ class AsyncShell:
     async def trigger(self, name: str) -> Submitted:
         """Ask for one run of a schedule now; its job is `<name>-t<n>`, and exists soon."""
         return await self._run(self._do.trigger(name))
+
+    async def backfill(
+        self,
+        name: str,
+        start: str,
+        end: str,
+        *,
+        limit: int = 100,
+        max_active: int = 1,
+        replace: bool = False,
+    ) -> CronJobInfo:
+        """Ask a schedule for the runs of times gone by."""
+        ask = backfill_ask(start, end, limit=limit, max_active=max_active, replace=replace)
+        return await self._run(self._do.backfill(name, ask))
 
     async def suspend_cron_job(self, name: str) -> CronJobInfo:
         """Keep a schedule from creating jobs."""

@@ -148,6 +148,21 @@ class Jobs(Protocol):
     def trigger(self, name: str) -> Submitted:
         """Ask for one run of a schedule now; its job is `<name>-t<n>`, and exists soon."""
 
+    def backfill(
+        self,
+        name: str,
+        start: str,
+        end: str,
+        *,
+        limit: int = 100,
+        max_active: int = 1,
+        replace: bool = False,
+    ) -> CronJobInfo:
+        """Ask a schedule for the runs from `start` to `end`, RFC 3339, both included, once each.
+
+        Raises JobStateError while an earlier backfill is under way, unless it is to be replaced.
+        """
+
     def suspend_cron_job(self, name: str) -> CronJobInfo:
         """Keep a schedule from creating jobs."""
 
@@ -274,6 +289,21 @@ class AsyncJobs(Protocol):
 
     async def trigger(self, name: str) -> Submitted:
         """Ask for one run of a schedule now; its job is `<name>-t<n>`, and exists soon."""
+
+    async def backfill(
+        self,
+        name: str,
+        start: str,
+        end: str,
+        *,
+        limit: int = 100,
+        max_active: int = 1,
+        replace: bool = False,
+    ) -> CronJobInfo:
+        """Ask a schedule for the runs from `start` to `end`, RFC 3339, both included, once each.
+
+        Raises JobStateError while an earlier backfill is under way, unless it is to be replaced.
+        """
 
     async def suspend_cron_job(self, name: str) -> CronJobInfo:
         """Keep a schedule from creating jobs."""

@@ -9,7 +9,7 @@ from asyncjob.json_types import Json
 from asyncjob.rest.job import Job, JobSummary, Page
 from asyncjob.rest.selection import BulkReport, Selection
 from asyncjob.rest.submission import BatchItem, Submission, Submitted
-from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
+from asyncjob.rest.surroundings import BackfillAsk, CronJobInfo, QueueInfo, WorkerInfo
 
 
 class Operations(Protocol):
@@ -80,6 +80,9 @@ class Operations(Protocol):
 
     def trigger(self, name: str) -> Steps[Submitted]:
         """Ask for one run now."""
+
+    def backfill(self, name: str, ask: BackfillAsk) -> Steps[CronJobInfo]:
+        """Ask for the runs of times gone by."""
 
     def set_cron_job_suspended(self, name: str, *, suspended: bool) -> Steps[CronJobInfo]:
         """Suspend a schedule or let it go on."""

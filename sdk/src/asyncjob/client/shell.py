@@ -11,6 +11,7 @@ from typing import Self, Unpack
 
 from asyncjob.client.driving import World, iterate, run
 from asyncjob.client.interface import ALL, PAGE_SIZE, POLL_SECONDS, WAIT_SECONDS, Watcher
+from asyncjob.client.limits import backfill_ask
 from asyncjob.client.operations import Operations
 from asyncjob.client.options import SubmitOptions, to_submission
 from asyncjob.client.outcomes import ended
@@ -195,6 +196,20 @@ class Shell:
     def trigger(self, name: str) -> Submitted:
         """Ask for one run of a schedule now; its job is `<name>-t<n>`, and exists soon."""
         return self._run(self._do.trigger(name))
+
+    def backfill(
+        self,
+        name: str,
+        start: str,
+        end: str,
+        *,
+        limit: int = 100,
+        max_active: int = 1,
+        replace: bool = False,
+    ) -> CronJobInfo:
+        """Ask a schedule for the runs of times gone by."""
+        ask = backfill_ask(start, end, limit=limit, max_active=max_active, replace=replace)
+        return self._run(self._do.backfill(name, ask))
 
     def suspend_cron_job(self, name: str) -> CronJobInfo:
         """Keep a schedule from creating jobs."""

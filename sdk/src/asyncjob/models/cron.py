@@ -38,6 +38,9 @@ ZONE_PATTERN = r"^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$"
 RUNS = 1000
 """The most that one misfire or backfill creates."""
 
+MAX_ACTIVE = 100
+"""The most runs of a backfill at once."""
+
 
 class Backfill(Model):
     """Runs for times gone by; each distinct range is acted on once."""
@@ -51,7 +54,7 @@ class Backfill(Model):
     limit: Annotated[int, Field(ge=1, le=RUNS)] = 100
     """A range that holds more runs is refused whole."""
 
-    max_active: Annotated[int, Field(ge=1, le=100)] = 1
+    max_active: Annotated[int, Field(ge=1, le=MAX_ACTIVE)] = 1
     """So many of its runs may be unfinished at once. Under Forbid and Replace one of all runs."""
 
 

@@ -1,10 +1,15 @@
 """Queues, cron jobs and workers as REST, the clients and the command line show them."""
 
-from pydantic import Field
+from datetime import datetime
+from typing import Annotated, Self
 
-from asyncjob.models.cron import AsyncCronJobSpec, AsyncCronJobStatus
+from pydantic import Field, model_validator
+
+from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.models.base import Timestamp
+from asyncjob.models.cron import MAX_ACTIVE, RUNS, AsyncCronJobSpec, AsyncCronJobStatus, Backfill
 from asyncjob.models.queue import AsyncQueueSpec
-from asyncjob.rest.wire import Answer
+from asyncjob.rest.wire import Answer, Ask
 
 
 class QueueInfo(Answer):
@@ -91,6 +96,43 @@ class CronJobInfo(Answer):
 
     status: AsyncCronJobStatus | None = None
     """What it has done, where one is asked for by name."""
+
+
+class BackfillAsk(Ask):
+    """Runs of a schedule for times gone by."""
+
+    from_: Annotated[Timestamp, Field(alias="from")]
+    """From this time on, itself included."""
+
+    to: Timestamp
+    """Up to this time, itself included; what lies ahead is left to the schedule."""
+
+    limit: Annotated[int, Field(ge=1, le=RUNS)] = 100
+    """A range that holds more runs is refused whole, by the operator."""
+
+    max_active: Annotated[int, Field(ge=1, le=MAX_ACTIVE)] = 1
+    """So many of its runs may be unfinished at once. Under Forbid and Replace one of all runs."""
+
+    replace: bool = False
+    """Take the place of an earlier backfill that is under way."""
+
+    @model_validator(mode="after")
+    def _forwards(self) -> Self:
+        if _moment(self.to) < _moment(self.from_):
+            raise ValueError("to is before from")
+        return self
+
+    @property
+    def wish(self) -> Backfill:
+        """What is written into the schedule's spec."""
+        return Backfill(from_=self.from_, to=self.to, limit=self.limit, max_active=self.max_active)
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return from_text(text)
+    except ValueError as error:
+        raise ValueError(f"there is no such time: {text}") from error
 
 
 class WorkerInfo(Answer):

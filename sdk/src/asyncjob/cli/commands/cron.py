@@ -17,7 +17,7 @@ from asyncjob.cli.screen import Format, Screen, note, shown
 from asyncjob.cli.surroundings_rows import cron_table
 from asyncjob.cli.world import World
 from asyncjob.client.interface import Jobs
-from asyncjob.models.cron import RUNS, Backfill
+from asyncjob.models.cron import MAX_ACTIVE, RUNS
 from asyncjob.rest.surroundings import CronJobInfo
 
 PATIENCE = 30.0
@@ -133,7 +133,7 @@ def _act(
 )
 @click.option(
     "--max-active",
-    type=click.IntRange(1, 100),
+    type=click.IntRange(1, MAX_ACTIVE),
     default=1,
     show_default=True,
     help="So many of its runs at once.",
@@ -152,10 +152,10 @@ def backfill(
     replace: bool,
     place: Place,
 ) -> None:
-    """Create the runs of times gone by, once each; not through a gateway."""
+    """Create the runs of times gone by, once each."""
     if start >= end:
         raise click.UsageError("--to has to be later than --from")
-    wish = Backfill(from_=start, to=end, limit=limit, max_active=max_active)
-    world.backfill(place, name, wish, replace)
+    with world.connect(place) as jobs:
+        jobs.backfill(name, start, end, limit=limit, max_active=max_active, replace=replace)
     click.echo(f"schedule {name} will create the runs from {start} to {end}")
     note(f"{program()} cron get {name} shows how far it is")

@@ -30,7 +30,7 @@ from asyncjob.rest.job import Job, JobSummary, Page
 from asyncjob.rest.results import Result
 from asyncjob.rest.selection import BULK_MAX, PAGE_MAX, BulkAsk, BulkReport, Selection
 from asyncjob.rest.submission import BatchItem, Submission, Submitted
-from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
+from asyncjob.rest.surroundings import BackfillAsk, CronJobInfo, QueueInfo, WorkerInfo
 
 PATIENCE_SECONDS: Final = 30.0
 """How long a gateway that is away is waited for, where a repeat does no harm."""
@@ -157,6 +157,11 @@ class RestOperations:
     def trigger(self, name: str) -> Steps[Submitted]:
         """Ask for one run now."""
         return _of_cron_job(self._act(Submitted, at_cron_job(name, "trigger")))
+
+    def backfill(self, name: str, ask: BackfillAsk) -> Steps[CronJobInfo]:
+        """Ask for the runs of times gone by; asked twice, the same range is one."""
+        call = Call("POST", at_cron_job(name, "backfill"), self._where, body=as_body(ask))
+        return _of_cron_job(ask_for(CronJobInfo, call, self.patience))
 
     def set_cron_job_suspended(self, name: str, *, suspended: bool) -> Steps[CronJobInfo]:
         """Suspend a schedule or let it go on."""

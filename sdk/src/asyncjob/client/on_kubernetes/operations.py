@@ -26,7 +26,7 @@ from asyncjob.client.refusals import refusal
 from asyncjob.client.results import ResultStore, result_of
 from asyncjob.client.steps import Emissions, Emit, Steps, T
 from asyncjob.errors import AsyncJobError
-from asyncjob.intake import order
+from asyncjob.intake import Order, order
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.derived_names import rerun_name
 from asyncjob.lifecycle.phases import Phase
@@ -35,7 +35,7 @@ from asyncjob.rest.job import Job, JobSummary, Page
 from asyncjob.rest.reading import job_of
 from asyncjob.rest.selection import BULK_MAX, BulkAsk, BulkReport, Selection
 from asyncjob.rest.submission import BatchItem, Submission, Submitted
-from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
+from asyncjob.rest.surroundings import BackfillAsk, CronJobInfo, QueueInfo, WorkerInfo
 
 PRIORITY_MAX: Final = 1000
 
@@ -60,7 +60,14 @@ class KubernetesOperations:
         self, submission: Submission, *, carried: RequestData | None = None
     ) -> Steps[Submitted]:
         """Submit; `carried` is what came along with an HTTP request (see `intake.order`)."""
-        made = order(submission, self.namespace, new_id=self.new_id(), carried=carried)
+        return (yield from self.place(self.order(submission, carried=carried)))
+
+    def order(self, submission: Submission, *, carried: RequestData | None = None) -> Order:
+        """Return the job that a submission asks for; what is large takes a while to check."""
+        return order(submission, self.namespace, new_id=self.new_id(), carried=carried)
+
+    def place(self, made: Order) -> Steps[Submitted]:
+        """Submit what has been ordered."""
         done = submitting.submit(made, self.patience)
         return (yield from in_words(done, refused=_refused))
 
@@ -164,6 +171,10 @@ class KubernetesOperations:
     def trigger(self, name: str) -> Steps[Submitted]:
         """Ask for one run now."""
         return _of_cron_job(cron_jobs.trigger(self.namespace, name, self.patience), name)
+
+    def backfill(self, name: str, ask: BackfillAsk) -> Steps[CronJobInfo]:
+        """Ask for the runs of times gone by."""
+        return _of_cron_job(cron_jobs.backfill(self.namespace, name, ask, self.patience), name)
 
     def set_cron_job_suspended(self, name: str, *, suspended: bool) -> Steps[CronJobInfo]:
         """Suspend a schedule or let it go on."""

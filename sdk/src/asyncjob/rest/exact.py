@@ -1,0 +1,104 @@
+"""Whether data is exactly what a request's schema says; models by themselves are more lenient.
+
+They would read `"5"` as 5, `"no"` as false, and pass over a misspelt field of a nested object: what
+was meant is then guessed, or lost. Here the schema is taken at its word, the same that the OpenAPI
+document shows. `5.0` is a whole number, as JSON and JSON Schema have it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import islice
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from asyncjob.rest.problem import FieldProblem
+
+SHOWN: Final = 20
+"""Most fields that are told of."""
+
+_LOOKED_AT: Final = 10_000
+"""Values that are looked at; of a longer list the model itself says that it is too long."""
+
+_NAMES: Final = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
+"""What a model would read out of something else, and how it is called."""
+
+_Schema = Mapping[str, Any]
+_Path = tuple[str | int, ...]
+
+
+def inexact(model: type[BaseModel], data: object) -> list[FieldProblem]:
+    """Return what of the data is not as the model's schema has it, field by field.
+
+    What a model refuses by itself is left to it.
+    """
+    schema = _schema_of(model)
+    seen = islice(_walk(schema, schema.get("$defs", {}), data, ()), _LOOKED_AT)
+    return list(islice((one for one in seen if one is not None), SHOWN))
+
+
+@cache
+def _schema_of(model: type[BaseModel]) -> _Schema:
+    return model.model_json_schema(by_alias=True, mode="validation")
+
+
+def _walk(
+    schema: _Schema, known: _Schema, value: object, path: _Path
+) -> Iterator[FieldProblem | None]:
+    """Yield a problem, or None, for each value that the schema says something of."""
+    choices = [_resolved(one, known) for one in schema.get("anyOf", (schema,))]
+    if not all("type" in one for one in choices):
+        return  # any JSON
+    fitting = [one for one in choices if _fits(one["type"], value)]
+    yield None if fitting else _problem([one["type"] for one in choices], value, path)
+    for one in fitting:
+        if isinstance(value, dict):
+            yield from _walk_object(one, known, value, path)
+        elif isinstance(value, list) and "items" in one:
+            for index, item in enumerate(value):
+                yield from _walk(one["items"], known, item, (*path, index))
+
+
+def _walk_object(
+    schema: _Schema, known: _Schema, value: Mapping[str, object], path: _Path
+) -> Iterator[FieldProblem | None]:
+    fields: _Schema = schema.get("properties", {})
+    others = schema.get("additionalProperties")
+    for name, item in value.items():
+        inner = fields.get(name, others)
+        if isinstance(inner, Mapping):
+            yield from _walk(inner, known, item, (*path, name))
+        elif fields and inner is not True:
+            yield FieldProblem(field=_words((*path, name)), detail="There is no such field")
+
+
+def _resolved(schema: _Schema, known: _Schema) -> _Schema:
+    reference = schema.get("$ref")
+    if reference is None:
+        return schema
+    found: _Schema = known.get(reference.rpartition("/")[2], {})
+    return found
+
+
+def _fits(kind: str, value: object) -> bool:
+    if isinstance(value, bool) or value is None:
+        return kind == ("null" if value is None else "boolean")
+    if isinstance(value, float):
+        return kind == "number" or (kind == "integer" and value.is_integer())
+    if isinstance(value, int):
+        return kind in {"integer", "number"}
+    types = {"string": str, "object": dict, "array": list}
+    return kind in types and isinstance(value, types[kind])
+
+
+def _problem(kinds: Sequence[str], value: object, path: _Path) -> FieldProblem | None:
+    wanted = [_NAMES[kind] for kind in kinds if kind in _NAMES]
+    if not wanted or not isinstance(value, str | int | float):
+        return None
+    given = "text" if isinstance(value, str) else "true or false"
+    given = given if isinstance(value, str | bool) else "a number"
+    return FieldProblem(field=_words(path), detail=f"It should be {wanted[0]}, not {given}")
+
+
+def _words(path: _Path) -> str:
+    return ".".join(map(str, path)) or "body"

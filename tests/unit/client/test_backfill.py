@@ -1,0 +1,84 @@
+"""When a schedule is asked for the runs of times gone by, and when not."""
+
+from typing import Any
+
+import pytest
+
+from asyncjob.client import JobsClient
+from asyncjob.client.errors import InvalidRequestError, JobStateError
+from asyncjob.client.limits import backfill_ask
+from asyncjob.client.on_kubernetes.cron_jobs import backfill
+from asyncjob.client.steps import Answer, Call
+from asyncjob.rest.surroundings import BackfillAsk
+
+SPAN = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
+OTHER = {"from": "2025-01-01T00:00:00Z", "to": "2025-01-02T00:00:00Z"}
+
+
+def written(cron_job: dict[str, Any], *, replace: bool = False) -> Any:
+    """Return the change that is made of a schedule in this state, None for none."""
+    spec = {
+        "schedule": "@daily",
+        "jobTemplate": {"spec": {"type": "t"}},
+        **cron_job.get("spec", {}),
+    }
+    there = {"metadata": {"name": "n", "namespace": "s", "resourceVersion": "7"}, **cron_job}
+    there["spec"] = spec
+    steps = backfill("s", "n", BackfillAsk(**SPAN, replace=replace), 0)
+    assert isinstance(next(steps), Call)
+    try:
+        call = steps.send(Answer(0.0, body=there))
+    except StopIteration:
+        return None
+    assert isinstance(call, Call)
+    assert call.body is not None
+    return call.body
+
+
+def test_the_wish_is_exact_on_the_schedule_as_it_was_read() -> None:
+    assert written({}) == {
+        "metadata": {"resourceVersion": "7"},
+        "spec": {"backfill": {**SPAN, "limit": 100, "maxActive": 1}},
+    }
+
+
+@pytest.mark.parametrize("status", [{}, {**OTHER, "completed": False}, {**SPAN, "completed": True}])
+def test_an_earlier_one_under_way_is_replaced_only_if_asked(status: dict[str, Any]) -> None:
+    there = {"spec": {"backfill": OTHER}, "status": {"backfill": status}}
+    with pytest.raises(JobStateError, match="2025-01-01T00:00:00Z to 2025-01-02T00:00:00Z"):
+        written(there)
+    assert written(there, replace=True)["spec"]["backfill"]["from"] == SPAN["from"]
+
+
+def test_one_that_is_done_makes_room_for_another() -> None:
+    assert written(
+        {"spec": {"backfill": OTHER}, "status": {"backfill": {**OTHER, "completed": True}}}
+    )
+
+
+def test_the_same_wish_is_written_once() -> None:
+    assert written({"spec": {"backfill": {**SPAN, "limit": 100, "maxActive": 1}}}) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"end": "2025-12-31T00:00:00Z"}, "to is before from"),
+        ({"start": "yesterday"}, "from: "),
+        ({"end": "2026-02-30T00:00:00Z"}, "there is no such time: 2026-02-30"),
+        ({"limit": 1001}, "limit: 1001 is no whole number from 1 to 1000"),
+        ({"max_active": 0}, "max_active: 0"),
+    ],
+)
+def test_what_makes_no_sense_is_not_sent(asked: dict[str, Any], said: str) -> None:
+    whole = {
+        "start": SPAN["from"],
+        "end": SPAN["to"],
+        "limit": 1,
+        "max_active": 1,
+        "replace": False,
+        **asked,
+    }
+    with pytest.raises(InvalidRequestError, match=said):
+        backfill_ask(**whole)
+    assert callable(JobsClient.backfill)
