@@ -29,6 +29,7 @@ from asyncjob_gateway.telemetry.requests import Observed
 ROUTERS = (
     public.router,
     submissions.router,
+    submissions.batches,
     bulk.router,
     events.router,
     jobs.router,

@@ -4,9 +4,11 @@ One object, made once and kept by the app. Pages for people, such as a dashboard
 `enter` says who asks and checks a right; the rest of a `Visit` reads and acts in one namespace.
 """
 
+import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from asyncjob.kube import KubeSession
@@ -18,6 +20,7 @@ from asyncjob_gateway.auth.tokens import Authenticator
 from asyncjob_gateway.cache.namespace import NamespaceView
 from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.events.streams import Streams
+from asyncjob_gateway.limits.bodies import Bodies
 from asyncjob_gateway.operations import Operations
 from asyncjob_gateway.settings import Settings
 from asyncjob_gateway.telemetry.metrics import Metrics
@@ -36,6 +39,7 @@ class AppContext:
     default: str
     streams: Streams
     metrics: Metrics
+    bodies: Bodies
     state: "State"
 
     def view(self, namespace: str | None) -> NamespaceView:
@@ -48,9 +52,10 @@ class AppContext:
 
 @dataclass(slots=True)
 class State:
-    """What changes: whether the gateway is about to stop."""
+    """What changes: whether the gateway is about to stop, and whether it parses a large body."""
 
     stopping: bool = False
+    parsing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,17 @@ def context_of(request: Request) -> AppContext:
     """Return the context of the app that serves the request."""
     context: AppContext = request.app.state.context
     return context
+
+
+async def identify(request: Request, headers: Headers) -> None:
+    """Note who asks, by these headers; raises RefusedError where that cannot be told."""
+    authenticator = context_of(request).authenticator
+    request.state.caller = await authenticator.identify(headers, address_of(request))
+
+
+def address_of(request: Request) -> str:
+    """Return the address that the request came from: its sender's, or that of a proxy."""
+    return request.client.host if request.client else ""
 
 
 async def enter(request: Request, namespace: str | None, *rights: Right) -> Visit:

@@ -51,3 +51,7 @@ BULKS: Final = _named(
     look_first={"selection": {"type": "SEND_EMAIL"}, "limit": 100, "dryRun": True},
     do_it={"selection": {"type": "SEND_EMAIL", "olderThanSeconds": 3600}, "limit": 100},
 )
+
+BACKFILLS: Final = _named(
+    two_weeks={"from": "2026-11-01T00:00:00Z", "to": "2026-11-14T23:59:59Z", "maxActive": 2},
+)

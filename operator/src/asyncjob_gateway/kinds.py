@@ -82,6 +82,12 @@ NOT_CANCELLABLE: Final = Kind(
 NOT_DEAD: Final = Kind(
     "not-a-dead-letter", 409, "Not a dead letter", "Only dead letters are redriven or dismissed."
 )
+SLOW_BODY: Final = Kind(
+    "slow-body",
+    408,
+    "The body did not come",
+    "The body was not there within `--body-timeout` seconds of its head. Nothing has been done.",
+)
 CONFLICT: Final = Kind(
     "conflict",
     409,
@@ -89,7 +95,10 @@ CONFLICT: Final = Kind(
     "Somebody else was quicker, or the state of the thing does not admit of it. Look again.",
 )
 TOO_LARGE: Final = Kind(
-    "too-large", 413, "Too large", "The body is larger than the gateway, or the store, takes."
+    "too-large",
+    413,
+    "Too large",
+    "The body is larger than the gateway, or the store, takes, or holds too many values.",
 )
 BAD_MEDIA: Final = Kind(
     "unsupported-media-type", 415, "Not sent as JSON", "A body is sent as `application/json`."
@@ -143,7 +152,7 @@ TIMED_OUT: Final = Kind(
 
 KINDS: Final = (
     *(MALFORMED, NOT_HTTP, UNAUTHENTICATED, FORBIDDEN, FOREIGN, STALE_FORM, NOT_FOUND),
-    *(NO_JOB, NO_RESULT, BAD_METHOD),
+    *(NO_JOB, NO_RESULT, BAD_METHOD, SLOW_BODY),
     *(DUPLICATE, JOB_EXISTS, NOT_CANCELLABLE, NOT_DEAD, CONFLICT, TOO_LARGE, BAD_MEDIA, INVALID),
     *(KEY_REUSED, QUEUE_FULL, THROTTLED, INTERNAL, UNAVAILABLE, NOT_SYNCED, BUSY, TIMED_OUT),
 )
@@ -154,7 +163,7 @@ EVERYWHERE: Final = (
 )
 """What any request can meet."""
 
-OF_BODIES: Final = (MALFORMED, BAD_MEDIA)
+OF_BODIES: Final = (MALFORMED, BAD_MEDIA, SLOW_BODY)
 """What a request with a body can meet."""
 
 OF_SUBMISSIONS: Final = (*OF_BODIES, DUPLICATE, JOB_EXISTS, KEY_REUSED, QUEUE_FULL)

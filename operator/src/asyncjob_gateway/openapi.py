@@ -1,5 +1,7 @@
 """The OpenAPI document: the framework's, told of our errors and of how callers sign in."""
 
+import json
+import re
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -18,6 +20,7 @@ DESCRIPTION: Final = """Durable asynchronous jobs on Kubernetes.
 they may do is what RBAC says."""
 
 _REFS: Final = "#/components/schemas/{model}"
+_REFERENCE: Final = re.compile(r'"#/components/schemas/([^"]+)"')
 _FRAMEWORK: Final = ("HTTPValidationError", "ValidationError")
 
 
@@ -52,7 +55,27 @@ def _document(app: FastAPI) -> dict[str, Any]:
         if path not in {"/healthz", "/readyz"}:
             for operation in operations.values():
                 operation["security"] = [{"token": []}]
+    _close(found)
     return _without_framework_errors(found)
+
+
+def _close(found: dict[str, Any]) -> None:
+    """Say of all that is sent that fields which nobody knows are refused, inner ones as well."""
+    schemas, seen = found["components"]["schemas"], set[str]()
+    bodies = [
+        operation["requestBody"]
+        for operations in found["paths"].values()
+        for operation in operations.values()
+        if "requestBody" in operation
+    ]
+    waiting = set(_REFERENCE.findall(json.dumps(bodies))) | {Submission.__name__}
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        schema = schemas[name]
+        if "properties" in schema:
+            schema.setdefault("additionalProperties", False)
+        waiting |= set(_REFERENCE.findall(json.dumps(schema))) - seen
 
 
 def _schemas(model: Any) -> dict[str, Any]:

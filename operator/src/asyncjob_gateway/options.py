@@ -107,7 +107,9 @@ CALLERS: Final = (
         "--auth-rate",
         type=POSITIVE,
         default=DEFAULTS.auth_rate,
-        help="Tokens, and rights, that the API server is asked about per second at most.",
+        help="Tokens, and rights, that the API server is asked about per second at most: half of "
+        "the tokens those never seen good, a quarter those of one address; a quarter of the rights "
+        "those of one caller.",
     ),
     _option(
         "--forward-header",
@@ -120,12 +122,23 @@ CALLERS: Final = (
 )
 
 LIMITS: Final = (
-    _option("--max-body", type=COUNT, default=DEFAULTS.max_body, help="Bytes of a body at most."),
+    _option(
+        "--max-body",
+        type=COUNT,
+        default=DEFAULTS.max_body,
+        help="Bytes of a body at most; 2 MiB of one that has a single job.",
+    ),
     _option(
         "--max-requests",
         type=COUNT,
         default=DEFAULTS.max_requests,
-        help="Requests at once at most.",
+        help="Requests at once at most; one counts once its caller is known and its body is there.",
+    ),
+    _option(
+        "--max-connections",
+        type=COUNT,
+        default=DEFAULTS.max_connections,
+        help="Connections at once at most. Beyond, those that have sent no request make room.",
     ),
     _option(
         "--max-streams",
@@ -144,6 +157,18 @@ LIMITS: Final = (
         type=POSITIVE,
         default=DEFAULTS.request_timeout,
         help="Seconds after which a request is given up.",
+    ),
+    _option(
+        "--header-timeout",
+        type=POSITIVE,
+        default=DEFAULTS.header_timeout,
+        help="Seconds within which a connection has to send the whole head of a request.",
+    ),
+    _option(
+        "--body-timeout",
+        type=POSITIVE,
+        default=DEFAULTS.body_timeout,
+        help="Seconds within which the body of a request has to be there.",
     ),
     _option(
         "--heartbeat",

@@ -17,6 +17,9 @@ from asyncjob_gateway.auth.tokens import Authenticator, Open, Tokens
 from asyncjob_gateway.cache.namespace import NamespaceView
 from asyncjob_gateway.context import AppContext, State
 from asyncjob_gateway.events.streams import Streams
+from asyncjob_gateway.limits.bodies import Bodies
+from asyncjob_gateway.limits.connections import Connections, Patience
+from asyncjob_gateway.limits.descriptors import room_for
 from asyncjob_gateway.server import serve as serve_app
 from asyncjob_gateway.settings import Settings
 from asyncjob_gateway.telemetry.metrics import Metrics, Reading
@@ -25,6 +28,11 @@ log = structlog.get_logger()
 
 FIELD_MANAGER = "asyncjob-gateway"
 CONNECTIONS = 64
+WATCHES = 3
+"""Of each namespace; they have connections of their own, and count among the descriptors only."""
+
+TAKING_SECONDS = 30.0
+"""Who takes nothing of an answer, or of a stream, for so long is hung up on."""
 
 
 async def serve(settings: Settings) -> None:
@@ -32,6 +40,7 @@ async def serve(settings: Settings) -> None:
     settings.check()
     access, metrics = await load_access(settings.kubeconfig), Metrics()
     names = settings.namespaces or (access.namespace,)
+    connections = _connections(settings, own=CONNECTIONS + WATCHES * len(names))
     async with KubeSession(
         access,
         field_manager=FIELD_MANAGER,
@@ -41,7 +50,7 @@ async def serve(settings: Settings) -> None:
         views = {name: NamespaceView(name) for name in names}
         context = make_context(settings, session, views, metrics)
         with _metrics_served(settings, context.metrics):
-            await _run(context)
+            await _run(context, connections)
     log.info("stopped")
 
 
@@ -64,18 +73,28 @@ def make_context(
             settings.max_streams, settings.max_streams_per_caller, settings.heartbeat, metrics
         ),
         metrics=metrics,
+        bodies=Bodies(settings.body_timeout),
         state=State(),
     )
 
 
-async def _run(context: AppContext) -> None:
+def _connections(settings: Settings, own: int) -> Connections:
+    """Return the register of callers' connections, as many as there are file descriptors for."""
+    room = room_for(settings.max_connections, own)
+    if room < settings.max_connections:
+        log.warning("file descriptors allow fewer connections", connections=room)
+    patience = Patience(room, head=settings.header_timeout, taking=TAKING_SECONDS)
+    return Connections(patience, time.monotonic)
+
+
+async def _run(context: AppContext, connections: Connections) -> None:
     """Serve, with the caches kept up to date; a cache that fails takes the process along."""
     async with asyncio.TaskGroup() as group:
         keepers = [
             group.create_task(view.keep(context.session, context.metrics.watch_begun))
             for view in context.views.values()
         ]
-        await serve_app(serve_with(context), context)
+        await serve_app(serve_with(context), context, connections)
         for keeper in keepers:
             keeper.cancel()
 

@@ -13,7 +13,8 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from asyncjob_gateway.context import AppContext
-from asyncjob_gateway.problems.protocol import ProblemProtocol
+from asyncjob_gateway.limits.connections import Connections
+from asyncjob_gateway.limits.protocol import protocol_of
 from asyncjob_gateway.settings import Settings
 
 log = structlog.get_logger()
@@ -26,24 +27,28 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(app: ASGIApp, context: AppContext) -> None:
+async def serve(app: ASGIApp, context: AppContext, connections: Connections) -> None:
     """Serve until SIGTERM or SIGINT, and a little longer."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    server = _Server(_config(app, context.settings))
+    server = _Server(_config(app, context.settings, connections))
     async with asyncio.TaskGroup() as group:
-        group.create_task(_serve(server, stop, context.settings))
+        group.create_task(_serve(server, stop, context.settings, connections))
         await stop.wait()
         await _stop(server, context)
 
 
-async def _serve(server: uvicorn.Server, stop: asyncio.Event, settings: Settings) -> None:
+async def _serve(
+    server: uvicorn.Server, stop: asyncio.Event, settings: Settings, connections: Connections
+) -> None:
     log.info("listening", host=settings.host, port=settings.port, open=settings.open)
+    sweeping = asyncio.create_task(connections.keep_sweeping())
     try:
         await server.serve()
     finally:
+        sweeping.cancel()
         stop.set()  # it could not listen, say
 
 
@@ -58,12 +63,12 @@ async def _stop(server: uvicorn.Server, context: AppContext) -> None:
     server.should_exit = True
 
 
-def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
+def _config(app: ASGIApp, settings: Settings, connections: Connections) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         host=settings.host,
         port=settings.port,
-        http=ProblemProtocol,
+        http=protocol_of(connections),
         log_config=None,
         access_log=False,
         lifespan="off",

@@ -28,9 +28,12 @@ class Settings:
     cors_origins: tuple[str, ...] = ()
     max_body: int = 4 * 1024 * 1024
     max_requests: int = 256
+    max_connections: int = 1024
     max_streams: int = 256
     max_streams_per_caller: int = 32
     request_timeout: float = 30.0
+    header_timeout: float = 10.0
+    body_timeout: float = 10.0
     heartbeat: float = 15.0
     drain: float = 0.0
     grace: float = 20.0

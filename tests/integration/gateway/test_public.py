@@ -8,9 +8,10 @@ import httpx
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import CRON_JOBS, collection
 from asyncjob.rest.public import PUBLIC_WORDS
 from integration.gateway.conftest import Site
-from support.builders import at
+from support.builders import at, cron_job
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -114,7 +115,7 @@ def test_what_is_not_there_is_not_there(http: httpx.Client) -> None:
 
 
 DEEP = b'{"jobType":"a","payload":' + b"[" * 100 + b"]" * 100 + b"}"
-ENDLESS = b'{"jobType":"a","payload":' + b"[" * 50_000
+ENDLESS = b'{"jobType":"a","payload":' + b"[" * 10_000
 
 
 @pytest.mark.parametrize(
@@ -202,3 +203,49 @@ def test_an_open_gateway_answers_no_page_of_another_site(
         answer = http.post("/api/v1/queues/a/pause", headers=headers)
         assert (answer.status_code, answer.json()["type"]) == (403, "/problems/foreign-request")
     assert http.get("/api/v1/queues", headers={"Host": "localhost:1"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "field"),
+    [
+        ("POST", "/api/v1/jobs", {"type": "t", "priority": "5"}, "priority"),
+        ("POST", "/api/v1/jobs", {"type": "t", "retryPolicy": {"typo": 1}}, "retryPolicy.typo"),
+        ("PATCH", "/api/v1/jobs/any", {"suspend": "no"}, "suspend"),
+        ("POST", "/api/v1/jobs/redrive", {"limit": "5"}, "limit"),
+        ("POST", "/api/v1/jobs?namespace=a&namespace=b", {"type": "t"}, "query.namespace"),
+        ("GET", "/api/v1/jobs?limit=5&limit=6", None, "query.limit"),
+        ("GET", "/api/v1/jobs?namespace=No_Name", None, "query.namespace"),
+    ],
+)
+def test_what_could_be_read_in_two_ways_is_refused_by_name(
+    http: httpx.Client, method: str, path: str, body: object, field: str
+) -> None:
+    answer = http.request(method, path, json=body)
+    assert (answer.status_code, answer.json()["type"]) == (422, "/problems/invalid")
+    assert [one["field"] for one in answer.json()["errors"]] == [field]
+
+
+def test_what_is_said_in_one_way_is_taken(http: httpx.Client) -> None:
+    assert http.post("/api/v1/jobs", json={"type": "t", "priority": 5.0}).status_code == 202
+    listed = http.get("/api/v1/jobs", params={"phase": ["Queued", "Running"], "limit": "5"})
+    assert listed.status_code == 200
+
+
+def test_a_backfill_is_written_once_and_replaced_only_if_asked(
+    site: Site, http: httpx.Client
+) -> None:
+    body = cron_job("past")
+    site.space.admin.create(collection(site.space.name, CRON_JOBS), body).object()
+    path = "/api/v1/cron-jobs/past/backfill"
+    span = {"from": "2020-01-01T00:00:00Z", "to": "2020-01-02T00:00:00Z", "maxActive": 3}
+    for _ in range(2):
+        done = http.post(path, json=span)
+        assert done.status_code == 202, done.text
+        assert done.json()["spec"]["backfill"] == {**span, "limit": 100}
+    other = {**span, "to": "2020-01-03T00:00:00Z"}
+    refused = http.post(path, json=other)
+    assert (refused.status_code, refused.json()["type"]) == (409, "/problems/conflict")
+    assert http.post(path, json={**other, "replace": True}).status_code == 202
+    for wrong in ({**span, "to": "2019-01-01T00:00:00Z"}, {**span, "limit": "5"}, {"from": "x"}):
+        assert http.post(path, json=wrong).status_code == 422
+    assert http.post("/api/v1/cron-jobs/none/backfill", json=span).status_code == 404

@@ -95,6 +95,14 @@ RULES: list[tuple[tuple[str, str, Any], set[str]]] = [
     (("GET", "/api/v1/cron-jobs", None), {"viewer", "admin"}),
     (("GET", "/api/v1/cron-jobs/nightly", None), {"viewer", "admin"}),
     (("POST", "/api/v1/cron-jobs/nightly/trigger", None), {"admin"}),
+    (
+        (
+            "POST",
+            "/api/v1/cron-jobs/nightly/backfill",
+            {"from": "2020-01-01T00:00:00Z", "to": "2020-01-02T00:00:00Z"},
+        ),
+        {"admin"},
+    ),
     (("POST", "/api/v1/cron-jobs/nightly/suspend", None), {"admin"}),
     (("POST", "/api/v1/cron-jobs/nightly/resume", None), {"admin"}),
 ]
@@ -190,8 +198,10 @@ def test_a_schedule_that_reads_a_secret_is_triggered_only_by_who_may_read_it(
     source = {"secretKeyRef": {"name": "theirs", "key": "payload"}}
     body = cron_job("from-secret", payloadFrom=source)
     site.space.admin.create(collection(site.space.name, CRON_JOBS), body).object()
-    answer = callers.admin.post("/api/v1/cron-jobs/from-secret/trigger")
-    assert (answer.status_code, answer.headers["content-type"]) == (403, PROBLEM)
+    span = {"from": "2020-01-01T00:00:00Z", "to": "2020-01-02T00:00:00Z"}
+    for wish, asked in (("trigger", None), ("backfill", span)):
+        answer = callers.admin.post(f"/api/v1/cron-jobs/from-secret/{wish}", json=asked)
+        assert (answer.status_code, answer.headers["content-type"]) == (403, PROBLEM)
 
 
 def test_a_bad_token_is_refused_and_one_for_another_audience_too(

@@ -10,6 +10,7 @@ from asyncjob_gateway import kinds
 from asyncjob_gateway.dashboard import cookies
 from asyncjob_gateway.dashboard.forms import filled, one, read_form
 from asyncjob_gateway.errors import RefusedError
+from asyncjob_gateway.limits.bodies import Bodies
 
 FORM = "application/x-www-form-urlencoded"
 SECRET = "s3cret"
@@ -47,12 +48,14 @@ def sent(token: str = SECRET, *, cookie: str = SECRET, **more: str) -> Request:
 
 async def refused(asked: Request) -> RefusedError:
     with pytest.raises(RefusedError) as caught:
-        await read_form(asked, MOST)
+        await read_form(asked, Bodies(5.0), MOST)
     return caught.value
 
 
 async def test_a_form_of_our_own_page_is_read() -> None:
-    form = await read_form(sent(origin="http://jobs.example", sec_fetch_site="same-origin"), MOST)
+    form = await read_form(
+        sent(origin="http://jobs.example", sec_fetch_site="same-origin"), Bodies(5.0), MOST
+    )
 
     assert one(form, "type") == "a"
     assert filled(form) == {"type": "a"}

@@ -32,7 +32,7 @@ class Broken:
         self.signing_in: Exception | None = None
         self.answering: Exception | None = None
 
-    async def identify(self, headers: Headers) -> Caller:  # noqa: ARG002  # none counts
+    async def identify(self, headers: Headers, address: str = "") -> Caller:  # noqa: ARG002  # none counts
         if self.signing_in:
             raise self.signing_in
         return ANYONE

@@ -13,6 +13,7 @@ from asyncjob_gateway.auth.memory import Memory
 from asyncjob_gateway.auth.rights import Right
 from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.limits.rate import Rate
+from asyncjob_gateway.limits.shares import Shares, take_all
 
 API: Final = "authorization.k8s.io/v1"
 SUBJECT_REVIEWS: Final = f"/apis/{API}/subjectaccessreviews"
@@ -36,21 +37,27 @@ async def demand(access: Access, caller: Caller, right: Right, namespace: str) -
 
 
 class Reviews:
-    """Asks the cluster. `rate` bounds how many questions per second it gets."""
+    """Asks the cluster. `rate` bounds how many questions per second it gets.
+
+    A caller can ask for as many rights as there are names of Secrets; hence each has a share.
+    """
 
     def __init__(
         self, session: KubeSession, remember: float, rate: float, clock: Callable[[], float]
     ) -> None:
         self._session = session
         self._rate = Rate(rate, clock)
+        self._callers = Shares(rate / 4, clock)
         self._memory: Memory[_Question, bool] = Memory(remember, clock)
 
     async def may(self, caller: Caller, right: Right, namespace: str) -> bool:
         """Return whether the caller has the right in the namespace."""
         question = (caller, right, namespace)
-        wait = 0.0 if self._memory.known(question) else self._rate.take()
-        if wait:
-            raise RefusedError(kinds.THROTTLED, "too many rights to be asked for", retry_after=wait)
+        if not self._memory.known(question):
+            wait = take_all(self._rate, self._callers.of(caller))
+            if wait:
+                detail = "too many rights to be asked for"
+                raise RefusedError(kinds.THROTTLED, detail, retry_after=wait)
         return await self._memory.get(question, lambda: self._ask(question))
 
     async def _ask(self, question: _Question) -> bool:

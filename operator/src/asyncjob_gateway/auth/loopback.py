@@ -5,13 +5,13 @@ only loopback's own names are answered, and no request that another site began.
 """
 
 from typing import Final
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
+from asyncjob_gateway.limits.addresses import split
 from asyncjob_gateway.settings import is_loopback
 
 _OWN_SITES: Final = frozenset({"same-origin", "none"})
@@ -32,16 +32,9 @@ class LoopbackOnly:
 
 def _check(headers: Headers) -> None:
     host, origin = headers.get("host", ""), headers.get("origin")
-    if not is_loopback(_name(f"//{host}")):
+    if not is_loopback(split(f"//{host}").hostname or ""):
         detail = "name it localhost or 127.0.0.1; other names are not answered without tokens"
         raise RefusedError(kinds.FOREIGN, detail)
-    foreign = origin is not None and urlsplit(origin).netloc != host
+    foreign = origin is not None and split(origin).netloc != host
     if foreign or headers.get("sec-fetch-site", "none") not in _OWN_SITES:
         raise RefusedError(kinds.FOREIGN, "a page of another site is behind this request")
-
-
-def _name(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""

@@ -42,7 +42,9 @@ LIST_QUEUES: Final = Right("list", QUEUES, "list queues and workers")
 CONTROL_QUEUES: Final = Right("patch", QUEUES, "pause and resume queues")
 READ_CRON_JOBS: Final = Right("get", CRON_JOBS, "read a cron job")
 LIST_CRON_JOBS: Final = Right("list", CRON_JOBS, "list cron jobs")
-CONTROL_CRON_JOBS: Final = Right("patch", CRON_JOBS, "trigger, suspend and resume cron jobs")
+CONTROL_CRON_JOBS: Final = Right(
+    "patch", CRON_JOBS, "trigger, backfill, suspend and resume cron jobs"
+)
 
 RIGHTS: Final = (
     *(SUBMIT, READ, LIST, WATCH, READ_PAYLOAD, CONTROL),

@@ -6,15 +6,18 @@ from datetime import datetime
 from starlette.requests import Request
 
 from asyncjob.lifecycle.phases import Phase
+from asyncjob_gateway import kinds
 from asyncjob_gateway.auth.rights import Right
 from asyncjob_gateway.cache.clock import now
 from asyncjob_gateway.context import Visit, context_of, enter
 from asyncjob_gateway.dashboard.allowed import Allowed, ask
 from asyncjob_gateway.dashboard.assets import address
 from asyncjob_gateway.dashboard.cookies import form_token, is_by_cookie
-from asyncjob_gateway.dashboard.forms import Form, one, read_form
+from asyncjob_gateway.dashboard.forms import Form, check_origin, one, read_form
 from asyncjob_gateway.dashboard.frame import Frame
 from asyncjob_gateway.dashboard.links import Links
+from asyncjob_gateway.errors import RefusedError
+from asyncjob_gateway.limits.load import begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +45,31 @@ class Room:
 
 async def look_in(request: Request, *rights: Right) -> Room:
     """Enter a page to read it; raises RefusedError unless the reader has the rights."""
-    return await _enter(request, request.query_params.get("namespace") or None, rights)
+    room = await _enter(request, rights)
+    begin(request)
+    return room
 
 
 async def act_in(request: Request, *rights: Right) -> tuple[Room, Form]:
-    """Enter by a form; raises RefusedError unless it is one of ours, and its sender may do it."""
-    form = await read_form(request, context_of(request).settings.max_body)
-    namespace = one(form, "namespace") or request.query_params.get("namespace") or None
-    return await _enter(request, namespace, rights), form
+    """Enter by a form; raises RefusedError unless its sender may do it, and it is one of ours.
+
+    The address names the namespace, so that rights are asked for before the form is waited for.
+    """
+    check_origin(request)
+    room = await _enter(request, rights)
+    visit = room.visit
+    context, who = visit.context, visit.caller.username
+    form = await read_form(request, context.bodies, context.settings.max_body, who)
+    if one(form, "namespace") not in {"", visit.namespace}:
+        raise RefusedError(
+            kinds.STALE_FORM, "the form is for another namespace: load its page again"
+        )
+    begin(request)
+    return room, form
 
 
-async def _enter(request: Request, namespace: str | None, rights: tuple[Right, ...]) -> Room:
-    visit = await enter(request, namespace)
+async def _enter(request: Request, rights: tuple[Right, ...]) -> Room:
+    visit = await enter(request, request.query_params.get("namespace") or None)
     frame = _frame(request, visit, await ask(visit))
     request.state.frame = frame  # for the page that says so, if it is refused, or goes wrong inside
     for right in rights:

@@ -1,15 +1,18 @@
 """Forms as browsers send them, and only those of our own pages."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from starlette.requests import Request
 
 from asyncjob_gateway import kinds
 from asyncjob_gateway.dashboard.cookies import is_form_token
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.limits.bodies import bounded
+from asyncjob_gateway.limits.addresses import split
+from asyncjob_gateway.limits.bodies import NOBODY, Bodies
+from asyncjob_gateway.limits.strict_json import SMALL
 
 TOKEN_FIELD: Final = "form-token"  # noqa: S105  # the name of a field
 MOST_FIELDS: Final = 2000
@@ -17,7 +20,7 @@ MOST_FIELDS: Final = 2000
 Form = Mapping[str, list[str]]
 
 
-async def read_form(request: Request, most: int) -> Form:
+async def read_form(request: Request, bodies: Bodies, most: int, sender: str = NOBODY) -> Form:
     """Return the fields of a form of so many bytes at most.
 
     Raises RefusedError where another site may be behind it, or it cannot be read.
@@ -25,10 +28,9 @@ async def read_form(request: Request, most: int) -> Form:
     check_origin(request)
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise RefusedError(kinds.BAD_MEDIA, "a form of the dashboard is sent as a browser does")
-    body = await bounded(request, most)
+    body = await bodies.receive(request, most, sender)
     try:
-        text = body.decode()
-        form = parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
+        form = _fields(body) if len(body) <= SMALL else await asyncio.to_thread(_fields, body)
     except ValueError as error:
         raise RefusedError(kinds.MALFORMED, "the form cannot be read") from error
     if not is_form_token(request, one(form, TOKEN_FIELD)):
@@ -37,12 +39,17 @@ async def read_form(request: Request, most: int) -> Form:
     return form
 
 
+def _fields(body: bytes) -> Form:
+    text = body.decode()
+    return parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
+
+
 def check_origin(request: Request) -> None:
     """Raise RefusedError where the browser says that another site makes it send this."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     foreign = site not in {None, "same-origin"}
     if site is None and origin is not None:
-        foreign = urlsplit(origin).netloc != request.headers.get("host")
+        foreign = split(origin).netloc != request.headers.get("host")
     if foreign:
         raise RefusedError(kinds.STALE_FORM, "a page of another site is behind this request")
 

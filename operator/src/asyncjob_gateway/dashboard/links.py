@@ -4,7 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
+
+from asyncjob_gateway.limits.addresses import split
 
 PREFIX: Final = "/dashboard"
 
@@ -56,7 +58,7 @@ def own_page(target: str) -> str:
 
     Whoever made the link to the sign-in page chose it.
     """
-    parts = urlsplit(target)
+    parts = split(target)
     ours = parts.path == PREFIX or parts.path.startswith(f"{PREFIX}/")
     odd = parts.scheme or parts.netloc or "\\" in target or not target.isprintable()
     return target if ours and not odd else f"{PREFIX}/"

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from asyncjob.errors import AsyncJobError
 from asyncjob_gateway import kinds
-from asyncjob_gateway.context import context_of
+from asyncjob_gateway.context import identify
 from asyncjob_gateway.dashboard.cookies import headers_of, keep_form_token
 from asyncjob_gateway.dashboard.entering import bare_frame
 from asyncjob_gateway.dashboard.links import PREFIX
@@ -53,8 +53,7 @@ class OpenRoute(APIRoute):
 
     async def _identify(self, request: Request) -> None:
         if self.signed_in:
-            authenticator = context_of(request).authenticator
-            request.state.caller = await authenticator.identify(headers_of(request))
+            await identify(request, headers_of(request))
 
 
 class PageRoute(OpenRoute):

@@ -16,9 +16,6 @@ from asyncjob_gateway.auth.caller import Caller
 from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.telemetry.metrics import Metrics
 
-SEND_SECONDS: Final = 30.0
-"""A follower that takes nothing for so long is hung up on."""
-
 AGAIN_MILLISECONDS: Final = 2000
 """When a browser comes back after its stream has ended."""
 
@@ -58,11 +55,13 @@ class Streams:
                 del self._open[caller.username]
 
     def answer(self, events: Events) -> EventSourceResponse:
-        """Return the answer that carries the events, with a comment now and then to keep it up."""
+        """Return the answer that carries the events, with a comment now and then to keep it up.
+
+        A follower that takes nothing is hung up on as everybody else (`limits.connections`).
+        """
         return EventSourceResponse(
             events,
             ping=self.heartbeat,
             ping_message_factory=lambda: ServerSentEvent(comment="still here"),
-            send_timeout=SEND_SECONDS,
             sep="\n",
         )

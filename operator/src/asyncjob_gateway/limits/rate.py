@@ -12,12 +12,20 @@ class Rate:
         self._room = self._most = max(1.0, 2 * per_second)
         self._at = clock()
 
-    def take(self) -> float:
-        """Take one if there is one and return 0; else return how long to wait, in seconds."""
+    def wait(self) -> float:
+        """Return how long to wait until there is one, in seconds; 0 if there is one now."""
         now = self._clock()
         self._room = min(self._most, self._room + (now - self._at) * self._per_second)
         self._at = now
-        if self._room < 1:
-            return (1 - self._room) / self._per_second
-        self._room -= 1
-        return 0.0
+        return max(0.0, (1 - self._room) / self._per_second)
+
+    def take(self) -> float:
+        """Take one if there is one and return 0; else return how long to wait, in seconds."""
+        wait = self.wait()
+        if not wait:
+            self._room -= 1
+        return wait
+
+    def give_back(self) -> None:
+        """Put one back that was not needed after all."""
+        self._room = min(self._most, self._room + 1)

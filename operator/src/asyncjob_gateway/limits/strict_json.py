@@ -1,33 +1,51 @@
 """Bodies are JSON, sent as JSON, and exactly what JSON is; that is checked before any field."""
 
+import asyncio
 from typing import Any, Final
 
 from fastapi import Request
 
 from asyncjob import free_json
+from asyncjob.json_types import Json
 from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.limits.bodies import bounded
 
 MAX_DEPTH: Final = free_json.MAX_DEPTH + 8
 """A payload may be as deep as the store allows, and lies some levels deep in a batch."""
 
+MAX_VALUES: Final = 250_000
+"""Values of one body: a body of 4 MiB could have 2 million, which take seconds and 200 MiB."""
+
+SMALL: Final = 64 * 1024
+"""Bytes that are parsed within a millisecond or two: in the event loop, that is."""
+
 
 class StrictRequest(Request):
-    """A request whose body is read once, and strictly."""
+    """A request whose body is set once, and strictly."""
 
-    async def read(self, most: int) -> None:
-        """Read and parse the body; raises RefusedError (413, 415) and FreeJsonError (400)."""
-        self._body = body = await bounded(self, most)
+    async def parse(self, body: bytes, one_at_a_time: asyncio.Lock) -> None:
+        """Parse the body; raises RefusedError (413, 415) and FreeJsonError (400).
+
+        A large one is parsed beside the event loop, which has others to answer meanwhile.
+        """
+        self._body = body
         if not body:
             return
         if not _is_json(self.headers.get("content-type", "")):
             raise RefusedError(kinds.BAD_MEDIA)
-        self._parsed = free_json.parse(body, what="body", max_depth=MAX_DEPTH)
+        if len(body) <= SMALL:
+            self._parsed = _parse(body)
+            return
+        async with one_at_a_time:
+            self._parsed = await asyncio.to_thread(_parse, body)
 
     async def json(self) -> Any:
         """Return what the body says."""
         return self._parsed
+
+
+def _parse(body: bytes) -> Json:
+    return free_json.parse(body, what="body", max_depth=MAX_DEPTH, max_values=MAX_VALUES)
 
 
 def _is_json(content_type: str) -> bool:

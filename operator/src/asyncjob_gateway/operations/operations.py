@@ -3,8 +3,10 @@
 That is its callers' rights to what payloads come from, queues that are full, and its own cache.
 """
 
+import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from asyncjob.client.driving import run_async
@@ -13,6 +15,7 @@ from asyncjob.client.on_kubernetes import KubernetesOperations
 from asyncjob.client.steps import Answer, Call, Steps, T
 from asyncjob.client.tracing import traced
 from asyncjob.errors import AsyncJobError
+from asyncjob.free_json import size_of
 from asyncjob.intake.naming import key_name
 from asyncjob.json_types import child, opt_integer, text
 from asyncjob.kube import KubeSession
@@ -22,12 +25,13 @@ from asyncjob.rest.job import Job
 from asyncjob.rest.results import Result
 from asyncjob.rest.selection import BulkAsk, BulkReport
 from asyncjob.rest.submission import BatchReport, Submission, Submitted
-from asyncjob.rest.surroundings import CronJobInfo, QueueInfo
+from asyncjob.rest.surroundings import BackfillAsk, CronJobInfo, QueueInfo
 from asyncjob_gateway import kinds
 from asyncjob_gateway.auth.rights import Right
 from asyncjob_gateway.cache.clock import now
 from asyncjob_gateway.cache.namespace import NamespaceView
 from asyncjob_gateway.errors import RefusedError
+from asyncjob_gateway.limits.strict_json import SMALL
 from asyncjob_gateway.operations.batches import submit_all
 from asyncjob_gateway.operations.driving import WatchedWorld
 from asyncjob_gateway.operations.sources import needed_for, needed_for_object
@@ -152,6 +156,10 @@ class Operations:
         """Ask for a run of a cron job now."""
         return await self._run(self._steps.trigger(name), vouched=True)
 
+    async def backfill(self, name: str, ask: BackfillAsk) -> CronJobInfo:
+        """Ask a cron job for the runs of times gone by."""
+        return await self._run(self._steps.backfill(name, ask), vouched=True)
+
     async def set_cron_job_suspended(self, name: str, *, suspended: bool) -> CronJobInfo:
         """Suspend a cron job or let it go on."""
         return await self._run(self._steps.set_cron_job_suspended(name, suspended=suspended))
@@ -160,7 +168,10 @@ class Operations:
         for right in needed_for(submission.payload_from):
             await self._demand(right)
         await self._check_room(submission)
-        return await self._run(self._steps.submit(submission, carried=carried))
+        order = partial(self._steps.order, submission, carried=carried)
+        large = submission.payload is not None and size_of(submission.payload) > SMALL
+        made = await asyncio.to_thread(order) if large else order()
+        return await self._run(self._steps.place(made))
 
     async def _check_room(self, submission: Submission) -> None:
         """Refuse a new job of a full queue; the repeat of a request that was accepted is not new.

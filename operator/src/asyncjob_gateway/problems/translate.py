@@ -19,7 +19,7 @@ from asyncjob.errors import (
     ThrottledError,
     TooLargeError,
 )
-from asyncjob.free_json import FreeJsonError
+from asyncjob.free_json import FreeJsonError, TooManyValuesError
 from asyncjob.rest.problem import FieldProblem
 from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
@@ -48,6 +48,7 @@ _BY_STATUS: Final = {
 }
 
 _BY_ERROR: Final[Sequence[tuple[type[AsyncJobError], Kind]]] = (
+    (TooManyValuesError, kinds.TOO_LARGE),
     (FreeJsonError, kinds.MALFORMED),
     (client.InvalidSubmissionError, kinds.INVALID),
     (client.InvalidRequestError, kinds.INVALID),

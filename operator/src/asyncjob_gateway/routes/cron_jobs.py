@@ -2,14 +2,15 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Body
 from starlette.responses import Response
 
 from asyncjob.rest.submission import Submitted
-from asyncjob.rest.surroundings import CronJobInfo
+from asyncjob.rest.surroundings import BackfillAsk, CronJobInfo
 from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.context import Visit
+from asyncjob_gateway.examples import BACKFILLS
 from asyncjob_gateway.problems.declared import problems
 from asyncjob_gateway.routes.answers import as_json, as_list
 from asyncjob_gateway.routes.parameters import CronJobName
@@ -61,6 +62,28 @@ async def trigger(
     """
     done = await visit.operations.trigger(name)
     return as_json(done, 202, {"Location": f"/api/v1/jobs/{done.id}"})
+
+
+@router.post(
+    "/{name}/backfill",
+    status_code=202,
+    response_model=CronJobInfo,
+    responses=problems(kinds.NOT_FOUND, kinds.CONFLICT, *kinds.OF_BODIES),
+    summary="Have a cron job make up for a range of time",
+)
+async def backfill(
+    name: CronJobName,
+    body: Annotated[BackfillAsk, Body(openapi_examples=BACKFILLS)],
+    visit: Annotated[Visit, visiting(rights.CONTROL_CRON_JOBS)],
+) -> Response:
+    """Ask for the runs of times gone by; `status.backfill` shows how far they are.
+
+    The same range is acted on once. Refused while another one is under way, unless `replace` is
+    true. Takes the caller's right to read the Secret or ConfigMap that the payload comes from, if
+    any.
+    """
+    info = await visit.operations.backfill(name, body)
+    return as_json(without_template_payload(info), 202)
 
 
 @router.post(

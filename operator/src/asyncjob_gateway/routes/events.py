@@ -20,12 +20,12 @@ from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.cache.clock import now
 from asyncjob_gateway.cache.filters import compiled
-from asyncjob_gateway.context import Visit, enter
+from asyncjob_gateway.context import Visit, address_of
 from asyncjob_gateway.events.changes import all_changes, one_job
 from asyncjob_gateway.problems.declared import Responses, problems
 from asyncjob_gateway.routes.listening import listener
 from asyncjob_gateway.routes.parameters import JobId, LastEventId
-from asyncjob_gateway.routes.route import ApiRoute, Namespace, visiting
+from asyncjob_gateway.routes.route import ApiRoute, Namespace, admitting, visiting
 
 router = APIRouter(prefix="/api/v1", tags=["events"], route_class=ApiRoute)
 
@@ -48,20 +48,22 @@ class EventsQuery(Selection):
     summary="Follow changes of jobs",
 )
 async def follow_jobs(
-    request: Request, query: Annotated[EventsQuery, Query()], last: LastEventId = None
+    request: Request,
+    query: Annotated[EventsQuery, Query()],
+    visit: Annotated[Visit, admitting(rights.WATCH)],
+    last: LastEventId = None,
 ) -> Response:
     """Stream changes of the jobs that match, from now on or from after `Last-Event-ID`.
 
     Events are `job`, `deleted` and `resync`; ages are measured as of the beginning.
     """
-    entered = await enter(request, query.namespace, rights.WATCH)
-    entered.view.demand_synced()
+    visit.view.demand_synced()
     test = compiled(query, now())
-    streams = entered.context.streams
-    streams.check_room(entered.caller)
+    streams = visit.context.streams
+    streams.check_room(visit.caller)
     since = None if last is None else int(last)
-    who = listener(entered, request.headers)
-    changes = all_changes(streams, entered.view.feed, who, test, since)
+    who = listener(visit, request.headers, address_of(request))
+    changes = all_changes(streams, visit.view.feed, who, test, since)
     return streams.answer(changes)
 
 
@@ -92,7 +94,7 @@ async def follow_job(
         one_job(
             streams,
             visit.view.feed,
-            listener(visit, request.headers),
+            listener(visit, request.headers, address_of(request)),
             lambda: visit.operations.get(job_id),
             job_id,
         )

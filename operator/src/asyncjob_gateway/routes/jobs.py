@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
 
@@ -12,11 +12,11 @@ from asyncjob.rest.selection import PAGE, PAGE_MAX, Selection
 from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.cache.pages import page
-from asyncjob_gateway.context import Visit, enter
+from asyncjob_gateway.context import Visit
 from asyncjob_gateway.problems.declared import problems
 from asyncjob_gateway.routes.answers import as_json, as_list
 from asyncjob_gateway.routes.parameters import JobId
-from asyncjob_gateway.routes.route import ApiRoute, Namespace, visiting
+from asyncjob_gateway.routes.route import ApiRoute, Namespace, admitting, visiting
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"], route_class=ApiRoute)
 
@@ -40,16 +40,17 @@ class ListQuery(Selection):
     responses=problems(kinds.NOT_SYNCED),
     summary="List jobs, newest first",
 )
-async def list_jobs(request: Request, query: Annotated[ListQuery, Query()]) -> Response:
+async def list_jobs(
+    query: Annotated[ListQuery, Query()], visit: Annotated[Visit, admitting(rights.LIST)]
+) -> Response:
     """Return a page of the jobs that match all filters.
 
     Lists are read from the replica's own copy, which follows the API server within moments; a job
     is in the list of the replica that accepted it at once. Paging neither skips nor repeats a job
     that stays as it is. `total` is given on the first page.
     """
-    entered = await enter(request, query.namespace, rights.LIST)
-    entered.view.demand_synced()
-    return as_json(page(entered.view.jobs, query, query.cursor, query.limit))
+    visit.view.demand_synced()
+    return as_json(page(visit.view.jobs, query, query.cursor, query.limit))
 
 
 @router.get(

@@ -14,15 +14,15 @@ from asyncjob_gateway.events.listener import Listener
 _OVER: Final = (kinds.UNAUTHENTICATED, kinds.FORBIDDEN)
 
 
-def listener(visit: Visit, headers: Headers) -> Listener:
-    """Return who follows, by the headers that said who asks.
+def listener(visit: Visit, headers: Headers, address: str) -> Listener:
+    """Return who follows, by the headers and the address that said who asks.
 
     Where nobody can be asked whether they still may, they still do.
     """
 
     async def stands() -> bool:
         try:
-            await visit.context.authenticator.identify(headers)
+            await visit.context.authenticator.identify(headers, address)
             await visit.demand(rights.WATCH)
         except RefusedError as error:
             return error.kind not in _OVER

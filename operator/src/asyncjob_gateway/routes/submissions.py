@@ -16,9 +16,10 @@ from asyncjob_gateway.problems.declared import problems
 from asyncjob_gateway.routes.answers import as_json
 from asyncjob_gateway.routes.carried import carried
 from asyncjob_gateway.routes.keys import HeaderKey, demand_none, with_key
-from asyncjob_gateway.routes.route import ApiRoute, visiting
+from asyncjob_gateway.routes.route import ApiRoute, BatchRoute, visiting
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"], route_class=ApiRoute)
+batches = APIRouter(prefix="/api/v1", tags=["jobs"], route_class=BatchRoute)
 
 Anything = Annotated[Any, WithJsonSchema({"$ref": "#/components/schemas/Submission"})]
 
@@ -53,7 +54,7 @@ async def submit(
     return as_json(done, 202, {"Location": f"/api/v1/jobs/{done.id}"})
 
 
-@router.post(
+@batches.post(
     "/jobs/batch",
     response_model=BatchReport,
     responses=problems(*kinds.OF_BODIES),

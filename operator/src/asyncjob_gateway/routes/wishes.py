@@ -2,7 +2,7 @@
 
 from typing import Annotated, Self
 
-from fastapi import APIRouter, Body, Query, Request
+from fastapi import APIRouter, Body, Query
 from pydantic import Field, model_validator
 from starlette.responses import Response
 
@@ -12,12 +12,12 @@ from asyncjob.rest.submission import Submitted
 from asyncjob.rest.wire import Ask
 from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
-from asyncjob_gateway.context import Visit, enter
+from asyncjob_gateway.context import Visit
 from asyncjob_gateway.examples import CHANGES
 from asyncjob_gateway.problems.declared import problems
 from asyncjob_gateway.routes.answers import as_json
 from asyncjob_gateway.routes.parameters import JobId
-from asyncjob_gateway.routes.route import ApiRoute, Where, visiting
+from asyncjob_gateway.routes.route import ApiRoute, Where, admitting, visiting
 
 router = APIRouter(prefix="/api/v1/jobs/{id}", tags=["jobs"], route_class=ApiRoute)
 
@@ -55,16 +55,17 @@ class JobChange(Ask):
     summary="Cancel a job",
 )
 async def cancel(
-    request: Request, job_id: JobId, query: Annotated[CancelQuery, Query()]
+    job_id: JobId,
+    query: Annotated[CancelQuery, Query()],
+    visit: Annotated[Visit, admitting(rights.CONTROL)],
 ) -> Response:
     """Ask for the job to be cancelled: 202 while that comes about, 200 once it is.
 
     A dead letter is dismissed by it; a job that has succeeded stays so (409).
     """
-    entered = await enter(request, query.namespace, rights.CONTROL)
-    job = await entered.operations.cancel(job_id, cascade=query.cascade)
+    job = await visit.operations.cancel(job_id, cascade=query.cascade)
     done = job.phase is Phase.CANCELLED
-    return as_json(await _shown(entered, job), 200 if done else 202)
+    return as_json(await _shown(visit, job), 200 if done else 202)
 
 
 @router.patch(

@@ -20,7 +20,7 @@ from asyncjob_gateway.cache.clock import now
 from asyncjob_gateway.cache.entry import Entry
 from asyncjob_gateway.cache.feed import Feed, Wanted
 from asyncjob_gateway.cache.filters import compiled
-from asyncjob_gateway.context import enter
+from asyncjob_gateway.context import address_of, enter
 from asyncjob_gateway.dashboard.cookies import headers_of
 from asyncjob_gateway.dashboard.links import PREFIX
 from asyncjob_gateway.dashboard.route import PageRoute
@@ -50,7 +50,7 @@ async def events(request: Request) -> Response:
     streams.check_room(visit.caller)
     job_id = query.get("job", "")
     wanted = _about(job_id) if job_id else _matching(query)
-    who = listener(visit, headers_of(request))
+    who = listener(visit, headers_of(request), address_of(request))
     return streams.answer(_changes(streams, visit.view.feed, who, wanted))
 
 

@@ -9,6 +9,7 @@ from asyncjob.client.errors import InvalidSubmissionError
 from asyncjob.free_json import FreeJsonError, parse
 from asyncjob.intake.reading import read_submission
 from asyncjob.rest.submission import Submission
+from asyncjob_gateway.limits.strict_json import MAX_VALUES
 
 TEXTS: Final = {
     "type": "type",
@@ -93,6 +94,6 @@ def _read_payload(
     if "payload" not in given:
         return
     try:
-        asked["payload"] = parse(given["payload"].encode(), what="payload")
+        asked["payload"] = parse(given["payload"].encode(), what="payload", max_values=MAX_VALUES)
     except (FreeJsonError, UnicodeEncodeError) as error:
         errors["payload"] = str(error)

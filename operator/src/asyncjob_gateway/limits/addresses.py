@@ -1,0 +1,13 @@
+"""Addresses that anyone may send in a header: some are none, which is no fault of the gateway."""
+
+from urllib.parse import SplitResult, urlsplit
+
+
+def split(url: str) -> SplitResult:
+    """Return the parts of an address; all are empty where it is none."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.hostname, parts.port  # these are read only when asked for
+    except ValueError:
+        return SplitResult("", "", "", "", "")
+    return parts
