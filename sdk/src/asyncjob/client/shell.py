@@ -207,7 +207,10 @@ class Shell:
         max_active: int = 1,
         replace: bool = False,
     ) -> CronJobInfo:
-        """Ask a schedule for the runs of times gone by."""
+        """Ask a schedule for the runs from `start` to `end`, RFC 3339, both included, once each.
+
+        Raises JobStateError while an earlier backfill is under way, unless it is to be replaced.
+        """
         ask = backfill_ask(start, end, limit=limit, max_active=max_active, replace=replace)
         return self._run(self._do.backfill(name, ask))
 
