@@ -222,7 +222,7 @@ class Replica:
 
     def watch(self) -> None:
         """Take in what there is now."""
-        for child in self.schedules.children.of(UID):
+        for child in self.schedules.children.of(("ns", UID)):
             if self.world.jobs.get(child.name, {}).get("metadata", {}).get("uid") != child.uid:
                 self.schedules.children.lost(child.uid)
         for job in self.world.jobs.values():

@@ -14,6 +14,7 @@ from asyncjob.lifecycle.view import JobView, read_job
 from asyncjob_operator.core.death import Holder
 from asyncjob_operator.core.decide import decide
 from asyncjob_operator.core.decision import Decision, Transition
+from asyncjob_operator.core.duplicates import is_live, rank
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.options import Options
 from asyncjob_operator.core.pods import PodView
@@ -105,7 +106,12 @@ def seen(
     """Return the snapshot of a job that this replica has known unchanged since `first`."""
     sighting = sight(None, view, queue, at(first), live=True)
     known = holder or Holder(pods_known=True, pod=pod(), newest=WORKER)
-    return Snapshot(view, sighting, options or Options(), queue, known, others)
+    return Snapshot(view, sighting, options or Options(), queue, known, rival_among(others))
+
+
+def rival_among(others: tuple[JobView, ...]) -> JobView | None:
+    """Return the first of them that is live."""
+    return min(filter(is_live, others), key=rank, default=None)
 
 
 def roll_lease(

@@ -62,7 +62,7 @@ class World:
         """Return now."""
         return at(self.now)
 
-    def want(self, uid: str) -> None:
+    def want(self, uid: str, lane: str) -> None:  # noqa: ARG002
         """Put a job on the list."""
         self._wanted[uid] = None
 

@@ -20,8 +20,8 @@ WALL: Final = 1_767_225_600.0
 class _Nobody:
     """Whom a plain job gives nothing to do."""
 
-    def want(self, uid: str) -> None:
-        raise AssertionError(f"a plain job needs nothing done: {uid}")
+    def want(self, uid: str, lane: str) -> None:
+        raise AssertionError(f"a plain job needs nothing done: {uid} ({lane})")
 
     def unwant(self, uid: str) -> None:
         """Take that there is nothing to do."""

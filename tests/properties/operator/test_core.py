@@ -13,6 +13,7 @@ from asyncjob.lifecycle.view import Dependency, JobView, read_job
 from asyncjob_operator.core.death import Holder
 from asyncjob_operator.core.decide import decide
 from asyncjob_operator.core.decision import Admit, Cascade, Rename, Rerun, Transition
+from asyncjob_operator.core.duplicates import is_live
 from asyncjob_operator.core.heap import DeadlineHeap
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.options import Options
@@ -88,11 +89,11 @@ def ties(draw: st.DrawFn) -> Ties:
 def snapshots(draw: st.DrawFn) -> Snapshot:
     view = draw(jobs())
     queue = QueueView(paused=draw(st.booleans()))
-    others = tuple(draw(st.lists(jobs("other"), max_size=1))) if view.gates.deduplication_id else ()
+    rival = draw(st.none() | jobs("other").filter(is_live)) if view.gates.deduplication_id else None
     first = draw(st.floats(0, 100))
     seen = sight(None, view, queue, at(first), live=draw(st.booleans()))
     tied = draw(ties()) if view.gates.depends_on and not view.attempt else FREE
-    return Snapshot(view, seen, Options(), queue, draw(holders()), others, ties=tied)
+    return Snapshot(view, seen, Options(), queue, draw(holders()), rival, ties=tied)
 
 
 @given(snapshots(), st.floats(100, 10_000), st.floats(0, 0.999))

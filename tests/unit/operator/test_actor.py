@@ -59,7 +59,7 @@ class Stage:
             on_recovered=lambda *what: self.recovered.append(what),
         )
 
-    def want(self, uid: str) -> None:
+    def want(self, uid: str, lane: str) -> None:  # noqa: ARG002
         self.wanted.add(uid)
 
     def unwant(self, uid: str) -> None:

@@ -199,7 +199,7 @@ def test_a_schedule_that_cannot_be_read_does_not_stop_the_others() -> None:
 
 
 def test_jobs_of_no_schedule_are_not_kept_and_heartbeats_disturb_nobody() -> None:
-    looked: list[str] = []
+    looked: list[tuple[str, str]] = []
     children = Children(looked.append)
     meta: dict[str, Any] = {"name": "j", "namespace": "ns", "uid": "j", "resourceVersion": "1"}
     plain = {"metadata": meta, "spec": {}, "status": {"phase": "Queued"}}
@@ -209,9 +209,9 @@ def test_jobs_of_no_schedule_are_not_kept_and_heartbeats_disturb_nobody() -> Non
     children.saw(read_job(ours), ours)
     renewed = {**ours, "metadata": {**ours["metadata"], "resourceVersion": "2"}}
     children.saw(read_job(renewed), renewed)
-    assert looked == ["c"]
-    assert [one.version for one in children.of("c")] == ["2"]
+    assert looked == [("ns", "c")]
+    assert [one.version for one in children.of(("ns", "c"))] == ["2"]
     children.lost("j")
-    assert looked == ["c", "c"]
-    assert children.of("c") == ()
-    assert children.names("c") == {"j"}
+    assert looked == [("ns", "c"), ("ns", "c")]
+    assert children.of(("ns", "c")) == ()
+    assert children.names(("ns", "c")) == {"j"}

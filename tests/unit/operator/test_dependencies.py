@@ -236,6 +236,7 @@ async def test_jobs_without_ties_leave_no_trace_but_their_names(world: World) ->
     world.delete("a")
     relations = world.observer.store.relations
     assert not relations._by_name
-    assert not relations._phases
+    assert not relations._open._groups
+    assert not relations._failed._groups
     assert not relations.waiting_for("ns", "a")
-    assert not relations.children("uid-a")
+    assert not relations.children(("ns", "uid-a"))

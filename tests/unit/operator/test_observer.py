@@ -21,7 +21,7 @@ class Ear:
     deaths: list[str] = field(default_factory=list)
     rooms: list[tuple[str, str]] = field(default_factory=list)
 
-    def want(self, uid: str) -> None:
+    def want(self, uid: str, lane: str) -> None:  # noqa: ARG002
         self.wanted.add(uid)
 
     def unwant(self, uid: str) -> None:

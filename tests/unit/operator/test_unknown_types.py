@@ -1,5 +1,6 @@
 """When a type counts as unknown: a doubt makes nobody a dead letter."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from asyncjob.lifecycle.view import JobView
 from asyncjob_operator.core.decision import Transition, TypeMissing
 from asyncjob_operator.core.options import Options
 from asyncjob_operator.core.queue_view import QueueView, read_queue
-from asyncjob_operator.core.roll_call import Missing, RollCall, read_entry
+from asyncjob_operator.core.roll_call import Concerned, Missing, RollCall, read_entry
 from asyncjob_operator.core.snapshot import Snapshot
 from asyncjob_operator.observe.roll_calls import RollCalls
 from support.snapshots import LEASE_SECONDS as DURATION
@@ -32,7 +33,7 @@ class Roll:
     def __init__(self) -> None:
         self.call = RollCall()
 
-    def take(self, now: float, pod: str = "w", **said: Any) -> bool:
+    def take(self, now: float, pod: str = "w", **said: Any) -> Concerned:
         return self.call.take(pod, read_entry(roll_lease(pod, int(now), **said)), now)
 
     def attend(self, pod: str, start: int, end: int, **said: Any) -> None:
@@ -128,12 +129,12 @@ def test_a_type_is_missing_from_when_the_last_who_listed_it_is_gone(goes: str) -
     roll = Roll()
     roll.take(0, "old", types=["x"])
     roll.attend("new", 0, 90)
-    how = {
+    how: dict[str, Callable[[], Concerned]] = {
         "withdrawn": lambda: roll.take(95, "old", types=["x"], worker=""),
         "removed": lambda: roll.call.lose("old", 95),
         "changed": lambda: roll.take(95, "old", types=["y"]),
     }
-    assert how[goes]()
+    assert "x" in how[goes]().types
     assert roll.since("x", 96) == 95
     assert roll.since("never", 96) == 15
 
@@ -155,15 +156,26 @@ def test_renewals_alone_bring_up_nothing() -> None:
 
 
 def test_a_worker_that_moves_to_another_queue_lists_nothing_in_the_old() -> None:
-    changed: list[str] = []
-    calls = RollCalls(lambda: 0.0, lambda _, queue: changed.append(queue), lambda _: None)
+    changed: list[tuple[str, Concerned]] = []
+
+    def take(queue: tuple[str, str], who: Concerned) -> None:
+        changed.append((queue[1], who))
+
+    calls = RollCalls(lambda: 0.0, take, lambda _: None)
     calls.saw_lease(roll_lease("one", 0, types=["x"]))
     calls.saw_lease(roll_lease("two", 0))
     calls.saw_lease(roll_lease("two", 1))
     assert calls.missing(job(spec={"type": "x"})) is None
     calls.saw_lease(roll_lease("one", 1, types=["x"], queue="other"))
     assert calls.missing(job(spec={"type": "x"}))
-    assert changed == ["default", "default"]
+    everybody = Concerned(every=True)
+    assert changed == [
+        ("default", everybody),
+        ("default", Concerned(frozenset("a"))),
+        ("default", everybody),
+        ("default", Concerned(frozenset("x"))),
+        ("other", everybody),
+    ]
     for pod in ("one", "two"):
         calls.lost_lease("ns", f"asyncjob-worker-{pod}")
     assert calls.missing(job(spec={"type": "x"})) is None

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.phases import FINISHED, Phase
 from asyncjob.lifecycle.view import Dependency
 from asyncjob_operator.core.admission.limits import Limits, Rate
-from asyncjob_operator.core.decision import Admit, Rename, Transition
+from asyncjob_operator.core.decision import Abort, Admit, Rename, Transition
 from asyncjob_operator.core.queue_view import QueueView
+from asyncjob_operator.core.sighting import sight
 from asyncjob_operator.core.ties import Need, Ties
 from support.snapshots import at, job, judged, moved, seen, stamp
 
@@ -143,10 +144,34 @@ def test_a_job_that_waits_for_its_gate_has_no_queue_timeout() -> None:
     assert (decision.effect, decision.look_again_at) == (None, None)
 
 
-def test_a_job_being_deleted_is_left_alone() -> None:
-    obj = job(spec={"cancel": True})
-    leaving = type(obj)(**{f: getattr(obj, f) for f in obj.__slots__} | {"deleting": True})
+@pytest.mark.parametrize("phase", [Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING])
+def test_a_waiting_job_that_is_being_deleted_is_cancelled_and_nothing_else(phase: Phase) -> None:
+    spec = {"redrive": 1, "rerun": 1, "suspend": True, "notAfter": stamp(-1)}
+    leaving = replace(job(phase, spec=spec), deleting=True)
+    assert judged(seen(leaving), at(0)).effect == Abort("deletion")
+    wished = replace(job(phase, spec={**spec, "cancel": True}), deleting=True)
+    assert moved(seen(wished), at(0)) == ("Cancelled", "CancelRequested")
+
+
+@pytest.mark.parametrize("phase", sorted(FINISHED))
+def test_a_finished_job_that_is_being_deleted_is_left_alone(phase: Phase) -> None:
+    leaving = replace(job(phase, spec={"redrive": 1, "rerun": 1, "cancel": True}), deleting=True)
     assert judged(seen(leaving), at(0)).effect is None
+
+
+def test_an_admitted_job_whose_type_nobody_lists_any_more_gives_its_place_back() -> None:
+    limited = QueueView(limits=Limits(concurrency=1))
+    view = job(admitted=True)
+    first = sight(None, view, limited, at(0), live=True, known=True)
+    lost = sight(first, view, limited, at(10), live=True, known=False)
+    snapshot = replace(seen(view, queue=limited), seen=lost, placed=True, known=False)
+    assert judged(snapshot, at(69)).look_again_at == 70
+    assert moved(snapshot, at(69)) is None
+    assert moved(snapshot, at(70)) == ("Pending", "ConcurrencyLimit")
+    back = sight(lost, view, limited, at(60), live=True, known=True)
+    assert moved(replace(snapshot, seen=back, known=True), at(100)) is None
+    waiting = replace(snapshot, job=job(), seen=replace(lost, stay=first.stay), placed=False)
+    assert moved(waiting, at(100)) is None, "who was not admitted holds nothing"
 
 
 def test_a_job_admitted_before_its_queue_had_a_limit_has_to_get_a_place() -> None:

@@ -14,7 +14,15 @@ from asyncjob_operator.apply.confirm import Confirmation
 from asyncjob_operator.apply.notices import Notices
 from asyncjob_operator.apply.patience import Patience
 from asyncjob_operator.apply.write import Written, write
-from asyncjob_operator.core.decision import Decision, Effect, Refuse, Rename, Rerun, Transition
+from asyncjob_operator.core.decision import (
+    Abort,
+    Decision,
+    Effect,
+    Refuse,
+    Rename,
+    Rerun,
+    Transition,
+)
 from asyncjob_operator.core.job_event import notice
 from asyncjob_operator.core.policies import recovery
 from asyncjob_operator.kube.chance import draw
@@ -139,7 +147,7 @@ class Actor:
         self._judge.postpone(key, seconds)
 
     async def _carry_out(self, effect: Effect, job: JobView, obj: JsonObject) -> None:
-        proof = None if isinstance(effect, Rename | Rerun) else effect.proof
+        proof = None if isinstance(effect, Rename | Rerun | Abort) else effect.proof
         if not await self._confirmation.holds(proof):
             self._count(effect.policy, "disproved")
             self._judge.postpone(job.uid, self._patience.failed(job.uid))
@@ -192,7 +200,9 @@ class Actor:
         elif isinstance(error, InvalidError):
             self._count(policy, "refused")
             pause = self._patience.cap
-            log.error("write refused by a rule", uid=uid, policy=policy, rule=str(error))
+            again = not self._patience.is_news(uid, str(error))
+            level = log.debug if again else log.error
+            level("write refused by a rule", uid=uid, policy=policy, rule=str(error))
         else:
             self._count(policy, "error")
             log.warning("write failed", uid=uid, policy=policy, error=str(error), retry_in=pause)

@@ -159,7 +159,8 @@ class Allotment:
 
     def _postpone(self, key: str, error: ApiError) -> None:
         pause = self._patience.failed(key)
-        log.warning("places not given", queue=key, error=str(error), retry_in=round(pause, 1))
+        level = log.warning if self._patience.is_news(key, str(error)) else log.debug
+        level("places not given", queue=key, error=str(error), retry_in=round(pause, 1))
         self._look_again_in(key, pause)
 
     def _look_again_in(self, key: str, seconds: float) -> None:

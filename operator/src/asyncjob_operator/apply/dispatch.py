@@ -81,8 +81,7 @@ class Dispatch:
 
     def _put_back(self, uid: str) -> None:
         self._places.release()
-        self._todo.done(uid)
-        self._todo.add(uid)
+        self._todo.put_back(uid)
 
     async def _work(self, uid: str) -> None:
         one = self._actor.subject(uid)

@@ -1,25 +1,40 @@
-"""How long to leave a job alone whose write has failed: longer each time, within bounds."""
+"""How long to leave something alone whose write has failed: longer each time, within bounds."""
+
+from typing import Final
 
 from asyncjob_operator.kube.chance import shortened
 
+REMEMBERED: Final = 10_000
+"""Of so many that have failed and were not heard of since it is known how often."""
+
 
 class Patience:
-    """Failures in a row per job; pauses in seconds, doubled from `initial` up to `cap`."""
+    """Failures in a row per key; pauses in seconds, doubled from `initial` up to `cap`."""
 
     def __init__(self, initial: float, cap: float) -> None:
         self.cap = cap
         self._initial = initial
         self._failures: dict[str, int] = {}
+        self._said: dict[str, str] = {}
 
-    def failed(self, uid: str) -> float:
+    def failed(self, key: str) -> float:
         """Count a failure and return the pause before the next try."""
-        failures = self._failures[uid] = self._failures.get(uid, 0) + 1
+        failures = self._failures[key] = self._failures.pop(key, 0) + 1
+        if len(self._failures) > REMEMBERED:
+            self.succeeded(next(iter(self._failures)))
         return shortened(min(self._initial * 2 ** min(failures - 1, 30), self.cap))
 
-    def failures(self, uid: str) -> int:
-        """Return how often in a row the job has failed."""
-        return self._failures.get(uid, 0)
+    def failures(self, key: str) -> int:
+        """Return how often in a row it has failed."""
+        return self._failures.get(key, 0)
 
-    def succeeded(self, uid: str) -> None:
-        """Begin anew: the job could be written, or there is nothing more to do about it."""
-        self._failures.pop(uid, None)
+    def is_news(self, key: str, message: str) -> bool:
+        """Return whether it fails otherwise than the last time; whoever asks says so."""
+        before = self._said.get(key)
+        self._said[key] = message
+        return before != message
+
+    def succeeded(self, key: str) -> None:
+        """Begin anew: it could be written, or there is nothing more to do about it."""
+        self._failures.pop(key, None)
+        self._said.pop(key, None)

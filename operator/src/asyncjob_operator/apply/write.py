@@ -9,7 +9,7 @@ from asyncjob.lifecycle.move import Fields, merge_body, render
 from asyncjob.lifecycle.rerun import is_rerun_of, rerun_body
 from asyncjob.lifecycle.view import JobView
 from asyncjob.names import JOBS, collection, job_path, job_status_path
-from asyncjob_operator.core.decision import Admit, Cascade, Rename, Rerun, Transition
+from asyncjob_operator.core.decision import Abort, Admit, Cascade, Rename, Rerun, Transition
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Written:
 
 async def write(
     session: KubeSession,
-    effect: Transition | Admit | Rename | Rerun | Cascade,
+    effect: Transition | Admit | Rename | Rerun | Cascade | Abort,
     job: JobView,
     obj: JsonObject,
     now: str,
@@ -31,7 +31,9 @@ async def write(
     if isinstance(effect, Rerun):
         return await _rerun(session, effect, job, obj)
     if isinstance(effect, Cascade):
-        return Written(await _cascade(session, job))
+        return Written(await _wish(session, job, {"cancel": True, "cancelCascade": True}))
+    if isinstance(effect, Abort):
+        return Written(await _wish(session, job, {"cancel": True}))
     return Written(await _patch(session, job, _fields(effect, obj, now)))
 
 
@@ -46,11 +48,8 @@ def _fields(effect: Transition | Admit | Rename, obj: JsonObject, now: str) -> F
             return {"reason": reason, "message": effect.message, "lastUpdateTime": now}
 
 
-async def _cascade(session: KubeSession, job: JobView) -> JsonObject:
-    body: JsonObject = {
-        "metadata": {"resourceVersion": job.resource_version},
-        "spec": {"cancel": True, "cancelCascade": True},
-    }
+async def _wish(session: KubeSession, job: JobView, wishes: JsonObject) -> JsonObject:
+    body: JsonObject = {"metadata": {"resourceVersion": job.resource_version}, "spec": wishes}
     return await session.merge_patch(job_path(job.namespace, job.name), body)
 
 

@@ -9,6 +9,7 @@ from asyncjob_operator.core.policies.admission import admit
 from asyncjob_operator.core.policies.cancel import cancel_running, cancel_waiting
 from asyncjob_operator.core.policies.cascade import cascade
 from asyncjob_operator.core.policies.deadline import deadline
+from asyncjob_operator.core.policies.deletion import deletion
 from asyncjob_operator.core.policies.dependency import dependency
 from asyncjob_operator.core.policies.dismissal import dismiss
 from asyncjob_operator.core.policies.duplicate import duplicate
@@ -24,6 +25,7 @@ from asyncjob_operator.core.policies.queue_timeout import queue_timeout
 from asyncjob_operator.core.policies.recovery import recovery
 from asyncjob_operator.core.policies.redrive import redrive
 from asyncjob_operator.core.policies.rerun import rerun
+from asyncjob_operator.core.policies.stranded import stranded
 from asyncjob_operator.core.policies.unknown_type import unknown_type
 from asyncjob_operator.core.snapshot import Policy, Snapshot
 
@@ -36,6 +38,7 @@ CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {
         dependency,
         hold,
         placeless,
+        stranded,
         admit,
         queue_timeout,
         unknown_type,
@@ -59,13 +62,22 @@ CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {
 }
 
 
+DELETED_CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {
+    **dict.fromkeys(
+        (Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING), (deletion, cancel_waiting)
+    ),
+    Phase.RUNNING: (deletion, recovery, cancel_running, execution_timeout),
+}
+"""Of a job that is being deleted only what it holds is given back."""
+
+
 def decide(snapshot: Snapshot, now: Moment) -> Decision:
     """Return the one effect due now, or when to look again without anything having changed."""
-    if snapshot.job.deleting:
-        return NOTHING
+    job = snapshot.job
+    chain = DELETED_CHAINS.get(job.phase, ()) if job.deleting else CHAINS[job.phase]
     again: float | None = None
     lines_up = False
-    for policy in CHAINS[snapshot.job.phase]:
+    for policy in chain:
         verdict = policy(snapshot, now)
         match verdict:
             case None:

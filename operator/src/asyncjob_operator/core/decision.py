@@ -144,7 +144,14 @@ class Cascade:
     proof: Proof
 
 
-Effect = Transition | Admit | Rename | Rerun | Refuse | Cascade
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """Set `cancel` on the job itself, which is being deleted."""
+
+    policy: str
+
+
+Effect = Transition | Admit | Rename | Rerun | Refuse | Cascade | Abort
 
 
 @dataclass(frozen=True, slots=True)

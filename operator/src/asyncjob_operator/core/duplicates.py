@@ -1,10 +1,12 @@
 """Which of several live jobs with one deduplication id may have it."""
 
-from collections.abc import Iterable
+from bisect import bisect_left, insort
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView
 from asyncjob_operator.core.never_started import never_started
+
+Rank = tuple[bool, str, str]
 
 
 def is_live(job: JobView) -> bool:
@@ -12,20 +14,46 @@ def is_live(job: JobView) -> bool:
     return not job.finished and not job.deleting
 
 
-def holder_before(job: JobView, others: Iterable[JobView]) -> JobView | None:
-    """Return the live job that has the id rather than this one, or None."""
-    first = min((other for other in others if is_live(other)), key=_rank, default=None)
-    return first if first and _rank(first) < _rank(job) else None
+def comes_before(rival: JobView, job: JobView) -> bool:
+    """Return whether the other live job has the id rather than this one."""
+    return rank(rival) < rank(job)
 
 
-def any_holder(others: Iterable[JobView]) -> JobView | None:
-    """Return a live job that holds the id, or None."""
-    return min((other for other in others if is_live(other)), key=_rank, default=None)
-
-
-def _rank(job: JobView) -> tuple[bool, str, str]:
+def rank(job: JobView) -> Rank:
     """Sort who has begun before who has not, then the older first; the UID settles the rest."""
     return (not _established(job), job.created, job.uid)
+
+
+class Contenders:
+    """The live jobs with one deduplication id, in the order in which they may have it.
+
+    Thousands may share an id. Each of them is judged by the first of the others alone, so that one
+    that comes, goes or changes concerns at most the first two.
+    """
+
+    def __init__(self) -> None:
+        self._order: list[Rank] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._order)
+
+    def add(self, job: JobView) -> None:
+        """Take a live job in."""
+        insort(self._order, rank(job))
+
+    def discard(self, job: JobView) -> None:
+        """Take a job out, by the same view of it that was taken in."""
+        place = bisect_left(self._order, rank(job))
+        if place < len(self._order) and self._order[place] == rank(job):
+            del self._order[place]
+
+    def first_two(self) -> tuple[str, ...]:
+        """Return the UIDs of the first two, or of as many as there are."""
+        return tuple(uid for _, _, uid in self._order[:2])
+
+    def rival_of(self, uid: str) -> str | None:
+        """Return the UID of the first that is another job than this one, or None."""
+        return next((other for other in self.first_two() if other != uid), None)
 
 
 def _established(job: JobView) -> bool:

@@ -10,6 +10,8 @@ from asyncjob.lifecycle.phases import Phase
 
 DRAINED: Final = "Drained"
 MINUTE: Final = 60.0
+MOST: Final = 2_147_483_647
+"""The schema takes no larger number; a status with one would be refused again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +35,14 @@ def status_fields(numbers: Numbers, before: JsonObject, now: str) -> dict[str, J
     """Return the fields to write, None if the status says the same already."""
     fields: dict[str, Json] = {
         "counts": [
-            {"phase": phase.value, "count": numbers.counts[phase]}
+            {"phase": phase.value, "count": _bounded(numbers.counts[phase])}
             for phase in Phase
             if numbers.counts.get(phase)
         ],
-        "oldestQueuedSeconds": numbers.oldest,
-        "workers": numbers.workers,
-        "slots": numbers.slots,
-        "finishedPerMinute": numbers.finished_per_minute,
+        "oldestQueuedSeconds": _bounded(numbers.oldest),
+        "workers": _bounded(numbers.workers),
+        "slots": _bounded(numbers.slots),
+        "finishedPerMinute": _bounded(numbers.finished_per_minute),
         "conditions": [_drained(before, now, holds=numbers.drained)],
     }
     if all(before.get(name) == value for name, value in fields.items()):
@@ -60,6 +62,10 @@ def _drained(before: JsonObject, now: str, *, holds: bool) -> JsonObject:
         "reason": "NothingRuns" if holds else "Open",
         "lastTransitionTime": now,
     }
+
+
+def _bounded(number: int) -> int:
+    return min(max(number, 0), MOST)
 
 
 class Throughput:

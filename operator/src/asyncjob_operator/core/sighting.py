@@ -23,8 +23,9 @@ class Sighting:
     `since`: this stay in this phase. `renewed_at`: the newest renewal, or the claim. `retry_at`:
     when a backoff is over. `cancel_at`: the wish to cancel. `claimable_since`: claimable without
     a break since then, None while it is not. `lacking_since`: waiting, without a break, for a job
-    that does not exist. `whole`: this stay was seen from its beginning. `appeared_at`: when the
-    job was created, if that was seen.
+    that does not exist. `unknown_since`: no worker of its queue, which has limits, knows its type.
+    `whole`: this stay was seen from its beginning. `appeared_at`: when the job was created, if that
+    was seen.
     """
 
     stay: Stay
@@ -35,6 +36,7 @@ class Sighting:
     cancel_at: float | None = None
     claimable_since: float | None = None
     lacking_since: float | None = None
+    unknown_since: float | None = None
     whole: bool = False
     appeared_at: float | None = None
 
@@ -65,10 +67,17 @@ def sight(
     waits = is_claimable(job, queue) or (not known and is_waiting(job, queue))
     claimable = _since(seen.claimable_since, now, holds=waits)
     lacking = _since(seen.lacking_since, now, holds=lacks)
-    told = (seen.cancel_at, seen.claimable_since, seen.lacking_since)
-    if told == (cancel_at, claimable, lacking):
+    unknown = _since(before.unknown_since if before else None, now, holds=not known)
+    told = (seen.cancel_at, seen.claimable_since, seen.lacking_since, seen.unknown_since)
+    if told == (cancel_at, claimable, lacking, unknown):
         return seen
-    return replace(seen, cancel_at=cancel_at, claimable_since=claimable, lacking_since=lacking)
+    return replace(
+        seen,
+        cancel_at=cancel_at,
+        claimable_since=claimable,
+        lacking_since=lacking,
+        unknown_since=unknown,
+    )
 
 
 def is_claimable(job: JobView, queue: QueueView) -> bool:

@@ -17,7 +17,7 @@ from asyncjob_operator.core.ties import FREE, Ties
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`others` are the other known jobs with the same deduplication id, finished ones included.
+    """`rival` is the first of the other live jobs with the same deduplication id, if there are any.
 
     `missing` is set while no worker of the queue lists the job's type. `placed`: the job has a
     place in its queue, if that has limits. `known`: the workers of a queue with limits may know its
@@ -29,7 +29,7 @@ class Snapshot:
     options: Options
     queue: QueueView = OPEN_QUEUE
     holder: Holder = NOBODY
-    others: tuple[JobView, ...] = ()
+    rival: JobView | None = None
     missing: Missing | None = None
     placed: bool = False
     known: bool = True

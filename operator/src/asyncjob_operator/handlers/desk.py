@@ -19,9 +19,9 @@ class Desk:
         self._notices = notices
         self._leads = leads
 
-    def want(self, uid: str) -> None:
-        """Put the job on the list."""
-        self._todo.add(uid)
+    def want(self, uid: str, lane: str) -> None:
+        """Put the job on the list, behind those of its lane."""
+        self._todo.add(uid, lane)
 
     def unwant(self, uid: str) -> None:
         """Take the job off the list."""

@@ -66,7 +66,7 @@ class Parts:
         )
         self.admission = Dispatch(rounds, allotment, leadership, containment)
         self.queue_reports = QueueReports(
-            session, observer.survey.news, leadership.leads, containment
+            session, observer.survey.news, leadership.leads, containment, monotonic
         )
         self.desertion = Desertion(
             observer.survey.ages, observer.roll_calls.crews, self.notices.tell

@@ -26,3 +26,11 @@ class Index(Generic[K]):
     def members(self, key: K) -> list[str]:
         """Return the UIDs of a group."""
         return list(self._groups.get(key, ()))
+
+    def first(self, key: K) -> str | None:
+        """Return the UID that came first of those in the group, None if it is empty."""
+        return next(iter(self._groups.get(key, ())), None)
+
+    def size(self, key: K) -> int:
+        """Return how many are in a group."""
+        return len(self._groups.get(key, ()))

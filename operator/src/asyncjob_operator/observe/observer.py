@@ -14,13 +14,15 @@ from asyncjob_operator.core.decide import decide
 from asyncjob_operator.core.decision import NOTHING, Decision, Refuse
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.options import Options
+from asyncjob_operator.core.policies.redrive import is_redrive_wished
 from asyncjob_operator.core.queue_view import QueueView
+from asyncjob_operator.core.roll_call import Concerned
 from asyncjob_operator.core.sighting import Sighting, sight
 from asyncjob_operator.core.snapshot import Snapshot
 from asyncjob_operator.observe.agenda import Agenda
 from asyncjob_operator.observe.cron.children import Children
 from asyncjob_operator.observe.halls import Halls
-from asyncjob_operator.observe.kinship import Kinship
+from asyncjob_operator.observe.kinship import NO_FAMILY, Kinship
 from asyncjob_operator.observe.queue_survey import QueueSurvey
 from asyncjob_operator.observe.queues import Queues
 from asyncjob_operator.observe.roll_calls import RollCalls
@@ -29,15 +31,15 @@ from asyncjob_operator.observe.workers import Workers
 from asyncjob_operator.telemetry.containment import Containment, Kind, Subject, subject
 from asyncjob_operator.telemetry.job_metrics import JobMetrics
 
-AT_ONCE = 200
+AT_ONCE = 20
 """So many jobs are looked at without letting others take their turn."""
 
 
 class Listener(Protocol):
     """Who acts on what the observer finds."""
 
-    def want(self, uid: str) -> None:
-        """Take that something is to be done about the job."""
+    def want(self, uid: str, lane: str) -> None:
+        """Take that something is to be done about the job; lanes take turns."""
 
     def unwant(self, uid: str) -> None:
         """Take that nothing is to be done about the job any more."""
@@ -66,9 +68,9 @@ class Observer:
     ) -> None:
         self.containment = containment or Containment(lambda: now().monotonic, lambda _kind: None)
         self.store = JobStore()
-        self.kinship = Kinship(self.store)
-        self.children = Children()
         self.agenda = Agenda()
+        self.kinship = Kinship(self.store, self.agenda.add_all)
+        self.children = Children()
         self.workers = Workers(lambda: now().monotonic, self._pod_changed)
         self.halls = Halls(now, listener.make_room, self.look)
         self.queues = Queues(self._queue_changed, self.halls)
@@ -117,7 +119,9 @@ class Observer:
 
     def _lose(self, uid: str) -> None:
         job, known = self.store.get(uid), self.store.known(uid)
-        self.store.remove(uid)
+        family = self.kinship.family(known) if known else NO_FAMILY
+        contenders = self.store.contenders(job) if job else ()
+        self.store.delete(uid)
         self.children.lost(uid)
         self._seen.pop(uid, None)
         self._refused.pop(uid, None)
@@ -125,9 +129,9 @@ class Observer:
         self._listener.unwant(uid)
         if job:
             self.halls.lose(job)
-            self._look_at_others(job)
+            self._look_at_contenders(job, contenders)
         if known:
-            self._look_at_many(self.kinship.gone(known))
+            self._look_at_many(self.kinship.gone(known, family))
 
     def look(self, uid: str) -> None:
         """Judge a known job anew."""
@@ -165,16 +169,16 @@ class Observer:
         before, known = self.store.get(job.uid), self.store.known(job.uid)
         if live and self._metrics:
             self._metrics.saw(known, job, self._seen.get(job.uid))
+        family, contenders = self.kinship.family(job), self.store.contenders(job)
         self.store.put(job)
-        self._look_at_many(self.kinship.changed(job, known))
+        self._look_at_many(self.kinship.changed(job, known, family))
         self.children.saw(job, obj)
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and live:
                 self._listener.died(job, text(child(obj, "status"), "message"))
             if job.finished:
                 self.survey.finished((job.namespace, job.queue))
-        if before is None or (before.phase, before.admitted) != (job.phase, job.admitted):
-            self._look_at_others(job)
+        self._look_at_contenders(job, contenders)
 
     def _judge(self, job: JobView, now: Moment, *, live: bool) -> None:
         decision = self._decide(job, now, live=live)
@@ -186,7 +190,7 @@ class Observer:
                 self._retire(job)
         elif not self.agenda.is_blocked(job.uid, now.monotonic):
             self.agenda.drop(job.uid)
-            self._listener.want(job.uid)
+            self._listener.want(job.uid, f"{job.namespace}/{decision.effect.policy}")
 
     def _leave_alone(self, uid: str, seconds: float | None) -> None:
         """Leave a job alone that was set aside for so long, if it was."""
@@ -201,11 +205,11 @@ class Observer:
         seen = sight(before, job, queue, now, live=live, lacks=lacks, known=known)
         if job.uid in self.store:
             self._seen[job.uid] = seen
-        holder, others = self.workers.holder(job), self.store.others(job)
+        holder, rival = self.workers.holder(job), self.store.rival(job)
         missing = self.roll_calls.missing(job) if queue.unknown_is_dead_letter else None
         placed = queue.limited and self.halls.is_placed(job)
         snapshot = Snapshot(
-            job, seen, self._options, queue, holder, others, missing, placed, known, ties
+            job, seen, self._options, queue, holder, rival, missing, placed, known, ties
         )
         decision = decide(snapshot, now)
         effect = decision.effect
@@ -213,43 +217,55 @@ class Observer:
         return NOTHING if told else decision
 
     def _retire(self, job: JobView) -> None:
-        wished = job.wishes.redrive > job.redrives
-        if not wished:
+        if not is_redrive_wished(job):
             self.store.retire(job)
         self._seen.pop(job.uid, None)
 
     def _look_at_many(self, uids: Sequence[str]) -> None:
-        """Look at these jobs; at very many bit by bit, as if their time had come."""
+        """Look at these jobs; at many bit by bit, so that others have their turn in between."""
         if len(uids) <= AT_ONCE:
             self._look_at(uids)
-            return
-        now = self._now().monotonic
-        for uid in uids:
-            self.agenda.set(uid, now)
+        else:
+            self.agenda.add_all(uids)
 
     def _look_at(self, uids: Iterable[str]) -> None:
         for uid in uids:
             self.look(uid)
 
-    def _look_at_others(self, job: JobView) -> None:
-        self._look_at([other.uid for other in self.store.others(job)])
+    def _look_at_contenders(self, job: JobView, before: tuple[str, ...]) -> None:
+        """Look at those for whom it matters that the first two with an id are not who they were.
 
-    def _pod_changed(self, pod_uid: str) -> None:
-        self._look_at(self.store.held_by(pod_uid))
+        All others are duplicates of a job before them, as they were. Once the id is free, a dead
+        letter whose redrive was refused for it may run again.
+        """
+        now = self.store.contenders(job)
+        if now == before:
+            return
+        self._look_at([uid for uid in {*before[:1], *now[:1]} if uid != job.uid])
+        if not now:
+            self._look_at_many([uid for uid in self.store.closed_with(job) if uid != job.uid])
 
-    def _roll_changed(self, namespace: str, queue: str) -> None:
-        if self.queues.view(namespace, queue).unknown_is_dead_letter:
-            self._queue_changed(namespace, queue)
+    def _pod_changed(self, namespace: str, pod_uid: str) -> None:
+        self._look_at_many(self.store.held_by(namespace, pod_uid))
+
+    def _roll_changed(self, queue: tuple[str, str], concerned: Concerned) -> None:
+        """Look at the jobs of types that workers of the queue know from now on, or no longer do."""
+        view = self.queues.view(*queue)
+        if not (view.limited or view.unknown_is_dead_letter):
+            return
+        if concerned.every:
+            self._look_at_many(self.store.in_queue(queue))
+            return
+        for job_type in concerned.types:
+            self._look_at_many(self.store.of_type(queue, job_type))
 
     def _queue_changed(self, namespace: str, queue: str) -> None:
         """Count at once who runs, or places would be given twice; all else may come bit by bit."""
-        uids: list[str] = []
-        for uid in self.store.uids():
+        for uid in self.store.occupying((namespace, queue)):
             job = self.store.get(uid)
-            if job and job.queue == queue and job.namespace == namespace:
+            if job:
                 self.halls.count(job)
-                uids.append(uid)
-        self._look_at_many(uids)
+        self._look_at_many(self.store.in_queue((namespace, queue)))
 
 
 def _subject(job: JobView) -> Subject:

@@ -6,6 +6,7 @@ from asyncjob.json_types import JsonObject, child, text
 from asyncjob_operator.core.queue_numbers import status_of
 from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView, read_queue
 from asyncjob_operator.observe.halls import Halls
+from asyncjob_operator.observe.versions import Versions
 
 Name = tuple[str, str]
 
@@ -18,6 +19,7 @@ class Queues:
         self._halls = halls
         self._views: dict[Name, QueueView] = {}
         self._statuses: dict[Name, JsonObject] = {}
+        self._versions: Versions[Name] = Versions()
 
     def __contains__(self, queue: Name) -> bool:
         return queue in self._views
@@ -31,9 +33,11 @@ class Queues:
         return self._statuses.get(queue, {})
 
     def saw(self, obj: JsonObject) -> None:
-        """Take a queue as it is now; of its status only the book is news."""
+        """Take a queue as it was then; of its status only the book is news."""
         meta, view = child(obj, "metadata"), read_queue(obj)
         name = (text(meta, "namespace"), text(meta, "name"))
+        if not self._versions.is_news(name, text(meta, "resourceVersion")):
+            return
         self._statuses[name] = status_of(obj)
         is_new = self._views.get(name) != view
         if is_new:
@@ -45,6 +49,7 @@ class Queues:
 
     def lost(self, namespace: str, queue: str) -> None:
         """Take that there is no such AsyncQueue any more."""
+        self._versions.gone((namespace, queue))
         self._statuses.pop((namespace, queue), None)
         if self._views.pop((namespace, queue), None):
             self._halls.lost_queue((namespace, queue))

@@ -4,7 +4,9 @@ Everything is looked up by name or UID, whether a job is open or finished; a job
 dependencies, children and parent costs the entry of its name.
 """
 
-from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
 
 from asyncjob.lifecycle.phases import FINISHED, Phase
 from asyncjob.lifecycle.view import JobView
@@ -15,6 +17,19 @@ Kept = JobView | Finished
 Name = tuple[str, str]
 """Namespace and name."""
 
+Parent = tuple[str, str]
+"""Namespace and UID. A child names its parent's UID as it likes: only its own namespace counts."""
+
+FAILED: Final = FINISHED - {Phase.SUCCEEDED}
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What those who wait for all children of a job need to know of these."""
+
+    open: bool = False
+    failed: str | None = None
+
 
 class Relations:
     """UIDs; what they stand for is the store's business."""
@@ -22,15 +37,16 @@ class Relations:
     def __init__(self) -> None:
         self._by_name: dict[str, dict[str, str]] = {}
         self._waiting: Index[Name] = Index()
-        self._children: Index[str] = Index()
-        self._phases: dict[str, Counter[Phase]] = {}
+        self._children: Index[Parent] = Index()
+        self._open: Index[Parent] = Index()
+        self._failed: Index[Parent] = Index()
 
     def add(self, job: Kept) -> None:
         """Take a job in."""
         self._by_name.setdefault(job.namespace, {})[job.name] = job.uid
         if job.parent:
-            self._children.add(job.parent, job.uid)
-            self._phases.setdefault(job.parent, Counter())[job.phase] += 1
+            for group in self._groups(job):
+                group.add((job.namespace, job.parent), job.uid)
         if isinstance(job, JobView) and waits(job):
             for one in job.gates.depends_on:
                 self._waiting.add((job.namespace, one.name), job.uid)
@@ -43,7 +59,8 @@ class Relations:
             if not names:
                 del self._by_name[job.namespace]
         if job.parent:
-            self._discard_child(job)
+            for group in self._groups(job):
+                group.discard((job.namespace, job.parent), job.uid)
         if isinstance(job, JobView) and waits(job):
             for one in job.gates.depends_on:
                 self._waiting.discard((job.namespace, one.name), job.uid)
@@ -56,28 +73,29 @@ class Relations:
         """Return the jobs that have not started yet and depend on the job of a name."""
         return self._waiting.members((namespace, name))
 
-    def children(self, uid: str) -> list[str]:
+    def is_waited_for(self, namespace: str, name: str) -> bool:
+        """Return whether any job that has not started yet depends on the job of a name."""
+        return self._waiting.size((namespace, name)) > 0
+
+    def children(self, parent: Parent) -> list[str]:
         """Return the children of a job."""
-        return self._children.members(uid)
+        return self._children.members(parent)
 
-    def has_open_children(self, uid: str) -> bool:
-        """Return whether a child of the job has not finished."""
-        return any(count and phase not in FINISHED for phase, count in self._count(uid))
+    def has_children(self, parent: Parent) -> bool:
+        """Return whether the job has any child."""
+        return self._children.size(parent) > 0
 
-    def has_failed_children(self, uid: str) -> bool:
-        """Return whether a child of the job has finished without success."""
-        failed = FINISHED - {Phase.SUCCEEDED}
-        return any(count and phase in failed for phase, count in self._count(uid))
+    def family(self, parent: Parent) -> Family:
+        """Return whether a child of the job has not finished, and one that finished badly."""
+        return Family(self._open.size(parent) > 0, self._failed.first(parent))
 
-    def _count(self, uid: str) -> list[tuple[Phase, int]]:
-        return list(self._phases.get(uid, Counter[Phase]()).items())
-
-    def _discard_child(self, job: Kept) -> None:
-        self._children.discard(job.parent, job.uid)
-        count = self._phases[job.parent]
-        count[job.phase] -= 1
-        if not count.total():
-            del self._phases[job.parent]
+    def _groups(self, job: Kept) -> Iterator[Index[Parent]]:
+        """Yield the groups that a child is in."""
+        yield self._children
+        if job.phase not in FINISHED:
+            yield self._open
+        if job.phase in FAILED:
+            yield self._failed
 
 
 def waits(job: JobView) -> bool:

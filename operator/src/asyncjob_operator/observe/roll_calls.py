@@ -5,16 +5,18 @@ from collections.abc import Callable
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.view import JobView
 from asyncjob.names import WORKER_LEASE_PREFIX
-from asyncjob_operator.core.roll_call import Missing, RollCall, queue_of, read_entry
+from asyncjob_operator.core.roll_call import Concerned, Missing, RollCall, queue_of, read_entry
+from asyncjob_operator.observe.versions import Versions
 
 Queue = tuple[str, str]
 """Namespace and name."""
 
 
 class RollCalls:
-    """One roll call per queue; `changed` is called with a queue that may lack a type from now on.
+    """One roll call per queue; `changed` is called with a queue where types are known or no longer.
 
-    `resized` is called with one whose workers run more or fewer jobs at once than before.
+    It is told which. `resized` is called with one whose workers run more or fewer jobs at once than
+    before.
     `followed` is False where Leases may not be watched: nothing is known of workers then.
 
     A queue without any Lease is forgotten, and with it since when a type has been missing.
@@ -23,7 +25,7 @@ class RollCalls:
     def __init__(
         self,
         clock: Callable[[], float],
-        changed: Callable[[str, str], None],
+        changed: Callable[[Queue, Concerned], None],
         resized: Callable[[Queue], None],
     ) -> None:
         self.followed = False
@@ -32,6 +34,7 @@ class RollCalls:
         self._resized = resized
         self._calls: dict[Queue, RollCall] = {}
         self._queue_of_pod: dict[tuple[str, str], str] = {}
+        self._versions: Versions[tuple[str, str]] = Versions()
 
     def missing(self, job: JobView) -> Missing | None:
         """Return since when the job's type is missing in its queue, or None if it is not."""
@@ -65,27 +68,33 @@ class RollCalls:
         """Take a worker's Lease as it is now."""
         meta, queue = child(obj, "metadata"), queue_of(obj)
         namespace, lease = text(meta, "namespace"), text(meta, "name")
+        if not self._versions.is_news((namespace, lease), text(meta, "resourceVersion")):
+            return
         pod = lease.removeprefix(WORKER_LEASE_PREFIX)
         if self._queue_of_pod.get((namespace, pod), queue) != queue:
-            self.lost_lease(namespace, lease)
+            self._leave(namespace, pod)
         self._queue_of_pod[namespace, pod] = queue
         call = self._calls.setdefault((namespace, queue), RollCall())
         before = call.slots
-        if call.take(pod, read_entry(obj), self._clock()):
-            self._changed(namespace, queue)
+        concerned = call.take(pod, read_entry(obj), self._clock())
+        if concerned:
+            self._changed((namespace, queue), concerned)
         if call.slots != before:
             self._resized((namespace, queue))
 
     def lost_lease(self, namespace: str, lease: str) -> None:
         """Take that there is no such Lease any more."""
-        pod = lease.removeprefix(WORKER_LEASE_PREFIX)
+        self._versions.gone((namespace, lease))
+        self._leave(namespace, lease.removeprefix(WORKER_LEASE_PREFIX))
+
+    def _leave(self, namespace: str, pod: str) -> None:
         queue = self._queue_of_pod.pop((namespace, pod), None)
         call = self._calls.get((namespace, queue)) if queue is not None else None
         if call is None or queue is None:
             return
-        lacks = call.lose(pod, self._clock())
+        concerned = call.lose(pod, self._clock())
         self._resized((namespace, queue))
         if not call:
             del self._calls[namespace, queue]
-        elif lacks:
-            self._changed(namespace, queue)
+        if concerned:
+            self._changed((namespace, queue), concerned)

@@ -7,12 +7,24 @@ replaces a newer one.
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView
+from asyncjob_operator.core.admission.book import occupies
+from asyncjob_operator.core.duplicates import Contenders, is_live
 from asyncjob_operator.core.retention import Finished, finished_of
 from asyncjob_operator.observe.index import Index
 from asyncjob_operator.observe.relations import Relations
+
+Queue = tuple[str, str]
+"""Namespace and name."""
+
+Key = tuple[str, str]
+"""Namespace and deduplication id."""
+
+REMEMBERED: Final = 10_000
+"""So many deleted jobs are told from new ones: answers are late by seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +44,13 @@ class JobStore:
         self.relations = Relations()
         self._jobs: dict[str, JobView] = {}
         self._finished: dict[str, Finished] = {}
-        self._by_key: Index[tuple[str, str]] = Index()
-        self._by_pod: Index[str] = Index()
+        self._contenders: dict[Key, Contenders] = {}
+        self._closed: Index[Key] = Index()
+        self._by_pod: Index[tuple[str, str]] = Index()
+        self._by_type: Index[tuple[str, str, str]] = Index()
+        self._types: dict[Queue, dict[str, None]] = {}
+        self._occupying: Index[Queue] = Index()
+        self._gone: dict[str, None] = {}
 
     def __len__(self) -> int:
         return len(self._jobs) + len(self._finished)
@@ -73,9 +90,14 @@ class JobStore:
         return phases
 
     def is_news(self, uid: str, version: str) -> bool:
-        """Return whether the version is newer than what is known of the job."""
+        """Return whether the version is newer than what is known of the job.
+
+        Of one that was deleted nothing is: a late answer must not bring it back.
+        """
         known = self.known(uid)
-        return known is None or is_newer(version, known.resource_version)
+        if known is None:
+            return uid not in self._gone
+        return is_newer(version, known.resource_version)
 
     def put(self, job: JobView) -> None:
         """Keep the whole view."""
@@ -83,10 +105,15 @@ class JobStore:
         self._jobs[job.uid] = job
         self.relations.add(job)
         self.counts[job.namespace, job.queue, job.phase] += 1
+        queue = (job.namespace, job.queue)
+        self._by_type.add((*queue, job.type), job.uid)
+        self._types.setdefault(queue, {})[job.type] = None
+        if occupies(job):
+            self._occupying.add(queue, job.uid)
         if job.gates.deduplication_id:
-            self._by_key.add(_key(job), job.uid)
+            self._contend(job)
         if job.lease:
-            self._by_pod.add(job.lease.holder_uid, job.uid)
+            self._by_pod.add((job.namespace, job.lease.holder_uid), job.uid)
 
     def retire(self, job: JobView) -> None:
         """Keep only what retention needs of a finished job."""
@@ -100,34 +127,85 @@ class JobStore:
         """Forget a job."""
         job = self._jobs.pop(uid, None)
         if job:
-            if job.gates.deduplication_id:
-                self._by_key.discard(_key(job), uid)
-            if job.lease:
-                self._by_pod.discard(job.lease.holder_uid, uid)
+            self._unlist(job)
         gone = job or self._finished.pop(uid, None)
         if gone:
             self.relations.discard(gone)
             self._uncount((gone.namespace, gone.queue, gone.phase))
 
-    def others(self, job: JobView) -> tuple[JobView, ...]:
-        """Return the other jobs with the same deduplication id."""
-        if not job.gates.deduplication_id:
-            return ()
-        same = self._by_key.members(_key(job))
-        return tuple(self._jobs[uid] for uid in same if uid != job.uid)
+    def delete(self, uid: str) -> None:
+        """Take that there is no such job any more, and never will be."""
+        self.remove(uid)
+        self._gone[uid] = None
+        if len(self._gone) > REMEMBERED:
+            del self._gone[next(iter(self._gone))]
+
+    def rival(self, job: JobView) -> JobView | None:
+        """Return the first of the other live jobs with the same deduplication id, or None."""
+        contenders = self._contenders.get(_key(job)) if job.gates.deduplication_id else None
+        uid = contenders.rival_of(job.uid) if contenders else None
+        return self._jobs[uid] if uid is not None else None
+
+    def contenders(self, job: JobView) -> tuple[str, ...]:
+        """Return the UIDs of the first two live jobs with its deduplication id."""
+        contenders = self._contenders.get(_key(job)) if job.gates.deduplication_id else None
+        return contenders.first_two() if contenders else ()
+
+    def closed_with(self, job: JobView) -> list[str]:
+        """Return the finished jobs with its deduplication id of which somebody wants more."""
+        return self._closed.members(_key(job)) if job.gates.deduplication_id else []
+
+    def of_type(self, queue: Queue, job_type: str) -> list[str]:
+        """Return the UIDs of a queue's jobs of one type that something may still happen to."""
+        return self._by_type.members((*queue, job_type))
+
+    def in_queue(self, queue: Queue) -> list[str]:
+        """Return the UIDs of a queue's jobs that something may still happen to."""
+        return [uid for one in self._types.get(queue, ()) for uid in self.of_type(queue, one)]
+
+    def occupying(self, queue: Queue) -> list[str]:
+        """Return the UIDs of a queue's jobs that run, or may be claimed any moment."""
+        return self._occupying.members(queue)
 
     def holders(self) -> set[tuple[str, str]]:
         """Return namespace and name of each pod that holds a job's lease."""
         jobs = self._jobs.values()
         return {(job.namespace, job.lease.holder) for job in jobs if job.lease}
 
-    def held_by(self, pod_uid: str) -> list[str]:
+    def held_by(self, namespace: str, pod_uid: str) -> list[str]:
         """Return the UIDs of the jobs whose lease a pod holds."""
-        return self._by_pod.members(pod_uid)
+        return self._by_pod.members((namespace, pod_uid))
 
     def known(self, uid: str) -> JobView | Finished | None:
         """Return all that is known of a job, open or finished."""
         return self._jobs.get(uid) or self._finished.get(uid)
+
+    def _unlist(self, job: JobView) -> None:
+        queue = (job.namespace, job.queue)
+        self._by_type.discard((*queue, job.type), job.uid)
+        if not self._by_type.size((*queue, job.type)):
+            del self._types[queue][job.type]
+            if not self._types[queue]:
+                del self._types[queue]
+        self._occupying.discard(queue, job.uid)
+        if job.gates.deduplication_id:
+            self._yield(job)
+        if job.lease:
+            self._by_pod.discard((job.namespace, job.lease.holder_uid), job.uid)
+
+    def _contend(self, job: JobView) -> None:
+        if is_live(job):
+            self._contenders.setdefault(_key(job), Contenders()).add(job)
+        elif job.finished:
+            self._closed.add(_key(job), job.uid)
+
+    def _yield(self, job: JobView) -> None:
+        self._closed.discard(_key(job), job.uid)
+        contenders = self._contenders.get(_key(job))
+        if contenders:
+            contenders.discard(job)
+            if not contenders:
+                del self._contenders[_key(job)]
 
     def _uncount(self, label: tuple[str, str, Phase]) -> None:
         self.counts[label] -= 1
@@ -146,5 +224,5 @@ def _address(known: JobView | Finished) -> Address:
     return Address(known.namespace, known.name, known.resource_version)
 
 
-def _key(job: JobView) -> tuple[str, str]:
+def _key(job: JobView) -> Key:
     return (job.namespace, job.gates.deduplication_id or "")

@@ -9,6 +9,7 @@ from asyncjob.lifecycle.view import JobView
 from asyncjob.names import POD_UID_ANNOTATION, WORKER_LEASE_PREFIX
 from asyncjob_operator.core.death import NOBODY, UNSEEN, Holder
 from asyncjob_operator.core.pods import PodView, read_pod, same
+from asyncjob_operator.observe.versions import Versions
 
 Name = tuple[str, str]
 """Namespace and name."""
@@ -27,18 +28,22 @@ NOTHING: Final = Announced("", "", UNSEEN)
 
 
 class Workers:
-    """Pods and announcements; `changed` is called with the UID of a pod that something is new of.
+    """Pods and announcements; `changed` is called with a pod that something is new of.
+
+    It is told the pod's namespace and UID.
 
     `pods_known` is False until pods have been listed, and stays so without permission to.
     """
 
-    def __init__(self, clock: Callable[[], float], changed: Callable[[str], None]) -> None:
+    def __init__(self, clock: Callable[[], float], changed: Callable[[str, str], None]) -> None:
         self.pods_known = False
         self._clock = clock
         self._changed = changed
         self._pods: dict[Name, PodView] = {}
         self._ending_seen_at: dict[Name, float] = {}
         self._newest: dict[Name, Announced] = {}
+        self._pod_versions: Versions[Name] = Versions()
+        self._lease_versions: Versions[Name] = Versions()
 
     def holder(self, job: JobView) -> Holder:
         """Return what is known of the pod that holds the job's lease."""
@@ -66,9 +71,11 @@ class Workers:
         self._newest = {name: replace(one, since=now) for name, one in self._newest.items()}
 
     def saw_pod(self, obj: JsonObject) -> None:
-        """Take a pod as it is now."""
+        """Take a pod as it was then."""
         pod = read_pod(obj)
         name = (pod.namespace, pod.name)
+        if not self._pod_versions.is_news(name, text(child(obj, "metadata"), "resourceVersion")):
+            return
         before = self._pods.get(name)
         if pod == before:
             return
@@ -76,29 +83,33 @@ class Workers:
         if pod.ending and not (before and before.ending and same(before.ending, pod.ending)):
             self._ending_seen_at[name] = self._clock()
         if before and before.uid != pod.uid:
-            self._changed(before.uid)
-        self._changed(pod.uid)
+            self._changed(pod.namespace, before.uid)
+        self._changed(pod.namespace, pod.uid)
 
     def lost_pod(self, namespace: str, name: str) -> None:
         """Take that there is no such pod any more."""
+        self._pod_versions.gone((namespace, name))
         self._ending_seen_at.pop((namespace, name), None)
         before = self._pods.pop((namespace, name), None)
         if before:
-            self._changed(before.uid)
+            self._changed(namespace, before.uid)
 
     def saw_lease(self, obj: JsonObject) -> None:
         """Take an announcement; renewals of the same process are no news."""
         meta = child(obj, "metadata")
         name = (text(meta, "namespace"), pod_of(text(meta, "name")))
+        if not self._lease_versions.is_news(name, text(meta, "resourceVersion")):
+            return
         pod_uid = text(child(meta, "annotations"), POD_UID_ANNOTATION)
         worker = text(child(obj, "spec"), "holderIdentity")
         before = self._newest.get(name, NOTHING)
         if (before.pod_uid, before.worker) != (pod_uid, worker):
             self._newest[name] = Announced(pod_uid, worker, self._clock())
-            self._changed(pod_uid)
+            self._changed(name[0], pod_uid)
 
     def lost_lease(self, namespace: str, lease: str) -> None:
         """Take that an announcement is gone; that proves nothing."""
+        self._lease_versions.gone((namespace, pod_of(lease)))
         self._newest.pop((namespace, pod_of(lease)), None)
 
     def pods_in(self, namespace: str | None) -> list[Name]:

@@ -200,7 +200,7 @@ class CronActor:
             case Remove():
                 for one in effect.children:
                     await self._remove(one)
-        return None
+        return None  # to Ask, the list has answered
 
     async def _write(self, effect: Write, cron: CronView) -> JsonObject:
         sent_at = self._clock()

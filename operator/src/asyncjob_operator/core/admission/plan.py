@@ -67,7 +67,7 @@ def make_plan(table: Table, fate: Callable[[Place], Fate], now: Moment) -> Plan:
     kept = [place for place, its in fates.items() if its is not Fate.OVER]
     table.pace.follow([(place, its in _ADMITTED) for place, its in fates.items()], now)
     room = table.pace.room(table.limits.rate, now) if table.limits.rate else None
-    taken = _take(table, kept, room, now)
+    taken = _take(table, kept, room)
     new = [Place(who.uid, who.name, who.stay, who.key, now.text) for who in taken]
     freed = len(table.book.places) - len(kept)
     waits = bool(len(table.line)) and room is not None
@@ -81,22 +81,22 @@ def make_plan(table: Table, fate: Callable[[Place], Fate], now: Moment) -> Plan:
     )
 
 
-def _take(table: Table, kept: list[Place], room: Room | None, now: Moment) -> list[Waiting]:
+def _take(table: Table, kept: list[Place], room: Room | None) -> list[Waiting]:
     free = _free(table, {place.uid for place in kept}, len(kept), room)
     if free <= 0 or not len(table.line):
         return []
-    used = Counter(_keys(table.occupants, kept))
     per_key = table.limits.per_key
-    taken: list[Waiting] = []
-    turns = table.line.round(now.wall)
+    if per_key is None:
+        return table.line.take(free, lambda _: True)
+    used = Counter(_keys(table.occupants, kept))
 
     def may_have(key: str) -> bool:
-        return per_key is None or not key or used[key] < per_key
+        if key and used[key] >= per_key:
+            return False
+        used[key] += 1
+        return True
 
-    while len(taken) < free and (who := turns.take(may_have)) is not None:
-        taken.append(who)
-        used[who.key] += 1
-    return taken
+    return table.line.take(free, may_have)
 
 
 def _keys(occupants: Mapping[str, str], kept: list[Place]) -> list[str]:

@@ -16,6 +16,7 @@ from asyncjob.names import (
     TRIGGER_ANNOTATION,
 )
 from asyncjob_operator.core.cron.view import CronView, Run, stamp
+from asyncjob_operator.core.policies.redrive import is_redrive_wished
 from asyncjob_operator.core.retention import finished_of
 
 
@@ -58,7 +59,7 @@ def child_of(job: JobView, obj: JsonObject) -> Child:
         finished=job.finished,
         completed=finished_of(job).completed if job.finished else 0.0,
         cancelling=job.wishes.cancel,
-        wished=job.wishes.redrive > job.redrives or job.wishes.rerun > job.reruns,
+        wished=is_redrive_wished(job) or job.wishes.rerun > job.reruns,
         backfill=BACKFILL_LABEL in labels,
         deleting=job.deleting,
     )

@@ -4,7 +4,7 @@ from typing import Final
 
 from asyncjob.lifecycle.schedules import ConcurrencyPolicy, CronReason
 from asyncjob_operator.core.cron.claim import renewed_or, reserve
-from asyncjob_operator.core.cron.decision import Cancel, Create, Told, Verdict, Write
+from asyncjob_operator.core.cron.decision import Ask, Cancel, Create, Told, Verdict, Write
 from asyncjob_operator.core.cron.due import given_up
 from asyncjob_operator.core.cron.snapshot import CronSnapshot
 from asyncjob_operator.core.cron.standing import said, shown_of
@@ -38,7 +38,7 @@ def _one_after_another(snapshot: CronSnapshot, head: Run, now: Moment) -> Verdic
     alive = tuple(one for one in blockers if not one.cancelling)
     if snapshot.cron.concurrency is ConcurrencyPolicy.REPLACE and alive:
         return Cancel("replace", alive)
-    return None
+    return None if all(one.uid in snapshot.listed for one in blockers) else Ask(NAME)
 
 
 def dropped(cron: CronView, run: Run, reason: CronReason, why: str) -> Write:

@@ -60,7 +60,15 @@ class Remove:
     rests: bool = False
 
 
-Effect = Write | Create | Cancel | Remove
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Do nothing yet: a consistent list has to show first who is in the way of a run."""
+
+    policy: str
+    rests: bool = True
+
+
+Effect = Write | Create | Cancel | Remove | Ask
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,8 @@ class CronSnapshot:
 
     `claim_sent_at`: when it sent the write that gave it the reservation as it is now; None if the
     reservation is not its own. `claim_seen_at`: when it first saw the reservation as it is now.
-    `made`: names of reserved runs that are known to have been created.
+    `made`: names of reserved runs that are known to have been created. `listed`: UIDs of the jobs
+    that the last consistent list has shown to be unfinished.
     """
 
     cron: CronView
@@ -59,6 +60,7 @@ class CronSnapshot:
     claim_sent_at: float | None
     claim_seen_at: float
     made: frozenset[str]
+    listed: frozenset[str] = frozenset()
     keeps_history: bool = True
 
     @property

@@ -8,8 +8,7 @@ cancelled first, by a write that fails if it was admitted meanwhile. So never tw
 
 from typing import Final
 
-from asyncjob_operator.core.decision import LINE_UP, Admit, Verdict, Wait
-from asyncjob_operator.core.duplicates import any_holder
+from asyncjob_operator.core.decision import LINE_UP, Admit, Verdict
 from asyncjob_operator.core.gates import first_closed
 from asyncjob_operator.core.gates.dependencies import childless
 from asyncjob_operator.core.moment import Moment
@@ -17,17 +16,14 @@ from asyncjob_operator.core.snapshot import Snapshot
 
 NAME: Final = "admit"
 
-LOOK_AGAIN_SECONDS: Final = 5.0
-"""So soon it is noticed that a worker knows a type which none has known before."""
-
 
 def admit(snapshot: Snapshot, now: Moment) -> Verdict:
     """Set `admitted`, without which a gated job, or one in a limited queue, is not claimed."""
     job, limited = snapshot.job, snapshot.queue.limited
     if job.admitted or not (job.gated or limited):
         return None
-    if first_closed(snapshot, now) or any_holder(snapshot.others):
+    if first_closed(snapshot, now) or snapshot.rival:
         return None
     if limited and not snapshot.placed:
-        return LINE_UP if snapshot.known else Wait(now.monotonic + LOOK_AGAIN_SECONDS)
+        return LINE_UP if snapshot.known else None
     return Admit(NAME, childless(snapshot))

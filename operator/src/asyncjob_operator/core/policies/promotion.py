@@ -12,7 +12,6 @@ from asyncjob.lifecycle.gate import promote
 from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.view import JobView
 from asyncjob_operator.core.decision import Rename, Transition, Verdict, Wait
-from asyncjob_operator.core.duplicates import any_holder
 from asyncjob_operator.core.gates import Closed, first_closed
 from asyncjob_operator.core.gates.dependencies import childless
 from asyncjob_operator.core.moment import Moment
@@ -54,6 +53,6 @@ def _says_otherwise(closed: Closed, job: JobView) -> bool:
 
 def _queue(snapshot: Snapshot, now: Moment) -> Transition:
     move = promote(snapshot.job, now=now.text)
-    if first_closed(snapshot, now) or any_holder(snapshot.others) or snapshot.queue.limited:
+    if first_closed(snapshot, now) or snapshot.rival or snapshot.queue.limited:
         return Transition(NAME, replace(move, fields={**move.fields, "admitted": None}))
     return Transition(NAME, move, childless(snapshot))

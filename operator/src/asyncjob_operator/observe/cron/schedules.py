@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob_operator.core.cron.child import Child
@@ -11,10 +12,14 @@ from asyncjob_operator.core.cron.snapshot import CronSnapshot, plan_of
 from asyncjob_operator.core.cron.view import CronView, Reserved, read_cron
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.observe.agenda import Agenda
-from asyncjob_operator.observe.cron.children import Children
+from asyncjob_operator.observe.cron.children import Children, Cron
 from asyncjob_operator.observe.followers import Name
 from asyncjob_operator.observe.store import is_newer
 from asyncjob_operator.telemetry.containment import Containment, Kind, Subject, subject
+
+MANY: Final = 200
+MANY_PAUSE: Final = 1.0
+"""A schedule with more than so many jobs is looked at once in so many seconds as they change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ class Schedules:
         self.containment = containment or Containment(lambda: now().monotonic, lambda _kind: None)
         self.agenda = Agenda()
         self.children = children
-        children.changed = self.look
+        children.changed = self._child_changed
         self._me = me
         self._now = now
         self._want = want
@@ -55,6 +60,7 @@ class Schedules:
         self._views: dict[str, CronView] = {}
         self._uids: dict[Name, str] = {}
         self._claims: dict[str, Claim] = {}
+        self._listed: dict[str, frozenset[str]] = {}
 
     def saw(self, obj: JsonObject) -> None:
         """Take a schedule as it was then."""
@@ -75,7 +81,8 @@ class Schedules:
         if uid is not None:
             self._views.pop(uid, None)
             self._claims.pop(uid, None)
-            self.children.forget(uid)
+            self._listed.pop(uid, None)
+            self.children.forget((name[0], uid))
             self.agenda.drop(uid)
 
     def known(self, namespace: str | None) -> Sequence[Name]:
@@ -98,7 +105,7 @@ class Schedules:
 
     def _judge(self, uid: str) -> None:
         cron, now = self._views[uid], self._now()
-        decision = self._decide(cron, self.children.of(uid), now)
+        decision = self._decide(cron, self.children.of((cron.namespace, uid)), now)
         if decision.effect is None:
             self.agenda.set(uid, decision.look_again_at)
         elif not self.agenda.is_blocked(uid, now.monotonic):
@@ -116,8 +123,10 @@ class Schedules:
         known = self._views.get(cron.uid)
         if known and is_newer(cron.resource_version, known.resource_version):
             self._keep(cron)
-        children = self.children.of(cron.uid)
+        children = self.children.of((cron.namespace, cron.uid))
         if unfinished is not None:
+            if cron.uid in self._views:
+                self._listed[cron.uid] = frozenset(one.uid for one in unfinished)
             children = (*unfinished, *(one for one in children if one.finished))
         return cron, self._decide(cron, children, self._now())
 
@@ -149,6 +158,20 @@ class Schedules:
         if seconds is not None:
             self.postpone(uid, seconds)
 
+    def _child_changed(self, child_of: Cron) -> None:
+        """Look at a schedule when a job of it changes; at one with very many jobs once in a while.
+
+        Each look goes through all jobs of the schedule.
+        """
+        namespace, uid = child_of
+        cron = self._views.get(uid)
+        if cron is None or cron.namespace != namespace:
+            return
+        if self.children.count(child_of) <= MANY:
+            self.look(uid)
+        else:
+            self.agenda.bring_forward(uid, self._now().monotonic + MANY_PAUSE)
+
     def _keep(self, cron: CronView) -> None:
         name = (cron.namespace, cron.name)
         before = self._uids.get(name)
@@ -156,6 +179,7 @@ class Schedules:
             self.lost(name)
         self._uids[name] = cron.uid
         self._views[cron.uid] = cron
+        self.children.follow((cron.namespace, cron.uid))
         self._claim(cron)
 
     def _claim(self, cron: CronView) -> Claim | None:
@@ -181,7 +205,7 @@ class Schedules:
         claim = self._claim(cron)
         made = claim.made if claim else frozenset()
         if cron.runs:
-            seen = self.children.names(cron.uid)
+            seen = self.children.names((cron.namespace, cron.uid))
             made |= {run.name for run in cron.runs if not run.backfill and run.name in seen}
         return decide(
             CronSnapshot(
@@ -192,6 +216,7 @@ class Schedules:
                 claim_sent_at=claim.sent_at if claim else None,
                 claim_seen_at=claim.seen_at if claim else now.monotonic,
                 made=made,
+                listed=self._listed.get(cron.uid, frozenset()),
                 keeps_history=self._keeps_history,
             ),
             now,

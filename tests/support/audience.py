@@ -1,0 +1,73 @@
+"""Who is told by an observer what is to be done, and an observer to tell it."""
+
+from typing import Any
+
+from asyncjob.json_types import JsonObject
+from asyncjob.lifecycle.view import JobView
+from asyncjob.names import CRON_JOB_UID_LABEL, PARENT_LABEL
+from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.options import Options
+from asyncjob_operator.observe.observer import Observer
+from support.snapshots import at, raw
+
+
+class Audience:
+    """An observer whose clock is in the test's hands; `wanted` are UIDs with their lanes."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.wanted: dict[str, str] = {}
+        self._version = 100
+        self.observer = Observer(Options(), self.moment, self)
+
+    def moment(self) -> Moment:
+        return at(self.now)
+
+    def want(self, uid: str, lane: str) -> None:
+        self.wanted[uid] = lane
+
+    def unwant(self, uid: str) -> None:
+        self.wanted.pop(uid, None)
+
+    def make_room(self, queue: tuple[str, str]) -> None: ...
+    def died(self, job: JobView, message: str) -> None: ...
+
+    def obj(self, name: str, **changes: Any) -> JsonObject:
+        """Return a job of the newest version; `namespace`, `parent` and `cron` are metadata."""
+        self._version += 1
+        meta = {key: changes.pop(key, "") for key in ("namespace", "parent", "cron")}
+        deleting = changes.pop("deleting", False)
+        obj: Any = raw(name, **changes)
+        obj["metadata"]["resourceVersion"] = str(self._version)
+        obj["metadata"]["labels"] = {
+            **({PARENT_LABEL: meta["parent"]} if meta["parent"] else {}),
+            **({CRON_JOB_UID_LABEL: meta["cron"]} if meta["cron"] else {}),
+        }
+        if meta["namespace"]:
+            obj["metadata"] |= {"namespace": meta["namespace"]}
+        if deleting:
+            obj["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        whole: JsonObject = obj
+        return whole
+
+    def see(self, name: str, **changes: Any) -> str:
+        """Show a job as it changes; return its UID."""
+        self.observer.saw(self.obj(name, **changes), live=True)
+        return f"uid-{name}"
+
+    def queue(self, name: str = "default", **spec: Any) -> None:
+        """Show an AsyncQueue."""
+        self._version += 1
+        meta: JsonObject = {"namespace": "ns", "name": name, "resourceVersion": str(self._version)}
+        self.observer.queues.saw({"metadata": meta, "spec": spec})
+
+    def catch_up(self) -> None:
+        """Let everything be looked at that is due."""
+        while due := self.observer.agenda.pop_due(self.now, 1000):
+            for uid in due:
+                self.observer.look(uid)
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass, and everything be looked at that is due then."""
+        self.now += seconds
+        self.catch_up()

@@ -1,0 +1,211 @@
+"""What one event costs beside many objects of its like: no more than beside few.
+
+Counted in calls, not in seconds. What many others hear of is put on a list as a whole, and worked
+off bit by bit.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from asyncjob_operator.core.admission.line import Line, Waiting
+from asyncjob_operator.observe.cron.schedules import Schedules
+from support.audience import Audience
+from support.calls import calls_of
+from support.schedules import raw_cron, settled
+from support.snapshots import roll_lease, running, stamp
+
+FEW, MANY = 100, 1000
+CRON = "uid-nightly"
+ONE = {"deduplicationId": "one"}
+LIMITED = {"maxConcurrency": 1, "maxConcurrencyPerKey": 1}
+
+
+def duplicates(count: int) -> Audience:
+    audience = Audience()
+    for number in range(count):
+        audience.see(f"j{number:05}", spec=ONE)
+    audience.catch_up()
+    return audience
+
+
+def another_comes(count: int) -> Callable[[], object]:
+    audience = duplicates(count)
+    return lambda: audience.see("k", spec=ONE)
+
+
+def one_is_cancelled(count: int) -> Callable[[], object]:
+    audience = duplicates(count)
+    end = {"phase": "Cancelled", "completionTime": stamp(0), "spec": ONE}
+    return lambda: audience.see("j00100", **end)
+
+
+def the_holder_ends(count: int) -> Callable[[], object]:
+    audience = duplicates(count)
+    end = {"phase": "Cancelled", "completionTime": stamp(0), "spec": ONE}
+    return lambda: audience.see("j00000", **end)
+
+
+def the_last_has_begun(count: int) -> Callable[[], object]:
+    audience = duplicates(count)
+    return lambda: audience.see("j00100", admitted=True, spec=ONE)
+
+
+def the_id_is_free_again(count: int) -> Callable[[], object]:
+    audience = Audience()
+    audience.see("holder", admitted=True, spec=ONE)
+    dead = {"phase": "DeadLetter", "completionTime": stamp(0), "spec": {**ONE, "redrive": 1}}
+    for number in range(count):
+        audience.observer.refused(audience.see(f"j{number}", **dead), 1)
+    return lambda: audience.see("holder", phase="Succeeded", completionTime=stamp(1), spec=ONE)
+
+
+def family(children: int, followers: int) -> Audience:
+    audience = Audience()
+    audience.see("parent", phase="Succeeded", completionTime=stamp(0))
+    for number in range(children):
+        audience.see(f"c{number}", parent="uid-parent")
+    for number in range(followers):
+        audience.see(f"f{number}", spec={"dependsOn": [{"name": "parent", "children": True}]})
+    audience.catch_up()
+    return audience
+
+
+def a_child_ends(count: int) -> Callable[[], object]:
+    audience = family(count, count)
+    end = {"phase": "Succeeded", "completionTime": stamp(0), "parent": "uid-parent"}
+    return lambda: audience.see("c3", **end)
+
+
+def a_second_child_fails(count: int) -> Callable[[], object]:
+    audience = family(count, count)
+    end = {"phase": "DeadLetter", "completionTime": stamp(0), "parent": "uid-parent"}
+    audience.see("c2", **end)
+    audience.catch_up()
+    return lambda: audience.see("c3", **end)
+
+
+def a_parent_is_open_again(count: int) -> Callable[[], object]:
+    audience = family(count, count)
+    return lambda: audience.see("parent", redrives=1)
+
+
+def a_dependency_ends(count: int) -> Callable[[], object]:
+    audience = Audience()
+    audience.see("first")
+    for number in range(count):
+        audience.see(f"f{number}", spec={"dependsOn": [{"name": "first"}]})
+    return lambda: audience.see("first", phase="Succeeded", completionTime=stamp(0))
+
+
+def a_run_of_a_schedule_ends(count: int) -> Callable[[], object]:
+    audience = Audience()
+    schedules = Schedules("me", audience.observer.children, audience.moment, lambda _: None)
+    schedules.saw(raw_cron(status=settled("2026-11-20T02:00")))
+    for number in range(count + 100):
+        audience.see(f"r{number}", cron=CRON)
+    end = {"phase": "Succeeded", "completionTime": stamp(0), "cron": CRON}
+    return lambda: audience.see("r3", **end)
+
+
+def a_queue_is_paused(count: int) -> Callable[[], object]:
+    audience = Audience()
+    audience.queue(**LIMITED)
+    for number in range(count):
+        audience.see(f"j{number}", spec={"concurrencyKey": f"k{number}"})
+    return lambda: audience.queue(**LIMITED, paused=True)
+
+
+def a_pod_ends(count: int) -> Callable[[], object]:
+    audience = Audience()
+    for number in range(count):
+        audience.see(f"j{number}", phase="Running", **running())
+    return lambda: audience.observer.workers._changed("ns", "pod-uid")
+
+
+def a_worker_renews(count: int) -> Callable[[], object]:
+    audience = Audience()
+    for number in range(count):
+        audience.observer.roll_calls.saw_lease(roll_lease(f"w{number}", 0, types=[f"t{number}"]))
+    return lambda: audience.observer.roll_calls.saw_lease(roll_lease("w1", 15, types=["t1"]))
+
+
+def an_unknown_type_is_known(count: int) -> Callable[[], object]:
+    audience = Audience()
+    audience.queue(**LIMITED)
+    audience.observer.roll_calls.saw_lease(roll_lease("w", 0, types=["a"]))
+    for number in range(count):
+        audience.see(f"j{number}", spec={"type": "b"})
+    return lambda: audience.observer.roll_calls.saw_lease(roll_lease("v", 0, types=["b"]))
+
+
+def a_place_is_given(count: int) -> Callable[[], object]:
+    line = Line()
+    for number in range(count):
+        line.put(Waiting(f"u{number}", f"j{number}", "", f"k{number}", 0, number))
+    return lambda: line.take(1, lambda _: True)
+
+
+def a_place_is_given_with_ageing(count: int) -> Callable[[], object]:
+    line = Line(ageing=5)
+    for number in range(count):
+        line.put(Waiting(f"u{number}", f"j{number}", "", f"k{number}", 0, number))
+    return lambda: line.take(1, lambda _: True)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        another_comes,
+        one_is_cancelled,
+        the_holder_ends,
+        the_last_has_begun,
+        the_id_is_free_again,
+        a_child_ends,
+        a_second_child_fails,
+        a_parent_is_open_again,
+        a_dependency_ends,
+        a_run_of_a_schedule_ends,
+        a_queue_is_paused,
+        a_pod_ends,
+        a_worker_renews,
+        an_unknown_type_is_known,
+        a_place_is_given,
+        a_place_is_given_with_ageing,
+    ],
+    ids=lambda event: event.__name__,
+)
+def test_an_event_costs_beside_many_of_its_like_what_it_costs_beside_few(
+    event: Callable[[int], Callable[[], object]],
+) -> None:
+    few, many = calls_of(event(FEW)), calls_of(event(MANY))
+    assert many <= 1.1 * few + 10
+
+
+def test_of_many_duplicates_all_but_the_first_are_to_be_cancelled_in_a_lane_of_their_own() -> None:
+    audience = duplicates(MANY)
+    assert len(audience.wanted) == MANY - 1
+    assert set(audience.wanted.values()) == {"ns/duplicate"}
+    for number in range(1, MANY):
+        end = {"phase": "Cancelled", "completionTime": stamp(0), "spec": ONE}
+        audience.see(f"j{number:05}", **end)
+    assert audience.wanted == {"uid-j00000": "ns/admit"}
+
+
+def test_the_next_of_the_duplicates_is_let_through_when_the_holder_has_gone() -> None:
+    audience = Audience()
+    for name in "abc":
+        audience.see(name, spec=ONE)
+    assert set(audience.wanted) == {"uid-b", "uid-c"}
+    audience.observer.lost("uid-a")
+    assert set(audience.wanted) == {"uid-c"}
+    audience.see("c", phase="Cancelled", completionTime=stamp(0), spec=ONE)
+    assert audience.wanted == {"uid-b": "ns/admit"}
+
+
+def test_a_duplicate_that_is_being_deleted_is_in_nobodys_way() -> None:
+    audience = Audience()
+    audience.see("a", spec=ONE)
+    audience.see("b", spec=ONE)
+    audience.see("a", spec=ONE, deleting=True)
+    assert audience.wanted == {"uid-a": "ns/deletion", "uid-b": "ns/admit"}
