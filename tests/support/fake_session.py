@@ -52,7 +52,7 @@ class FakeSession:
 
     async def merge_patch(self, path: str, body: Object, _params: Any = None) -> Object:
         self._note("PATCH", path, body)
-        obj = self._current(path, body["metadata"].get("resourceVersion"))
+        obj = self._current(path, body.get("metadata", {}).get("resourceVersion"))
         return self.put(self._target(path), _merged(obj, {**body, "metadata": {}}))
 
     async def delete(self, path: str, body: Object | None = None) -> Object:

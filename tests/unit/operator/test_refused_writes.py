@@ -1,0 +1,125 @@
+"""What the API server refuses is not sent again and again, and is said once."""
+
+from typing import Any, cast
+
+import pytest
+from structlog.testing import capture_logs
+
+from asyncjob.errors import InvalidError
+from asyncjob.kube import KubeSession
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import queue_path, queue_status_path
+from asyncjob_operator.apply.patience import REMEMBERED, Patience
+from asyncjob_operator.apply.queue_reports import INTERVAL, LONGEST_REST, QueueReports
+from asyncjob_operator.core.admission.book import EMPTY_BOOK
+from asyncjob_operator.core.admission.limits import Limits
+from asyncjob_operator.core.admission.line import Line, Waiting
+from asyncjob_operator.core.admission.pace import Pace
+from asyncjob_operator.core.admission.plan import Fate, Table, make_plan
+from asyncjob_operator.core.queue_numbers import MOST, Numbers, status_fields
+from asyncjob_operator.core.roll_call import MAX_SLOTS, RollCall, read_entry
+from support.audience import Audience
+from support.fake_session import FakeSession
+from support.snapshots import at, roll_lease, stamp
+
+PATHS = [queue_status_path("ns", name) for name in ("bad", "good")]
+
+
+class Desk:
+    """Reports of two queues, of which the API server refuses one."""
+
+    def __init__(self) -> None:
+        self.now, self.session = 0.0, FakeSession()
+        for name in ("bad", "good"):
+            meta = {"namespace": "ns", "name": name}
+            self.session.put(queue_path("ns", name), {"metadata": meta})
+        session = cast("KubeSession", self.session)
+        self.reports = QueueReports(session, self.survey, lambda: True, lambda: self.now)
+
+    async def survey(self) -> Any:
+        return [(("ns", "bad"), {"slots": -1}), (("ns", "good"), {"slots": 1})]
+
+    async def write(self) -> int:
+        self.session.fail("PATCH", PATHS[0], InvalidError("slots: must be >= 0", status=422))
+        return await self.reports.write()
+
+
+async def test_numbers_that_are_refused_are_tried_less_and_less_often_and_said_once() -> None:
+    desk = Desk()
+    rounds = 200
+    with capture_logs() as logs:
+        for number in range(rounds):
+            desk.now = number * INTERVAL
+            await desk.write()
+    patches = [path for method, path, _ in desk.session.requests if method == "PATCH"]
+    assert patches.count(PATHS[1]) == rounds, "the other queue is not held up"
+    assert 5 <= patches.count(PATHS[0]) <= 12
+    said = [entry for entry in logs if entry["log_level"] == "warning"]
+    assert len(said) == 1
+    assert LONGEST_REST >= INTERVAL
+
+
+def test_a_failure_is_news_once_and_again_after_a_success_or_with_another_message() -> None:
+    patience = Patience(1.0, 60.0)
+    assert [patience.is_news("a", text) for text in ("x", "x", "y", "y")] == [True, False] * 2
+    patience.succeeded("a")
+    assert patience.is_news("a", "y")
+
+
+def test_of_failures_of_what_is_gone_only_so_many_are_remembered() -> None:
+    patience = Patience(1.0, 60.0)
+    for number in range(REMEMBERED + 10):
+        patience.failed(f"job-{number}")
+    assert len(patience._failures) == REMEMBERED
+    assert patience.failures("job-0") == 0
+    assert patience.failures(f"job-{REMEMBERED}") == 1
+
+
+@pytest.mark.parametrize(("said", "counted"), [(-1_000_000, 0), (2**63, MAX_SLOTS), (4, 4)])
+def test_slots_of_a_lease_are_no_fewer_than_none_and_no_more_than_a_worker_can_have(
+    said: int, counted: int
+) -> None:
+    call = RollCall()
+    call.take("w", read_entry(roll_lease("w", 0, slots=said)), 0.0)
+    assert call.slots == counted
+
+
+def test_a_liars_lease_takes_no_slots_from_the_other_workers_of_its_queue() -> None:
+    call = RollCall()
+    for pod, slots in (("honest", 4), ("liar", -1_000_000)):
+        call.take(pod, read_entry(roll_lease(pod, 0, slots=slots)), 0.0)
+    assert call.slots == 4
+    line = Line()
+    for number in range(10):
+        line.put(Waiting(f"u{number}", f"j{number}", "", "", 0, number))
+    limits = Limits(concurrency=3)
+    table = Table(
+        limits=limits,
+        paused=False,
+        book=EMPTY_BOOK,
+        occupants={},
+        line=line,
+        pace=Pace(),
+        slots=call.slots,
+    )
+    assert len(make_plan(table, lambda _: Fate.KEPT, at(0)).taken) == 3
+
+
+def test_no_number_of_a_queue_is_beyond_what_the_schema_takes() -> None:
+    wild = Numbers({Phase.QUEUED: 2**40}, 2**40, -1, 2**31, -5, paused=False)
+    fields = status_fields(wild, {}, stamp(0))
+    assert fields
+    assert fields["counts"] == [{"phase": "Queued", "count": MOST}]
+    names = ("oldestQueuedSeconds", "workers", "slots", "finishedPerMinute")
+    assert [fields[name] for name in names] == [MOST, 0, MOST, 0]
+
+
+@pytest.mark.parametrize("time", ["1000-01-01T00:00:00Z", "0000-01-01T00:00:00Z", "9999-99-99"])
+async def test_a_forged_time_in_a_status_spoils_no_queues_numbers(time: str) -> None:
+    audience = Audience()
+    audience.queue()
+    audience.queue("other")
+    audience.see("job", lastTransitionTime=time)
+    news = await audience.observer.survey.news()
+    assert {queue for queue, _ in news} == {("ns", "default"), ("ns", "other")}
+    assert all(0 <= fields["oldestQueuedSeconds"] <= MOST for _, fields in news)
