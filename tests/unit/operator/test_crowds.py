@@ -5,6 +5,7 @@ off bit by bit.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from support.snapshots import roll_lease, running, stamp
 FEW, MANY = 100, 1000
 CRON = "uid-nightly"
 ONE = {"deduplicationId": "one"}
-LIMITED = {"maxConcurrency": 1, "maxConcurrencyPerKey": 1}
+LIMITED: dict[str, Any] = {"maxConcurrency": 1, "maxConcurrencyPerKey": 1}
 
 
 def duplicates(count: int) -> Audience:

@@ -20,6 +20,22 @@ async def test_a_thousand_of_one_lane_hold_up_the_first_of_another_by_one_turn()
     assert len(todo) == 998
 
 
+async def test_of_one_lane_only_so_many_are_worked_on_at_once() -> None:
+    todo = Todo(most_per_lane=2)
+    for number in range(5):
+        todo.add(f"d{number}", "many")
+    assert [await todo.take(), await todo.take()] == ["d0", "d1"]
+    third = asyncio.ensure_future(todo.take())
+    await asyncio.sleep(0)
+    todo.add("honest", "few")
+    assert await third == "honest"
+    fourth = asyncio.ensure_future(todo.take())
+    await asyncio.sleep(0)
+    assert not fourth.done()
+    todo.done("d0")
+    assert await fourth == "d2"
+
+
 async def test_within_a_lane_who_came_first_is_first_and_each_is_there_once() -> None:
     todo = Todo()
     for key in "abab":

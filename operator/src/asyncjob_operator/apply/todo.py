@@ -1,7 +1,8 @@
 """What something is due for, lane by lane; each is there once, and worked on once."""
 
 import asyncio
-from collections import OrderedDict
+import sys
+from collections import Counter, OrderedDict
 
 
 class Todo:
@@ -10,14 +11,17 @@ class Todo:
     So a thousand of one kind, or of one tenant, hold up another's first by one turn. One being
     worked on is not handed out again until it is done. What is added while it is worked on is
     forgotten, because who works looks at it once more afterwards; or, with `remember`, it is on the
-    list again then.
+    list again then. Of one lane at most `most_per_lane` are worked on at once, so that the others
+    find somebody free, and an API server that is not busy with that lane alone.
     """
 
-    def __init__(self, *, remember: bool = False) -> None:
+    def __init__(self, *, remember: bool = False, most_per_lane: int = sys.maxsize) -> None:
         self._remember = remember
+        self._most_per_lane = most_per_lane
         self._lanes: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
         self._lane_of: dict[str, str] = {}
         self._busy: dict[str, str] = {}
+        self._busy_in: Counter[str] = Counter()
         self._once_more: dict[str, str] = {}
         self._filled = asyncio.Event()
 
@@ -44,20 +48,26 @@ class Todo:
 
     async def take(self) -> str:
         """Wait for the first of the lane whose turn it is, and take it; it is busy until `done`."""
-        while not self._lanes:
+        while (lane := self._next_lane()) is None:
             self._filled.clear()
             await self._filled.wait()
-        lane, keys = self._lanes.popitem(last=False)
+        keys = self._lanes.pop(lane)
         key, _ = keys.popitem(last=False)
         del self._lane_of[key]
         if keys:
             self._lanes[lane] = keys
         self._busy[key] = lane
+        self._busy_in[lane] += 1
         return key
 
     def done(self, key: str) -> None:
         """Take that the work on it has ended, however."""
-        self._busy.pop(key, None)
+        lane = self._busy.pop(key, None)
+        if lane is not None:
+            self._busy_in[lane] -= 1
+            if not self._busy_in[lane]:
+                del self._busy_in[lane]
+            self._filled.set()
         if key in self._once_more:
             self.add(key, self._once_more.pop(key))
 
@@ -66,3 +76,7 @@ class Todo:
         lane = self._busy.get(key, "")
         self.done(key)
         self.add(key, lane)
+
+    def _next_lane(self) -> str | None:
+        most = self._most_per_lane
+        return next((lane for lane in self._lanes if self._busy_in[lane] < most), None)

@@ -6,7 +6,7 @@ from asyncjob_operator.apply.actor import Actor
 from asyncjob_operator.apply.allotment import Allotment
 from asyncjob_operator.apply.confirm import Confirmation, Correction
 from asyncjob_operator.apply.desertion import Desertion
-from asyncjob_operator.apply.dispatch import Dispatch, Leadership
+from asyncjob_operator.apply.dispatch import CONCURRENCY, Dispatch, Leadership
 from asyncjob_operator.apply.farewell import Farewell
 from asyncjob_operator.apply.notices import Notices
 from asyncjob_operator.apply.patience import Patience
@@ -33,7 +33,8 @@ class Parts:
     def __init__(
         self, settings: Settings, session: KubeSession, leadership: Leadership, metrics: Metrics
     ) -> None:
-        todo, rounds, self.tally = Todo(), Todo(remember=True), Tally()
+        todo, rounds = Todo(most_per_lane=CONCURRENCY // 2), Todo(remember=True)
+        self.tally = Tally()
         containment = self.containment = Containment(
             monotonic, lambda kind: metrics.set_aside.labels(kind).inc()
         )
