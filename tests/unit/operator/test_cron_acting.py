@@ -134,6 +134,47 @@ async def test_a_run_made_by_a_schedule_of_the_same_name_before_counts_as_made()
     assert "reserved" not in stage.status
 
 
+def run_in_the_way() -> Any:
+    """Return an unfinished job of the schedule."""
+    meta = {
+        "name": "nightly-earlier",
+        "namespace": "ns",
+        "uid": "earlier",
+        "resourceVersion": "1",
+        "creationTimestamp": "2026-11-20T02:00:00Z",
+        "labels": {CRON_JOB_UID_LABEL: UID},
+    }
+    return {"metadata": meta, "spec": {"type": "test"}, "status": {"phase": "Queued"}}
+
+
+async def test_forbid_gives_way_to_no_run_that_a_list_does_not_show() -> None:
+    stage = Stage(concurrencyPolicy="Forbid")
+    stage.session.fail("POST", JOBS_PATH, UnknownOutcomeError())
+    await stage.actor.act(UID)
+    stage.session.failures.clear()
+    stage.saw_job(run_in_the_way())  # it is gone, and the watch has not told
+    assert stage.wanted[-1] == UID
+    await stage.actor.act(UID)
+    assert RUN_PATH in stage.session.objects
+    assert "reserved" not in stage.status
+
+
+async def test_forbid_asks_once_about_a_run_that_is_in_the_way_indeed() -> None:
+    stage = Stage(concurrencyPolicy="Forbid")
+    stage.session.fail("POST", JOBS_PATH, UnknownOutcomeError())
+    await stage.actor.act(UID)
+    stage.session.failures.clear()
+    stage.session.put(job_path("ns", "nightly-earlier"), run_in_the_way())
+    stage.saw_job(run_in_the_way())
+    await stage.actor.act(UID)
+    assert RUN_PATH not in stage.session.objects
+    asked = len(stage.requests)
+    stage.wanted.clear()
+    stage.schedules.look(UID)
+    assert stage.wanted == []
+    assert len(stage.requests) == asked
+
+
 async def test_a_template_that_the_api_server_refuses_does_not_stop_the_schedule() -> None:
     stage = Stage()
     stage.session.fail("POST", JOBS_PATH, InvalidError("metadata.labels: bad", status=422))

@@ -213,6 +213,18 @@ def test_a_refused_redrive_is_asked_for_once_and_granted_when_the_holder_has_fin
     assert scene.ear.wanted == {uid}
 
 
+def test_a_wish_to_redrive_is_void_once_the_dead_letter_was_dismissed() -> None:
+    scene = Scene()
+    spec = {"deduplicationId": "one", "redrive": 1}
+    scene.see("holder", admitted=True, spec={"deduplicationId": "one"})
+    uid = scene.see("dead", phase="DeadLetter", completionTime=stamp(0), spec=spec)
+    scene.observer.refused(uid, 1)
+    assert scene.observer.store.get(uid)
+    ended = {"completionTime": stamp(0), "spec": {**spec, "cancel": True}}
+    scene.see("dead", phase="Cancelled", **ended)
+    assert [record.uid for record in scene.observer.store.finished()] == [uid]
+
+
 def test_a_postponed_job_is_left_alone_until_its_time_whatever_is_seen_of_it() -> None:
     scene = Scene()
     uid = scene.see(spec={"cancel": True})

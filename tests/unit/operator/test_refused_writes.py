@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from asyncjob.errors import InvalidError
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import queue_path, queue_status_path
+from asyncjob.names import job_status_path, queue_path, queue_status_path
 from asyncjob_operator.apply.patience import REMEMBERED, Patience
 from asyncjob_operator.apply.queue_reports import INTERVAL, LONGEST_REST, QueueReports
 from asyncjob_operator.core.admission.book import EMPTY_BOOK
@@ -21,6 +21,7 @@ from asyncjob_operator.core.roll_call import MAX_SLOTS, RollCall, read_entry
 from support.audience import Audience
 from support.fake_session import FakeSession
 from support.snapshots import at, roll_lease, stamp
+from support.world import World
 
 PATHS = [queue_status_path("ns", name) for name in ("bad", "good")]
 
@@ -124,3 +125,19 @@ async def test_a_forged_time_in_a_status_spoils_no_queues_numbers(time: str) -> 
     assert {queue for queue, _ in news} == {("ns", "default"), ("ns", "other")}
     oldest = [fields["oldestQueuedSeconds"] for _, fields in news]
     assert all(isinstance(age, int) and 0 <= age <= MOST for age in oldest)
+
+
+async def test_a_move_that_is_refused_is_tried_seldom_and_said_once() -> None:
+    world = World()
+    world.create("job")
+    world.wish("job", cancel=True)
+    path = job_status_path("ns", "job")
+    with capture_logs() as logs:
+        for _ in range(3):
+            world.session.fail(
+                "PATCH", path, InvalidError("durationSeconds: too large", status=422)
+            )
+            await world.settle()
+            await world.pass_time(61)
+    assert sum(entry["log_level"] == "error" for entry in logs) == 1
+    assert sum(entry["event"] == "write refused by a rule" for entry in logs) >= 3

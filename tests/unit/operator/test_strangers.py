@@ -137,3 +137,13 @@ def test_a_job_of_an_unknown_type_is_looked_at_when_a_worker_comes_and_not_by_ti
     assert uid not in hall.line
     calls.saw_lease(roll_lease("b", 0, types=["b"]))
     assert uid in hall.line
+
+
+def test_a_dismissed_run_is_removed_with_its_history_although_a_redrive_was_wished() -> None:
+    audience = Audience()
+    end: dict[str, Any] = {"completionTime": stamp(0), "spec": {"redrive": 1}}
+    audience.see("run", cron=CRON, phase="DeadLetter", **end)
+    [dead] = audience.observer.children.of(("ns", CRON))
+    audience.see("run", cron=CRON, phase="Cancelled", **end)
+    [dismissed] = audience.observer.children.of(("ns", CRON))
+    assert (dead.wished, dismissed.wished) == (True, False)
