@@ -220,7 +220,7 @@ def test_a_wish_to_redrive_is_void_once_the_dead_letter_was_dismissed() -> None:
     uid = scene.see("dead", phase="DeadLetter", completionTime=stamp(0), spec=spec)
     scene.observer.refused(uid, 1)
     assert scene.observer.store.get(uid)
-    ended = {"completionTime": stamp(0), "spec": {**spec, "cancel": True}}
+    ended: dict[str, Any] = {"completionTime": stamp(0), "spec": {**spec, "cancel": True}}
     scene.see("dead", phase="Cancelled", **ended)
     assert [record.uid for record in scene.observer.store.finished()] == [uid]
 

@@ -169,14 +169,14 @@ class Operator:
         for scope in listed:
             with pulse.idle():  # each has a pulse of its own
                 await scope.listed.wait()
-        for namespace in self._settings.scopes:
-            if namespace in self._loaded:
-                continue
-            loaded = await load(self._session, namespace, self._parts.observer, pulse.beat)
-            self._loaded.add(namespace)
-            self._watch.listed(namespace, loaded.version)
-            log.info("jobs listed", namespace=namespace, count=loaded.count)
-        spare_what_stays()
+        with spare_what_stays():
+            for namespace in self._settings.scopes:
+                if namespace in self._loaded:
+                    continue
+                loaded = await load(self._session, namespace, self._parts.observer, pulse.beat)
+                self._loaded.add(namespace)
+                self._watch.listed(namespace, loaded.version)
+                log.info("jobs listed", namespace=namespace, count=loaded.count)
         self._synced = True
         self._metrics.synced.set(1)
         self._start_loops()
