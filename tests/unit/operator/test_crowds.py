@@ -102,8 +102,8 @@ def a_dependency_ends(count: int) -> Callable[[], object]:
 def a_run_of_a_schedule_ends(count: int) -> Callable[[], object]:
     audience = Audience()
     schedules = Schedules("me", audience.observer.children, audience.moment, lambda _: None)
-    schedules.saw(raw_cron(status=settled("2026-11-20T02:00")))
-    for number in range(count + 100):
+    schedules.saw(raw_cron(status=settled("2026-11-20T02:00"), suspend=True))
+    for number in range(count + 200):
         audience.see(f"r{number}", cron=CRON)
     end = {"phase": "Succeeded", "completionTime": stamp(0), "cron": CRON}
     return lambda: audience.see("r3", **end)

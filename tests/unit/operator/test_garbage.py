@@ -1,0 +1,43 @@
+"""The garbage collector while all jobs are listed, and ever after."""
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from asyncjob_operator.handlers.garbage import YOUNG, spare_what_stays
+
+
+@pytest.fixture(autouse=True)
+def collector() -> Iterator[None]:
+    """Leave the collector of the tests' own process as it was."""
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+    gc.unfreeze()
+
+
+def test_nothing_is_collected_while_jobs_are_listed_and_what_is_there_then_never() -> None:
+    walks: list[str] = []
+
+    def note(phase: str, _info: dict[str, int]) -> None:
+        walks.append(phase)
+
+    gc.callbacks.append(note)
+    try:
+        with spare_what_stays():
+            kept = [[number] for number in range(2 * YOUNG)]
+        assert walks == []
+    finally:
+        gc.callbacks.remove(note)
+    assert gc.isenabled()
+    assert gc.get_threshold()[0] == YOUNG
+    assert gc.get_freeze_count() >= len(kept)
+
+
+def test_a_list_that_fails_leaves_the_collector_as_it_was() -> None:
+    before = (gc.get_threshold(), gc.get_freeze_count())
+    with pytest.raises(OSError, match="reset"), spare_what_stays():
+        raise OSError("reset")
+    assert gc.isenabled()
+    assert (gc.get_threshold(), gc.get_freeze_count()) == before
