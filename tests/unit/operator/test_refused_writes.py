@@ -18,6 +18,7 @@ from asyncjob_operator.core.admission.pace import Pace
 from asyncjob_operator.core.admission.plan import Fate, Table, make_plan
 from asyncjob_operator.core.queue_numbers import MOST, Numbers, status_fields
 from asyncjob_operator.core.roll_call import MAX_SLOTS, RollCall, read_entry
+from asyncjob_operator.telemetry.containment import Containment
 from support.audience import Audience
 from support.fake_session import FakeSession
 from support.snapshots import at, roll_lease, stamp
@@ -35,7 +36,10 @@ class Desk:
             meta = {"namespace": "ns", "name": name}
             self.session.put(queue_path("ns", name), {"metadata": meta})
         session = cast("KubeSession", self.session)
-        self.reports = QueueReports(session, self.survey, lambda: True, lambda: self.now)
+        containment = Containment(lambda: self.now, lambda _kind: None)
+        self.reports = QueueReports(
+            session, self.survey, lambda: True, containment, lambda: self.now
+        )
 
     async def survey(self) -> Any:
         return [(("ns", "bad"), {"slots": -1}), (("ns", "good"), {"slots": 1})]
