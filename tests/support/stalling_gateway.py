@@ -7,18 +7,17 @@ import asyncio
 import os
 from pathlib import Path
 
-from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob.kube.transport import Request
 from asyncjob_gateway.cli import main
 
 STALLED = Path(os.environ["STALLED_FILE"])
 
-_send = KubeSession.send
+_fetch = KubeSession.fetch
 
 
-async def _stalling(self: KubeSession, request: Request) -> JsonObject:
-    answer = await _send(self, request)
+async def _stalling(self: KubeSession, request: Request) -> bytes:
+    answer = await _fetch(self, request)
     if request.method == "POST" and request.path.endswith("/asyncjobs"):
         STALLED.touch()  # noqa: ASYNC240  # the last thing it does
         await asyncio.Event().wait()
@@ -26,5 +25,5 @@ async def _stalling(self: KubeSession, request: Request) -> JsonObject:
 
 
 if __name__ == "__main__":
-    KubeSession.send = _stalling  # type: ignore[method-assign]  # the fault that is tried
+    KubeSession.fetch = _stalling  # type: ignore[method-assign]  # the fault that is tried
     main()

@@ -31,7 +31,7 @@ class Collection:
             refused: web.StreamResponse = await error(504, "Timeout")(request)
             return refused
         more = {"continue": str(start + limit)} if start + limit < len(self.objects) else {}
-        answer = web.json_response({"metadata": more, "items": self.objects[start : start + limit]})
+        answer: web.StreamResponse = web.json_response({"metadata": more, "items": self.objects[start : start + limit]})
         self.bytes.append(len(answer.body or b""))  # type: ignore[arg-type]  # it is bytes
         return answer
 

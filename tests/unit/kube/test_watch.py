@@ -21,10 +21,10 @@ from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession, WatchEvent, watch
 from asyncjob.kube import watch as watch_function
 from asyncjob.kube.backoff import Backoff
-from asyncjob.kube.follow import follow
+from asyncjob.kube.follow import TRUSTED_FAILURES, follow
 from asyncjob.kube.pace import HEALTHY_SECONDS, Pace
 from asyncjob.kube.sockets import watched_socket
-from support.kube_answers import Server, error, event, ok, stream
+from support.kube_answers import Server, error, event, hang_up, ok, stream
 
 watch_module = __import__(watch_function.__module__, fromlist=["SILENCE_SECONDS"])
 GONE: JsonObject = {
@@ -202,7 +202,29 @@ async def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_a_pau
 async def test_a_follower_outlasts_outages(
     server: Server, session: KubeSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server.answers = [error(503), error(403), LIST, stream(broken=True), LIST, stream()]
+    server.answers = [error(503), error(403), LIST, stream()]
+    follower = Follower(1)
+    await follow_until(session, follower, monkeypatch)
+    assert follower.seen == ["list of 2"]
+
+
+async def test_a_watch_that_broke_off_goes_on_where_it_was_without_a_new_list(
+    server: Server, session: KubeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut = stream(event("ADDED", "6"), broken=True)
+    server.answers = [LIST, cut, error(503), hang_up, stream(event("ADDED", "7")), stream()]
+    follower = Follower(3)
+    await follow_until(session, follower, monkeypatch)
+    assert follower.seen == ["list of 2", "ADDED 6", "ADDED 7"]
+    versions = [request.query.get("resourceVersion") for request in server.requests[1:5]]
+    assert versions == ["5", "6", "6", "6"]
+
+
+async def test_a_version_at_which_every_watch_fails_is_given_up_in_the_end(
+    server: Server, session: KubeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = [error(504, "Timeout", "Too large resource version")] * TRUSTED_FAILURES
+    server.answers = [LIST, *failures, LIST, stream()]
     follower = Follower(2)
     await follow_until(session, follower, monkeypatch)
     assert follower.seen == ["list of 2", "list of 2"]

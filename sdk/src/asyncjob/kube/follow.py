@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import structlog
 
@@ -16,6 +16,11 @@ from asyncjob.kube.turns import Turns
 from asyncjob.kube.watch import WatchEvent, watch
 
 log = structlog.get_logger()
+
+TRUSTED_FAILURES: Final = 5
+"""Watches in a row that may fail at one version before it is given up: a server whose store was put
+back to an earlier state says neither that the version has expired nor anything else for good.
+"""
 
 
 class Follower(Protocol):
@@ -92,9 +97,14 @@ class _Sight:
         self._params = params
         self._hooks = hooks
         self._version: str | None = None
+        self._failures = 0
 
     async def watch_on(self) -> ApiError | None:
-        """Watch until the server ends it, listing first where need be; returns what went wrong."""
+        """Watch until the server ends it, listing first where need be; returns what went wrong.
+
+        After an error the next watch goes on from the last version seen: a list of everything is
+        what an API server that has just come back can least bear.
+        """
         try:
             if self._version is None:
                 self._version = await self._list()
@@ -103,12 +113,15 @@ class _Sight:
             self._version = None
         except ApiError as error:
             self._hooks.on_sign(went_well=False)
-            self._version = None
+            self._failures += 1
+            if self._failures >= TRUSTED_FAILURES:
+                self._version = None
             return error
         return None
 
     async def _list(self) -> str:
         objects: list[JsonObject] = []
+        self._failures = 0
         version, turns = "", Turns()
         async for page in self._session.pages(self._path, self._params):
             for item in items(page, "items"):
@@ -124,6 +137,7 @@ class _Sight:
         params = {**self._params, "resourceVersion": version}
         on_open, shape = self._hooks.on_watch, self._hooks.shape
         async for event in watch(self._session, self._path, params, on_open=on_open):
+            self._failures = 0
             self._version = event.resource_version or self._version
             self._hooks.on_sign(went_well=True)
             if event.type != "BOOKMARK":
