@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from asyncjob.client.steps import Answer, Emissions, Emit, Step, Steps, T
+from asyncjob.app.threads import in_daemon_thread
+from asyncjob.client.steps import Answer, Emissions, Emit, Fetch, Step, Steps, T
 from asyncjob.errors import AsyncJobError
 
 S = TypeVar("S")
@@ -93,18 +94,21 @@ def _turn(resume: Callable[[], S]) -> S | _Ended[Any]:
         return _Ended(stop.value)
 
 
-def _reply(steps: Generator[S, Answer, T], world: World, step: Step) -> Callable[[], S]:
+def _reply(steps: Generator[S, Answer, T], world: World, step: Step | Fetch) -> Callable[[], S]:
     """Do the step, and return how the operation is told of it."""
     try:
-        return partial(steps.send, world.do(step))
+        answer = Answer(0.0, step.work()) if isinstance(step, Fetch) else world.do(step)
+        return partial(steps.send, answer)
     except AsyncJobError as error:
         return partial(steps.throw, error)
 
 
 async def _reply_async(
-    steps: Generator[S, Answer, T], world: AsyncWorld, step: Step
+    steps: Generator[S, Answer, T], world: AsyncWorld, step: Step | Fetch
 ) -> Callable[[], S]:
     try:
+        if isinstance(step, Fetch):
+            return partial(steps.send, Answer(0.0, await in_daemon_thread(step.work, "store")))
         return partial(steps.send, await world.do(step))
     except AsyncJobError as error:
         return partial(steps.throw, error)

@@ -1,9 +1,11 @@
 """A result, wherever it lies: in the job, or in a store that the client was given."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from asyncjob.client.errors import NoResultError, ResultElsewhereError
+from asyncjob.client.steps import Fetch, Steps
 from asyncjob.json_types import Json
 from asyncjob.models.status import ResultReference
 from asyncjob.offload import AllowList, Store, fetch
@@ -29,17 +31,17 @@ class StoredResults:
         return fetch(reference, allowed=self.allowed, store=self.store)
 
 
-def result_of(job: Job, store: ResultStore | None) -> Json:
+def result_of(job: Job, store: ResultStore | None) -> Steps[Json]:
     """Return the job's result; raises NoResultError, or ResultElsewhereError without a store."""
     if job.result_ref is not None:
-        return located(job.id, job.result_ref, store)
+        return (yield from located(job.id, job.result_ref, store))
     if job.has_result:
         return job.result
     why = "its handler returned nothing" if job.succeeded else f"it is {job.phase.value}"
     raise NoResultError(f"job {job.id} has no result: {why}")
 
 
-def located(job_id: str, reference: ResultReference, store: ResultStore | None) -> Json:
+def located(job_id: str, reference: ResultReference, store: ResultStore | None) -> Steps[Json]:
     """Return the result at an address; raises ResultElsewhereError without a store."""
     if store is None:
         raise ResultElsewhereError(
@@ -47,4 +49,4 @@ def located(job_id: str, reference: ResultReference, store: ResultStore | None) 
             " fetch it from there",
             uri=reference.uri,
         )
-    return store.fetch(reference)
+    return (yield Fetch(partial(store.fetch, reference))).body

@@ -4,7 +4,7 @@ An operation is a generator that yields steps and is sent answers; it neither se
 Whoever drives it does, in plain code or in an event loop. What fails is thrown into it.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Generic, TypeAlias, TypeVar
@@ -65,6 +65,16 @@ Step: TypeAlias = Call | Pause | Listen | Next
 
 
 @dataclass(frozen=True, slots=True)
+class Fetch:
+    """Ask a store, which blocks: an event loop goes on meanwhile. The answer's body is the value.
+
+    It needs nothing of the world, so that whoever drives the operation sees to it.
+    """
+
+    work: Callable[[], Json]
+
+
+@dataclass(frozen=True, slots=True)
 class Emit(Generic[T]):
     """Hand a value to whoever iterates."""
 
@@ -90,10 +100,10 @@ class Answer:
         return as_object(self.body)
 
 
-Steps: TypeAlias = Generator[Step, Answer, T]
+Steps: TypeAlias = Generator[Step | Fetch, Answer, T]
 """An operation that ends with a value."""
 
-Emissions: TypeAlias = Generator[Step | Emit[T], Answer, None]
+Emissions: TypeAlias = Generator[Step | Fetch | Emit[T], Answer, None]
 """An operation that hands out values one by one."""
 
 

@@ -68,11 +68,11 @@ class RestOperations:
         return self._read(Job, at_job(job_id))
 
     def result(self, job_id: str) -> Steps[Json]:
-        """Read its result; a store is asked right here, blocking."""
+        """Read its result."""
         found = yield from self._read(Result, at_job(job_id, "result"))
         if found.result_ref is None:
             return found.result
-        return located(job_id, found.result_ref, self.store)
+        return (yield from located(job_id, found.result_ref, self.store))
 
     def follow(self, job_id: str, timeout: float | None, poll_seconds: float) -> Emissions[Job]:
         """Follow it until it has finished."""

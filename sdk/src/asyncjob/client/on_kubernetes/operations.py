@@ -84,8 +84,8 @@ class KubernetesOperations:
         return (yield from _of_job(jobs.get(self.namespace, job_id, self.patience), job_id))
 
     def result(self, job_id: str) -> Steps[Json]:
-        """Read its result; a store is asked right here, blocking."""
-        return result_of((yield from self.get(job_id)), self.store)
+        """Read its result."""
+        return (yield from result_of((yield from self.get(job_id)), self.store))
 
     def follow(self, job_id: str, timeout: float | None, poll_seconds: float) -> Emissions[Job]:
         """Follow it until it has finished."""
