@@ -128,7 +128,12 @@ class FakeApi:
         version = body.get("metadata", {}).get("resourceVersion")
         if version not in (None, obj["metadata"]["resourceVersion"]):
             raise ConflictError("changed", status=409)
-        return self._store(path, {**obj, "spec": {**obj["spec"], **body["spec"]}})
+        changed = body.get("metadata", {}).get("labels", {})
+        labels = {**obj["metadata"].get("labels", {}), **changed}
+        kept = {name: value for name, value in labels.items() if value is not None}
+        metadata = {**obj["metadata"], "labels": kept} if changed else obj["metadata"]
+        spec = {**obj["spec"], **body["spec"]}
+        return self._store(path, {**obj, "metadata": metadata, "spec": spec})
 
     def _list(self, path: str, params: dict[str, str]) -> Obj:
         found = [obj for key, obj in sorted(self.objects.items()) if key.startswith(f"{path}/")]

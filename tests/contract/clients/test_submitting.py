@@ -185,6 +185,38 @@ def test_key_and_deduplication_id_go_together(jobs: Jobs, place: Place) -> None:
         submit(2)
 
 
+def test_of_a_crowd_with_one_key_and_as_many_deduplication_ids_one_is_accepted(
+    jobs: Jobs, place: Place
+) -> None:
+    key = place.name("key")
+
+    def submit(number: int) -> Any:
+        return jobs.submit(
+            "echo",
+            queue=place.queue,
+            labels=place.label,
+            idempotency_key=key,
+            deduplication_id=place.name(f"id-{number}"),
+            not_before=datetime(2040, 1, 1, tzinfo=UTC),
+        )
+
+    found = at_once(CROWD, submit)
+    accepted = [index for index, one in enumerate(found) if not isinstance(one, InTheWayError)]
+    assert len(accepted) == 1
+    assert sum(isinstance(one, KeyReusedError) for one in found) == CROWD - 1
+    winner = found[accepted[0]]
+    for job in list(jobs.list(Selection(label=place.selector))):
+        whole = jobs.get(job.id)
+        taken_back = whole.cancelling or whole.phase == "Cancelled"
+        assert taken_back is (job.id != winner.id)
+    again = submit(accepted[0])
+    assert (again.id, again.created) == (winner.id, False)
+    with pytest.raises(KeyReusedError) as caught:
+        submit(accepted[0] + 1)
+    assert caught.value.job_id == winner.id
+    jobs.cancel(winner.id)
+
+
 @pytest.mark.parametrize(
     ("options", "field"),
     [

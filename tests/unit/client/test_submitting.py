@@ -176,6 +176,64 @@ def test_a_key_finds_its_job_in_a_row_though_the_row_has_gone_on() -> None:
     assert submit(api, keyed) == Submitted(id=first.id, created=False, phase="Succeeded")
 
 
+def keyed(deduplication_id: str) -> Submission:
+    return EMAIL.model_copy(
+        update={"idempotency_key": "k", "deduplication_id": deduplication_id, "name": None}
+    )
+
+
+def quicker_with_the_same_key(api: FakeApi, lost: int) -> None:
+    """Let somebody else submit under the key just before the next write; lose its answers."""
+
+    def quicker() -> None:
+        api.meanwhile = lambda: None
+        submit(api, keyed("other"))
+        api.lose = lost
+
+    api.meanwhile = quicker
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_of_two_at_once_with_one_key_and_two_ids_the_second_is_taken_back(lost: int) -> None:
+    api = FakeApi()
+    quicker_with_the_same_key(api, lost)
+    with pytest.raises(KeyReusedError) as caught:
+        submit(api, keyed("mine"))
+    first = caught.value.job_id
+    second = next(one for one in api.objects.values() if one["metadata"]["name"] != first)
+    assert second["spec"]["cancel"] is True
+    assert "cancel" not in api.job(first)["spec"]
+    assert submit(api, keyed("other")) == Submitted(id=first, created=False, phase="Queued")
+    with pytest.raises(KeyReusedError) as again:
+        submit(api, keyed("mine"))
+    assert again.value.job_id == first
+
+
+def test_whether_the_key_was_free_is_asked_as_of_the_creation() -> None:
+    api = FakeApi()
+    made = submit(api, keyed("mine"))
+    asked = dict(api.calls[-1].params)
+    version = api.job(made.id)["metadata"]["resourceVersion"]
+    assert (asked["resourceVersion"], asked["resourceVersionMatch"]) == (version, "Exact")
+
+
+def test_who_gives_no_key_beside_the_id_is_asked_for_nothing_more() -> None:
+    api = FakeApi()
+    submit(api, SOLE)
+    assert api.calls[-1].method == "POST"
+
+
+def test_of_two_jobs_with_the_key_the_one_that_stays_is_waited_for() -> None:
+    api = FakeApi()
+    mine = submit(api, keyed("mine"))
+    rival = api.job(mine.id)
+    spec = {**rival["spec"], "deduplicationId": "other"}
+    metadata = {**rival["metadata"], "name": "a-rival", "annotations": {}}
+    api.put({**rival, "metadata": metadata, "spec": spec})
+    assert submit(api, keyed("mine")) == Submitted(id=mine.id, created=False, phase="Queued")
+    assert api.now > 0
+
+
 def test_looking_for_the_newest_reads_one_object_without_its_payload() -> None:
     api = FakeApi()
     submit(api, SOLE)

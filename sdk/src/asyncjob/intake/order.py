@@ -19,7 +19,8 @@ class Order:
     """A job to create. `content` tells it from another body under the same name or key.
 
     With a deduplicationId, `stem` is how all names with that id begin, and `name` is that of the
-    first; `numbered` gives the others.
+    first; `numbered` gives the others. `both`: the submitter gave an idempotencyKey as well, which
+    the name does not keep unique then.
     """
 
     namespace: str
@@ -30,6 +31,7 @@ class Order:
     key: str | None = None
     deduplication_id: str | None = None
     stem: str = ""
+    both: bool = False
 
     @property
     def body(self) -> JsonObject:
@@ -80,6 +82,7 @@ def order(
         key=key,
         deduplication_id=dedup,
         stem=begin,
+        both=bool(submission.idempotency_key and dedup),
     )
 
 

@@ -5,11 +5,12 @@ refuses the second, and who reads the job again knows it by its content.
 """
 
 from asyncjob.client import errors
-from asyncjob.client.on_kubernetes.calls import jobs
-from asyncjob.client.on_kubernetes.row import free_number
+from asyncjob.client.on_kubernetes.calls import jobs, patch
+from asyncjob.client.on_kubernetes.row import free_number, other_with_key
 from asyncjob.client.steps import Call, Patience, Steps, patiently
 from asyncjob.errors import AlreadyExistsError, AsyncJobError, ConflictError, NotFoundError
 from asyncjob.intake import Order, Verdict, verdict
+from asyncjob.intake.verdict import withdrawal
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import job_path
@@ -39,6 +40,7 @@ def _create(order: Order, patience: float) -> Steps[Submitted | None]:
     while True:
         try:
             answer = yield Call("POST", jobs(order.namespace), body=order.body)
+            yield from _settle(order, answer.object, patience, lost=False)
             return submitted(answer.object, created=True)
         except AlreadyExistsError:
             return (yield from _compare(order, patience, lost=lost))
@@ -55,9 +57,39 @@ def _compare(order: Order, patience: float, *, lost: bool) -> Steps[Submitted | 
         existing = (yield from patiently(Call("GET", path), patience)).object
     except NotFoundError:
         return None
-    if verdict(existing, order) is Verdict.OVER:
+    found = verdict(existing, order)
+    if found is Verdict.OVER:
         return None
+    if found is Verdict.SAME and lost:
+        yield from _settle(order, existing, patience, lost=True)
     return judge(existing, order, created=lost)
+
+
+def _settle(order: Order, job: JsonObject, patience: float, *, lost: bool) -> Steps[None]:
+    """Take back a job of our own if another one had its idempotencyKey before it.
+
+    With a deduplicationId the name keeps the id unique, and the key only as far as a look before
+    told. The API server is asked what there was at the moment of the creation: of several jobs
+    each but the first sees an earlier one. Where that moment is not known, because the answer was
+    lost, any other job counts as earlier: at worst none is accepted, never two.
+    """
+    if not order.both:
+        return
+    meta = child(job, "metadata")
+    version = None if lost else text(meta, "resourceVersion")
+    other = yield from other_with_key(order, text(meta, "name"), version, patience)
+    if other is None:
+        return
+    yield from patiently(patch(job_path(order.namespace, order.name), withdrawal()), patience)
+    raise _reused(other)
+
+
+def _reused(name: str) -> errors.KeyReusedError:
+    return errors.KeyReusedError(
+        f"idempotencyKey: job {name} was submitted under it with another body;"
+        " take a new key for a new job",
+        job_id=name,
+    )
 
 
 def judge(existing: JsonObject, order: Order, *, created: bool = False) -> Submitted:
@@ -67,11 +99,7 @@ def judge(existing: JsonObject, order: Order, *, created: bool = False) -> Submi
         case Verdict.SAME:
             return submitted(existing, created=created)
         case Verdict.OTHER_CONTENT:
-            raise errors.KeyReusedError(
-                f"idempotencyKey: job {name} was submitted under it with another body;"
-                " take a new key for a new job",
-                job_id=name,
-            )
+            raise _reused(name)
         case Verdict.DUPLICATE:
             raise errors.DuplicateJobError(
                 f"deduplicationId: job {name} has it and is live; wait until it has finished",
