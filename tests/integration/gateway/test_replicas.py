@@ -12,7 +12,7 @@ from typing import Self
 import httpx
 import pytest
 
-from asyncjob.names import JOBS, collection
+from asyncjob.names import JOBS, QUEUES, collection
 from integration.gateway.conftest import Site
 from support.gateway import GatewayProcess, get, post
 from support.jobs import until
@@ -60,6 +60,34 @@ def test_fifty_clients_with_one_key_get_one_job_from_three_replicas(
     other = submit(replicas[1].url, "the-one", payload={"key": "another"})
     assert (other.status_code, other.json()["type"]) == (422, "/problems/key-reused")
     assert other.json()["jobId"] == answers[0].json()["id"]
+
+
+def test_replicas_fill_a_limited_queue_and_go_beyond_it_by_one_job_each_at_most(
+    site: Site, replicas: list[GatewayProcess]
+) -> None:
+    queue = {
+        "apiVersion": "asyncjob.dev/v1alpha1",
+        "kind": "AsyncQueue",
+        "metadata": {"name": "shared"},
+        "spec": {"maxQueued": 20},
+    }
+    site.space.admin.create(collection(site.space.name, QUEUES), queue).object()
+    for replica in replicas:
+        until(lambda: get(f"{replica.url}/api/v1/queues/shared").json()["configured"], 10)  # noqa: B023  # called at once
+    begin = threading.Barrier(60)
+
+    def at_once(number: int) -> int:
+        begin.wait()
+        body = {"type": "test", "queue": "shared"}
+        return post(f"{replicas[number % 3].url}/api/v1/jobs", body).status_code
+
+    codes: list[int] = []
+    with ThreadPoolExecutor(60) as clients:
+        while not codes or codes.count(202) < 20:  # a slow watch refuses some that had room
+            codes += clients.map(at_once, range(60))
+    assert set(codes) == {202, 429}
+    assert 20 <= codes.count(202) <= 20 + len(replicas) - 1
+    assert sum(job["spec"].get("queue") == "shared" for job in jobs(site)) == codes.count(202)
 
 
 def test_one_of_many_holds_a_deduplication_id_and_the_others_are_told_which(

@@ -17,6 +17,7 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.choosing import Place
 from asyncjob_gateway.cache.entry import Entry, entry_of, version_of
 from asyncjob_gateway.cache.feed import Feed
+from asyncjob_gateway.cache.progress import Progress
 
 log = structlog.get_logger()
 
@@ -27,10 +28,11 @@ _GONE_KEPT: Final = 1024
 
 
 class JobCache:
-    """Jobs by UID, and their order. `feed` hears of every change."""
+    """Jobs by UID, and their order. `feed` hears of every change, `progress` how far they go."""
 
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
+        self.progress = Progress()
         self.synced = False
         self.counts: Counter[tuple[str, Phase]] = Counter()
         self._entries: dict[str, Entry] = {}
@@ -48,16 +50,15 @@ class JobCache:
         self.counts = Counter((entry.summary.queue, entry.summary.phase) for entry in entries)
         self.synced = True
         self.feed.begin_anew()
+        self.progress.reach(self.feed.floor)
 
     def apply(self, event: WatchEvent) -> None:
         """Take one change that the watch shows; it is handed on, whatever is known already."""
         if event.type == "DELETED":
             self._lose(event.object)
-            return
-        entry = self._read(event.object)
-        if entry:
-            self._keep(entry)
-            self.feed.changed(entry)
+        else:
+            self._change(event.object)
+        self.progress.reach(version_of(event.resource_version))
 
     def wrote(self, obj: JsonObject) -> None:
         """Take the answer to a write of our own, so that lists have it before the watch shows it.
@@ -77,6 +78,12 @@ class JobCache:
     def waiting(self, queue: str) -> int:
         """Return how many jobs of a queue wait to be run."""
         return sum(self.counts[queue, phase] for phase in WAITING)
+
+    def _change(self, obj: JsonObject) -> None:
+        entry = self._read(obj)
+        if entry:
+            self._keep(entry)
+            self.feed.changed(entry)
 
     def _read(self, obj: JsonObject) -> Entry | None:
         try:

@@ -17,6 +17,7 @@ from asyncjob_gateway.cache.entry import version_of
 from asyncjob_gateway.cache.feed import Feed
 from asyncjob_gateway.cache.jobs import JobCache
 from asyncjob_gateway.cache.lean import lean
+from asyncjob_gateway.cache.room import Room
 from asyncjob_gateway.cache.surroundings import Objects
 from asyncjob_gateway.errors import RefusedError
 
@@ -30,6 +31,7 @@ class NamespaceView:
         self.name = name
         self.feed = Feed()
         self.jobs = JobCache(self.feed)
+        self.room = Room(self.jobs)
         self._queues = Objects()
         self._leases = Objects()
 

@@ -29,7 +29,9 @@ from asyncjob.rest.surroundings import BackfillAsk, CronJobInfo, QueueInfo
 from asyncjob_gateway import kinds
 from asyncjob_gateway.auth.rights import Right
 from asyncjob_gateway.cache.clock import now
+from asyncjob_gateway.cache.entry import version_of
 from asyncjob_gateway.cache.namespace import NamespaceView
+from asyncjob_gateway.cache.room import Place
 from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.limits.strict_json import SMALL
 from asyncjob_gateway.operations.batches import submit_all
@@ -167,25 +169,27 @@ class Operations:
     async def _submit(self, submission: Submission, carried: RequestData | None) -> Submitted:
         for right in needed_for(submission.payload_from):
             await self._demand(right)
-        await self._check_room(submission)
         order = partial(self._steps.order, submission, carried=carried)
         large = submission.payload is not None and size_of(submission.payload) > SMALL
         made = await asyncio.to_thread(order) if large else order()
-        return await self._run(self._steps.place(made))
+        limit = self._limit(submission.queue)
+        if limit is None or await self._is_repeated(submission, limit):
+            return await self._run(self._steps.place(made))
+        async with self._view.room.place(submission.queue, limit) as place:
+            if place is None:
+                detail = f"queue {submission.queue} has {limit} jobs waiting, its maxQueued"
+                raise RefusedError(kinds.QUEUE_FULL, detail, retry_after=FULL_SECONDS)
+            return await self._run(self._steps.place(made), place=place)
 
-    async def _check_room(self, submission: Submission) -> None:
-        """Refuse a new job of a full queue; the repeat of a request that was accepted is not new.
+    def _limit(self, queue: str) -> int | None:
+        obj = self._view.queue_object(queue)
+        return opt_integer(child(obj or {}, "spec"), "maxQueued")
 
-        What other replicas accepted in the last moments is not counted yet.
-        """
-        queue = self._view.queue_object(submission.queue)
-        limit = opt_integer(child(queue or {}, "spec"), "maxQueued")
-        if limit is None or self._view.jobs.waiting(submission.queue) < limit:
-            return
+    async def _is_repeated(self, submission: Submission, limit: int) -> bool:
+        """Return whether it repeats a request that was accepted: a full queue refuses new jobs."""
         key = submission.idempotency_key
-        if key is None or not await self._exists(key_name(self._view.name, key)):
-            detail = f"queue {submission.queue} has {limit} jobs waiting, its maxQueued"
-            raise RefusedError(kinds.QUEUE_FULL, detail, retry_after=FULL_SECONDS)
+        full = self._view.room.is_full(submission.queue, limit)
+        return full and key is not None and await self._exists(key_name(self._view.name, key))
 
     async def _exists(self, job_id: str) -> bool:
         try:
@@ -194,8 +198,12 @@ class Operations:
             return False
         return True
 
-    async def _run(self, steps: Steps[T], *, vouched: bool = False) -> T:
+    async def _run(
+        self, steps: Steps[T], *, vouched: bool = False, place: Place | None = None
+    ) -> T:
         """Run an operation; `vouched` asks for the right to what the object's payload comes from.
+
+        `place` is the room in a queue that a job takes once it is created.
 
         The object as read is the one that is written: the write is conditional on its version.
         """
@@ -203,6 +211,10 @@ class Operations:
         async def look(call: Call, answer: Answer) -> None:
             if call.method != "GET" and text(answer.object, "kind") == JOB_KIND:
                 self._view.jobs.wrote(answer.object)
+                if place and call.method == "POST":
+                    place.version = version_of(
+                        text(child(answer.object, "metadata"), "resourceVersion")
+                    )
             if vouched and call.method == "GET":
                 for right in needed_for_object(answer.object):
                     await self._demand(right)

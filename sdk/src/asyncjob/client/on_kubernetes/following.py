@@ -10,6 +10,7 @@ from asyncjob.client.on_kubernetes.jobs import get
 from asyncjob.client.on_kubernetes.listing import selectors
 from asyncjob.client.steps import Call, Steps
 from asyncjob.json_types import JsonObject, child, text
+from asyncjob.kube.session import AS_METADATA
 from asyncjob.rest.choosing import matches
 from asyncjob.rest.job import Job, JobSummary
 from asyncjob.rest.reading import job_of, summary_of
@@ -64,7 +65,7 @@ class ManyJobs:
         """Return a watch from where the last one ended; at first, from now."""
         path = jobs(self.namespace)
         if not self.version:
-            newest = yield Call("GET", path, (("limit", "1"),))
+            newest = yield Call("GET", path, (("limit", "1"),), accept=AS_METADATA)
             self.version = text(child(newest.object, "metadata"), "resourceVersion")
         version, self.version = self.version, ""  # it counts again once the watch says something
         return Call("GET", path, (*selectors(self.selection), ("resourceVersion", version)))

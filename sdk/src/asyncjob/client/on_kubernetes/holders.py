@@ -1,10 +1,10 @@
 """Who holds a deduplicationId: the live job that has it, whoever created it."""
 
 from asyncjob.client.errors import DuplicateJobError
-from asyncjob.client.on_kubernetes.calls import jobs
-from asyncjob.client.steps import Call, Steps, patiently
+from asyncjob.client.on_kubernetes.calls import jobs, read_all
+from asyncjob.client.steps import Steps
 from asyncjob.intake.verdict import is_live
-from asyncjob.json_types import JsonObject, as_object, child, items, text
+from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.phases import FINISHED
 
 
@@ -22,15 +22,19 @@ def refuse_if_held(job: JsonObject, patience: float) -> Steps[None]:
     if not held:
         return
     meta = child(job, "metadata")
-    call = Call("GET", jobs(text(meta, "namespace")), live_with(held))
-    found = (yield from patiently(call, patience)).object
-    for other in filter(is_live, map(as_object, items(found, "items"))):
+    path = jobs(text(meta, "namespace"))
+    holders = yield from read_all(path, live_with(held), patience, _if_live)
+    for other in holders:
         name = text(child(other, "metadata"), "name")
         raise DuplicateJobError(
             f"deduplicationId: job {name} has it and is live; redrive {text(meta, 'name')} once"
             " that has finished",
             job_id=name,
         )
+
+
+def _if_live(job: JsonObject) -> JsonObject | None:
+    return job if is_live(job) else None
 
 
 def _escaped(value: str) -> str:

@@ -1,7 +1,7 @@
 """Lists of jobs, newest first, which the API server does not have: it sorts by name.
 
-So all jobs that match are read, page by page, and only what a page needs is kept. A gateway keeps
-them in sight and is quicker.
+So all jobs that match are read, in pages of bounded size, whatever the limit; of each only its
+summary is kept. A gateway keeps them in sight and is quicker.
 """
 
 import heapq

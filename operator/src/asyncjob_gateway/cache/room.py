@@ -1,0 +1,85 @@
+"""Room in queues with a `maxQueued`, while several replicas of the gateway fill them.
+
+Each replica counts what the watch shows and what it has created itself. What the others create it
+sees a moment later, so it may run ahead of the watch by a share of the room only: one job where
+little is left. Whatever one of its jobs shows up in the watch, all that was created before shows up
+too, in the order in which the store took it. So R replicas go beyond the limit by R - 1 jobs.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from asyncjob_gateway.cache.jobs import JobCache
+
+SHARE: Final = 8
+"""Part of the room that a replica may take before the watch has shown it: up to so many replicas
+together do not go beyond the limit while there is more than one job's room for each.
+"""
+
+PATIENCE_SECONDS: Final = 2.0
+"""How long the watch is waited for: it usually takes a few milliseconds."""
+
+
+@dataclass(slots=True)
+class Place:
+    """Room for one job; `version` is what it was created under, 0 until it is."""
+
+    version: int = 0
+
+
+class Room:
+    """The room in the queues of one namespace."""
+
+    def __init__(self, jobs: JobCache) -> None:
+        self._jobs = jobs
+        self._taken: dict[str, list[Place]] = {}
+
+    @asynccontextmanager
+    async def place(self, queue: str, limit: int) -> AsyncIterator[Place | None]:
+        """Hold room for one job while it is created; None where there is none.
+
+        The job's version, written into the place, keeps it until the watch has shown the job.
+        """
+        if not await self._has_room(queue, limit):
+            yield None
+            return
+        place = Place()
+        self._taken.setdefault(queue, []).append(place)
+        try:
+            yield place
+        finally:
+            if not place.version:
+                self._taken[queue].remove(place)
+            self._jobs.progress.wake()
+
+    def is_full(self, queue: str, limit: int) -> bool:
+        """Return whether no other job may be created."""
+        return self._left(queue, limit) <= 0
+
+    async def _has_room(self, queue: str, limit: int) -> bool:
+        """Wait for the watch where this replica has run ahead of it far enough."""
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while self._is_ahead(queue, limit):
+                    await self._jobs.progress.change()
+        except TimeoutError:
+            return False
+        return not self.is_full(queue, limit)
+
+    def _is_ahead(self, queue: str, limit: int) -> bool:
+        seen = self._jobs.progress.version
+        unseen = [one for one in self._taken.get(queue, ()) if not 0 < one.version <= seen]
+        if unseen:
+            self._taken[queue] = unseen
+        else:
+            self._taken.pop(queue, None)
+        left = self._left(queue, limit)
+        return left > 0 and len(unseen) >= max(1, left // SHARE)
+
+    def _left(self, queue: str, limit: int) -> int:
+        """Return how many more jobs there is room for; those created here are in the cache."""
+        under_way = sum(not one.version for one in self._taken.get(queue, ()))
+        return limit - self._jobs.waiting(queue) - under_way

@@ -1,0 +1,135 @@
+"""Many jobs with large results: who lists them all stays small and goes on meanwhile.
+
+The bars are those of the smallest pods, with room to spare: the chart gives a gateway 512 MiB.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asyncjob.lifecycle import outcome
+from asyncjob.names import JOBS
+from asyncjob_dev.controlplane import ControlPlane
+from support.api import Client
+from support.builders import at
+from support.gateway import ROOT, GatewayProcess, gateway_kubeconfig
+from support.identities import Space
+from support.installation import install
+from support.jobs import until
+from support.lives import Life
+from support.loop_watch import held, peak_mib, times_listed
+from support.operator import OperatorProcess, operator_kubeconfig
+
+pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(900)]
+
+JOBS_EACH = 500
+BYTES = 200 * 1024
+MOST_MIB = 300.0
+MOST_HELD_SECONDS = 0.1
+
+ROWS: Any = [{"id": n, "name": f"row {n}", "ok": True} for n in range(BYTES // 41)]
+TEXT = "x" * BYTES
+NAMESPACES = {"rows": ROWS, "text": TEXT}
+
+
+def succeed_with(result: Any, life: Life) -> None:
+    """Create a job and let it end with the result."""
+    life.create()
+    life.claim()
+    done = life.move(partial(outcome.succeed, now=at(9), result=result), life.worker.client)
+    done.object()
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    """Run a control plane of its own, with so many finished jobs in each of two namespaces."""
+    with ControlPlane() as running:
+        install(running)
+        admin = Client(running.url, running.ca_file, running.admin_token)
+        with ThreadPoolExecutor(6) as pool:
+            for name, result in NAMESPACES.items():
+                space = Space(name, admin).create()
+                worker = space.worker("worker-0")
+                lives = [Life(name, f"{name}-{n:03}", admin, worker) for n in range(JOBS_EACH)]
+                list(pool.map(partial(succeed_with, result), lives))
+        yield running
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> dict[str, str]:
+    """Return the environment of a process whose loop is measured."""
+    return {"LOOP_WATCH": str(tmp_path / "held")}
+
+
+def assert_bounded(pid: int, watched: dict[str, str], what: str) -> None:
+    assert peak_mib(pid) < MOST_MIB, what
+    assert held(Path(watched["LOOP_WATCH"])) < MOST_HELD_SECONDS, what
+
+
+def relisted(plane: ControlPlane) -> None:
+    """Make every version that has been seen expire: a new API server knows only the present."""
+    space = Space("rows", Client(plane.url, plane.ca_file, plane.admin_token))
+    space.label(touched="yes")
+    plane.restart_apiserver()
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_a_gateway_lists_many_large_results_within_its_bounds(
+    plane: ControlPlane, namespace: str, watched: dict[str, str], tmp_path: Path
+) -> None:
+    file = Path(watched["LOOP_WATCH"])
+    space = Space(namespace, Client(plane.url, plane.ca_file, plane.admin_token))
+    kubeconfig = gateway_kubeconfig(plane, space, tmp_path / "kubeconfig")
+    log = tmp_path / "log"
+    log.touch()
+    gateway = GatewayProcess(
+        kubeconfig, log, "--open", module="support.watched_gateway", environment=watched
+    )
+    with gateway as running:
+        running.until_ready(120)
+        assert running.process
+        assert_bounded(running.process.pid, watched, "at the start")
+        relisted(plane)
+        until(lambda: times_listed(file, JOBS) == 2, 120, "the second list", every=0.5)
+        assert_bounded(running.process.pid, watched, "with a second list")
+
+
+def test_an_operator_lists_many_large_results_within_its_bounds(
+    plane: ControlPlane, watched: dict[str, str], tmp_path: Path
+) -> None:
+    file = Path(watched["LOOP_WATCH"])
+    kubeconfig = operator_kubeconfig(plane, tmp_path / "kubeconfig")
+    operator = OperatorProcess(kubeconfig, tmp_path / "log", "--resync-interval=5")
+    operator.run_module("support.watched_operator", watched)
+    with operator as running:
+        running.until_ready(120)
+        assert_bounded(running.pid, watched, "at the start")
+        seen = times_listed(file, JOBS)
+        relisted(plane)
+        until(lambda: times_listed(file, JOBS) > seen, 120, "a comparison", every=0.5)
+        assert_bounded(running.pid, watched, "with a second list")
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_a_client_lists_many_large_results_within_its_bounds(
+    plane: ControlPlane, namespace: str, watched: dict[str, str]
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "support.watched_client", str(plane.kubeconfig), namespace],
+        env={**os.environ, **watched, "PYTHONPATH": str(ROOT / "tests")},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    count, mib = done.stdout.split()
+    assert int(count) == JOBS_EACH
+    assert float(mib) < MOST_MIB
+    assert held(Path(watched["LOOP_WATCH"])) < MOST_HELD_SECONDS
