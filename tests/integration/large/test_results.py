@@ -3,27 +3,30 @@
 The bars are those of the smallest pods, with room to spare: the chart gives a gateway 512 MiB.
 """
 
+import asyncio
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from asyncjob.json_types import child
+from asyncjob.kube import KubeSession, load_access
 from asyncjob.lifecycle import outcome
-from asyncjob.names import JOBS
+from asyncjob.lifecycle.move import json_patch, render
+from asyncjob.lifecycle.view import read_job
+from asyncjob.names import JOBS, collection, job_status_path
 from asyncjob_dev.controlplane import ControlPlane
+from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.api import Client
-from support.builders import at
+from support.builders import at, claim_of, job
 from support.gateway import ROOT, GatewayProcess, gateway_kubeconfig
 from support.identities import Space
 from support.installation import install
 from support.jobs import until
-from support.lives import Life
 from support.loop_watch import held, peak_mib, times_listed
 from support.operator import OperatorProcess, operator_kubeconfig
 
@@ -39,26 +42,44 @@ TEXT = "x" * BYTES
 NAMESPACES = {"rows": ROWS, "text": TEXT}
 
 
-def succeed_with(result: Any, life: Life) -> None:
-    """Create a job and let it end with the result."""
-    life.create()
-    life.claim()
-    done = life.move(partial(outcome.succeed, now=at(9), result=result), life.worker.client)
-    done.object()
+async def fill(plane: ControlPlane, folder: Path, namespace: str, result: Any) -> None:
+    """Let a worker bring so many jobs to their end, three requests each."""
+    space = Space(namespace, Client(plane.url, plane.ca_file, plane.admin_token)).create()
+    worker = space.worker("worker-0")
+    kubeconfig = folder / f"{namespace}-worker"
+    user = {"token": worker.client.token}
+    write_kubeconfig(
+        kubeconfig, url=plane.url, ca_file=plane.ca_file, user=user, namespace=namespace
+    )
+    numbers = iter(range(JOBS_EACH))
+
+    async def bring_to_their_end(admin: KubeSession, session: KubeSession) -> None:
+        for number in numbers:
+            name = f"{namespace}-{number:03}"
+            status = job_status_path(namespace, name)
+            made = await admin.create(collection(namespace, JOBS), job(name))
+            claim = claim_of(dict(made), worker.pod, worker.pod_uid)
+            claimed = await session.merge_patch(status, claim)
+            before = child(claimed, "status")
+            done = render(outcome.succeed(read_job(claimed), now=at(9), result=result), before)
+            await session.json_patch(status, list(json_patch(done, before)))
+
+    async with (
+        KubeSession(await load_access(str(plane.kubeconfig)), field_manager="test") as admin,
+        KubeSession(await load_access(str(kubeconfig)), field_manager="test") as session,
+        asyncio.TaskGroup() as group,
+    ):
+        for _ in range(8):
+            group.create_task(bring_to_their_end(admin, session))
 
 
 @pytest.fixture(scope="module")
-def plane() -> Iterator[ControlPlane]:
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Run a control plane of its own, with so many finished jobs in each of two namespaces."""
     with ControlPlane() as running:
         install(running)
-        admin = Client(running.url, running.ca_file, running.admin_token)
-        with ThreadPoolExecutor(6) as pool:
-            for name, result in NAMESPACES.items():
-                space = Space(name, admin).create()
-                worker = space.worker("worker-0")
-                lives = [Life(name, f"{name}-{n:03}", admin, worker) for n in range(JOBS_EACH)]
-                list(pool.map(partial(succeed_with, result), lives))
+        for name, result in NAMESPACES.items():
+            asyncio.run(fill(running, tmp_path_factory.mktemp("fill"), name, result))
         yield running
 
 

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
+from asyncjob.kube.watch import WatchEvent
 from asyncjob.lifecycle.derived_names import label_value
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.selection import Selection
 from asyncjob_gateway.cache.feed import Feed
 from asyncjob_gateway.cache.filters import compiled
 from asyncjob_gateway.cache.jobs import JobCache
-from asyncjob_gateway.cache.lean import lean
 from asyncjob_gateway.cache.pages import page
+from asyncjob_gateway.cache.shaped import Shaped, entry_in
 from asyncjob_gateway.errors import RefusedError
 from support.gateway_jobs import BEGIN, shown, stored
 
@@ -124,22 +125,33 @@ def test_a_schedule_with_a_long_name_is_found_by_its_label(cache: JobCache) -> N
 
 
 def test_nothing_heavy_or_secret_is_kept() -> None:
+    heavy = {"a": "HEAVY"}
     obj = stored(
         1,
-        spec={"payload": {"a": 1}, "request": {"headers": {}}},
+        spec={"payload": heavy, "request": {"headers": heavy}},
         metadata={
-            "managedFields": [{}],
-            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"},
+            "managedFields": [heavy],
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "HEAVY"},
         },
-        result={"a": 1},
-        checkpoint={"a": 1},
-        history=[{}],
+        result=heavy,
+        checkpoint=heavy,
+        history=[{"time": "2026-01-01T00:00:00Z", "phase": "Queued", "message": "HEAVY"}],
     )
-    kept = lean(obj)
-    assert set(kept["spec"]) == {"type", "queue"}  # type: ignore[arg-type]  # an object
-    assert set(kept["status"]) == {"phase"}  # type: ignore[arg-type]  # an object
-    assert "managedFields" not in kept["metadata"]  # type: ignore[operator]  # an object
-    assert "last-applied" not in str(kept)
+    kept = Shaped(obj)
+    assert set(kept) == {"metadata"}
+    assert "HEAVY" not in f"{kept} {kept.entry}"
+    assert kept.entry == entry_in(obj)
+
+
+def test_what_a_list_shows_is_read_as_it_comes_and_not_at_one_stretch(
+    cache: JobCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shaped = [Shaped(stored(number)) for number in range(3)]
+    monkeypatch.setattr("asyncjob_gateway.cache.shaped.entry_of", None)  # nothing may call it
+    cache.replace(shaped)
+    cache.apply(WatchEvent("MODIFIED", shaped[0]))
+    cache.apply(WatchEvent("DELETED", shaped[1]))
+    assert ids(cache) == ["job-2", "job-0"]
 
 
 def test_a_first_page_of_ten_thousand_jobs_takes_little(cache: JobCache) -> None:

@@ -23,7 +23,7 @@ class Entry:
 
 
 def entry_of(obj: JsonObject) -> Entry:
-    """Read a job, lean or whole."""
+    """Read a job; raises ValueError on a phase that this version does not know."""
     meta, summary = child(obj, "metadata"), summary_of(obj)
     error = summary.error
     words = (

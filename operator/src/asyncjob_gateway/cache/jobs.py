@@ -9,17 +9,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import structlog
-
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube.watch import WatchEvent
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.choosing import Place
-from asyncjob_gateway.cache.entry import Entry, entry_of, version_of
+from asyncjob_gateway.cache.entry import Entry, version_of
 from asyncjob_gateway.cache.feed import Feed
 from asyncjob_gateway.cache.progress import Progress
-
-log = structlog.get_logger()
+from asyncjob_gateway.cache.shaped import entry_in
 
 WAITING: Final = (Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING)
 """Phases that `maxQueued` of a queue counts."""
@@ -44,7 +41,7 @@ class JobCache:
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
         """Take the whole collection anew; whoever follows is told to list again."""
-        entries = list(filter(None, map(self._read, objects)))
+        entries = list(filter(None, map(entry_in, objects)))
         self._entries = {entry.summary.uid: entry for entry in entries}
         self._order = sorted(entry.place for entry in entries)
         self.counts = Counter((entry.summary.queue, entry.summary.phase) for entry in entries)
@@ -65,7 +62,7 @@ class JobCache:
 
         It is not handed on: changes are, one after the other, as the watch shows them.
         """
-        entry = self._read(obj)
+        entry = entry_in(obj)
         if entry and self.synced and entry.summary.uid not in self._gone:
             self._keep(entry)
 
@@ -80,17 +77,10 @@ class JobCache:
         return sum(self.counts[queue, phase] for phase in WAITING)
 
     def _change(self, obj: JsonObject) -> None:
-        entry = self._read(obj)
+        entry = entry_in(obj)
         if entry:
             self._keep(entry)
             self.feed.changed(entry)
-
-    def _read(self, obj: JsonObject) -> Entry | None:
-        try:
-            return entry_of(obj)
-        except ValueError as error:  # a phase that this version does not know
-            log.warning("job not readable", error=str(error))
-            return None
 
     def _keep(self, entry: Entry) -> None:
         uid = entry.summary.uid

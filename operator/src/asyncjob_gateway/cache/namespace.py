@@ -16,8 +16,8 @@ from asyncjob_gateway.cache import queues
 from asyncjob_gateway.cache.entry import version_of
 from asyncjob_gateway.cache.feed import Feed
 from asyncjob_gateway.cache.jobs import JobCache
-from asyncjob_gateway.cache.lean import lean
 from asyncjob_gateway.cache.room import Room
+from asyncjob_gateway.cache.shaped import Shaped
 from asyncjob_gateway.cache.surroundings import Objects
 from asyncjob_gateway.errors import RefusedError
 
@@ -85,7 +85,7 @@ class NamespaceView:
             self.jobs,
             on_watch=on_watch,
             on_list=lambda version: self.feed.listed(version_of(version)),
-            shape=lean,
+            shape=Shaped,
         )
 
     def _running(self) -> Counter[str]:
