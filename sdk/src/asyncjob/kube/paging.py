@@ -17,13 +17,13 @@ FIRST: Final = 20
 MOST: Final = 500
 """Objects in any page: what kubectl asks for as well."""
 
-GOAL_BYTES: Final = 3 * 2**19
-"""Size that pages are to have. Jobs without much in them take 3 KiB: 500 of them are one page."""
+GOAL_BYTES: Final = 2**20
+"""Size that pages are to have. Jobs without much in them take 2 KiB: 500 of them are one page."""
 
-MOST_BYTES: Final = 3 * 2**20
+MOST_BYTES: Final = 2**21
 """Size at which an answer is no longer read, but asked for again in smaller parts.
 
-Parsed, 3 MiB of small rows hold the event loop for up to 70 ms and take 40 MiB (measured). A single
+Parsed, 2 MiB of small rows hold the event loop for up to 50 ms and take 26 MiB (measured). A single
 object is read whatever its size: the store takes none above 1.5 MiB.
 """
 
