@@ -1,6 +1,6 @@
 """Gives the other tasks of an event loop their turn in the midst of long work of small steps."""
 
-import asyncio
+from asyncio import get_running_loop, sleep
 from typing import Final
 
 HELD_SECONDS: Final = 0.02
@@ -11,11 +11,11 @@ class Turns:
     """One stretch of work in the running event loop."""
 
     def __init__(self) -> None:
-        self._clock = asyncio.get_running_loop().time
+        self._clock = get_running_loop().time
         self._until = self._clock() + HELD_SECONDS
 
     async def give(self) -> None:
         """Let others go first if it has been long; call it after each small step."""
         if self._clock() >= self._until:
-            await asyncio.sleep(0)
+            await sleep(0)
             self._until = self._clock() + HELD_SECONDS
