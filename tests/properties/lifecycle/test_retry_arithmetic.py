@@ -1,9 +1,9 @@
 """Retry delays for every policy and every retry."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from asyncjob.lifecycle.policy import Backoff, EffectivePolicy
+from asyncjob.lifecycle.policy import LONGEST_SECONDS, Backoff, EffectivePolicy
 from asyncjob.lifecycle.retry import (
     MAX_REQUESTED_DELAY_SECONDS,
     base_delay,
@@ -35,6 +35,14 @@ def exponential(initial: float, cap: float = 3600.0) -> EffectivePolicy:
 @given(policies, retries)
 def test_the_delay_before_jitter_never_exceeds_the_cap(policy: EffectivePolicy, n: int) -> None:
     assert 0 <= base_delay(policy, n) <= policy.max_delay_seconds
+
+
+@given(policies, retries, draws)
+@example(EffectivePolicy(initial_delay_seconds=31_536_000, max_delay_seconds=31_536_000), 0, 0.9)
+def test_jitter_carries_no_delay_beyond_what_a_status_may_say(
+    policy: EffectivePolicy, n: int, draw: float
+) -> None:
+    assert 0 <= delay(policy, n, draw) <= LONGEST_SECONDS
 
 
 @given(policies)

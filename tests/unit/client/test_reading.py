@@ -117,6 +117,8 @@ def test_a_worker_is_told_until_it_is_silent_or_withdraws() -> None:
     assert not is_silent(lease(), NOW)
     assert is_silent(lease(), NOW + timedelta(seconds=15))
     assert is_silent(lease(holderIdentity=""), NOW)
+    assert is_silent(lease(renewTime="0000-01-01T00:00:00.000000Z"), NOW)
+    assert not is_silent(lease(renewTime="9999-12-31T23:59:59.000000Z"), NOW)
     assert worker_of({**lease(), "metadata": {"name": "x", "namespace": "n"}}).slots == 0
 
 

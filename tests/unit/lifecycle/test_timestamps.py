@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncjob.lifecycle.timestamps import from_text, later, seconds_between, to_text
+from asyncjob.lifecycle.timestamps import (
+    from_text,
+    later,
+    seconds_between,
+    to_text,
+    try_from_text,
+)
 from asyncjob.models.base import TIMESTAMP_PATTERN
 
 PATTERN = re.compile(TIMESTAMP_PATTERN)
@@ -54,3 +60,17 @@ def test_what_was_stored_before_the_schema_had_a_pattern_is_read_all_the_same(te
 def test_times_are_reckoned_with() -> None:
     assert later("2026-01-01T00:00:00Z", 90.5) == "2026-01-01T00:01:30.500Z"
     assert seconds_between("2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00") == 0
+
+
+@given(st.one_of(st.text(), st.from_regex(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T.*", fullmatch=True)))
+def test_whatever_somebody_wrote_is_a_moment_in_utc_or_none(text: str) -> None:
+    moment = try_from_text(text)
+    assert moment is None or moment.utcoffset() == timedelta()
+
+
+@pytest.mark.parametrize(
+    "text", ["0000-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", ""]
+)
+def test_a_time_that_utc_does_not_have_is_none(text: str) -> None:
+    assert try_from_text(text) is None
+    assert seconds_between(text, "2026-01-01T00:00:00Z") is None

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from asyncjob.json_types import Json
-from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.lifecycle.timestamps import try_from_text
 
 MINUTE: Final = 60
 HOUR: Final = 60 * MINUTE
@@ -39,9 +39,8 @@ def moment(text: str | None, now: datetime) -> Moment | None:
     """
     if not text:
         return None
-    try:
-        when = from_text(text).astimezone(UTC)
-    except (ValueError, OverflowError):
+    when = try_from_text(text)
+    if when is None:
         return Moment(exact="", clock=text, ago=text)
     return Moment(
         exact=when.isoformat(timespec="milliseconds").replace("+00:00", "Z"),

@@ -18,7 +18,7 @@ from asyncjob.app.job_info import JobInfo, JobParent
 from asyncjob.app.reports import NOTED, Noted, ReportSink
 from asyncjob.free_json import MAX_BYTES, clean, normalize
 from asyncjob.json_types import Json
-from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.lifecycle.timestamps import try_from_text
 from asyncjob.models.retry_policy import RetryPolicy
 from asyncjob.tracing.context import current_traceparent, trace_id_of
 
@@ -95,10 +95,11 @@ class JobContext:
     def scheduled_time(self) -> datetime | None:
         """The time that a job of a schedule is for, in UTC; None for any other job.
 
-        A late or backfilled run has its own time here, not that of its start.
+        A late or backfilled run has its own time here, not that of its start. None, too, where
+        somebody has written something else than a time into the job's annotation.
         """
         said = self.info.scheduled_time
-        return from_text(said) if said else None
+        return try_from_text(said) if said else None
 
     @property
     def parent(self) -> JobParent | None:

@@ -4,6 +4,7 @@ They follow from what asked for them, so that the API server itself refuses to c
 and who asked knows the name before the job exists.
 """
 
+import re
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final
@@ -11,6 +12,7 @@ from typing import Final
 MAX_NAME: Final = 253
 MAX_LABEL: Final = 63
 _DIGEST: Final = 10
+_RUN: Final = re.compile(r"-([0-9]{8}t[0-9]{4}z|t[1-9][0-9]*)\Z")
 
 
 def run_name(cron: str, time: int) -> str:
@@ -21,6 +23,12 @@ def run_name(cron: str, time: int) -> str:
 def trigger_name(cron: str, number: int) -> str:
     """Return the name of the run of a trigger: `nightly-t4`."""
     return _suffixed(cron, f"-t{number}")
+
+
+def is_name_of_run(name: str, cron: str) -> bool:
+    """Return whether a job's name is one that the schedule gives its runs."""
+    suffix = _RUN.search(name)
+    return suffix is not None and name == _suffixed(cron, suffix.group())
 
 
 def rerun_name(job: str, number: int) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from asyncjob.json_types import Json, JsonObject, integer, items
 from asyncjob.lifecycle.phases import FINISHED, Phase, Reason
+from asyncjob.lifecycle.policy import LONGEST_SECONDS
 from asyncjob.lifecycle.timestamps import seconds_between
 from asyncjob.lifecycle.view import JobView
 
@@ -70,10 +71,15 @@ def move(
 
 
 def _duration(job: JobView, now: str) -> Fields:
-    """Return the time from the first start; two machines' clocks may put the end before it."""
-    if job.first_start_time is None:
+    """Return the time from the first start, a year at most.
+
+    Two machines' clocks may put the end before the start, and a dead letter may be redriven years
+    after it: what the schema refuses would keep the job from ever finishing.
+    """
+    took = seconds_between(job.first_start_time, now) if job.first_start_time else None
+    if took is None:
         return {}
-    return {"durationSeconds": round(max(0.0, seconds_between(job.first_start_time, now)), 3)}
+    return {"durationSeconds": round(min(max(took, 0.0), LONGEST_SECONDS), 3)}
 
 
 def _condition(target: Phase, reason: Reason | None, message: str, now: str) -> Fields:

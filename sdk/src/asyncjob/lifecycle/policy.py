@@ -79,6 +79,9 @@ class EffectivePolicy:
 
 
 BUILT_IN = EffectivePolicy()
+LONGEST_SECONDS = 31_536_000
+"""A year: no delay or duration in a job's status is longer; the schema refuses more."""
+
 DEFAULT_QUEUE_TIMEOUT_SECONDS = 7200
 DEFAULT_CANCEL_GRACE_SECONDS = 30
 

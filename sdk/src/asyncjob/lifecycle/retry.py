@@ -1,6 +1,6 @@
 """Arithmetic of retries: how long to wait, and whether to try again at all."""
 
-from asyncjob.lifecycle.policy import Backoff, EffectivePolicy
+from asyncjob.lifecycle.policy import LONGEST_SECONDS, Backoff, EffectivePolicy
 
 MAX_REQUESTED_DELAY_SECONDS = 7 * 24 * 3600.0
 """The longest wait a handler may ask for with `Retry(after=…)`."""
@@ -17,9 +17,12 @@ def base_delay(policy: EffectivePolicy, retry: int) -> float:
 
 
 def delay(policy: EffectivePolicy, retry: int, draw: float) -> float:
-    """Return the delay in seconds; `draw` is uniform in [0, 1) and decides the jitter."""
+    """Return the delay in seconds; `draw` is uniform in [0, 1) and decides the jitter.
+
+    Jitter does not carry it beyond what a job's status may say.
+    """
     factor = 1.0 - policy.jitter + 2.0 * policy.jitter * draw
-    return round(base_delay(policy, retry) * factor, 3)
+    return round(min(base_delay(policy, retry) * factor, LONGEST_SECONDS), 3)
 
 
 def requested_delay(after: float) -> float:

@@ -17,11 +17,25 @@ def from_text(value: str) -> datetime:
     return datetime.fromisoformat(value.upper())
 
 
+def try_from_text(value: str) -> datetime | None:
+    """Return the moment in UTC, or None if the text tells none that UTC has.
+
+    For times that somebody else wrote: the API server takes year 0 in metadata, and 9999 with an
+    offset that leads beyond it.
+    """
+    try:
+        moment = from_text(value)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
 def later(value: str, seconds: float) -> str:
     """Return the text of the moment so many seconds later."""
     return to_text(from_text(value) + timedelta(seconds=seconds))
 
 
-def seconds_between(start: str, end: str) -> float:
-    """Return how many seconds `end` is after `start`."""
-    return (from_text(end) - from_text(start)).total_seconds()
+def seconds_between(start: str, end: str) -> float | None:
+    """Return how many seconds `end` is after `start`, or None if either tells no time."""
+    began, ended = try_from_text(start), try_from_text(end)
+    return (ended - began).total_seconds() if began and ended else None

@@ -8,6 +8,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
+from asyncjob.lifecycle.policy import LONGEST_SECONDS
+
 
 class Model(BaseModel):
     """Base of all resource models. Unknown fields are ignored: an object may be newer than us."""
@@ -48,4 +50,4 @@ Category = Annotated[str, Field(min_length=1, max_length=64)]
 Uid = Annotated[str, Field(max_length=64)]
 Counter = Annotated[int, Field(ge=0, le=2_147_483_647)]
 Seconds = Annotated[int, Field(ge=0, le=315_360_000)]
-DelaySeconds = Annotated[float, Field(ge=0, le=31_536_000)]
+DelaySeconds = Annotated[float, Field(ge=0, le=LONGEST_SECONDS)]

@@ -9,7 +9,7 @@ import orjson
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.lifecycle.timestamps import try_from_text
 from asyncjob.names import PARENT_NAME_ANNOTATION
 from asyncjob.rest.job import JobSummary
 from asyncjob.rest.selection import Selection
@@ -73,7 +73,10 @@ def _in_time(job: JobSummary, selection: Selection, now: datetime) -> bool:
     older, newer = selection.older_than_seconds, selection.newer_than_seconds
     if older is None and newer is None:
         return True
-    age = now - from_text(job.created_at)
+    created = try_from_text(job.created_at)
+    if created is None:
+        return False
+    age = now - created
     return (older is None or age >= timedelta(seconds=older)) and (
         newer is None or age <= timedelta(seconds=newer)
     )

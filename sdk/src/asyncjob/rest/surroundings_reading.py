@@ -5,7 +5,7 @@ from typing import Final
 
 from asyncjob.announcement import announced
 from asyncjob.json_types import JsonObject, as_object, child, flag, integer, items, text, texts
-from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.lifecycle.timestamps import try_from_text
 from asyncjob.models.cron import AsyncCronJobSpec, AsyncCronJobStatus
 from asyncjob.models.queue import AsyncQueueSpec
 from asyncjob.names import DEFAULT_QUEUE, QUEUE_LABEL, WORKER_LEASE_PREFIX
@@ -86,7 +86,8 @@ def is_silent(lease: JsonObject, now: datetime) -> bool:
     spec = child(lease, "spec")
     seen = text(spec, "renewTime")
     allowed = timedelta(seconds=integer(spec, "leaseDurationSeconds", _SILENT_SECONDS))
-    return not seen or not text(spec, "holderIdentity") or now - from_text(seen) > allowed
+    then = try_from_text(seen)
+    return then is None or not text(spec, "holderIdentity") or now - then > allowed
 
 
 def _known(status: JsonObject, name: str) -> int | None:

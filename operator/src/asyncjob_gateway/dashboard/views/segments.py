@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from asyncjob.lifecycle.phases import FINISHED, Phase
-from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.lifecycle.timestamps import try_from_text
 from asyncjob.rest.job import Job
 from asyncjob_gateway.dashboard.views.rows import Mark, mark
 from asyncjob_gateway.dashboard.words import span
@@ -37,12 +37,12 @@ def segments(job: Job, now: datetime) -> list[Segment]:
 
 def _parts(job: Job, now: datetime) -> Iterator[_Part]:
     """Yield phase, start and end; claims are not in the history but for the start they leave."""
-    known = [(from_text(one.time), one) for one in job.history]
+    known = [(at, one) for one in job.history if (at := try_from_text(one.time))]
     if not known:
         return
     at, phase = known[0][0], Phase.QUEUED
     for time, one in known[1:]:
-        started = from_text(one.start_time) if one.start_time else None
+        started = try_from_text(one.start_time) if one.start_time else None
         if started and at <= started <= time:
             yield phase, at, started
             yield Phase.RUNNING, started, time
@@ -52,7 +52,7 @@ def _parts(job: Job, now: datetime) -> Iterator[_Part]:
     if job.phase in FINISHED:
         return
     if job.phase is Phase.RUNNING and job.started_at:
-        started = max(at, from_text(job.started_at))
+        started = max(at, try_from_text(job.started_at) or at)
         yield phase, at, started
         at = started
     yield job.phase, at, now

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from asyncjob.lifecycle.phases import REASON_DOCS, Phase, Reason
-from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.lifecycle.timestamps import seconds_between
 from asyncjob.rest.job import Happening, Job
 from asyncjob_gateway.dashboard.views.rows import mark
 from asyncjob_gateway.dashboard.words import Moment, moment, span
@@ -42,8 +42,9 @@ def _happened(one: Happening, now: datetime) -> Happened:
     known = one.phase in set(Phase)
     shown = mark(Phase(one.phase)) if known else None
     ran = ""
-    if one.start_time:
-        ran = span(max(0.0, (from_text(one.time) - from_text(one.start_time)).total_seconds()))
+    took = seconds_between(one.start_time, one.time) if one.start_time else None
+    if took is not None:
+        ran = span(max(0.0, took))
     return Happened(
         word=shown.word if shown else one.phase,
         colour=shown.colour if shown else "created",
