@@ -237,3 +237,30 @@ async def test_watches_leave_requests_their_connections(
                 await opened.acquire()
             assert await session.get("/y") == {"kind": "Other"}
         ended.set()
+
+
+def dated(date: str) -> Any:
+    """Answer 200 with this Date."""
+
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.Response(text="{}", headers={"Date": date})
+
+    return answer
+
+
+async def test_the_api_servers_clock_is_known_from_its_newest_answer(
+    server: Server, session: KubeSession
+) -> None:
+    assert session.server_time() is None
+    for date, seconds in (
+        ("Fri, 20 Nov 2026 03:00:00 GMT", 1795143600.0),
+        ("Fri, 20 Nov 2026 02:00:00 GMT", 1795140000.0),
+    ):
+        server.answers = [dated(date)]
+        await session.get("/apis/x")
+        known = session.server_time()
+        assert known is not None
+        assert 0 <= known - seconds < 30
+    server.answers = [dated("yesterday")]
+    await session.get("/apis/x")
+    assert session.server_time() is None

@@ -4,8 +4,11 @@ The answer to a write may never come. `UnknownOutcomeError` then says just that,
 has to read again; nothing here repeats a write that may have taken effect.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from types import TracebackType
 from typing import Final, Self
 
@@ -64,6 +67,17 @@ class KubeSession:
     async def close(self) -> None:
         """Close all connections."""
         await self._transport.close()
+
+    def server_time(self) -> float | None:
+        """Return the API server's clock in epoch seconds, as its newest answer told it.
+
+        It is told in whole seconds, cut. None before the first answer, or if none told it.
+        """
+        if self._transport.date is None:
+            return None
+        text, came_at = self._transport.date
+        then = _epoch(text)
+        return None if then is None else then + asyncio.get_running_loop().time() - came_at
 
     async def get(self, path: str, params: Params | None = None) -> JsonObject:
         """Read one object, or one page of a collection."""
@@ -169,3 +183,12 @@ class KubeSession:
         query = {"fieldManager": self._field_manager, **(params or {})}
         data = orjson.dumps(body)
         return await self._transport.send(Request(method, path, query, data, content_type))
+
+
+@lru_cache(maxsize=8)
+def _epoch(date: str) -> float | None:
+    """Return a Date header as epoch seconds; the same text comes for a second on end."""
+    try:
+        return parsedate_to_datetime(date).timestamp()
+    except (ValueError, OverflowError):
+        return None

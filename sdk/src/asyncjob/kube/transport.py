@@ -77,6 +77,8 @@ class Transport:
         self._observer = observer
         self._short = _pool(access, user_agent, connections)
         self._long = _pool(access, user_agent, 0)
+        self.date: tuple[str, float] | None = None
+        """The Date of the newest answer, and when it came on the event loop's clock."""
 
     async def close(self) -> None:
         """Close all connections."""
@@ -145,7 +147,7 @@ class Transport:
         self, http: aiohttp.ClientSession, request: Request, limits: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         access = self._access
-        return await http.request(
+        response = await http.request(
             request.method,
             access.host + request.path,
             params=request.params,
@@ -159,6 +161,9 @@ class Transport:
             server_hostname=access.server_hostname,
             proxy=access.proxy,
         )
+        if "Date" in response.headers:
+            self.date = response.headers["Date"], asyncio.get_running_loop().time()
+        return response
 
 
 def _pool(access: ClusterAccess, user_agent: str, limit: int) -> aiohttp.ClientSession:
