@@ -218,7 +218,7 @@ class Replica:
         self.wanted = True
 
     def _saw_job(self, obj: Any) -> None:
-        self.schedules.children.saw(read_job(obj), obj)
+        self.schedules.children.saw(read_job(obj), obj, self.moment().wall)
 
     def watch(self) -> None:
         """Take in what there is now."""

@@ -119,13 +119,16 @@ def times_of(runs: list[Object]) -> list[str]:
 
 
 class SkewedOperator(OperatorProcess):
-    """An operator whose wall clock the test sets."""
+    """An operator whose wall clock the test sets; of its machine alone, or whatever it asks."""
 
-    def __init__(self, kubeconfig: Path, log: Path, *options: str, skew: float = 0.0) -> None:
+    def __init__(
+        self, kubeconfig: Path, log: Path, *options: str, skew: float = 0.0, of: str = "all"
+    ) -> None:
         super().__init__(kubeconfig, log, *options)
         self._skew = log.with_suffix(".skew")
         self.set_clock(skew)
-        self.run_module("support.skewed_operator", {"OPERATOR_SKEW_FILE": str(self._skew)})
+        told = {"OPERATOR_SKEW_FILE": str(self._skew), "OPERATOR_SKEW_OF": of}
+        self.run_module("support.skewed_operator", told)
 
     def set_clock(self, seconds: float) -> None:
         """Put the wall clock wrong by so many seconds."""

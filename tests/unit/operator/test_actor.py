@@ -4,14 +4,16 @@ import json
 from typing import Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from asyncjob.errors import ForbiddenError, InvalidError, UnknownOutcomeError
 from asyncjob.kube import KubeSession
-from asyncjob.names import job_path, job_status_path
+from asyncjob.names import JOBS, collection, job_path, job_status_path
 from asyncjob_operator.apply.actor import Actor
 from asyncjob_operator.apply.confirm import Confirmation, Correction
 from asyncjob_operator.apply.notices import Notices
 from asyncjob_operator.apply.patience import Patience
+from asyncjob_operator.core.decision import Childless, TypeMissing
 from asyncjob_operator.core.options import Options
 from asyncjob_operator.kube.clock import moment
 from asyncjob_operator.kube.paths import leases
@@ -19,7 +21,7 @@ from asyncjob_operator.observe.observer import Observer
 from asyncjob_operator.telemetry.metrics import Metrics
 from asyncjob_operator.telemetry.tally import Tally
 from support.fake_session import FakeSession
-from support.snapshots import POD, POD_UID, raw, running, stamp
+from support.snapshots import POD, POD_UID, raw, roll_lease, running, stamp
 from support.vitals import containment
 
 JOB = job_path("ns", "job")
@@ -279,7 +281,7 @@ async def test_a_rerun_whose_creation_was_not_acknowledged_is_not_created_twice(
     stage.session.fail("PATCH", STATUS, UnknownOutcomeError("no answer"))
     await stage.act()
     stage.session.failures.clear()
-    stage.observer.agenda.pop_due(moment().monotonic + 61, 10)
+    stage.observer.hold_rerun("uid-job", 0.0)
     await stage.act()
     assert stage.status["reruns"] == 1
     assert job_path("ns", "job-r1") in stage.session.objects
@@ -312,3 +314,75 @@ async def test_a_recovery_is_timed_from_the_last_heartbeat_and_told_to_who_count
     assert samples["asyncjob_operator_recovery_seconds_count"] == 1
     assert 0 < samples["asyncjob_operator_recovery_seconds_sum"] < 5
     assert stage.recovered == [("ns", "WorkerCrashed")]
+
+
+async def test_a_rerun_that_a_quota_refuses_holds_nothing_else_up(stage: Stage) -> None:
+    stage.job(spec={"rerun": 1})
+    stage.session.fail("POST", collection("ns", JOBS), ForbiddenError("quota", status=403))
+    await stage.act()
+    assert not stage.wanted
+    stage.job(spec={"rerun": 1, "cancel": True})
+    assert stage.wanted == {UID}
+    await stage.act()
+    assert stage.status["phase"] == "Cancelled"
+    stage.session.failures.clear()
+    stage.observer.hold_rerun(UID, 0.0)
+    stage.observer.look(UID)
+    assert stage.wanted == {UID}
+    await stage.act()
+    assert stage.status["reruns"] == 1
+    stage.observer.look(UID)
+    assert stage.wanted == set()
+
+
+async def test_what_a_rule_refuses_is_said_once_and_tried_ever_more_seldom(stage: Stage) -> None:
+    stage.job(spec={"cancel": True})
+    stage.session.fail("PATCH", STATUS, InvalidError("durationSeconds", status=422))
+    pauses = []
+    with capture_logs() as logs:
+        for _ in range(14):
+            await stage.act()
+            pauses.append((stage.observer.agenda._heap.next_at() or 0.0) - moment().monotonic)
+            stage.observer.agenda.pop_due(float("inf"), 10)
+    assert [line["event"] for line in logs if "refused" in line["event"]] == [
+        "write refused by a rule"
+    ]
+    assert stage.outcome("refused") == 14
+    assert pauses[0] < 2
+    assert 200 < pauses[-1] <= 600
+    assert pauses[6] > 4 * pauses[2]
+
+
+async def test_many_dead_letters_of_unknown_types_cost_one_list_of_workers(stage: Stage) -> None:
+    listed = leases("ns")
+    for second in range(3):
+        stage.session.put(f"{listed}/w", cast("Any", roll_lease(renewed=second)))
+    confirmation = stage.actor._confirmation
+    proof = TypeMissing("ns", "default", "b")
+    assert all([await confirmation.holds(proof) for _ in range(50)])
+    assert not await confirmation.holds(TypeMissing("ns", "default", "a"))
+    assert [path for _, path, _ in stage.session.requests] == [listed]
+
+
+async def test_children_are_not_listed_once_the_watch_has_come_past_their_parents_end(
+    stage: Stage,
+) -> None:
+    stage.job(phase="Succeeded", completionTime=stamp(0))
+    confirmation = Confirmation(
+        cast("KubeSession", stage.session),
+        Correction(
+            pod=stage.observer.workers.saw_pod,
+            lease=stage.take_lease,
+            lease_gone=stage.observer.workers.lost_lease,
+            job=lambda obj: stage.observer.saw(obj, live=False),
+            job_gone=stage.observer.lost,
+            is_current=stage.observer.is_current,
+        ),
+    )
+    proof = Childless("ns", (UID,), ())
+    assert await confirmation.holds(proof)
+    assert [path for _, path, _ in stage.session.requests] == [collection("ns", JOBS)]
+    stage.session.requests.clear()
+    stage.observer.progress.saw(stage.session.objects[JOB])
+    assert await confirmation.holds(proof)
+    assert stage.session.requests == []

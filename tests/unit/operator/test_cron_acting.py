@@ -3,10 +3,12 @@
 from typing import Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from asyncjob.errors import ForbiddenError, InvalidError, UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
+from asyncjob.lifecycle.derived_names import run_name
 from asyncjob.lifecycle.view import read_job
 from asyncjob.names import (
     CRON_JOB_LABEL,
@@ -21,6 +23,8 @@ from asyncjob.names import (
 from asyncjob_operator.apply.cron.actor import CronActor
 from asyncjob_operator.apply.notices import Notices
 from asyncjob_operator.apply.patience import Patience
+from asyncjob_operator.core.cron.child import run_body
+from asyncjob_operator.core.cron.view import Run, read_cron
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.observe.cron.children import Children
 from asyncjob_operator.observe.cron.schedules import Schedules
@@ -35,6 +39,8 @@ JOBS_PATH = collection("ns", JOBS)
 UID = "uid-nightly"
 RUN = "nightly-20261120t0300z"
 RUN_PATH = job_path("ns", RUN)
+EARLIER = "nightly-20261120t0200z"
+RUN_TWO = Run(run_name("nightly", int(seconds("2026-11-20T02:00"))), 1795140000)
 
 
 class Stage:
@@ -43,7 +49,7 @@ class Stage:
     def __init__(self, **spec: Any) -> None:
         self.session, self.children, self.metrics = FakeSession(), Children(), Metrics()
         self.wanted: list[str] = []
-        self.leads = True
+        self.leads, self.later = True, 0.0
         session = cast("KubeSession", self.session)
         self.notices = Notices(session, "me", self.now, self.metrics, containment())
         self.schedules = Schedules("me", self.children, self.now, self.wanted.append)
@@ -61,10 +67,10 @@ class Stage:
         self.schedules.saw(self.session.put(PATH, cron))
 
     def now(self) -> Moment:
-        return Moment(1000.0, seconds("2026-11-20T03:00:01"))
+        return Moment(1000.0 + self.later, seconds("2026-11-20T03:00:01") + self.later)
 
     def saw_job(self, obj: JsonObject) -> None:
-        self.children.saw(read_job(obj), obj)
+        self.children.saw(read_job(obj), obj, seconds("2026-11-20T03:00:01"))
 
     @property
     def status(self) -> dict[str, Any]:
@@ -137,7 +143,7 @@ async def test_a_run_made_by_a_schedule_of_the_same_name_before_counts_as_made()
 def run_in_the_way() -> Any:
     """Return an unfinished job of the schedule."""
     meta = {
-        "name": "nightly-earlier",
+        "name": EARLIER,
         "namespace": "ns",
         "uid": "earlier",
         "resourceVersion": "1",
@@ -147,7 +153,7 @@ def run_in_the_way() -> Any:
     return {"metadata": meta, "spec": {"type": "test"}, "status": {"phase": "Queued"}}
 
 
-async def test_forbid_gives_way_to_no_run_that_a_list_does_not_show() -> None:
+async def test_forbid_gives_way_to_no_run_that_a_live_read_does_not_show() -> None:
     stage = Stage(concurrencyPolicy="Forbid")
     stage.session.fail("POST", JOBS_PATH, UnknownOutcomeError())
     await stage.actor.act(UID)
@@ -159,12 +165,28 @@ async def test_forbid_gives_way_to_no_run_that_a_list_does_not_show() -> None:
     assert "reserved" not in stage.status
 
 
+async def test_forbid_gives_way_to_no_other_job_by_the_name_of_a_run() -> None:
+    stage = Stage(concurrencyPolicy="Forbid")
+    stage.session.fail("POST", JOBS_PATH, UnknownOutcomeError())
+    await stage.actor.act(UID)
+    stage.session.failures.clear()
+    stage.saw_job(run_in_the_way())  # it is gone, and a schedule of another UID has run since
+    other = run_in_the_way()
+    other["metadata"] |= {"uid": "newer", "labels": {CRON_JOB_UID_LABEL: "another"}}
+    stage.session.put(job_path("ns", EARLIER), other)
+    await stage.actor.act(UID)
+    assert RUN_PATH in stage.session.objects
+    assert "reserved" not in stage.status
+    reads = {path for method, path, _ in stage.session.requests if method == "GET"}
+    assert reads == {PATH, RUN_PATH, job_path("ns", EARLIER)}, "and no list of the namespace"
+
+
 async def test_forbid_asks_once_about_a_run_that_is_in_the_way_indeed() -> None:
     stage = Stage(concurrencyPolicy="Forbid")
     stage.session.fail("POST", JOBS_PATH, UnknownOutcomeError())
     await stage.actor.act(UID)
     stage.session.failures.clear()
-    stage.session.put(job_path("ns", "nightly-earlier"), run_in_the_way())
+    stage.session.put(job_path("ns", EARLIER), run_in_the_way())
     stage.saw_job(run_in_the_way())
     await stage.actor.act(UID)
     assert RUN_PATH not in stage.session.objects
@@ -244,15 +266,103 @@ def test_jobs_of_no_schedule_are_not_kept_and_heartbeats_disturb_nobody() -> Non
     children = Children(looked.append)
     meta: dict[str, Any] = {"name": "j", "namespace": "ns", "uid": "j", "resourceVersion": "1"}
     plain = {"metadata": meta, "spec": {}, "status": {"phase": "Queued"}}
-    children.saw(read_job(plain), plain)
+    children.saw(read_job(plain), plain, seconds("2026-11-20T03:00:01"))
     assert looked == []
     ours = {**plain, "metadata": {**meta, "labels": {CRON_JOB_UID_LABEL: "c"}}}
-    children.saw(read_job(ours), ours)
+    children.saw(read_job(ours), ours, seconds("2026-11-20T03:00:01"))
     renewed = {**ours, "metadata": {**ours["metadata"], "resourceVersion": "2"}}
-    children.saw(read_job(renewed), renewed)
+    children.saw(read_job(renewed), renewed, seconds("2026-11-20T03:00:01"))
     assert looked == [("ns", "c")]
     assert [one.version for one in children.of(("ns", "c"))] == ["2"]
     children.lost("j")
     assert looked == [("ns", "c"), ("ns", "c")]
     assert children.of(("ns", "c")) == ()
     assert children.names(("ns", "c")) == {"j"}
+
+
+async def test_overlaps_are_ruled_out_without_a_list_of_the_namespace() -> None:
+    stage = Stage(concurrencyPolicy="Forbid")
+    await stage.actor.act(UID)
+    assert RUN_PATH in stage.session.objects
+    reads = {path for method, path, _ in stage.session.requests if method == "GET"}
+    assert reads == {PATH, RUN_PATH}
+
+
+async def test_a_run_that_only_the_status_knows_of_keeps_the_next_from_starting() -> None:
+    stage = Stage(concurrencyPolicy="Forbid")
+    earlier = run_name("nightly", int(seconds("2026-11-20T02:00")))
+    made = run_body(read_cron(stage.session.objects[PATH]), stage.session.objects[PATH], RUN_TWO)
+    meta = {
+        **cast("Any", made)["metadata"],
+        "uid": "unseen",
+        "creationTimestamp": "2026-11-20T02:00:00Z",
+    }
+    stage.session.put(job_path("ns", earlier), {**made, "metadata": meta, "status": {}})
+    status = settled("2026-11-20T02:00", active=[{"name": earlier, "uid": "unseen"}], activeCount=1)
+    stage.schedules.saw(stage.session.put(PATH, {**stage.session.objects[PATH], "status": status}))
+    await stage.actor.act(UID)
+    assert RUN_PATH not in stage.session.objects
+    assert (stage.status["reason"], stage.status["missed"]) == ("LeftOut", 1)
+    assert [one["name"] for one in stage.status["active"]] == [earlier]
+
+
+async def test_an_active_run_is_not_taken_off_by_who_has_never_seen_it() -> None:
+    stage = Stage(concurrencyPolicy="Forbid")
+    earlier = run_name("nightly", int(seconds("2026-11-20T02:00")))
+    made = run_body(read_cron(stage.session.objects[PATH]), stage.session.objects[PATH], RUN_TWO)
+    meta = {
+        **cast("Any", made)["metadata"],
+        "uid": "unseen",
+        "creationTimestamp": "2026-11-20T02:00:00Z",
+    }
+    stage.session.put(job_path("ns", earlier), {**made, "metadata": meta, "status": {}})
+    status = settled("2026-11-20T03:00", active=[{"name": earlier, "uid": "unseen"}], activeCount=1)
+    stage.schedules.saw(stage.session.put(PATH, {**stage.session.objects[PATH], "status": status}))
+    await stage.actor.act(UID)
+    assert [one["name"] for one in stage.status["active"]] == [earlier]
+    del stage.session.objects[job_path("ns", earlier)]
+    stage.schedules.look(UID)
+    await stage.actor.act(UID)
+    assert "active" not in stage.status
+    assert stage.status["activeCount"] == 0
+
+
+@pytest.mark.parametrize("policy", ["Allow", "Forbid"])
+async def test_a_quota_that_gives_way_late_is_not_followed_by_a_storm(policy: str) -> None:
+    stage = Stage(
+        schedule="* * * * *",
+        misfirePolicy="Skip",
+        startingDeadlineSeconds=10,
+        concurrencyPolicy=policy,
+    )
+    stage.session.fail("POST", JOBS_PATH, ForbiddenError("exceeded quota", status=403))
+    with capture_logs() as logs:
+        for second in range(1, 600, 7):
+            stage.later = float(second)
+            stage.schedules.look(UID)
+            await stage.actor.act(UID)
+    assert sum(line["event"] == "schedule refused" for line in logs) <= 12
+    assert len(stage.status.get("reserved", {}).get("runs", [])) <= 1
+    stage.session.failures.clear()
+    before = len(stage.session.objects)
+    stage.later = 600.0
+    await stage.actor.act(UID)
+    assert len(stage.session.objects) <= before + 1
+    assert stage.status["missed"] >= 8
+
+
+async def test_a_run_that_was_created_without_an_answer_is_not_given_up() -> None:
+    stage = Stage(misfirePolicy="Skip", startingDeadlineSeconds=10)
+    create = stage.session.create
+
+    async def unanswered(path: str, body: Any, params: Any = None) -> Any:
+        await create(path, body, params)
+        raise UnknownOutcomeError("no answer")
+
+    stage.session.create = unanswered  # type: ignore[assignment, method-assign]  # the answer gets lost
+    await stage.actor.act(UID)
+    stage.later = 60.0
+    stage.session.create = create  # type: ignore[method-assign]
+    await stage.actor.act(UID)
+    assert "reserved" not in stage.status
+    assert stage.status.get("missed", 0) == 0

@@ -1,5 +1,7 @@
 """Runs of a range that lies in the past, on demand."""
 
+import time
+
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
@@ -80,3 +82,22 @@ def test_a_backfill_taken_away_goes_no_further() -> None:
     begun = {**RANGE, "total": 4, "created": 1, "through": RANGE["from"], "completed": False}
     status = settled("2026-11-20T03:00", backfill=begun, **shown("2026-11-20T04:00"))
     assert decided(raw_cron(status=status), "2026-11-20T03:10:00").effect is None
+
+
+@pytest.mark.parametrize("schedule", ["0 0 29 2 MON#5", "* * 29 2 *", "*/7 * 31 12 SUN"])
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Dublin"])
+def test_a_range_of_a_thousand_years_holds_nobody_up(schedule: str, zone: str) -> None:
+    wish = {"from": "1000-01-01T00:00:00+14:00", "to": "9999-12-31T23:59:59-14:00"}
+    cron = raw_cron(schedule=schedule, timeZone=zone, backfill=wish)
+    cron["status"]["settledTime"] = "2026-11-20T02:00:00.000Z"
+    began = time.process_time()
+    fields = written(cron, "2026-11-20T02:30:00")
+    assert time.process_time() - began < 0.5
+    assert fields["backfill"]["from"] == "1000-01-01T00:00:00.000Z"
+    assert fields["backfill"]["to"] == "9999-12-31T23:59:59.000Z"
+
+
+def test_no_time_before_1970_is_looked_for() -> None:
+    wish = {"from": "1000-01-01T00:00:00Z", "to": "1980-01-01T00:00:00Z", "limit": 1000}
+    fields = written(raw_cron(schedule="0 0 29 2 *", backfill=wish), "2026-11-20T02:30:00")
+    assert fields["backfill"]["total"] == 2

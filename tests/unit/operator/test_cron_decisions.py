@@ -8,6 +8,7 @@ from asyncjob.lifecycle.derived_names import label_value, run_name, trigger_name
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.core.cron.decide import decide
 from asyncjob_operator.core.cron.decision import Remove
+from asyncjob_operator.core.cron.view import read_cron
 from support.schedules import (
     ME,
     child,
@@ -19,6 +20,7 @@ from support.schedules import (
     reserved_names,
     seconds,
     settled,
+    shown,
     snapshot,
     written,
 )
@@ -176,3 +178,48 @@ def test_a_schedule_that_is_being_deleted_does_nothing() -> None:
     cron = raw_cron(status=settled("2026-11-20T02:00"))
     cron["metadata"]["deletionTimestamp"] = "2026-11-20T02:00:00Z"
     assert decided(cron, "2026-11-20T03:00:00").effect is None
+
+
+def test_a_finished_job_that_bears_no_runs_name_is_no_run_whatever_its_labels() -> None:
+    cron = read_cron(raw_cron())
+    ours = ["nightly-20261120t0300z", "nightly-t1", "nightly-t12"]
+    others = [
+        "nightly",
+        "nightly-t0",
+        "nightly-t01",
+        "other-t1",
+        "nightly-20261120t0300z-r1",
+        "key",
+    ]
+    assert [name for name in [*ours, *others] if child(name).is_run_of(cron)] == ours
+    assert not child(ours[0], namespace="elsewhere").is_run_of(cron)
+    long = "n" * 250
+    assert child(run_name(long, 0)).is_run_of(read_cron(raw_cron(long)))
+    assert not child(run_name(long + "x", 0)).is_run_of(read_cron(raw_cron(long)))
+
+
+def test_a_run_with_a_key_stays_a_day_whatever_the_limits_say() -> None:
+    cron = raw_cron(
+        status=settled("2026-11-20T03:00", **shown("2026-11-20T04:00")),
+        successfulJobsHistoryLimit=0,
+    )
+    keyed = child("nightly-t1", Phase.SUCCEEDED, long_memory=True, age=-3600)
+    plain = child("nightly-t2", Phase.SUCCEEDED, age=-3600)
+    cron["status"]["lastSuccessfulTime"] = "2026-11-20T01:00:00.000Z"
+    now = "2026-11-20T03:30:00"
+    assert decided(cron, now, keyed, plain).effect == Remove("history", (plain,))
+    assert decided(cron, now, keyed).effect is None
+    assert decided(cron, now, keyed).look_again_at == 1060.0
+    cron["status"] = settled("2026-11-21T01:00", **shown("2026-11-21T02:00"))
+    cron["status"]["lastSuccessfulTime"] = "2026-11-20T01:00:00.000Z"
+    assert decided(cron, "2026-11-21T01:00:01", keyed).effect == Remove("history", (keyed,))
+
+
+def test_numbers_that_a_schedule_writes_stay_within_the_schema() -> None:
+    most = 2**31 - 1
+    status = settled("2026-11-20T02:00", missed=most, claims=most)
+    fields = written(raw_cron(status=status), "2026-11-20T05:30:00")
+    assert (fields["missed"], fields["claims"]) == (most, 1)
+    status |= reservation(name_at("2026-11-20T02:00")) | {"claims": most}
+    cron = raw_cron(status=status, concurrencyPolicy="Replace", trigger=1)
+    assert written(cron, "2026-11-20T02:30:00")["missed"] == most

@@ -141,3 +141,15 @@ def test_a_schedule_goes_on_however_many_starts_it_missed() -> None:
     assert len(reserved_names(fields)) == 1000
     assert fields["missed"] == 9000
     assert fields["settledTime"] == "2026-11-21T03:30:00.000Z"
+
+
+@pytest.mark.parametrize(("late", "runs"), [(0, 1), (5, 1), (6, 0)])
+def test_no_deadline_is_shorter_than_what_the_operator_itself_may_take(
+    late: int, runs: int
+) -> None:
+    cron = raw_cron(
+        status=settled("2026-11-20T02:00"), misfirePolicy="Skip", startingDeadlineSeconds=0
+    )
+    fields = written(cron, f"2026-11-20T03:00:0{late}")
+    assert len(reserved_names(fields)) == runs
+    assert fields.get("missed", 0) == 1 - runs

@@ -55,7 +55,7 @@ def test_forbid_makes_up_for_missed_runs_one_after_another() -> None:
         status=settled("2026-11-20T03:00", **reservation(second)), concurrencyPolicy="Forbid"
     )
     assert decided(waiting, now, child(first)).effect == Ask("create"), "it may be long over"
-    shown = written(waiting, now, child(first), listed=frozenset({child(first).uid}))
+    shown = written(waiting, now, child(first), confirmed=frozenset({child(first).uid}))
     assert "reserved" not in shown
     effect = decided(waiting, now, child(first, Phase.SUCCEEDED)).effect
     assert isinstance(effect, Create)
@@ -78,8 +78,8 @@ def test_replace_cancels_the_earlier_run_and_starts_when_it_has_ended() -> None:
     effect = decided(cron, now, old).effect
     assert isinstance(effect, Cancel)
     assert effect.children == (old,)
-    listed = frozenset({old.uid})
-    assert decided(cron, now, replace(old, cancelling=True), listed=listed).effect is None
+    confirmed = frozenset({old.uid})
+    assert decided(cron, now, replace(old, cancelling=True), confirmed=confirmed).effect is None
     effect = decided(cron, now, child("nightly-old", Phase.CANCELLED)).effect
     assert isinstance(effect, Create)
 

@@ -6,13 +6,25 @@ from typing import Any
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.view import read_job
+from asyncjob.lifecycle.view import JobView, read_job
 from asyncjob_operator.core.options import DAY, RetentionOptions
 from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView
-from asyncjob_operator.core.retention import Finished, finished_of, overflow, removable
-from support.snapshots import EPOCH, job, raw, stamp
+from asyncjob_operator.core.retention import Finished, doomed, finished_of, overflow, removable
+from support.snapshots import EPOCH, raw, stamp
 
 OPTIONS = RetentionOptions()
+KEYED = {"idempotencyKey": "k"}
+NASTY = (
+    "0000-01-01T00:00:00Z",
+    "0001-01-01T00:00:00+23:59",
+    "9999-12-31T23:59:59Z",
+    "9999-12-31T23:59:59.999999999-23:59",
+    "2026-11-20T03:00:00.123456789z",
+    "2026-11-20",
+    "yesterday",
+    "-1",
+    "9223372036854775808",
+)
 
 
 def finished(name: str, age: float, phase: Phase = Phase.SUCCEEDED, **changes: object) -> Finished:
@@ -93,8 +105,9 @@ def test_a_job_already_being_deleted_is_left_out() -> None:
 
 
 def test_a_record_takes_its_age_from_the_completion() -> None:
-    view = job(Phase.SUCCEEDED, completionTime=stamp(-50), spec={"idempotencyKey": "k"})
-    record = finished_of(view)
+    obj: dict[str, Any] = dict(raw(phase="Succeeded", completionTime=stamp(-50), spec=KEYED))
+    obj["metadata"] = {**obj["metadata"], "managedFields": written(-50)}
+    record = finished_of(read_job(obj), EPOCH)
     assert record.completed == EPOCH - 50
     assert record.long_memory
 
@@ -124,14 +137,24 @@ def written_whole(seconds: float) -> list[dict[str, object]]:
     ]
 
 
-def completed(
+def ended(
     said: float, seen: list[dict[str, object]] | None, status: str = "completionTime"
-) -> float:
+) -> JobView:
     times: dict[str, Any] = {status: stamp(said)}
     obj: dict[str, Any] = dict(raw(phase="Succeeded", **times))
     if seen is not None:
         obj["metadata"] = {**obj["metadata"], "managedFields": seen}
-    return finished_of(read_job(obj)).completed - EPOCH
+    return read_job(obj)
+
+
+def completed(
+    said: float,
+    seen: list[dict[str, object]] | None,
+    status: str = "completionTime",
+    *,
+    first_seen: float = 200.0,
+) -> float:
+    return finished_of(ended(said, seen, status), EPOCH + first_seen).completed - EPOCH
 
 
 @pytest.mark.parametrize("seen", [written(100), written_whole(100)], ids=["by field", "whole"])
@@ -147,16 +170,48 @@ def test_a_forged_time_makes_no_job_older_than_its_creation() -> None:
     assert completed(said=50, seen=written_whole(-900 * DAY)) == -365 * DAY + 1
 
 
-def test_without_the_api_servers_word_a_job_is_no_older_than_its_creation() -> None:
-    assert completed(said=50, seen=None) == 50
-    assert completed(said=-900 * DAY, seen=None) == -365 * DAY
-    assert completed(said=7, seen=None, status="lastTransitionTime") == 7
+def test_without_the_api_servers_word_a_job_has_ended_when_it_was_first_seen_so() -> None:
+    assert completed(said=50, seen=None) == 200
+    assert completed(said=-900 * DAY, seen=None) == 200
+    assert completed(said=7, seen=None, status="lastTransitionTime") == 200
+
+
+@pytest.mark.parametrize("time", [stamp(900 * DAY), "9999-12-31T23:59:59-23:59"])
+def test_a_time_that_lies_ahead_keeps_no_job_longer_than_if_it_ended_now(time: str) -> None:
+    owner: dict[str, object] = {"subresource": "status", "fieldsV1": {"f:status": {}}, "time": time}
+    assert completed(said=50, seen=[owner]) == 200
+
+
+@pytest.mark.parametrize("time", NASTY)
+def test_no_time_that_somebody_wrote_keeps_a_record_from_being_made(time: str) -> None:
+    owner = {"subresource": "status", "fieldsV1": {"f:status": {}}, "time": time}
+    obj: dict[str, Any] = dict(raw(phase="Succeeded", completionTime=time))
+    obj["metadata"] = {**obj["metadata"], "managedFields": [owner]}
+    record = finished_of(read_job(obj), EPOCH)
+    assert -365 * DAY <= record.completed - EPOCH <= 1
+
+
+def test_a_time_written_later_makes_a_known_job_neither_older_nor_younger() -> None:
+    known = finished_of(ended(100.5, written_whole(100)), EPOCH + 101)
+    for time in (-300 * DAY, 5000.0, 900 * DAY):
+        again = finished_of(ended(100.5, written_whole(time)), EPOCH + 6000, known)
+        assert again.completed == EPOCH + 100.5
+    other = finished_of(ended(5000, written_whole(5000)), EPOCH + 6000, known)
+    assert other.completed == EPOCH + 5000
 
 
 def test_a_forged_end_does_not_void_the_memory_of_a_key() -> None:
     spec = {"idempotencyKey": "k", "ttlSecondsAfterFinished": 0}
     obj: dict[str, Any] = dict(raw(spec=spec, phase="Succeeded", completionTime=stamp(-30 * DAY)))
     obj["metadata"] = {**obj["metadata"], "managedFields": written(0)}
-    record = finished_of(read_job(obj))
+    record = finished_of(read_job(obj), EPOCH)
     assert removable([record], OPEN_QUEUE, OPTIONS, EPOCH + DAY - 1) == []
     assert removable([record], OPEN_QUEUE, OPTIONS, EPOCH + DAY) == [record]
+
+
+def test_what_is_beyond_a_namespaces_limit_is_told_apart_from_what_is_old() -> None:
+    jobs = [finished("old", 8 * DAY), *(finished(str(age), age) for age in (3, 2, 1))]
+    options = RetentionOptions(namespace_limit=2)
+    found = doomed(jobs, lambda queue: removable(queue, OPEN_QUEUE, options, EPOCH), options)
+    assert [record.name for record in found.jobs] == ["old", "3"]
+    assert (found.held, found.excess) == (4, 1)

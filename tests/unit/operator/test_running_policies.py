@@ -31,7 +31,9 @@ ALIVE = Holder(pods_known=True, pod=pod(), newest=WORKER)
 
 
 def ended(seconds: float, code: int = 137, *, again: bool = False) -> Ending:
-    return Ending(float(int(epoch(stamp(seconds)))), code, "Error", running_again=again)
+    return Ending(
+        float(int(epoch(stamp(seconds), otherwise=0.0))), code, "Error", running_again=again
+    )
 
 
 def test_a_lease_expires_its_duration_and_a_margin_after_first_sight() -> None:

@@ -1,6 +1,10 @@
 """Removal of finished jobs."""
 
+import asyncio
 from typing import cast
+
+import pytest
+from structlog.testing import capture_logs
 
 from asyncjob.errors import ForbiddenError
 from asyncjob.kube import KubeSession
@@ -14,12 +18,13 @@ from asyncjob_operator.core.retention import Finished
 from asyncjob_operator.observe.store import JobStore
 from asyncjob_operator.telemetry.metrics import Metrics
 from support.fake_session import FakeSession
-from support.snapshots import at, job, raw, stamp
+from support.snapshots import EPOCH, at, job, raw, stamp
 from support.vitals import containment
 
 
 class Scene:
-    def __init__(self, **options: float) -> None:
+    def __init__(self, *, rate: float = 1e9, interval: float = 60.0, **options: float) -> None:
+        self.seconds = 0.0
         self.session, self.store, self.leads = FakeSession(), JobStore(), True
         self.told: list[Notice] = []
         self.needed: set[str] = set()
@@ -28,8 +33,9 @@ class Scene:
             self.store,
             queue_of=lambda _namespace, _queue: OPEN_QUEUE,
             options=RetentionOptions(**options),  # type: ignore[arg-type]  # numbers of both kinds
-            rate=1e9,
-            now=lambda: at(0),
+            rate=rate,
+            interval=interval,
+            now=lambda: at(self.seconds),
             leads=lambda: self.leads,
             tell=self.told.append,
             needed=lambda record: record.name in self.needed,
@@ -37,16 +43,19 @@ class Scene:
             containment=containment(),
         )
 
-    def finished(self, name: str, age: float) -> None:
+    def finished(self, name: str, age: float, namespace: str = "ns") -> None:
         completed = stamp(-age)
         stored = self.session.put(
-            job_path("ns", name),
+            job_path(namespace, name),
             dict(raw(name, phase="Succeeded", completionTime=completed)),
         )
         view = job(Phase.SUCCEEDED, name, completionTime=completed)
         version = stored["metadata"]["resourceVersion"]
-        fields = {name: getattr(view, name) for name in view.__slots__}
-        self.store.retire(type(view)(**{**fields, "resource_version": version}))
+        fields = {name: getattr(view, name) for name in view.__slots__} | {"namespace": namespace}
+        self.store.retire(
+            type(view)(**{**fields, "resource_version": version, "completion_written": completed}),
+            EPOCH,
+        )
 
     def names(self) -> set[str]:
         return {record.name for record in self.store.finished()}
@@ -136,3 +145,54 @@ def test_records_are_hashable_values() -> None:
         deleting=False,
     )
     assert hash(record)
+
+
+@pytest.mark.parametrize("limits", [{"max_finished": 2, "min_age": 0}, {"namespace_limit": 2}])
+async def test_what_somebody_waits_for_is_not_counted(limits: dict[str, float]) -> None:
+    scene = Scene(**limits)
+    for number in range(4):
+        scene.finished(f"needed-{number}", number)
+    scene.needed.update(scene.names())
+    for number in range(3):
+        scene.finished(f"free-{number}", 10 + number)
+    assert await scene.sweep.sweep() == 1
+    assert {name for name in scene.names() if "free" in name} == {"free-0", "free-1"}
+
+
+async def test_namespaces_take_turns() -> None:
+    scene = Scene()
+    for number in range(20):
+        scene.finished(f"busy-{number}", 90 * DAY, "busy")
+    for number in range(2):
+        scene.finished(f"quiet-{number}", 8 * DAY, "quiet")
+    assert await scene.sweep.sweep() == 22
+    paths = [path for _, path, _ in scene.session.writes]
+    assert max(paths.index(job_path("quiet", f"quiet-{number}")) for number in range(2)) < 4
+
+
+async def test_a_pass_is_as_quick_as_what_finishes_demands() -> None:
+    scene = Scene(rate=1.0, interval=0.2)
+    for number in range(50):
+        scene.finished(f"job-{number}", 8 * DAY)
+    async with asyncio.timeout(20):
+        assert await scene.sweep.sweep() == 50
+
+
+async def test_what_is_refused_is_tried_ever_more_seldom_and_told_once() -> None:
+    scene = Scene()
+    scene.finished("kept", 8 * DAY)
+    scene.session.fail("DELETE", job_path("ns", "kept"), ForbiddenError("no", status=403))
+    tried = []
+    with capture_logs() as logs:
+        for second in range(200):
+            scene.seconds = float(second)
+            before = len(scene.session.writes)
+            await scene.sweep.sweep()
+            if len(scene.session.writes) > before:
+                tried.append(second)
+    assert 4 <= len(tried) <= 12
+    assert tried[-1] - tried[-2] > 4 * (tried[2] - tried[1])
+    assert [line["event"] for line in logs] == ["finished job not removed"]
+    scene.session.failures.clear()
+    scene.seconds += 600
+    assert await scene.sweep.sweep() == 1

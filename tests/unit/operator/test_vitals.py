@@ -1,6 +1,7 @@
 """What health and leadership follow from."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -113,7 +114,7 @@ class Scene:
     def __init__(self, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("asyncjob_operator.handlers.operator.monotonic", clock)
         settings = Settings(namespaces=("one", "two"), resync_interval=300.0)
-        session = cast("KubeSession", None)
+        session = cast("KubeSession", SimpleNamespace(server_time=lambda: None))
         self.operator = Operator(settings, session, AlwaysElected(), Metrics())
 
 

@@ -1,5 +1,7 @@
 """Policies about what people ask for once a job has ended."""
 
+from dataclasses import replace
+
 import pytest
 
 from asyncjob.lifecycle.derived_names import MAX_NAME, rerun_name
@@ -82,3 +84,22 @@ def test_nobody_is_admitted_beside_another_live_holder_not_even_who_has_the_id()
     effect = judged(seen(scheduled, others=(second,)), at(1)).effect
     assert isinstance(effect, Transition)
     assert effect.move.fields["admitted"] is None
+
+
+def test_a_rerun_that_cannot_be_created_holds_no_redrive_up() -> None:
+    dead = seen(job(Phase.DEAD_LETTER, spec={"redrive": 1, "rerun": 1}))
+    assert moved(dead, at(0)) == ("Queued", "Redriven")
+    held = replace(dead, job=job(Phase.SUCCEEDED, spec={"rerun": 1}), rerun_after=30.0)
+    assert judged(held, at(29)).effect is None
+    assert judged(held, at(29)).look_again_at == 30.0
+    assert judged(held, at(30)).effect == Rerun("rerun", 1, "job-r1")
+
+
+def test_a_redrive_refused_and_said_so_holds_no_rerun_up() -> None:
+    rival = job(Phase.RUNNING, "rival", spec={"deduplicationId": "d"})
+    spec = {"redrive": 1, "rerun": 1, "deduplicationId": "d"}
+    dead = seen(job(Phase.DEAD_LETTER, spec=spec), others=(rival,))
+    assert isinstance(judged(dead, at(0)).effect, Refuse)
+    assert isinstance(judged(replace(dead, refused=1), at(0)).effect, Rerun)
+    free = replace(dead, refused=1, rival=None)
+    assert moved(free, at(0)) == ("Queued", "Redriven")

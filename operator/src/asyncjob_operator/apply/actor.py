@@ -5,14 +5,14 @@ from typing import Final, Protocol
 
 import structlog
 
-from asyncjob.errors import ApiError, ConflictError, InvalidError, NotFoundError
+from asyncjob.errors import ApiError, ConflictError, ForbiddenError, InvalidError, NotFoundError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.view import JobView
 from asyncjob.names import job_path
 from asyncjob_operator.apply.confirm import Confirmation
 from asyncjob_operator.apply.notices import Notices
-from asyncjob_operator.apply.patience import Patience
+from asyncjob_operator.apply.patience import LONGEST_REFUSED, Patience
 from asyncjob_operator.apply.write import Written, write
 from asyncjob_operator.core.decision import (
     Abort,
@@ -24,7 +24,8 @@ from asyncjob_operator.core.decision import (
     Transition,
 )
 from asyncjob_operator.core.job_event import notice
-from asyncjob_operator.core.policies import recovery
+from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.policies import recovery, rerun
 from asyncjob_operator.kube.chance import draw
 from asyncjob_operator.kube.clock import moment
 from asyncjob_operator.telemetry.containment import Kind, Subject
@@ -75,6 +76,9 @@ class Judge(Protocol):
     def refused(self, uid: str, number: int) -> None:
         """Remember that a wish was refused and said so."""
 
+    def hold_rerun(self, uid: str, seconds: float) -> None:
+        """Leave the rerun that somebody wants of a job alone for so long, and nothing else."""
+
     def silent_for(self, uid: str) -> float | None:
         """Return the seconds since the last heartbeat of a running job, if one was seen."""
 
@@ -96,6 +100,7 @@ class Actor:
         metrics: Metrics,
         tally: Tally,
         leads: Callable[[], bool],
+        now: Callable[[], Moment] = moment,
         on_recovered: Callable[[str, str], None] = lambda *_: None,
     ) -> None:
         self._session = session
@@ -103,10 +108,12 @@ class Actor:
         self._on_recovered = on_recovered
         self._confirmation = confirmation
         self._patience = patience
+        self._refusals = Patience(patience.initial, LONGEST_REFUSED)
         self._notices = notices
         self._metrics = metrics
         self._tally = tally
         self._leads = leads
+        self._now = now
 
     async def act(self, key: str) -> None:
         """Do what is due for the job with this UID now, if still anything is."""
@@ -122,14 +129,14 @@ class Actor:
                 return
             job, decision = self._judge.refresh(obj, draw())
             if decision.effect is None:
-                self._patience.succeeded(uid)
+                self._succeeded(uid)
                 return
             policy = decision.effect.policy
             with logged(job, obj):
                 await self._carry_out(decision.effect, job, obj)
         except NotFoundError:
             self._count(policy, "gone")
-            self._patience.succeeded(uid)
+            self._succeeded(uid)
             self._judge.lost(uid)
         except ApiError as error:
             with logged_by_name(where.namespace, where.name):
@@ -159,7 +166,7 @@ class Actor:
             self._notices.tell(notice(job, "RedriveRefused", effect.message))
             log.warning("wish refused", policy=effect.policy, why=effect.message)
             return
-        written = await write(self._session, effect, job, obj, moment().text)
+        written = await write(self._session, effect, job, obj, self._now().text)
         self._wrote(effect, job, written)
 
     def _wrote(self, effect: Effect, job: JobView, written: Written) -> None:
@@ -168,7 +175,7 @@ class Actor:
             log.warning("write changed nothing", policy=effect.policy)
             self._judge.postpone(job.uid, self._patience.cap)
             return
-        self._patience.succeeded(job.uid)
+        self._succeeded(job.uid)
         self._tell(effect, job, written)
         self._judge.saw(written.job, live=True)
 
@@ -197,18 +204,30 @@ class Actor:
             self._count(policy, "conflict")
             if self._patience.failures(uid) <= FREE_CONFLICTS:
                 return
-        elif isinstance(error, InvalidError):
+        elif isinstance(error, InvalidError | ForbiddenError):
             self._count(policy, "refused")
-            pause = self._patience.cap
-            again = not self._patience.is_news(uid, str(error))
-            level = log.debug if again else log.error
-            level("write refused by a rule", uid=uid, policy=policy, rule=str(error))
+            pause = self._refusals.failed(uid)
+            if self._refusals.is_news(uid, str(error)):
+                log.error(
+                    "write refused by a rule",
+                    uid=uid,
+                    policy=policy,
+                    rule=str(error),
+                    retry_in=pause,
+                )
         else:
             self._count(policy, "error")
             log.warning("write failed", uid=uid, policy=policy, error=str(error), retry_in=pause)
         if policy == recovery.NAME:
             self._metrics.recovery_failed.inc()
-        self._judge.postpone(uid, pause)
+        if policy == rerun.NAME:
+            self._judge.hold_rerun(uid, min(pause, self._patience.cap))
+        else:
+            self._judge.postpone(uid, pause)
+
+    def _succeeded(self, uid: str) -> None:
+        self._patience.succeeded(uid)
+        self._refusals.succeeded(uid)
 
     def _count(self, policy: str, outcome: str) -> None:
         self._metrics.writes.labels(policy, outcome).inc()

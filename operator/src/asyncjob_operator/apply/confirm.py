@@ -1,5 +1,7 @@
 """Live reads that confirm what a cache says before anyone acts on it."""
 
+import asyncio
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,10 +23,14 @@ from asyncjob_operator.core.decision import (
     TypeMissing,
     WorkerReplaced,
 )
-from asyncjob_operator.core.roll_call import queue_of, read_entry
+from asyncjob_operator.core.roll_call import Entry, queue_of, read_entry
+from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.paths import WORKERS_ONLY, leases, pods
 
 MAX_REMEMBERED = 10_000
+FRESH_SECONDS = 5.0
+"""So long a list of a namespace's workers serves all its dead letters; the roll call that each of
+them is judged by is kept up to date meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,16 @@ class Correction:
     lease_gone: Callable[[str, str], None]
     job: Callable[[JsonObject], None]
     job_gone: Callable[[str], None]
+    is_current: Callable[[str], bool] = lambda _uid: False
+    """Whether all that was written before a job's known version is known, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """The workers of a namespace by queue, as a list showed them that began then, monotonic."""
+
+    listed_at: float
+    entries: defaultdict[str, list[Entry]]
 
 
 class Confirmation:
@@ -45,10 +61,18 @@ class Confirmation:
     not for each job.
     """
 
-    def __init__(self, session: KubeSession, correction: Correction) -> None:
+    def __init__(
+        self,
+        session: KubeSession,
+        correction: Correction,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         self._session = session
         self._correction = correction
-        self._kin = Kin(session, correction.job, correction.job_gone)
+        self._clock = clock
+        self._kin = Kin(session, correction.job, correction.job_gone, correction.is_current)
+        self._crews: dict[str, Crew] = {}
+        self._crew_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._proven: set[PodGone | WorkerReplaced] = set()
 
     async def holds(self, proof: Proof | None) -> bool:
@@ -102,12 +126,23 @@ class Confirmation:
 
     async def _type_missing(self, proof: TypeMissing) -> bool:
         """Look at the Leases there are; what they correct in the cache keeps the job waiting."""
-        found = [lease async for lease in self._session.list(leases(proof.namespace), WORKERS_ONLY)]
-        entries = [read_entry(lease) for lease in found if queue_of(lease) == proof.queue]
-        for lease in found:
-            self._correction.lease(lease)
+        entries = (await self._crew(proof.namespace)).entries[proof.queue]
         known = any(entry.may_know(proof.type) for entry in entries)
         return not known and any(entry.claims for entry in entries)
+
+    async def _crew(self, namespace: str) -> Crew:
+        async with self._crew_locks[namespace]:
+            crew = self._crews.get(namespace)
+            if crew is None or self._clock() >= crew.listed_at + FRESH_SECONDS:
+                crew = self._crews[namespace] = await self._list_crew(namespace)
+            return crew
+
+    async def _list_crew(self, namespace: str) -> Crew:
+        crew = Crew(self._clock(), defaultdict(list))
+        async for lease in self._session.list(leases(namespace), WORKERS_ONLY):
+            crew.entries[queue_of(lease)].append(read_entry(lease))
+            self._correction.lease(lease)
+        return crew
 
     async def _read(self, path: str) -> JsonObject | None:
         try:

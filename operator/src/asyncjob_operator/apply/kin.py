@@ -13,17 +13,22 @@ from asyncjob_operator.core.ties import Relative, relative
 
 
 class Kin:
-    """Asks the API server; `saw` and `gone` take what it answers, so that the cache is right."""
+    """Asks the API server; `saw` and `gone` take what it answers, so that the cache is right.
+
+    `is_current` says of a known job that all written before it is known as well.
+    """
 
     def __init__(
         self,
         session: KubeSession,
         saw: Callable[[JsonObject], None],
         gone: Callable[[str], None],
+        is_current: Callable[[str], bool],
     ) -> None:
         self._session = session
         self._saw = saw
         self._gone = gone
+        self._is_current = is_current
 
     async def holds(self, proof: KinProof) -> bool:
         """Return whether the proof holds."""
@@ -59,6 +64,13 @@ class Kin:
         return read_job(obj)
 
     async def _childless(self, proof: Childless) -> bool:
+        """Ask for the children, unless all that were created before the parents' ends are known.
+
+        The watch tells of jobs in the order they were written. Without that, a list has to show
+        it, for which the API server looks through the whole namespace.
+        """
+        if all(map(self._is_current, proof.parents)):
+            return True
         params = {"labelSelector": f"{PARENT_LABEL} in ({','.join(proof.parents)})"}
         done = True
         async for obj in self._session.list(collection(proof.namespace, JOBS), params):

@@ -4,6 +4,12 @@ from typing import Final
 
 from asyncjob_operator.kube.chance import shortened
 
+LONGEST_REFUSED: Final = 600.0
+"""Seconds; so seldom is tried again what the API server refuses, be it by a rule or for a right.
+
+It refuses the same write for as long as the object is as it is, so trying sooner helps nobody.
+"""
+
 REMEMBERED: Final = 10_000
 """Of so many that have failed and were not heard of since it is known how often."""
 
@@ -13,7 +19,7 @@ class Patience:
 
     def __init__(self, initial: float, cap: float) -> None:
         self.cap = cap
-        self._initial = initial
+        self.initial = initial
         self._failures: dict[str, int] = {}
         self._said: dict[str, str] = {}
 
@@ -22,7 +28,7 @@ class Patience:
         failures = self._failures[key] = self._failures.pop(key, 0) + 1
         if len(self._failures) > REMEMBERED:
             self.succeeded(next(iter(self._failures)))
-        return shortened(min(self._initial * 2 ** min(failures - 1, 30), self.cap))
+        return shortened(min(self.initial * 2 ** min(failures - 1, 30), self.cap))
 
     def failures(self, key: str) -> int:
         """Return how often in a row it has failed."""

@@ -9,15 +9,12 @@ from asyncjob.errors import ApiError, NotFoundError
 from asyncjob.json_types import Json
 from asyncjob.kube import KubeSession
 from asyncjob.names import queue_status_path
-from asyncjob_operator.apply.patience import Patience
+from asyncjob_operator.apply.patience import LONGEST_REFUSED, Patience
 from asyncjob_operator.telemetry.containment import Containment, Doing, Kind, Subject
 
 log = structlog.get_logger()
 
 INTERVAL: Final = 5.0
-LONGEST_REST: Final = 600.0
-"""Seconds; so late are numbers written again of a queue whose trouble is over."""
-
 News = list[tuple[tuple[str, str], dict[str, Json]]]
 """Namespace and name of a queue, and the fields of its status that are not as it says."""
 
@@ -42,7 +39,7 @@ class QueueReports:
         self._leads = leads
         self._containment = containment
         self._clock = clock
-        self._patience = Patience(INTERVAL, LONGEST_REST)
+        self._patience = Patience(INTERVAL, LONGEST_REFUSED)
         self._rests_until: dict[str, float] = {}
 
     async def write(self, went_on: Callable[[], None] = lambda: None) -> int:

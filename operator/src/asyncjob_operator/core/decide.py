@@ -56,7 +56,7 @@ CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {
     Phase.SCHEDULED: (cancel_waiting, cascade, deadline, duplicate, promote_scheduled, rerun),
     Phase.RETRYING: (cancel_waiting, cascade, duplicate, promote_retrying, rerun),
     Phase.RUNNING: (recovery, cascade, cancel_running, execution_timeout, rerun),
-    Phase.DEAD_LETTER: (dismiss, rerun, redrive),
+    Phase.DEAD_LETTER: (dismiss, redrive, rerun),
     Phase.SUCCEEDED: (rerun,),
     Phase.CANCELLED: (rerun,),
 }

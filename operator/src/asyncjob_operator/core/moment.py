@@ -27,14 +27,31 @@ class Moment:
         return to_text(datetime.fromtimestamp(self.wall, UTC))
 
     def until(self, time: str) -> float:
-        """Return how many seconds of wall time are left until a stored time."""
-        return epoch(time) - self.wall
+        """Return how many seconds of wall time are left until a stored time.
+
+        What tells no time never comes: nothing starts, and nothing is given up, because of it.
+        """
+        return epoch(time, otherwise=float("inf")) - self.wall
 
     def look_at(self, time: str) -> float:
         """Return when on the monotonic clock to look again for a calendar time."""
         return self.monotonic + min(max(self.until(time), 0.0), LONGEST_WALL_WAIT)
 
 
-def epoch(time: str) -> float:
-    """Return a stored time as epoch seconds."""
-    return from_text(time).timestamp()
+EARLIEST: Final = datetime(1000, 1, 1, tzinfo=UTC).timestamp()
+LATEST: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
+"""What the CRDs' pattern of a time takes, once it is in UTC."""
+
+
+def epoch(time: str, *, otherwise: float) -> float:
+    """Return a stored time as epoch seconds; `otherwise` for a text that tells no time.
+
+    Anybody who may write an object writes its times. What is returned for a text can be stored
+    again: with an offset, a time that the API server takes lies in a year that it refuses.
+    """
+    try:
+        moment = from_text(time)
+    except ValueError:
+        return otherwise
+    seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return min(max(seconds, EARLIEST), LATEST)

@@ -96,4 +96,6 @@ def _endings(container: JsonObject) -> Iterator[Ending]:
         finished = text(terminated, "finishedAt")
         if finished:
             code, reason = integer(terminated, "exitCode"), text(terminated, "reason")
-            yield Ending(epoch(finished), code, reason, running_again=name == "lastState")
+            yield Ending(
+                epoch(finished, otherwise=0.0), code, reason, running_again=name == "lastState"
+            )

@@ -4,10 +4,13 @@ Dead letters are counted apart from the others: a busy queue would otherwise bur
 the very jobs that wait for a person.
 
 A job's age is the API server's to tell. A worker's clock may be wrong and a worker's token stolen,
-and with a completionTime long ago, keys would be forgotten that somebody still relies on.
+and with a completionTime long ago, keys would be forgotten that somebody still relies on. What the
+API server says can be forged as well by who may patch the job, so it is read once, when the job is
+first seen finished, and believed only where it lies between the job's creation and now.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,7 +26,10 @@ _WHOLE_SECOND: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """All that is kept of a finished job; `completed` is epoch seconds."""
+    """All that is kept of a finished job.
+
+    `completed` is epoch seconds by the API server's clock, `said` what the job's own status says.
+    """
 
     uid: str
     namespace: str
@@ -39,6 +45,7 @@ class Finished:
     parent: str = ""
     cascades: bool = False
     attempt: int = 0
+    said: float = 0.0
 
     @property
     def finished(self) -> bool:
@@ -51,8 +58,22 @@ class Finished:
         return self.phase is Phase.DEAD_LETTER
 
 
-def finished_of(job: JobView) -> Finished:
-    """Return what is kept of a finished job."""
+@dataclass(frozen=True, slots=True)
+class Doomed:
+    """What is to go of a namespace, in order; `excess` of it whatever its age, of `held` in all."""
+
+    jobs: tuple[Finished, ...]
+    held: int
+    excess: int
+
+
+def finished_of(job: JobView, seen_at: float, before: Finished | None = None) -> Finished:
+    """Return what is kept of a finished job that is seen now, by the API server's clock.
+
+    `before` is what was kept of it so far: the same end keeps its time, whatever is written later.
+    """
+    said = epoch(job.completion_time or job.last_transition_time or "", otherwise=seen_at)
+    known = before is not None and _end(before) == (job.phase, job.attempt, said)
     return Finished(
         uid=job.uid,
         namespace=job.namespace,
@@ -60,7 +81,7 @@ def finished_of(job: JobView) -> Finished:
         resource_version=job.resource_version,
         queue=job.queue,
         phase=job.phase,
-        completed=_completed(job),
+        completed=before.completed if before and known else completed_at(job, said, seen_at),
         ttl_seconds=job.ttl_seconds,
         long_memory=job.long_memory,
         deleting=job.deleting,
@@ -68,18 +89,43 @@ def finished_of(job: JobView) -> Finished:
         parent=job.parent,
         cascades=job.cascades,
         attempt=job.attempt,
+        said=said,
     )
 
 
-def _completed(job: JobView) -> float:
-    """Return what the job says of its end, as far as the API server bears it out."""
-    claimed = job.completion_time or job.last_transition_time
-    created = epoch(job.created) if job.created else 0.0
-    said = epoch(claimed) if claimed else created
-    if job.completion_written is None:
-        return max(said, created)
-    written = max(epoch(job.completion_written), created)
+def _end(record: Finished) -> tuple[Phase, int, float]:
+    return record.phase, record.attempt, record.said
+
+
+def completed_at(job: JobView, said: float, seen_at: float) -> float:
+    """Return what the job says of its end, as far as the API server bears it out.
+
+    Without the API server's word it has ended just now: a worker's word would make it older.
+    """
+    written = epoch(job.completion_written or "", otherwise=seen_at)
+    written = min(max(written, epoch(job.created, otherwise=seen_at)), seen_at)
     return min(max(said, written), written + _WHOLE_SECOND)
+
+
+def doomed(
+    jobs: Iterable[Finished],
+    removable_of: Callable[[Sequence[Finished]], Sequence[Finished]],
+    options: RetentionOptions,
+) -> Doomed:
+    """Return which finished jobs of one namespace are to go, and how many those are too many.
+
+    `removable_of` returns what is to go of one queue's jobs. What a job that has not started
+    depends on is not among `jobs`: it must not be counted, or the oldest being needed would keep
+    all others.
+    """
+    present = [job for job in jobs if not job.deleting]
+    queues: defaultdict[str, list[Finished]] = defaultdict(list)
+    for job in present:
+        queues[job.queue].append(job)
+    gone = [job for members in queues.values() for job in removable_of(members)]
+    uids = {job.uid for job in gone}
+    excess = overflow([job for job in present if job.uid not in uids], options)
+    return Doomed(tuple(sorted(gone, key=_age)) + tuple(excess), len(present), len(excess))
 
 
 def removable(

@@ -21,7 +21,8 @@ class Snapshot:
 
     `missing` is set while no worker of the queue lists the job's type. `placed`: the job has a
     place in its queue, if that has limits. `known`: the workers of a queue with limits may know its
-    type, as far as one can tell.
+    type, as far as one can tell. `refused`: the number of the redrive wish that was refused and
+    said so. `rerun_after`: until then a rerun that could not be created is left alone, monotonic.
     """
 
     job: JobView
@@ -34,6 +35,8 @@ class Snapshot:
     placed: bool = False
     known: bool = True
     ties: Ties = FREE
+    refused: int = 0
+    rerun_after: float = 0.0
 
 
 Policy: TypeAlias = Callable[[Snapshot, Moment], Verdict]

@@ -15,12 +15,13 @@ from asyncjob_operator.apply.dispatch import Dispatch, Leadership
 from asyncjob_operator.apply.notices import Notices
 from asyncjob_operator.apply.patience import Patience
 from asyncjob_operator.apply.todo import Todo
+from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.vitals import Pulse
 from asyncjob_operator.handlers.kopf_watch import watch_schedules
 from asyncjob_operator.handlers.loops import BATCH, LONGEST_BLIND, LONGEST_SLEEP
 from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.handlers.tasks import Tasks
-from asyncjob_operator.kube.clock import moment, monotonic
+from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.preflight import Findings
 from asyncjob_operator.observe.cron.listing import compare
 from asyncjob_operator.observe.cron.schedules import Schedules
@@ -47,6 +48,7 @@ class Crons:
         notices: Notices,
         metrics: Metrics,
         containment: Containment,
+        now: Callable[[], Moment],
     ) -> None:
         def saw_job(obj: JsonObject) -> None:
             observer.saw(obj, live=True)
@@ -56,10 +58,11 @@ class Crons:
         self.schedules = Schedules(
             settings.identity,
             observer.children,
-            moment,
+            now,
             todo.add,
             keeps_history=settings.retention,
             containment=containment,
+            long_memory=settings.retention_options.long_memory,
         )
         actor = CronActor(
             session,

@@ -249,6 +249,7 @@ class Operator:
             self._parts.observer.deleted(obj)
         else:
             self._parts.observer.saw(obj, live=True)
+        self._parts.observer.progress.saw(obj)
 
     async def _compare(self, pulse: Pulse) -> None:
         settings, observer = self._settings, self._parts.observer

@@ -18,7 +18,7 @@ from asyncjob_operator.handlers.census import Census
 from asyncjob_operator.handlers.crons import Crons
 from asyncjob_operator.handlers.desk import Desk
 from asyncjob_operator.handlers.settings import Settings
-from asyncjob_operator.kube.clock import moment, monotonic
+from asyncjob_operator.kube.clock import Clock, monotonic
 from asyncjob_operator.observe.admissions import Admissions
 from asyncjob_operator.observe.observer import Observer
 from asyncjob_operator.telemetry.containment import Containment
@@ -35,15 +35,14 @@ class Parts:
     ) -> None:
         todo, rounds = Todo(most_per_lane=CONCURRENCY // 2), Todo(remember=True)
         self.tally = Tally()
+        now = Clock(session.server_time).moment
         containment = self.containment = Containment(
             monotonic, lambda kind: metrics.set_aside.labels(kind).inc()
         )
-        self.notices = Notices(session, settings.identity, moment, metrics, containment)
+        self.notices = Notices(session, settings.identity, now, metrics, containment)
         desk = Desk(todo, rounds, self.notices, leadership.leads)
         job_metrics = JobMetrics(metrics.registry, leadership.leads, monotonic)
-        observer = self.observer = Observer(
-            settings.options, moment, desk, job_metrics, containment
-        )
+        observer = self.observer = Observer(settings.options, now, desk, job_metrics, containment)
         actor = Actor(
             session,
             observer,
@@ -53,13 +52,14 @@ class Parts:
             metrics=metrics,
             tally=self.tally,
             leads=leadership.leads,
+            now=now,
             on_recovered=Storms(self.notices.tell, monotonic).recovered,
         )
         self.dispatch = Dispatch(todo, actor, leadership, containment, observer.look)
         allotment = Allotment(
             session,
             Admissions(observer),
-            now=moment,
+            now=now,
             leads=leadership.leads,
             again=rounds.add,
             patience=Patience(settings.backoff_initial, settings.backoff_max),
@@ -80,6 +80,7 @@ class Parts:
             notices=self.notices,
             metrics=metrics,
             containment=containment,
+            now=now,
         )
         self.sweep = Sweep(
             session,
@@ -87,7 +88,8 @@ class Parts:
             queue_of=observer.queues.view,
             options=settings.retention_options,
             rate=settings.retention_rate,
-            now=moment,
+            interval=settings.retention_interval,
+            now=now,
             leads=leadership.leads,
             tell=self.notices.tell,
             needed=observer.kinship.is_needed,
@@ -129,4 +131,5 @@ def _correction(observer: Observer) -> Correction:
         lease_gone=observer.workers.lost_lease,
         job=take_job,
         job_gone=observer.lost,
+        is_current=observer.is_current,
     )

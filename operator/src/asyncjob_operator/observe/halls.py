@@ -69,7 +69,7 @@ class Hall:
     def _line_up(self, job: JobView, *, lines_up: bool) -> bool:
         if not lines_up:
             return self.line.discard(job.uid)
-        key, since = job.gates.concurrency_key or "", epoch(job.created)
+        key, since = job.gates.concurrency_key or "", epoch(job.created, otherwise=0.0)
         return self.line.put(Waiting(job.uid, job.name, stay_of(job), key, job.priority, since))
 
 

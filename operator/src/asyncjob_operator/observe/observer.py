@@ -4,6 +4,7 @@ Level-triggered: what is due follows from all that is known, never from which ev
 here waits or writes; whoever acts is told by `want` and `unwant`.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
@@ -11,9 +12,10 @@ from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView, read_job
 from asyncjob_operator.core.decide import decide
-from asyncjob_operator.core.decision import NOTHING, Decision, Refuse
+from asyncjob_operator.core.decision import Decision
 from asyncjob_operator.core.moment import Moment
 from asyncjob_operator.core.options import Options
+from asyncjob_operator.core.policies import rerun
 from asyncjob_operator.core.policies.redrive import is_redrive_wished
 from asyncjob_operator.core.queue_view import QueueView
 from asyncjob_operator.core.roll_call import Concerned
@@ -23,6 +25,7 @@ from asyncjob_operator.observe.agenda import Agenda
 from asyncjob_operator.observe.cron.children import Children
 from asyncjob_operator.observe.halls import Halls
 from asyncjob_operator.observe.kinship import NO_FAMILY, Kinship
+from asyncjob_operator.observe.progress import Progress
 from asyncjob_operator.observe.queue_survey import QueueSurvey
 from asyncjob_operator.observe.queues import Queues
 from asyncjob_operator.observe.roll_calls import RollCalls
@@ -68,6 +71,7 @@ class Observer:
     ) -> None:
         self.containment = containment or Containment(lambda: now().monotonic, lambda _kind: None)
         self.store = JobStore()
+        self.progress = Progress()
         self.agenda = Agenda()
         self.kinship = Kinship(self.store, self.agenda.add_all)
         self.children = Children()
@@ -82,6 +86,7 @@ class Observer:
         self._metrics = metrics
         self._seen: dict[str, Sighting] = {}
         self._refused: dict[str, int] = {}
+        self._rerun_after: dict[str, float] = {}
 
     def saw(self, obj: JsonObject, *, live: bool) -> None:
         """Take a job as it was then; `live`: seen as it changed, not found in a list."""
@@ -125,6 +130,7 @@ class Observer:
         self.children.lost(uid)
         self._seen.pop(uid, None)
         self._refused.pop(uid, None)
+        self._rerun_after.pop(uid, None)
         self.agenda.drop(uid)
         self._listener.unwant(uid)
         if job:
@@ -137,6 +143,7 @@ class Observer:
         """Judge a known job anew."""
         job = self.store.get(uid)
         if job is None:
+            self._look_at_finished(uid)
             return
         with self.containment.guard(_subject(job)) as guard:
             self._judge(job, self._now(), live=False)
@@ -152,6 +159,12 @@ class Observer:
         """Remember that a wish was refused and said so; it is not told again."""
         self._refused[uid] = number
 
+    def hold_rerun(self, uid: str, seconds: float) -> None:
+        """Leave the rerun that somebody wants of the job alone for so long, and nothing else."""
+        if uid in self.store:
+            self._rerun_after[uid] = self._now().monotonic + seconds
+            self.agenda.set(uid, self._rerun_after[uid])
+
     def silent_for(self, uid: str) -> float | None:
         """Return the seconds since the last heartbeat that was seen of a running job."""
         seen = self._seen.get(uid)
@@ -160,6 +173,11 @@ class Observer:
     def address(self, uid: str) -> Address | None:
         """Return where a job is."""
         return self.store.address(uid)
+
+    def is_current(self, uid: str) -> bool:
+        """Return whether all that was written before a job's known version is known, too."""
+        where = self.store.address(uid)
+        return where is not None and self.progress.has_reached(where.namespace, where.version)
 
     def queue_of(self, job: JobView) -> QueueView:
         """Return the view of the job's queue."""
@@ -171,8 +189,10 @@ class Observer:
             self._metrics.saw(known, job, self._seen.get(job.uid))
         family, contenders = self.kinship.family(job), self.store.contenders(job)
         self.store.put(job)
+        if job.wishes.rerun <= job.reruns:
+            self._rerun_after.pop(job.uid, None)
         self._look_at_many(self.kinship.changed(job, known, family))
-        self.children.saw(job, obj)
+        self.children.saw(job, obj, self._now().wall)
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and live:
                 self._listener.died(job, text(child(obj, "status"), "message"))
@@ -209,17 +229,31 @@ class Observer:
         missing = self.roll_calls.missing(job) if queue.unknown_is_dead_letter else None
         placed = queue.limited and self.halls.is_placed(job)
         snapshot = Snapshot(
-            job, seen, self._options, queue, holder, rival, missing, placed, known, ties
+            job,
+            seen,
+            self._options,
+            queue,
+            holder,
+            rival,
+            missing,
+            placed,
+            known,
+            ties,
+            refused=self._refused.get(job.uid, 0),
+            rerun_after=self._rerun_after.get(job.uid, 0.0),
         )
-        decision = decide(snapshot, now)
-        effect = decision.effect
-        told = isinstance(effect, Refuse) and self._refused.get(job.uid) == effect.number
-        return NOTHING if told else decision
+        return decide(snapshot, now)
 
     def _retire(self, job: JobView) -> None:
         if not is_redrive_wished(job):
-            self.store.retire(job)
+            self.store.retire(job, self._now().wall)
         self._seen.pop(job.uid, None)
+
+    def _look_at_finished(self, uid: str) -> None:
+        """Have a finished job run again as somebody wants, once that was left alone long enough."""
+        known = self.store.known(uid)
+        if known and self._now().monotonic >= self._rerun_after.get(uid, math.inf):
+            self._listener.want(uid, f"{known.namespace}/{rerun.NAME}")
 
     def _look_at_many(self, uids: Sequence[str]) -> None:
         """Look at these jobs; at many bit by bit, so that others have their turn in between."""

@@ -85,7 +85,7 @@ class QueueSurvey:
         waiting: dict[Name, float] = {}
         for queue, since in oldest.items():
             with self._containment.guard(Subject(Kind.QUEUE, *queue), Doing.MEASURE):
-                waiting[queue] = max(0.0, wall - _epoch(since, wall))
+                waiting[queue] = max(0.0, wall - epoch(since, otherwise=wall))
         return dict.fromkeys(self._queues.names_in(None), 0.0) | waiting
 
     async def _oldest(self) -> dict[Name, str]:
@@ -104,14 +104,6 @@ class QueueSurvey:
                 if before is None or since[:_TO_THE_SECOND] < before[:_TO_THE_SECOND]:
                     oldest[queue] = since
         return oldest
-
-
-def _epoch(time: str, otherwise: float) -> float:
-    """Read the time of a status, which a worker's token may have written: it may be no time."""
-    try:
-        return epoch(time)
-    except (ValueError, OverflowError):
-        return otherwise
 
 
 def _waits(job: JobView, queue: QueueView) -> bool:

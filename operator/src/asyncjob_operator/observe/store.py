@@ -44,6 +44,9 @@ class JobStore:
         self.relations = Relations()
         self._jobs: dict[str, JobView] = {}
         self._finished: dict[str, Finished] = {}
+        self._ended: dict[str, Finished] = {}
+        """What was kept of finished jobs that are looked at again."""
+
         self._contenders: dict[Key, Contenders] = {}
         self._closed: Index[Key] = Index()
         self._by_pod: Index[tuple[str, str]] = Index()
@@ -101,7 +104,10 @@ class JobStore:
 
     def put(self, job: JobView) -> None:
         """Keep the whole view."""
+        ended = self._finished.get(job.uid) or self._ended.get(job.uid)
         self.remove(job.uid)
+        if ended and job.finished:
+            self._ended[job.uid] = ended
         self._jobs[job.uid] = job
         self.relations.add(job)
         self.counts[job.namespace, job.queue, job.phase] += 1
@@ -115,9 +121,10 @@ class JobStore:
         if job.lease:
             self._by_pod.add((job.namespace, job.lease.holder_uid), job.uid)
 
-    def retire(self, job: JobView) -> None:
-        """Keep only what retention needs of a finished job."""
-        record = finished_of(job)  # may fail, and then all is to stay as it was
+    def retire(self, job: JobView, seen_at: float) -> None:
+        """Keep only what retention needs of a finished job, seen at this time of the wall clock."""
+        before = self._finished.get(job.uid) or self._ended.get(job.uid)
+        record = finished_of(job, seen_at, before)  # may fail, and then all is to stay as it was
         self.remove(job.uid)
         self._finished[job.uid] = record
         self.relations.add(record)
@@ -125,6 +132,7 @@ class JobStore:
 
     def remove(self, uid: str) -> None:
         """Forget a job."""
+        self._ended.pop(uid, None)
         job = self._jobs.pop(uid, None)
         if job:
             self._unlist(job)

@@ -78,7 +78,8 @@ class AsyncCronJobSpec(Model):
     """
 
     starting_deadline_seconds: Seconds | None = None
-    """A run that could not start within so many seconds counts as missed. Built in: 60."""
+    """A run that could not start within so many seconds counts as missed. Built in: 60; less than 5
+    counts as 5."""
 
     misfire_policy: MisfirePolicy = MisfirePolicy.FIRE_ONCE
     """Skip: missed runs are left out. FireOnce: one run for all. FireAll: each, up to the limit."""

@@ -5,11 +5,12 @@ from typing import Final, Protocol
 
 import structlog
 
-from asyncjob.errors import ApiError, ConflictError, NotFoundError
+from asyncjob.errors import ApiError, ConflictError, ForbiddenError, InvalidError, NotFoundError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.move import merge_body
 from asyncjob.lifecycle.phases import FINISHED
+from asyncjob.lifecycle.schedules import CronReason
 from asyncjob.lifecycle.view import read_job
 from asyncjob.names import (
     CRON_JOB_KIND,
@@ -22,15 +23,16 @@ from asyncjob.names import (
 )
 from asyncjob_operator.apply.cron.runs import Runs
 from asyncjob_operator.apply.notices import Notices
-from asyncjob_operator.apply.patience import Patience
-from asyncjob_operator.core.cron.child import Child, child_of
+from asyncjob_operator.apply.patience import LONGEST_REFUSED, Patience
+from asyncjob_operator.core.cron.child import Child, child_of, cron_uid_of
 from asyncjob_operator.core.cron.claim import may_create
-from asyncjob_operator.core.cron.completion import dropped
+from asyncjob_operator.core.cron.completion import dropped, too_late
 from asyncjob_operator.core.cron.decision import (
     Cancel,
     Create,
     CronDecision,
     Effect,
+    GiveUp,
     Remove,
     Told,
     Write,
@@ -43,11 +45,15 @@ from asyncjob_operator.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
 
+NAME: Final = "schedule"
 NOTICE_REST: Final = 3600.0
 """The same reason about the same schedule is told again after an hour at the soonest."""
 
 CONFLICT_SHARE: Final = 10
 """A schedule that somebody else has changed is looked at sooner than one that failed."""
+
+MOST_BY_NAME: Final = 16
+"""Beyond so many a list is cheaper than reading them one by one."""
 
 _UNFINISHED: Final = ",".join(f"status.phase!={phase.value}" for phase in sorted(FINISHED))
 
@@ -62,6 +68,12 @@ class Judge(Protocol):
         self, obj: JsonObject, unfinished: list[Child] | None = None
     ) -> tuple[CronView, CronDecision]:
         """Take a fresh read and decide anew."""
+
+    def unseen(self, cron: CronView) -> bool:
+        """Return whether the status names active jobs that are not known here."""
+
+    def possible(self, cron: CronView) -> frozenset[str] | None:
+        """Return the names of all jobs that may be unfinished, or None if they are not known."""
 
     def saw(self, obj: JsonObject) -> None:
         """Take the answer to a write."""
@@ -100,6 +112,7 @@ class CronActor:
         self._session = session
         self._judge = judge
         self._patience = patience
+        self._refusals = Patience(patience.initial, LONGEST_REFUSED)
         self._notices = notices
         self._metrics = metrics
         self._leads = leads
@@ -115,19 +128,35 @@ class CronActor:
         try:
             obj = await self._read(where)
             if await self._act_on(obj):
-                self._patience.succeeded(uid)
+                self._succeeded(uid)
             else:  # what was known is behind what there is: let the watches catch up
                 self._judge.postpone(uid, self._patience.failed(uid) / CONFLICT_SHARE)
         except NotFoundError:
-            self._patience.succeeded(uid)
+            self._succeeded(uid)
             self._judge.lost((where.namespace, where.name))
         except ConflictError:
             log.debug("schedule changed meanwhile", cron=where.key)
             self._judge.postpone(uid, self._patience.failed(uid) / CONFLICT_SHARE)
+        except (InvalidError, ForbiddenError) as error:
+            self._refused(where, error)
         except ApiError as error:
             pause = self._patience.failed(uid)
             log.warning("schedule failed", cron=where.key, error=str(error), retry_in=pause)
             self._judge.postpone(uid, pause)
+
+    def _refused(self, where: CronView, error: InvalidError | ForbiddenError) -> None:
+        """Leave it alone for longer each time; a quota may give way at any moment, a rule not."""
+        self._metrics.writes.labels(NAME, "refused").inc()
+        pause = self._refusals.failed(where.uid)
+        if isinstance(error, ForbiddenError):
+            pause = min(pause, self._patience.cap)
+        if self._refusals.is_news(where.uid, str(error)):
+            log.warning("schedule refused", cron=where.key, error=str(error), retry_in=pause)
+        self._judge.postpone(where.uid, pause)
+
+    def _succeeded(self, uid: str) -> None:
+        self._patience.succeeded(uid)
+        self._refusals.succeeded(uid)
 
     def subject(self, uid: str) -> Subject:
         """Return the schedule in the version that is known."""
@@ -166,12 +195,34 @@ class CronActor:
 
     async def _decide(self, obj: JsonObject) -> tuple[CronView, CronDecision]:
         cron, decision = self._judge.refresh(obj)
-        if decision.effect and decision.effect.rests:
+        effect = decision.effect
+        if effect and (effect.rests or (isinstance(effect, Write) and self._judge.unseen(cron))):
             return self._judge.refresh(obj, await self._unfinished(cron))
         return cron, decision
 
     async def _unfinished(self, cron: CronView) -> list[Child]:
-        """List the schedule's unfinished jobs; it begins after the schedule was read."""
+        """Read the schedule's unfinished jobs; it begins after the schedule was read.
+
+        Each of them stands in the status that was just read, as reserved or as active: a run is
+        reserved before it is created, is active before its reservation goes, and leaves there
+        only when whoever writes that has seen it end. What this replica knows itself comes on
+        top, as a person may redrive one. So a few jobs are read by name, and not a namespace.
+        """
+        names = self._judge.possible(cron)
+        if names is None or len(names) > MOST_BY_NAME:
+            return await self._listed(cron)
+        found = [await self._one(cron, name) for name in sorted(names)]
+        return [one for one in found if one is not None]
+
+    async def _one(self, cron: CronView, name: str) -> Child | None:
+        try:
+            obj = await self._session.get(job_path(cron.namespace, name))
+        except NotFoundError:
+            return None
+        one = child_of(read_job(obj), obj)
+        return one if cron_uid_of(obj) == cron.uid and not one.finished else None
+
+    async def _listed(self, cron: CronView) -> list[Child]:
         params = {
             "labelSelector": f"{CRON_JOB_UID_LABEL}={cron.uid}",
             "fieldSelector": _UNFINISHED,
@@ -188,19 +239,27 @@ class CronActor:
                 answer = await self._write(effect, cron)
                 return answer if effect.claims else None
             case Create():
-                refused = await self._runs.create(cron, obj, effect.runs)
-                if refused:
-                    log.warning("run refused", cron=cron.key, run=refused.run.name, why=refused.why)
-                    drop = dropped(cron, refused.run, refused.reason, refused.why)
-                    return await self._write(drop, cron)
-                return obj
-            case Cancel():
+                return await self._create(effect, cron, obj)
+            case GiveUp():
+                return await self._give_up(effect, cron, obj)
+            case Cancel() | Remove():
                 for one in effect.children:
-                    await self._cancel(one)
-            case Remove():
-                for one in effect.children:
-                    await self._remove(one)
-        return None  # to Ask, the list has answered
+                    await (self._cancel if isinstance(effect, Cancel) else self._remove)(one)
+        return None  # to Ask, the reads have answered
+
+    async def _create(self, effect: Create, cron: CronView, obj: JsonObject) -> JsonObject:
+        refused = await self._runs.create(cron, obj, effect.runs)
+        if refused is None:
+            return obj
+        log.warning("run refused", cron=cron.key, run=refused.run.name, why=refused.why)
+        message = f"no job {refused.run.name}: {refused.why}"
+        return await self._write(dropped(cron, [refused.run], refused.reason, message), cron)
+
+    async def _give_up(self, effect: GiveUp, cron: CronView, obj: JsonObject) -> JsonObject:
+        if await self._runs.find(cron, effect.runs):
+            return obj
+        message = too_late(effect.runs)
+        return await self._write(dropped(cron, effect.runs, CronReason.SKIPPED, message), cron)
 
     async def _write(self, effect: Write, cron: CronView) -> JsonObject:
         sent_at = self._clock()

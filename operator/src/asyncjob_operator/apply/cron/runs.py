@@ -58,6 +58,19 @@ class Runs:
                 return refused
         return None
 
+    async def find(self, cron: CronView, runs: tuple[Run, ...]) -> bool:
+        """Return whether any of the runs exists after all: a creation may have gone unanswered."""
+        found = False
+        for run in runs:
+            try:
+                there = await self._session.get(job_path(cron.namespace, run.name))
+            except NotFoundError:
+                continue
+            if is_run(there, cron, run):
+                self._made(cron.uid, run, there)
+                found = True
+        return found
+
     async def _create(self, cron: CronView, obj: JsonObject, run: Run) -> Refused | None:
         try:
             created = await self._post(cron, run_body(cron, obj, run))

@@ -33,8 +33,9 @@ def backfill(snapshot: CronSnapshot, now: Moment) -> Verdict:
     return _go_on(snapshot, plan, wish, state)
 
 
-def _range(of: BackfillWish | BackfillState) -> tuple[str, str]:
-    return stamp(of.start), stamp(of.end)
+def _range(of: BackfillWish | BackfillState) -> tuple[int, int]:
+    """Return the range in whole seconds: in far years a float does not keep milliseconds."""
+    return int(of.start // 1), int(of.end // 1)
 
 
 def _times(plan: Schedule, after: float, until: float, limit: int) -> list[int]:
@@ -62,8 +63,12 @@ def _begin(snapshot: CronSnapshot, plan: Schedule, wish: BackfillWish, now: Mome
 
 
 def _before(moment: float) -> float:
-    """Return what lies before the moment and after every whole second before it."""
-    return -(-moment // 1) - 1
+    """Return what lies before the moment and after every whole second before it.
+
+    Nothing before 1970 is looked at: going through the days of a thousand years for the few that a
+    rare schedule has takes seconds.
+    """
+    return max(-(-moment // 1) - 1, -1.0)
 
 
 def _go_on(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from asyncjob.json_types import Json, JsonObject, child, text
-from asyncjob.lifecycle.derived_names import label_value
+from asyncjob.lifecycle.derived_names import is_name_of_run, label_value
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView
 from asyncjob.names import (
@@ -16,15 +16,17 @@ from asyncjob.names import (
     TRIGGER_ANNOTATION,
 )
 from asyncjob_operator.core.cron.view import CronView, Run, stamp
+from asyncjob_operator.core.moment import epoch
 from asyncjob_operator.core.policies.redrive import is_redrive_wished
-from asyncjob_operator.core.retention import finished_of
+from asyncjob_operator.core.retention import completed_at
 
 
 @dataclass(frozen=True, slots=True)
 class Child:
     """A job of a schedule; `wished`: somebody wants more of it, so that it stays.
 
-    `completed` is epoch seconds, 0 for an unfinished one.
+    `completed` is epoch seconds by the API server's clock, 0 for an unfinished one. `long_memory`:
+    it has a key that somebody may ask for again.
     """
 
     namespace: str
@@ -39,6 +41,15 @@ class Child:
     wished: bool
     backfill: bool
     deleting: bool
+    attempt: int = 0
+    long_memory: bool = False
+
+    def is_run_of(self, cron: CronView) -> bool:
+        """Return whether it bears the name that the schedule gives one of its runs.
+
+        Labels may be patched by who may not delete; a name is for ever.
+        """
+        return self.namespace == cron.namespace and is_name_of_run(self.name, cron.name)
 
 
 def cron_uid_of(obj: JsonObject) -> str:
@@ -46,8 +57,13 @@ def cron_uid_of(obj: JsonObject) -> str:
     return text(child(child(obj, "metadata"), "labels"), CRON_JOB_UID_LABEL)
 
 
-def child_of(job: JobView, obj: JsonObject) -> Child:
-    """Return what is kept of a job of a schedule."""
+def child_of(
+    job: JobView, obj: JsonObject, seen_at: float = 0.0, before: Child | None = None
+) -> Child:
+    """Return what is kept of a job of a schedule, seen at this time of the wall clock.
+
+    `before` is what was kept of it so far: one that has ended keeps the time of its end.
+    """
     labels = child(child(obj, "metadata"), "labels")
     return Child(
         namespace=job.namespace,
@@ -57,12 +73,22 @@ def child_of(job: JobView, obj: JsonObject) -> Child:
         phase=job.phase,
         created=job.created,
         finished=job.finished,
-        completed=finished_of(job).completed if job.finished else 0.0,
+        completed=_completed(job, seen_at, before),
         cancelling=job.wishes.cancel,
         wished=is_redrive_wished(job) or job.wishes.rerun > job.reruns,
         backfill=BACKFILL_LABEL in labels,
         deleting=job.deleting,
+        attempt=job.attempt,
+        long_memory=job.long_memory,
     )
+
+
+def _completed(job: JobView, seen_at: float, before: Child | None) -> float:
+    if not job.finished:
+        return 0.0
+    if before and (before.phase, before.attempt) == (job.phase, job.attempt):
+        return before.completed
+    return completed_at(job, epoch(job.completion_time or "", otherwise=seen_at), seen_at)
 
 
 def run_body(cron: CronView, obj: JsonObject, run: Run) -> JsonObject:

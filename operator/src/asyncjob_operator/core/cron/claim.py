@@ -17,6 +17,9 @@ from asyncjob_operator.core.moment import Moment
 CREATE_SECONDS: Final = 5.0
 REQUEST_SECONDS: Final = 5.0
 TAKEOVER_SECONDS: Final = 15.0
+MAX_CLAIMS: Final = 2_147_483_647
+"""The schema's bound; after it counting begins anew, as the number only tells renewals apart."""
+
 MAX_RUNS: Final = 2000
 """As many as a reservation takes."""
 
@@ -25,7 +28,7 @@ def reserve(snapshot: CronSnapshot, runs: Sequence[Run]) -> Fields:
     """Return the fields of a write that makes these runs, and no others, ours to create."""
     by = snapshot.me[:256]
     return {
-        "claims": snapshot.cron.claims + 1,
+        "claims": snapshot.cron.claims % MAX_CLAIMS + 1,
         "reserved": {"by": by, "runs": write_runs(runs)},
     }
 

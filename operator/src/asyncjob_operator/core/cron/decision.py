@@ -23,7 +23,7 @@ class Write:
     """Change the status, exact on the version decided on.
 
     `claims`: it takes or renews the reservation. `rests`: it rests on which jobs are unfinished,
-    which a consistent list has to show.
+    which live reads have to show.
     """
 
     policy: str
@@ -62,13 +62,22 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Do nothing yet: a consistent list has to show first who is in the way of a run."""
+    """Do nothing yet: reads have to show first who is in the way of a run."""
 
     policy: str
     rests: bool = True
 
 
-Effect = Write | Create | Cancel | Remove | Ask
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Take these reserved runs off the list, unless they turn out to exist."""
+
+    policy: str
+    runs: tuple[Run, ...]
+    rests: bool = False
+
+
+Effect = Write | Create | Cancel | Remove | Ask | GiveUp
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from asyncjob_operator.core.cron.misfire import Choice, choose, fires_at
 from asyncjob_operator.core.cron.schedule import Schedule
 from asyncjob_operator.core.cron.snapshot import CronSnapshot, look_at
 from asyncjob_operator.core.cron.standing import said, shown_of
-from asyncjob_operator.core.cron.view import Run, stamp
+from asyncjob_operator.core.cron.view import CronView, Run, stamp
 from asyncjob_operator.core.moment import Moment
 
 NAME: Final = "schedule"
@@ -40,12 +40,11 @@ def _settle(snapshot: CronSnapshot, choice: Choice) -> Write:
     new = [run for run in runs if run not in cron.runs]
     reason = _reason(snapshot, choice, new, busy=busy)
     message = _message(snapshot, choice, new, reason)
-    missed = cron.missed + len(choice.times) - len(new) + lost
     fields: Fields = {
         **shown_of(snapshot, choice.times[-1]),
         **said(reason, message),
         "settledTime": stamp(choice.times[-1]),
-        "missed": min(missed, MAX_MISSED),
+        "missed": missed(cron, len(choice.times) - len(new) + lost),
         **({"lastScheduleTime": stamp(new[-1].time)} if new else {}),
         **(reserve(snapshot, runs) if new else {}),
     }
@@ -68,9 +67,19 @@ def _queued(snapshot: CronSnapshot, choice: Choice, *, busy: bool) -> tuple[Sequ
             return runs[-MAX_RUNS:], max(len(runs) - MAX_RUNS, 0)
 
 
+def is_scheduled(run: Run) -> bool:
+    """Return whether its time asked for the run, and not a person."""
+    return run.trigger is None and not run.backfill
+
+
 def given_up(runs: Sequence[Run]) -> int:
     """Return how many scheduled times stay without a run if these are not created."""
-    return sum(run.trigger is None and not run.backfill for run in runs)
+    return sum(map(is_scheduled, runs))
+
+
+def missed(cron: CronView, more: int) -> int:
+    """Return `status.missed` with so many more, as far as the schema lets it grow."""
+    return min(cron.missed + more, MAX_MISSED)
 
 
 def _reason(

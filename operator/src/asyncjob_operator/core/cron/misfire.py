@@ -17,6 +17,10 @@ from asyncjob_operator.core.cron.view import CronView
 ON_TIME_SECONDS: Final = 60
 """A run that starts so late is on time where startingDeadlineSeconds says nothing."""
 
+SHORTEST_DEADLINE: Final = 5
+"""No deadline is shorter: so long may the operator itself take, from a time to its run. With 0
+and Skip a schedule would never run."""
+
 CONSIDERED: Final = 10_000
 
 
@@ -43,7 +47,17 @@ def choose(cron: CronView, schedule: Schedule, wall: float) -> Choice:
     """Return what has come since the schedule was last settled, and what of it to run."""
     listed = schedule.newest(cron.settled, wall, CONSIDERED)
     times = tuple(takewhile(lambda time: fires_at(cron, time) <= wall, listed))
-    deadline = ON_TIME_SECONDS if cron.starting_deadline is None else cron.starting_deadline
+    return _choice(cron, times, wall)
+
+
+def chosen_still(cron: CronView, times: Sequence[int], wall: float) -> Sequence[int]:
+    """Return which times, reserved earlier, would be run if they were chosen now."""
+    return _choice(cron, tuple(times), wall).chosen
+
+
+def _choice(cron: CronView, times: tuple[int, ...], wall: float) -> Choice:
+    said = ON_TIME_SECONDS if cron.starting_deadline is None else cron.starting_deadline
+    deadline = max(said, SHORTEST_DEADLINE)
     on_time = [time for time in times if wall - fires_at(cron, time) <= deadline]
     chosen = _chosen(cron.misfire, times, on_time)[-cron.misfire_limit :]
     return Choice(times, tuple(chosen), len(times) - len(on_time))

@@ -15,6 +15,7 @@ from asyncjob_operator.core.cron.errors import (
 from asyncjob_operator.core.cron.schedule import Schedule, read_schedule
 from asyncjob_operator.core.cron.view import CronView, Run
 from asyncjob_operator.core.moment import LONGEST_WALL_WAIT, Moment
+from asyncjob_operator.core.options import DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,9 @@ class CronSnapshot:
 
     `claim_sent_at`: when it sent the write that gave it the reservation as it is now; None if the
     reservation is not its own. `claim_seen_at`: when it first saw the reservation as it is now.
-    `made`: names of reserved runs that are known to have been created. `listed`: UIDs of the jobs
-    that the last consistent list has shown to be unfinished.
+    `made`: names of reserved runs that are known to have been created. `confirmed`: UIDs of the
+    jobs that the last live reads have shown to be unfinished. `long_memory`: seconds for which a
+    finished run with a key is kept, whatever the history limits say.
     """
 
     cron: CronView
@@ -60,8 +62,9 @@ class CronSnapshot:
     claim_sent_at: float | None
     claim_seen_at: float
     made: frozenset[str]
-    listed: frozenset[str] = frozenset()
+    confirmed: frozenset[str] = frozenset()
     keeps_history: bool = True
+    long_memory: float = DAY
 
     @property
     def unfinished(self) -> list[Child]:

@@ -86,6 +86,6 @@ def _next(snapshot: CronSnapshot, settled: float) -> str | None:
 def _last_success(snapshot: CronSnapshot) -> Fields:
     done = [one.completed for one in snapshot.children if one.phase is Phase.SUCCEEDED]
     before = snapshot.cron.status.get("lastSuccessfulTime")
-    known = epoch(before) if isinstance(before, str) else 0.0
+    known = epoch(before, otherwise=0.0) if isinstance(before, str) else 0.0
     newest = max(done, default=0.0)
     return {"lastSuccessfulTime": stamp(newest)} if newest > known + _MILLISECOND else {}

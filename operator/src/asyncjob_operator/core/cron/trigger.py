@@ -6,9 +6,9 @@ from asyncjob.lifecycle.derived_names import trigger_name
 from asyncjob.lifecycle.schedules import ConcurrencyPolicy, CronReason
 from asyncjob_operator.core.cron.claim import MAX_RUNS, reserve
 from asyncjob_operator.core.cron.decision import Fields, Told, Verdict, Write
-from asyncjob_operator.core.cron.due import given_up, in_the_way
+from asyncjob_operator.core.cron.due import given_up, in_the_way, missed
 from asyncjob_operator.core.cron.snapshot import CronSnapshot
-from asyncjob_operator.core.cron.standing import said
+from asyncjob_operator.core.cron.standing import said, shown_of
 from asyncjob_operator.core.cron.view import Run
 from asyncjob_operator.core.moment import Moment
 
@@ -27,12 +27,13 @@ def trigger(snapshot: CronSnapshot, now: Moment) -> Verdict:
     replaces = cron.concurrency is ConcurrencyPolicy.REPLACE
     kept = () if replaces else snapshot.pending
     fields: Fields = {
+        **shown_of(snapshot, cron.settled),
         "triggers": number,
         **said(CronReason.TRIGGERED, f"trigger {number}: {run.name}"),
         **reserve(snapshot, [*kept, run][-MAX_RUNS:]),
     }
     if replaces:
-        fields["missed"] = cron.missed + given_up(snapshot.pending)
+        fields["missed"] = missed(cron, given_up(snapshot.pending))
     return Write(NAME, fields, claims=True, rests=snapshot.alone)
 
 

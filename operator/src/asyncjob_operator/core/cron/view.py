@@ -44,6 +44,14 @@ class Reserved:
 
 
 @dataclass(frozen=True, slots=True)
+class Active:
+    """A job that was unfinished when the status was written."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
     """The spec that the settled time was judged by."""
 
@@ -103,6 +111,8 @@ class CronView:
     triggers: int
     backfilled: BackfillState | None
     missed: int
+    active: tuple[Active, ...]
+    active_count: int
     status: JsonObject
 
     @property
@@ -119,7 +129,7 @@ class CronView:
 def read_cron(obj: JsonObject) -> CronView:
     """Read an AsyncCronJob; raises ValueError on a value this version does not know."""
     meta, spec, status = child(obj, "metadata"), child(obj, "spec"), child(obj, "status")
-    created = epoch(text(meta, "creationTimestamp"))
+    created = epoch(text(meta, "creationTimestamp"), otherwise=0.0)
     return CronView(
         namespace=text(meta, "namespace"),
         name=text(meta, "name"),
@@ -136,16 +146,18 @@ def read_cron(obj: JsonObject) -> CronView:
         misfire_limit=integer(spec, "misfireLimit", 100),
         suspend=flag(spec, "suspend"),
         trigger=integer(spec, "trigger"),
-        backfill=_read_wish(child(spec, "backfill")),
+        backfill=_read_wish(child(spec, "backfill"), created),
         keep_succeeded=integer(spec, "successfulJobsHistoryLimit", 3),
         keep_failed=integer(spec, "failedJobsHistoryLimit", 3),
         settled=_settled(status, created),
         observed=_read_observed(child(status, "observed")),
-        reserved=_read_reserved(status),
+        reserved=_read_reserved(status, created),
         claims=integer(status, "claims"),
         triggers=integer(status, "triggers"),
-        backfilled=_read_backfill(child(status, "backfill")),
+        backfilled=_read_backfill(child(status, "backfill"), created),
         missed=integer(status, "missed"),
+        active=tuple(_read_active(as_object(item)) for item in items(status, "active")),
+        active_count=integer(status, "activeCount"),
         status=status,
     )
 
@@ -153,28 +165,28 @@ def read_cron(obj: JsonObject) -> CronView:
 def _settled(status: JsonObject, created: float) -> float:
     """Return until when all is settled: a schedule owes nothing for before it was created."""
     said = [text(status, name) for name in ("settledTime", "lastScheduleTime")]
-    return max([epoch(time) for time in said if time], default=created)
+    return max([epoch(time, otherwise=created) for time in said if time], default=created)
 
 
-def _read_wish(wish: JsonObject) -> BackfillWish | None:
+def _read_wish(wish: JsonObject, created: float) -> BackfillWish | None:
     if not wish:
         return None
     return BackfillWish(
-        epoch(text(wish, "from")),
-        epoch(text(wish, "to")),
+        epoch(text(wish, "from"), otherwise=created),
+        epoch(text(wish, "to"), otherwise=created),
         integer(wish, "limit", 100),
         integer(wish, "maxActive", 1),
     )
 
 
-def _read_backfill(state: JsonObject) -> BackfillState | None:
+def _read_backfill(state: JsonObject, created: float) -> BackfillState | None:
     if not state:
         return None
     through = opt_text(state, "through")
     return BackfillState(
-        epoch(text(state, "from")),
-        epoch(text(state, "to")),
-        epoch(through) if through else None,
+        epoch(text(state, "from"), otherwise=created),
+        epoch(text(state, "to"), otherwise=created),
+        epoch(through, otherwise=created) if through else None,
         integer(state, "total"),
         integer(state, "created"),
         flag(state, "completed"),
@@ -189,18 +201,22 @@ def _read_observed(observed: JsonObject) -> Observed | None:
     )
 
 
-def _read_reserved(status: JsonObject) -> Reserved | None:
+def _read_reserved(status: JsonObject, created: float) -> Reserved | None:
     reserved = child(status, "reserved")
     if not reserved:
         return None
-    runs = tuple(_read_run(as_object(item)) for item in items(reserved, "runs"))
+    runs = tuple(_read_run(as_object(item), created) for item in items(reserved, "runs"))
     return Reserved(text(reserved, "by"), integer(status, "claims"), runs)
 
 
-def _read_run(run: JsonObject) -> Run:
+def _read_active(item: JsonObject) -> Active:
+    return Active(text(item, "name"), text(item, "uid"))
+
+
+def _read_run(run: JsonObject, created: float) -> Run:
     return Run(
         text(run, "name"),
-        int(epoch(text(run, "time"))),
+        int(epoch(text(run, "time"), otherwise=created)),
         opt_integer(run, "trigger"),
         flag(run, "backfill"),
     )

@@ -20,6 +20,8 @@ def redrive(snapshot: Snapshot, now: Moment) -> Verdict:
     holder = snapshot.rival
     if holder is None:
         return Transition(NAME, redriven(job, now=now.text))
+    if snapshot.refused == job.wishes.redrive:
+        return None
     message = f"not redriven: {holder.name} is live and has the same deduplicationId"
     proof = RivalLives(holder.namespace, holder.name, holder.uid)
     return Refuse(NAME, job.wishes.redrive, message, proof)

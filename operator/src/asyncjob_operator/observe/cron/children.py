@@ -32,8 +32,8 @@ class Children:
         self._followed: set[Cron] = set()
         self._strangers: dict[Cron, None] = {}
 
-    def saw(self, job: JobView, obj: JsonObject) -> None:
-        """Take a job as it is now, whosever it is."""
+    def saw(self, job: JobView, obj: JsonObject, seen_at: float) -> None:
+        """Take a job as it is now, whosever it is; `seen_at` is wall time."""
         uid = cron_uid_of(obj)
         cron = (job.namespace, uid)
         if self._cron_of.get(job.uid, cron) != cron:
@@ -41,7 +41,7 @@ class Children:
         if not uid:
             return
         before = self._by_cron[cron].get(job.uid)
-        now = self._by_cron[cron][job.uid] = child_of(job, obj)
+        now = self._by_cron[cron][job.uid] = child_of(job, obj, seen_at, before)
         self._cron_of[job.uid] = cron
         self._strangers.pop(cron, None)
         self._remember(cron, job.name)

@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from asyncjob.json_types import JsonObject, child, text
+from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.core.cron.child import Child
 from asyncjob_operator.core.cron.decide import decide
 from asyncjob_operator.core.cron.decision import CronDecision
 from asyncjob_operator.core.cron.snapshot import CronSnapshot, plan_of
 from asyncjob_operator.core.cron.view import CronView, Reserved, read_cron
 from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.options import DAY
 from asyncjob_operator.observe.agenda import Agenda
 from asyncjob_operator.observe.cron.children import Children, Cron
 from asyncjob_operator.observe.followers import Name
@@ -48,6 +50,7 @@ class Schedules:
         *,
         keeps_history: bool = True,
         containment: Containment | None = None,
+        long_memory: float = DAY,
     ) -> None:
         self.containment = containment or Containment(lambda: now().monotonic, lambda _kind: None)
         self.agenda = Agenda()
@@ -57,10 +60,11 @@ class Schedules:
         self._now = now
         self._want = want
         self._keeps_history = keeps_history
+        self._long_memory = long_memory
         self._views: dict[str, CronView] = {}
         self._uids: dict[Name, str] = {}
         self._claims: dict[str, Claim] = {}
-        self._listed: dict[str, frozenset[str]] = {}
+        self._confirmed: dict[str, frozenset[str]] = {}
 
     def saw(self, obj: JsonObject) -> None:
         """Take a schedule as it was then."""
@@ -81,7 +85,7 @@ class Schedules:
         if uid is not None:
             self._views.pop(uid, None)
             self._claims.pop(uid, None)
-            self._listed.pop(uid, None)
+            self._confirmed.pop(uid, None)
             self.children.forget((name[0], uid))
             self.agenda.drop(uid)
 
@@ -117,7 +121,7 @@ class Schedules:
     ) -> tuple[CronView, CronDecision]:
         """Take a fresh read and decide anew.
 
-        `unfinished` are the schedule's unfinished jobs by a list that began after that read.
+        `unfinished` are the schedule's unfinished jobs by reads that began after that one.
         """
         cron = read_cron(obj)
         known = self._views.get(cron.uid)
@@ -126,9 +130,32 @@ class Schedules:
         children = self.children.of((cron.namespace, cron.uid))
         if unfinished is not None:
             if cron.uid in self._views:
-                self._listed[cron.uid] = frozenset(one.uid for one in unfinished)
+                self._confirmed[cron.uid] = frozenset(one.uid for one in unfinished)
             children = (*unfinished, *(one for one in children if one.finished))
         return cron, self._decide(cron, children, self._now())
+
+    def unseen(self, cron: CronView) -> bool:
+        """Return whether the status names active jobs that are not known here.
+
+        Then they are gone, or this replica is behind who wrote it and must not take them off.
+        """
+        known = {one.uid for one in self.children.of((cron.namespace, cron.uid))}
+        return any(one.uid not in known for one in cron.active)
+
+    def possible(self, cron: CronView) -> frozenset[str] | None:
+        """Return the names of all jobs that may be unfinished, or None if they are not known.
+
+        A dead letter may have been redriven since it was seen.
+        """
+        if cron.active_count > len(cron.active):
+            return None
+        may_be = [
+            one.name
+            for one in self.children.of((cron.namespace, cron.uid))
+            if one.is_run_of(cron) and (not one.finished or one.phase is Phase.DEAD_LETTER)
+        ]
+        active = [one.name for one in cron.active]
+        return frozenset([*active, *(run.name for run in cron.runs), *may_be])
 
     def claimed(self, obj: JsonObject, sent_at: float) -> None:
         """Take the answer to a write, sent then, that made the reservation this replica's own."""
@@ -211,13 +238,14 @@ class Schedules:
             CronSnapshot(
                 cron=cron,
                 plan=plan_of(cron),
-                children=children,
+                children=tuple(one for one in children if one.is_run_of(cron)),
                 me=self._me,
                 claim_sent_at=claim.sent_at if claim else None,
                 claim_seen_at=claim.seen_at if claim else now.monotonic,
                 made=made,
-                listed=self._listed.get(cron.uid, frozenset()),
+                confirmed=self._confirmed.get(cron.uid, frozenset()),
                 keeps_history=self._keeps_history,
+                long_memory=self._long_memory,
             ),
             now,
         )
