@@ -96,6 +96,20 @@ class Client:
         query: dict[str, str] | None = None,
     ) -> Answer:
         """Send one request on a connection of its own."""
+        data = None if body is None else json.dumps(body).encode()
+        return self.send(method, path, data, content_type=content_type, accept=accept, query=query)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        data: bytes | None,
+        *,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        query: dict[str, str] | None = None,
+    ) -> Answer:
+        """Send one request whose body is bytes already."""
         asked = (
             [*self.query, *(query or {}).items()] if method != "GET" else [*(query or {}).items()]
         )
@@ -110,7 +124,7 @@ class Client:
             **dict(self.headers),
         }
         try:
-            connection.request(method, target, None if body is None else json.dumps(body), headers)
+            connection.request(method, target, data, headers)
             response = connection.getresponse()
             text = response.read()
             warnings = response.headers.get_all("Warning") or []

@@ -1,0 +1,54 @@
+"""One operator for all namespaces, an honest tenant in one of them, and others beside it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from asyncjob_dev.controlplane import ControlPlane
+from support.api import Client
+from support.identities import Space
+from support.installation import install
+from support.jobs import NUMBERS
+from support.operator import QUICK, OperatorProcess, operator_kubeconfig
+from support.workers import Field, field_on
+
+
+@pytest.fixture(scope="module")
+def control_plane() -> Iterator[ControlPlane]:
+    """Run a control plane for each module: what one leaves behind must not burden the next."""
+    with ControlPlane() as plane:
+        install(plane)
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def admin(control_plane: ControlPlane) -> Client:
+    return Client(control_plane.url, control_plane.ca_file, control_plane.admin_token)
+
+
+@pytest.fixture(scope="module")
+def operator_access(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give operators their roles in the whole cluster."""
+    return operator_kubeconfig(control_plane, tmp_path_factory.mktemp("access") / "kubeconfig")
+
+
+@pytest.fixture
+def operator(operator_access: Path, tmp_path: Path) -> Iterator[OperatorProcess]:
+    """Run one for all namespaces."""
+    with OperatorProcess(operator_access, tmp_path / "operator.log", *QUICK) as running:
+        yield running.until_ready().until_leading()
+
+
+@pytest.fixture
+def honest(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Field]:
+    """Prepare the honest tenant's namespace, with a worker at work."""
+    with field_on(control_plane, tmp_path) as prepared:
+        prepared.worker("worker", "--queue=honest", "--concurrency=4")
+        yield prepared
+
+
+@pytest.fixture
+def space(admin: Client) -> Space:
+    """Create the other tenant's namespace."""
+    return Space(f"tenant-{next(NUMBERS)}", admin).create()

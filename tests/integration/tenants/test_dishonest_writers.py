@@ -1,0 +1,276 @@
+"""Whatever a token may write anywhere, a tenant beside it is served as if nothing had been written.
+
+Each field of each resource that somebody may write, with each value that nobody means: refused in
+words, or taken and harmless to others.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from asyncjob.lifecycle.move import render
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.view import read_job
+from asyncjob.names import (
+    BACKFILL_LABEL,
+    COMPONENT_LABEL,
+    CONTENT_ANNOTATION,
+    CRON_JOB_LABEL,
+    CRON_JOB_UID_LABEL,
+    CRON_JOBS,
+    DEDUPLICATION_LABEL,
+    IDEMPOTENCY_LABEL,
+    JOBS,
+    PARENT_LABEL,
+    POD_UID_ANNOTATION,
+    QUEUE_LABEL,
+    QUEUES,
+    RESTORED_LABEL,
+    SCHEDULED_TIME_ANNOTATION,
+    TRIGGER_ANNOTATION,
+    WORKER_ANNOTATION,
+    WORKER_COMPONENT,
+    WORKER_LEASE_PREFIX,
+    collection,
+    job_status_path,
+)
+from support.api import MERGE, Client
+from support.builders import claim_of, cron_job, job, queue
+from support.dishonest import Field, Steps, Value, metadata_fields, schema_fields, values
+from support.honest import HonestTenant
+from support.identities import Space, Worker
+from support.lives import Life, succeeded
+from support.operator import OperatorProcess
+from support.workers import Field as Tenant
+
+pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(420)]
+
+SHALLOW = "application/json;as=Table;v=v1;g=meta.k8s.io"
+BARE = {"includeObject": "None"}
+"""What is deep in an answer cannot be read by Python's own parser: rows without objects."""
+
+LABELS = (
+    BACKFILL_LABEL,
+    CRON_JOB_LABEL,
+    CRON_JOB_UID_LABEL,
+    DEDUPLICATION_LABEL,
+    IDEMPOTENCY_LABEL,
+    PARENT_LABEL,
+    RESTORED_LABEL,
+)
+ANNOTATIONS = (CONTENT_ANNOTATION, SCHEDULED_TIME_ANNOTATION, TRIGGER_ANNOTATION)
+METADATA = metadata_fields(LABELS, ANNOTATIONS)
+STATUS = schema_fields(JOBS, "status")
+MANIFESTS: dict[str, Callable[[str], dict[str, Any]]] = {
+    JOBS: job,
+    QUEUES: queue,
+    CRON_JOBS: cron_job,
+}
+LEASE_FIELDS = [
+    *(Field(("metadata", "labels", label)) for label in (QUEUE_LABEL, COMPONENT_LABEL)),
+    *(Field(("metadata", "annotations", one)) for one in (WORKER_ANNOTATION, POD_UID_ANNOTATION)),
+    *metadata_fields((), ()),
+    *(
+        Field(("spec", name))
+        for name in (
+            "acquireTime",
+            "holderIdentity",
+            "leaseDurationSeconds",
+            "leaseTransitions",
+            "renewTime",
+        )
+    ),
+]
+ANNOUNCED: tuple[Steps, ...] = (
+    ("queue",),
+    ("slots",),
+    ("types",),
+    ("types", 0),
+    ("crashed",),
+)
+"""Inside the annotation by which a worker announces itself, which is JSON of its own."""
+
+FOREIGN = "foreign"
+
+
+@dataclass
+class Account:
+    """What came of one token's writes."""
+
+    client: Client
+    answers: Counter[int]
+    odd: list[str]
+
+    def write(self, method: str, path: str, text: str, what: str, value: Value) -> int:
+        """Send one write; a refusal must have words, and not be the server's own failure."""
+        kind = MERGE if method == "PATCH" else "application/json"
+        answer = self.client.send(
+            *(method, path, text.encode()), content_type=kind, accept=SHALLOW, query=BARE
+        )
+        self.answers[answer.status] += 1
+        too_large = value.name == "a key of 1 MiB"
+        if answer.status >= 500 and not too_large:
+            self.odd.append(f"{method} {what} = {value.name}: {answer.status} {answer.message}")
+        if 400 <= answer.status < 500 and not answer.message:
+            self.odd.append(f"{method} {what} = {value.name}: {answer.status} without a word")
+        return answer.status
+
+
+@pytest.fixture
+def foreign(honest: Tenant) -> str:
+    """Return the UID of a finished job of the honest tenant."""
+    uid: str = honest.create(FOREIGN, "echo", 1, queue="honest")["metadata"]["uid"]
+    honest.until_phase(FOREIGN, "Succeeded")
+    return uid
+
+
+@pytest.fixture
+def undisturbed(honest: Tenant, foreign: str, operator: OperatorProcess) -> Iterator[None]:
+    """Check that the honest tenant and the operator do not notice what the test does."""
+    before = honest.get(FOREIGN)
+    with HonestTenant(honest) as tenant:
+        yield
+        settled = tenant.once()
+    tenant.check()
+    assert settled <= 2.0
+    assert honest.get(FOREIGN) == before
+    assert operator.leads()
+    operator.until_ready(1.0)
+    assert "starting anew" not in operator.logs(), operator.logs()[-3000:]
+
+
+def account(space: Space, role: str) -> Account:
+    """Return the account of a role of the project's."""
+    name = f"{role}-thief"
+    space.account(name)
+    space.bind(name, role)
+    return Account(space.as_account(name), Counter(), [])
+
+
+def create_all(thief: Account, space: Space, plural: str, foreign: str) -> None:
+    """Create an object for each field and value."""
+    path, number = collection(space.name, plural), 0
+    for field in (*schema_fields(plural, "spec"), *METADATA):
+        for value in values(foreign):
+            number += 1
+            body = MANIFESTS[plural](f"{plural[:8]}-{number}")
+            thief.write("POST", path, field.put(body, value), f"{plural} {field}", value)
+
+
+def patch_all(thief: Account, path: str, fields: list[Field], foreign: str) -> None:
+    """Patch one object with each field and value."""
+    for field in fields:
+        for value in values(foreign):
+            thief.write("PATCH", path, field.put({}, value), f"{field}", value)
+
+
+@pytest.mark.usefixtures("undisturbed")
+def test_a_submitter_harms_nobody_by_what_it_creates(space: Space, foreign: str) -> None:
+    thief = account(space, "asyncjob-job-submitter")
+    create_all(thief, space, JOBS, foreign)
+    assert not thief.odd
+    assert thief.answers[201] > 50, thief.answers
+
+
+@pytest.mark.parametrize("role", ["asyncjob-job-admin", "asyncjob-gateway"])
+@pytest.mark.usefixtures("undisturbed")
+def test_neither_an_administrator_of_jobs_nor_the_gateway_harms_other_tenants(
+    space: Space, foreign: str, role: str
+) -> None:
+    thief, worker = account(space, role), space.worker("worker-0")
+    for plural in (QUEUES, CRON_JOBS):
+        create_all(thief, space, plural, foreign)
+        space.admin.create(collection(space.name, plural), MANIFESTS[plural]("victim")).object()
+        path = f"{collection(space.name, plural)}/victim"
+        patch_all(thief, path, [*schema_fields(plural, "spec"), *METADATA], foreign)
+    for phase in (Phase.QUEUED, Phase.RUNNING, Phase.SUCCEEDED, Phase.DEAD_LETTER):
+        life = Life(space.name, f"victim-{phase.value.lower()}", space.admin, worker)
+        life.create()
+        life.bring(phase)
+        patch_all(thief, life.path, [*schema_fields(JOBS, "spec"), *METADATA], foreign)
+    assert not thief.odd
+    assert thief.answers[200] > 50, thief.answers
+
+
+@pytest.mark.usefixtures("undisturbed")
+def test_a_worker_harms_nobody_by_what_it_reports(space: Space, foreign: str) -> None:
+    worker = space.worker("worker-0")
+    thief = Account(worker.client, Counter(), [])
+    for moment in (claiming, holding, ending):
+        for number, field in enumerate(STATUS):
+            for value in values(foreign):
+                name = f"{moment.__name__}-{number}-{value.name.replace(' ', '-').lower()}"
+                path, text = moment(space, worker, name, field, value)
+                thief.write("PATCH", path, text, f"{moment.__name__} {field}", value)
+    assert not thief.odd
+    assert thief.answers[200] > 50, thief.answers
+
+
+@pytest.mark.usefixtures("undisturbed")
+def test_a_worker_harms_nobody_by_what_it_announces(space: Space, foreign: str) -> None:
+    worker = space.worker("worker-0")
+    thief = Account(worker.client, Counter(), [])
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{space.name}/leases"
+    name = f"{WORKER_LEASE_PREFIX}{worker.pod}"
+    announced = {"queue": "default", "slots": 1, "types": ["test"]}
+    body = {
+        "metadata": {
+            "name": name,
+            "labels": {COMPONENT_LABEL: WORKER_COMPONENT, QUEUE_LABEL: "default"},
+            "annotations": {POD_UID_ANNOTATION: worker.pod_uid},
+        },
+        "spec": {"holderIdentity": f"{worker.pod}/1", "leaseDurationSeconds": 15},
+    }
+    worker.client.create(path, body).object()
+    patch_all(thief, f"{path}/{name}", LEASE_FIELDS, foreign)
+    for steps in ANNOUNCED:
+        for value in values(foreign):
+            inner = Field(("root", *steps)).put({"root": announced}, value)
+            text = inner.removeprefix('{"root": ').removesuffix("}")
+            patch = annotate(text)
+            thief.write("PATCH", f"{path}/{name}", patch, f"announced {steps}", value)
+    assert not thief.odd
+    assert thief.answers[200] > 20, thief.answers
+
+
+def annotate(text: str) -> str:
+    """Return the patch that announces this text."""
+    value = Value("", Field(("text",)).put({}, Value("", quoted(text))))
+    return Field(("metadata", "annotations", WORKER_ANNOTATION)).put(
+        {}, Value("", value.text.removeprefix('{"text": ').removesuffix("}"))
+    )
+
+
+def quoted(text: str) -> str:
+    """Return the text as a JSON string."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def claiming(
+    space: Space, worker: Worker, name: str, field: Field, value: Value
+) -> tuple[str, str]:
+    """Return a claim with the value in it."""
+    made = Life(space.name, name, space.admin, worker).create()
+    body: Mapping[str, Any] = claim_of(made, worker.pod, worker.pod_uid)
+    return job_status_path(space.name, name), field.put(body, value)
+
+
+def holding(space: Space, worker: Worker, name: str, field: Field, value: Value) -> tuple[str, str]:
+    """Return a report about a running job with the value in it."""
+    life = Life(space.name, name, space.admin, worker)
+    life.create()
+    status = life.claim()["status"]
+    kept = {"claim": status["claim"], "lease": {**status["lease"], "renewals": 1}}
+    return life.status_path, field.put({"status": kept}, value)
+
+
+def ending(space: Space, worker: Worker, name: str, field: Field, value: Value) -> tuple[str, str]:
+    """Return an end of a running job with the value in it."""
+    life = Life(space.name, name, space.admin, worker)
+    life.create()
+    obj = life.claim()
+    fields = render(succeeded(read_job(obj)), obj["status"])
+    return life.status_path, field.put({"status": fields}, value)

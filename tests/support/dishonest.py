@@ -1,0 +1,134 @@
+"""What a dishonest writer puts into a resource: each field of its schema, each value nobody means.
+
+Bodies are JSON text: Python's own encoder gives up at a depth that the API server takes.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+CRDS: Final = Path(__file__).parents[2] / "crds"
+MARK: Final = "dishonest-value"
+"""Stands for the value until the body is text."""
+
+LEVELS: Final = 1100
+"""More than orjson reads, far fewer than the API server does."""
+
+BIG: Final = 2**20
+
+Steps = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value as JSON text, and what to call it."""
+
+    name: str
+    text: str
+
+
+def values(foreign_uid: str) -> tuple[Value, ...]:
+    """Return the values; `foreign_uid` is that of another tenant's object."""
+    return (
+        Value("year 0", '"0000-01-01T00:00:00Z"'),
+        Value("year 9999", '"9999-12-31T23:59:59.999999Z"'),
+        Value("minus one", "-1"),
+        Value("beyond int64", str(2**63)),
+        Value("deep", '{"a":' * LEVELS + "1" + "}" * LEVELS),
+        Value("a key of 1 MiB", f'{{"{"k" * BIG}":"1"}}'),
+        Value("foreign uid", json.dumps(foreign_uid)),
+    )
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a resource, by the steps that lead to it."""
+
+    steps: Steps
+
+    def __str__(self) -> str:
+        """Return it as an error message would name it."""
+        return ".".join(map(str, self.steps))
+
+    def put(self, body: Mapping[str, Any], value: Value) -> str:
+        """Return the body as JSON text with the value in this field."""
+        filled = _put(json.loads(json.dumps(body)), self.steps)
+        return json.dumps(filled).replace(f'"{MARK}"', value.text)
+
+
+@cache
+def schema(plural: str) -> dict[str, Any]:
+    """Return the schema of the resource."""
+    crd = yaml.safe_load((CRDS / f"{plural}.yaml").read_text(encoding="utf-8"))
+    whole: dict[str, Any] = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return whole
+
+
+def schema_fields(plural: str, part: str) -> list[Field]:
+    """Return all fields of `spec` or `status`; the first item stands for those of a list."""
+    return list(_walk(schema(plural)["properties"][part], (part,)))
+
+
+def metadata_fields(labels: Sequence[str], annotations: Sequence[str]) -> list[Field]:
+    """Return the fields of metadata that somebody may come to believe."""
+    return [
+        *(Field(("metadata", "labels", label)) for label in labels),
+        *(Field(("metadata", "annotations", one)) for one in annotations),
+        Field(("metadata", "labels")),
+        Field(("metadata", "annotations")),
+        Field(("metadata", "ownerReferences", 0, "uid")),
+        Field(("metadata", "finalizers", 0)),
+        Field(("metadata", "managedFields", 0, "time")),
+        Field(("metadata", "managedFields", 0, "fieldsV1")),
+        Field(("metadata", "creationTimestamp")),
+        Field(("metadata", "generation")),
+    ]
+
+
+def _walk(node: Mapping[str, Any], steps: Steps) -> Iterator[Field]:
+    for name, inner in node.get("properties", {}).items():
+        yield Field((*steps, name))
+        yield from _walk(inner, (*steps, name))
+    if "items" in node:
+        yield Field((*steps, 0))
+        yield from _walk(node["items"], (*steps, 0))
+
+
+_COMPANY: Final[Mapping[str, Mapping[str, Any]]] = {
+    "managedFields": {
+        "manager": "asyncjob-worker",
+        "operation": "Update",
+        "apiVersion": "asyncjob.dev/v1alpha1",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:status": {}},
+        "subresource": "status",
+    },
+    "ownerReferences": {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "none"},
+}
+"""What an entry of such a list needs beside the one field, or the API server drops it unread."""
+
+
+def _put(body: Any, steps: Steps) -> Any:
+    node = body
+    for step, following in pairwise(steps):
+        empty: Any = [] if isinstance(following, int) else {}
+        if isinstance(step, int):
+            if not node:
+                node.append(empty)
+            node = node[0]
+        else:
+            node = node.setdefault(step, empty)
+            if node == [] and step in _COMPANY:
+                node.append(dict(_COMPANY[step]))
+    last = steps[-1]
+    if isinstance(last, int):
+        node[:] = [MARK]
+    else:
+        node[last] = MARK
+    return body
