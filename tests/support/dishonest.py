@@ -31,6 +31,7 @@ class Value:
 
     name: str
     text: str
+    is_object: bool = False
 
 
 def values(foreign_uid: str) -> tuple[Value, ...]:
@@ -40,17 +41,22 @@ def values(foreign_uid: str) -> tuple[Value, ...]:
         Value("year 9999", '"9999-12-31T23:59:59.999999Z"'),
         Value("minus one", "-1"),
         Value("beyond int64", str(2**63)),
-        Value("deep", '{"a":' * LEVELS + "1" + "}" * LEVELS),
-        Value("a key of 1 MiB", f'{{"{"k" * BIG}":"1"}}'),
+        Value("deep", '{"a":' * LEVELS + "1" + "}" * LEVELS, is_object=True),
+        Value("a key of 1 MiB", f'{{"{"k" * BIG}":"1"}}', is_object=True),
         Value("foreign uid", json.dumps(foreign_uid)),
     )
 
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a resource, by the steps that lead to it."""
+    """One field of a resource, by the steps that lead to it.
+
+    Large values are tried only where the schema takes an object: elsewhere they are refused for
+    their type before anybody looks at them.
+    """
 
     steps: Steps
+    takes_objects: bool = False
 
     def __str__(self) -> str:
         """Return it as an error message would name it."""
@@ -80,24 +86,31 @@ def metadata_fields(labels: Sequence[str], annotations: Sequence[str]) -> list[F
     return [
         *(Field(("metadata", "labels", label)) for label in labels),
         *(Field(("metadata", "annotations", one)) for one in annotations),
-        Field(("metadata", "labels")),
-        Field(("metadata", "annotations")),
+        Field(("metadata", "labels"), takes_objects=True),
+        Field(("metadata", "annotations"), takes_objects=True),
         Field(("metadata", "ownerReferences", 0, "uid")),
         Field(("metadata", "finalizers", 0)),
         Field(("metadata", "managedFields", 0, "time")),
-        Field(("metadata", "managedFields", 0, "fieldsV1")),
+        Field(("metadata", "managedFields", 0, "fieldsV1"), takes_objects=True),
         Field(("metadata", "creationTimestamp")),
         Field(("metadata", "generation")),
     ]
 
 
+def tried(fields: Sequence[Field], foreign_uid: str) -> Iterator[tuple[Field, Value]]:
+    """Yield each field with each value that gets as far as its schema."""
+    for field in fields:
+        for value in values(foreign_uid):
+            if field.takes_objects or not value.is_object:
+                yield field, value
+
+
 def _walk(node: Mapping[str, Any], steps: Steps) -> Iterator[Field]:
-    for name, inner in node.get("properties", {}).items():
-        yield Field((*steps, name))
-        yield from _walk(inner, (*steps, name))
-    if "items" in node:
-        yield Field((*steps, 0))
-        yield from _walk(node["items"], (*steps, 0))
+    inside = {**node.get("properties", {}), **({0: node["items"]} if "items" in node else {})}
+    for step, inner in inside.items():
+        takes_objects = inner.get("type", "object") == "object" and "properties" not in inner
+        yield Field((*steps, step), takes_objects)
+        yield from _walk(inner, (*steps, step))
 
 
 _COMPANY: Final[Mapping[str, Mapping[str, Any]]] = {

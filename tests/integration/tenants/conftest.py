@@ -35,8 +35,9 @@ def operator_access(control_plane: ControlPlane, tmp_path_factory: pytest.TempPa
 
 @pytest.fixture
 def operator(operator_access: Path, tmp_path: Path) -> Iterator[OperatorProcess]:
-    """Run one for all namespaces."""
-    with OperatorProcess(operator_access, tmp_path / "operator.log", *QUICK) as running:
+    """Run one for all namespaces, which compares what it knows with a list all the time."""
+    options = (*QUICK, "--resync-interval=1")
+    with OperatorProcess(operator_access, tmp_path / "operator.log", *options) as running:
         yield running.until_ready().until_leading()
 
 

@@ -39,7 +39,7 @@ from asyncjob.names import (
 )
 from support.api import MERGE, Client
 from support.builders import claim_of, cron_job, job, queue
-from support.dishonest import Field, Steps, Value, metadata_fields, schema_fields, values
+from support.dishonest import Field, Steps, Value, metadata_fields, schema_fields, tried, values
 from support.honest import HonestTenant
 from support.identities import Space, Worker
 from support.lives import Life, succeeded
@@ -152,19 +152,16 @@ def account(space: Space, role: str) -> Account:
 
 def create_all(thief: Account, space: Space, plural: str, foreign: str) -> None:
     """Create an object for each field and value."""
-    path, number = collection(space.name, plural), 0
-    for field in (*schema_fields(plural, "spec"), *METADATA):
-        for value in values(foreign):
-            number += 1
-            body = MANIFESTS[plural](f"{plural[:8]}-{number}")
-            thief.write("POST", path, field.put(body, value), f"{plural} {field}", value)
+    path, fields = collection(space.name, plural), (*schema_fields(plural, "spec"), *METADATA)
+    for number, (field, value) in enumerate(tried(fields, foreign)):
+        body = MANIFESTS[plural](f"{plural[:8]}-{number}")
+        thief.write("POST", path, field.put(body, value), f"{plural} {field}", value)
 
 
 def patch_all(thief: Account, path: str, fields: list[Field], foreign: str) -> None:
     """Patch one object with each field and value."""
-    for field in fields:
-        for value in values(foreign):
-            thief.write("PATCH", path, field.put({}, value), f"{field}", value)
+    for field, value in tried(fields, foreign):
+        thief.write("PATCH", path, field.put({}, value), f"{field}", value)
 
 
 @pytest.mark.usefixtures("undisturbed")
@@ -200,11 +197,9 @@ def test_a_worker_harms_nobody_by_what_it_reports(space: Space, foreign: str) ->
     worker = space.worker("worker-0")
     thief = Account(worker.client, Counter(), [])
     for moment in (claiming, holding, ending):
-        for number, field in enumerate(STATUS):
-            for value in values(foreign):
-                name = f"{moment.__name__}-{number}-{value.name.replace(' ', '-').lower()}"
-                path, text = moment(space, worker, name, field, value)
-                thief.write("PATCH", path, text, f"{moment.__name__} {field}", value)
+        for number, (field, value) in enumerate(tried(STATUS, foreign)):
+            path, text = moment(space, worker, f"{moment.__name__}-{number}", field, value)
+            thief.write("PATCH", path, text, f"{moment.__name__} {field}", value)
     assert not thief.odd
     assert thief.answers[200] > 50, thief.answers
 
