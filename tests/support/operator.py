@@ -134,12 +134,12 @@ class OperatorProcess:
         """Return what it has logged."""
         return self.log.read_text()
 
-    def until_ready(self, within: float = 20.0) -> Self:
+    def until_ready(self, within: float = 60.0) -> Self:
         """Wait until it has listed all jobs."""
         until(lambda: self._fetch(self.health_port, "/readyz") == "ok", within, "readiness")
         return self
 
-    def until_leading(self, within: float = 20.0) -> Self:
+    def until_leading(self, within: float = 60.0) -> Self:
         """Wait until it leads."""
         until(self.leads, within, "leadership")
         return self

@@ -38,7 +38,7 @@ def operator(operator_access: Path, tmp_path: Path) -> Iterator[OperatorProcess]
     """Run one for all namespaces, which compares what it knows with a list all the time."""
     options = (*QUICK, "--resync-interval=1")
     with OperatorProcess(operator_access, tmp_path / "operator.log", *options) as running:
-        yield running.until_ready().until_leading()
+        yield running.until_ready(60).until_leading()
 
 
 @pytest.fixture
