@@ -18,7 +18,7 @@ from support.workers import Field
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(420)]
 
 NAMESPACES = 40
-LARGE = 150
+LARGE = 60
 DUPLICATES = 2000
 READY_WITHIN = 60.0
 SETTLED_WITHIN = 120.0
@@ -88,7 +88,7 @@ def test_an_operator_starts_beside_large_jobs(
 def store_large_jobs(jobs: Jobs, operator: OperatorProcess) -> None:
     known = operator.metric("asyncjob_operator_known_jobs")
     for number in range(LARGE):
-        payload = KEYS if number % 30 == 0 else RECORDS
+        payload = KEYS if number % 20 == 0 else RECORDS
         jobs.create(f"large-{number}", payload=payload, notBefore=now(3600))
     until(lambda: operator.metric("asyncjob_operator_known_jobs") >= known + LARGE, 30, "all jobs")
 
@@ -140,7 +140,7 @@ def test_runs_that_a_quota_refuses_come_once_it_allows_them(
     space.admin.create(schedules, builders.cron_job("triggered")).object()
     space.admin.merge(f"{schedules}/triggered", {"spec": {"trigger": 1}}).object()
     jobs = Jobs(control_plane.api, space.name)
-    told = until(lambda: jobs.events("triggered"), 20, "an Event")
+    told = until(lambda: jobs.events("triggered"), 30, "an Event")
     assert any("quota" in event["message"] for event in told), told
     assert jobs.api.get(collection(space.name, "asyncjobs"))["items"] == []
     space.admin.delete(f"{quota}/none").object()

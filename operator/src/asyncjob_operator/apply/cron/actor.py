@@ -49,6 +49,9 @@ NAME: Final = "schedule"
 NOTICE_REST: Final = 3600.0
 """The same reason about the same schedule is told again after an hour at the soonest."""
 
+REFUSED: Final = "WriteRefused"
+"""Reason of the Event about a schedule whose next step the API server refuses."""
+
 CONFLICT_SHARE: Final = 10
 """A schedule that somebody else has changed is looked at sooner than one that failed."""
 
@@ -152,6 +155,7 @@ class CronActor:
             pause = min(pause, self._patience.cap)
         if self._refusals.is_news(where.uid, str(error)):
             log.warning("schedule refused", cron=where.key, error=str(error), retry_in=pause)
+            self._notices.tell(_refusal(where, error))
         self._judge.postpone(where.uid, pause)
 
     def _succeeded(self, uid: str) -> None:
@@ -311,12 +315,16 @@ def _kind(run: Run) -> str:
 
 
 def _notice(cron: CronView, told: Told) -> Notice:
+    return _about(cron, told.reason.value, told.message)
+
+
+def _refusal(cron: CronView, error: ApiError) -> Notice:
+    """Return what people are told while a quota or a rule keeps the schedule from going on."""
+    return _about(cron, REFUSED, f"tried again later, because it is refused now: {error}")
+
+
+def _about(cron: CronView, reason: str, message: str) -> Notice:
+    uid = cron.uid
     return Notice(
-        cron.namespace,
-        cron.name,
-        cron.uid,
-        told.reason.value,
-        told.message,
-        kind=CRON_JOB_KIND,
-        rest=NOTICE_REST,
+        cron.namespace, cron.name, uid, reason, message, kind=CRON_JOB_KIND, rest=NOTICE_REST
     )
