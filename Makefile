@@ -78,10 +78,11 @@ unit: $(STAMP) ## tests that need no API server: seconds
 
 # In the order of the folders, so that the long ones do not come last, when one process has them alone.
 test: $(STAMP) tools chart-tools monitoring-tools ## all tests but the long ones and those that need pods, images or a browser: about twelve minutes
-	$(BIN)/pytest tests -m "not soak" $(TESTS)
+	$(BIN)/pytest tests -m "not soak and not alone" $(TESTS)
 
 soak: $(STAMP) tools ## the long ones: demo and environment as a whole, thousands of jobs, many kills, random lives
-	$(BIN)/pytest tests -m soak $(TESTS)
+	$(BIN)/pytest tests -m "soak and not alone" $(TESTS)
+	$(BIN)/pytest tests -m alone $(TESTS) --numprocesses=0
 
 bench: $(STAMP) ## measure, beside the API server's limit and others; a quiet quarter of an hour (PARTS=a,b SCALE=small REPORT_ONLY=1)
 	@$(BENCH) run $(call given,PARTS,--parts) $(call given,SCALE,--scale) $(if $(filter 1 yes true,$(REPORT_ONLY)),--report-only)

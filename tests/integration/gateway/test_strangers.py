@@ -73,6 +73,7 @@ def measured(act: Callable[[], httpx.Response], stop: threading.Event) -> list[f
     return taken
 
 
+@pytest.mark.alone
 def test_rightful_callers_are_answered_in_time_whatever_strangers_do(
     gateway: GatewayProcess, tokens: Tokens
 ) -> None:

@@ -16,7 +16,7 @@ from support.fake_worker import FakeWorker
 from support.jobs import Jobs, until
 from support.operator import QUICK, OperatorProcess
 
-pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.integration, pytest.mark.alone, pytest.mark.timeout(400)]
 
 MANY = 2000
 ADMITTED_WITHIN = 2.0

@@ -15,7 +15,7 @@ from support.jobs import Jobs, now, until
 from support.operator import OperatorProcess
 from support.workers import Field
 
-pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.integration, pytest.mark.alone, pytest.mark.timeout(420)]
 
 NAMESPACES = 40
 LARGE = 60

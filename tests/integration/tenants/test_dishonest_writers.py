@@ -46,7 +46,7 @@ from support.lives import Life, succeeded
 from support.operator import OperatorProcess
 from support.workers import Field as Tenant
 
-pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.integration, pytest.mark.alone, pytest.mark.timeout(420)]
 
 SHALLOW = "application/json;as=Table;v=v1;g=meta.k8s.io"
 BARE = {"includeObject": "None"}
