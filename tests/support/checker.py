@@ -49,6 +49,8 @@ def overreach(before: Obj, after: Obj) -> list[str]:
     if now["phase"] == "Running":
         changed = {**was, "reruns": 0} != {**now, "reruns": 0}
         return ["an operator has changed a running job"] if changed else []
+    if any(was.get(field) != now.get(field) for field in ("checkpoint", "progress")):
+        return ["an operator has changed the work of a job that it took away"]
     theirs = {"HandlerFailed", "RetryRequested", "HandlerCrashed", "Released"}
     theirs |= {"NotRetryable", "InvalidPayload", "ResultRefused"}
     reason = now["reason"]

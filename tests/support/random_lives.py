@@ -5,7 +5,7 @@ Legal and illegal writes are mixed. After each step the new version of the job i
 """
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from hypothesis import strategies as st
@@ -35,6 +35,9 @@ ENDINGS = (
 )
 THEIRS = {lives.crashed, lives.evicted}
 """Ends that only the operator finds."""
+
+FORGED: tuple[dict[str, Any], ...] = ({"checkpoint": {"row": 9}}, {"progress": {"percent": 99}})
+"""What an operator may write beside what it moves, if nobody refuses."""
 
 GATES = (lives.scheduled, lives.held_back, lives.promoted, lives.dropped, lives.timed_out)
 SPECS = st.fixed_dictionaries(
@@ -165,16 +168,20 @@ class RandomLives(RuleBasedStateMachine):
         assert still_mine or not answer.accepted
 
     @precondition(lambda self: self.known)
-    @rule(pick=st.integers(0, 9), decide=st.sampled_from((*GATES, *ENDINGS, lives.redriven)))
-    def operate(self, pick: int, decide: lives.Decide) -> None:
-        """Move a job as the operator, whether it may or not."""
+    @rule(
+        pick=st.integers(0, 9),
+        decide=st.sampled_from((*GATES, *ENDINGS, lives.redriven)),
+        forged=st.sampled_from(({}, {}, *FORGED)),
+    )
+    def operate(self, pick: int, decide: lives.Decide, forged: dict[str, Any]) -> None:
+        """Move a job as the operator, whether it may or not, and perhaps change more than that."""
         name = self._name(pick)
         obj = self.known[name]
         try:
             move = decide(read_job(obj))
         except KeyError:
             return  # no such move from this phase
-        self._move(name, move)
+        self._move(name, replace(move, fields={**move.fields, **forged}))
 
     @precondition(lambda self: self.known)
     @rule(pick=st.integers(0, 9), by=st.integers(0, 9), ending=st.sampled_from(ENDINGS))
@@ -188,13 +195,15 @@ class RandomLives(RuleBasedStateMachine):
         self.report(by, ending)
 
     @precondition(lambda self: self.known)
-    @rule(pick=st.integers(0, 9))
-    def gate(self, pick: int) -> None:
-        """Put a queued job with a start time off, and queue what waits, as the operator."""
+    @rule(pick=st.integers(0, 9), hold=st.booleans())
+    def gate(self, pick: int, *, hold: bool = False) -> None:
+        """Put a queued job off or hold it back, and queue what waits, as the operator."""
         name = self._name(pick)
         view = read_job(self.known[name])
         if view.phase is Phase.QUEUED and view.gates.not_before:
             self._move(name, lives.scheduled(view)).object()
+        elif view.phase is Phase.QUEUED and hold:
+            self._move(name, lives.held_back(view)).object()
         elif view.phase in {Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING}:
             self._move(name, lives.promoted(view)).object()
 

@@ -4,10 +4,12 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import JOBS, collection
-from support.builders import job
+from support.builders import claim_of, job
 from support.forbidden import OTHERS, WORKERS, Case, Scene
 from support.forbidden.case import NUMBERS
 from support.forbidden.sources import CONFIG_MAP, SECRET
+from support.identities import OPERATOR_ACCOUNT
+from support.lives import crashed, succeeded
 
 pytestmark = pytest.mark.integration
 
@@ -116,6 +118,24 @@ def test_a_refusal_says_what_was_tried_what_is_legal_and_why(scene: Scene) -> No
     other = scene.other.client.merge(life.status_path, {"status": {"progress": {"percent": 1}}})
     assert f"the job is held by pod worker-0 ({scene.worker.pod_uid})" in other.message
     assert f"comes from pod worker-1 ({scene.other.pod_uid})" in other.message
+
+
+def test_a_refusal_of_an_actor_says_whose_step_it_is(scene: Scene) -> None:
+    step = "from Running to Retrying for LeaseExpired is not for the holder of the job"
+    assert step in scene.life(Phase.RUNNING).move(crashed, scene.worker.client).message
+
+    nobody = scene.life(Phase.RUNNING).move(succeeded, scene.space.admin)
+    assert "from Running to Succeeded is not for " in nobody.message
+    assert "which holds no job" in nobody.message
+
+    pod = scene.space.worker(f"operator-{next(NUMBERS)}", OPERATOR_ACCOUNT)
+    life = scene.life()
+    claim = pod.client.merge(life.status_path, claim_of(life.read(), pod.pod, pod.pod_uid))
+    assert "give workers an account without that verb" in claim.message
+
+    life = scene.life(Phase.RUNNING)
+    planted = life.move(crashed, scene.operator, checkpoint={"row": 9})
+    assert "others end it with the progress and the checkpoint that it has" in planted.message
 
 
 def test_a_repeated_report_of_the_same_status_changes_nothing(scene: Scene) -> None:

@@ -21,7 +21,7 @@ from asyncjob.names import (
 from support.api import Answer, Client
 from support.builders import at, claim_of, job, queue
 from support.identities import Worker
-from support.lives import succeeded
+from support.lives import crashed, succeeded
 from support.stolen import ELSEWHERE, HOME, Attempt, Scene
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
@@ -148,6 +148,9 @@ ENDS: dict[str, Attempt] = {
     "write another's checkpoint": lambda thief, scene: thief.merge(
         scene.life(Phase.RUNNING).status_path, {"status": {"checkpoint": {"row": 9}}}
     ),
+    "take a job away and leave it another checkpoint": lambda thief, scene: scene.life(
+        Phase.RUNNING
+    ).move(crashed, thief, checkpoint={"row": 9}),
 }
 
 OUTSIDE: dict[str, Attempt] = {

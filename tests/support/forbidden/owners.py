@@ -10,11 +10,13 @@ from support.forbidden.case import NUMBERS, Case, Scene
 from support.identities import OPERATOR_ACCOUNT, WORKER_ACCOUNT
 from support.lives import (
     Decide,
+    cancelled,
     crashed,
     dropped,
     evicted,
     failed,
     given_up,
+    overran,
     promoted,
     redriven,
     refused,
@@ -83,6 +85,18 @@ def _taken_away_while_running(scene: Scene) -> Answer:
     scene.worker.client.merge(life.status_path, told).object()
     body = {"status": {"progress": None}}
     return scene.acting(scene.operator).merge(life.status_path, body)
+
+
+def _taken_away_with(title: str, decide: Decide, **changes: Any) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        life = scene.life(Phase.RUNNING)
+        if decide is cancelled:
+            life.wish(cancel=True).object()
+        told = {"status": {"checkpoint": {"row": 3}, "progress": {"percent": 5}}}
+        scene.worker.client.merge(life.status_path, told).object()
+        return life.move(decide, scene.acting(scene.operator), **changes)
+
+    return Case(RUNNING, f"an operator that, taking a job away, {title}", attempt)
 
 
 def _by_another(phase: Phase, decide: Decide) -> Case:
@@ -211,6 +225,10 @@ OWNERS: Final[tuple[Case, ...]] = (
     _written_while_running("the last update", lastUpdateTime=at(99)),
     Case(RUNNING, "a rerun acknowledged together with a renewal", _written_with_a_rerun),
     Case(RUNNING, "an operator that takes the progress away", _taken_away_while_running),
+    _taken_away_with("plants a checkpoint", crashed, checkpoint={"row": 9}),
+    _taken_away_with("drops the checkpoint", evicted, checkpoint=None),
+    _taken_away_with("plants progress", overran, progress={"percent": 99}),
+    _taken_away_with("plants progress in what it cancels", cancelled, progress={"percent": 99}),
     Case("owner.rerun", "a holder that acknowledges a rerun", _rerun_swallowed()),
     Case(
         "owner.rerun",

@@ -14,7 +14,7 @@ from typing import Final
 
 from asyncjob.lifecycle.transitions import EDGES, Actor
 from asyncjob.names import GROUP, JOBS, VERSION
-from asyncjob.schema.laws.expressions import one_of, same
+from asyncjob.schema.laws.expressions import all_of, one_of, same, same_json
 from asyncjob.schema.laws.law import Law
 from asyncjob.schema.policies.identity import IS_WORKER, OPERATES, POD, POD_UID
 from asyncjob.schema.policies.policy import Policy, Target
@@ -60,6 +60,9 @@ _ONLY_RERUNS: Final = (
     " && dyn(was).all(key, key == 'reruns' || key in dyn(now))"
 )
 
+# What the next attempt goes on from: with it, taking a job away could decide how that one ends.
+_SAME_WORK: Final = all_of((same("progress"), same_json("now", "checkpoint")))
+
 _OWNER: Final = Law(
     "owner.holder",
     "The status of a job is written by the pod that holds its lease or takes it with this claim, "
@@ -73,6 +76,7 @@ _OWNER: Final = Law(
     " + ', and ' + request.userInfo.username + ' may not operate on asyncjobs'",
     forbids=True,
 )
+# A message is evaluated without the authorizer: it cannot ask who `operates`, nor who `holds`.
 _EDGE: Final = Law(
     "owner.edge",
     "The phase is changed by whom the table of transitions names, for that actor's reasons: who "
@@ -80,17 +84,20 @@ _EDGE: Final = Law(
     "lease expired.",
     f"!moved || (variables.holds ? {_OWN_STEP} : !({_STEP} in {_NOT_OPERATORS}))",
     "'from ' + was.phase + ' to ' + now.phase + (has(now.reason) ? ' for ' + now.reason : '')"
-    " + ' is not for ' + (variables.holds ? 'the holder of the job' : request.userInfo.username"
-    " + ', which holds no job')",
+    f" + ' is not for ' + ({_STEP} in {_NOT_HOLDERS} ? 'the holder of the job'"
+    " : request.userInfo.username + (variables.mine ? ', which may operate on asyncjobs and so"
+    " holds none: give workers an account without that verb' : ', which holds no job'))",
     forbids=True,
 )
 _RUNNING: Final = Law(
     "owner.running",
     "While a job runs, only its holder changes anything of its status; who may `operate` "
-    "acknowledges a rerun in reruns.",
-    f"moved || was.phase != 'Running' || variables.holds || ({_ONLY_RERUNS})",
+    "acknowledges a rerun in reruns, and takes the job away with progress and checkpoint as they "
+    "are.",
+    f"was.phase != 'Running' || variables.holds || (moved ? {_SAME_WORK} : {_ONLY_RERUNS})",
     "'the job is held by pod ' + was.lease.holder + ' (' + was.lease.holderUID"
-    " + '): while it runs others change nothing of its status but reruns'",
+    " + '): ' + (moved ? 'others end it with the progress and the checkpoint that it has'"
+    " : 'while it runs others change nothing of its status but reruns')",
     forbids=True,
 )
 _ANSWER: Final = Law(
