@@ -223,7 +223,9 @@ def test_a_worker_claims_in_its_own_name_and_an_administrator_of_jobs_deletes(
         assert claimed(thieves[who], scene).accepted
     asks: dict[str, Callable[[Client], Answer]] = {
         SUBMITTER: lambda client: created()(client, scene),
-        GATEWAY: lambda client: client.merge(scene.queue(), {"spec": {"paused": True}}),
+        GATEWAY: lambda client: client.create(
+            collection(HOME, QUEUES), queue("paused", paused=True)
+        ),
         ADMIN: lambda client: REMOVES["delete it"](client, scene),
         OPERATOR: lambda client: REMOVES["delete it"](client, scene),
     }

@@ -3,9 +3,9 @@
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import CRON_JOBS, JOBS, WORKER_LEASE_PREFIX, collection
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES, WORKER_LEASE_PREFIX, collection
 from support.api import Client
-from support.builders import at, claim_of, cron_job, job
+from support.builders import at, claim_of, cron_job, job, queue
 from support.lives import succeeded
 from support.stolen import ANYONE, CORE, HOME, LEASES, Scene, Theft, refused, theft
 
@@ -57,6 +57,10 @@ THEFTS = (
     theft(
         "change a queue's limits",
         lambda thief, scene: thief.merge(scene.queue(), {"spec": {"maxConcurrency": 1}}),
+    ),
+    theft(
+        "create a queue with limits",
+        lambda thief, _: thief.create(collection(HOME, QUEUES), queue("theft", maxConcurrency=1)),
     ),
     theft(
         "change what a schedule does",

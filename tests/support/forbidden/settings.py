@@ -25,7 +25,15 @@ def _author(scene: Scene) -> Client:
 
 def _created(scene: Scene) -> Answer:
     body = queue(f"queue-{next(NUMBERS)}", retention=_NOTHING_KEPT)
-    return scene.acting(gateway(scene)).create(collection(scene.space.name, QUEUES), body)
+    return scene.acting(_author(scene)).create(collection(scene.space.name, QUEUES), body)
+
+
+def _created_with(title: str, **spec: Any) -> Case:
+    def attempt(scene: Scene) -> Answer:
+        body = queue(f"queue-{next(NUMBERS)}", **spec)
+        return scene.acting(gateway(scene)).create(collection(scene.space.name, QUEUES), body)
+
+    return Case("settings.changed", title, attempt)
 
 
 def _kept(title: str, *, of_queue: bool, **spec: Any) -> Case:
@@ -63,6 +71,9 @@ SETTINGS: Final = (
     _changed("a limit", of_queue=True, maxConcurrency=1),
     _changed("a limit together with a pause", of_queue=True, paused=True, maxConcurrency=1),
     Case("settings.changed", "a limit taken away", _limit_taken_away),
+    _created_with("a queue created with a limit", maxConcurrency=1),
+    _created_with("a queue created paused, with a limit", paused=True, maxConcurrency=1),
+    _created_with("a queue created that gives jobs up", unknownType="DeadLetter"),
     _changed("another schedule", of_queue=False, schedule="@daily"),
     _changed("other jobs", of_queue=False, jobTemplate={"spec": {"type": "other"}}),
     _changed("another payload", of_queue=False, jobTemplate={"spec": {"payload": {"a": 1}}}),

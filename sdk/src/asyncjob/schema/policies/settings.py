@@ -26,6 +26,11 @@ KEEPS: Final = {
 """What decides how long finished jobs are kept, by kind."""
 
 _QUEUE: Final = "object.kind == 'AsyncQueue'"
+_CREATES: Final = "request.operation == 'CREATE'"
+
+# A queue is there before its AsyncQueue: whoever creates this one changes it. The API server has
+# filled in the only default by then.
+_UNSET_QUEUE: Final = "{'unknownType': dyn('Wait')}"
 _NEW: Final = "dyn(object).?spec.orValue({})"
 _OLD: Final = "dyn(oldObject).?spec.orValue({})"
 _DELETES_JOBS: Final = may_on(quote(JOBS), "delete", named=False)
@@ -44,25 +49,23 @@ _SAME_BUT_SWITCHES: Final = (
     f" && variables.old.all(key, key in {_listed(SWITCHES)} || key in variables.new)"
 )
 # A schedule's own runs come after it: what it keeps of them at first is its author's business.
-_SAME_KEEPING: Final = (
-    f"request.operation == 'CREATE' ? !({_QUEUE}) || !has(variables.new.retention)"
-    f" : {_listed(KEEPS)}.all(key, variables.new[?key] == variables.old[?key])"
-)
+_SAME_KEEPING: Final = f"{_listed(KEEPS)}.all(key, variables.new[?key] == variables.old[?key])"
+_AUTHORS: Final = f"{_CREATES} && !({_QUEUE})"
 
 _KEEPING: Final = Law(
     "settings.keeping",
     "How long finished jobs are kept (spec.retention of a queue, the history limits of a cron job) "
     "is decided by who may delete asyncjobs in the namespace; a cron job's first limits by who "
     "creates it.",
-    f"({_SAME_KEEPING}) || {_DELETES_JOBS}",
+    f"({_AUTHORS}) || ({_SAME_KEEPING}) || {_DELETES_JOBS}",
     forbids=True,
 )
 _CHANGED: Final = Law(
     "settings.changed",
     f"Of a queue's spec only {', '.join(SWITCHES['AsyncQueue'])}, of a cron job's only "
     f"{', '.join(SWITCHES['AsyncCronJob'])} are changed by who may patch it; the rest takes the "
-    "right to update it.",
-    f"request.operation == 'CREATE' || ({_SAME_BUT_SWITCHES}) || {_UPDATES}",
+    "right to update it, and so does a queue that is created with more than that.",
+    f"({_AUTHORS}) || ({_SAME_BUT_SWITCHES}) || {_UPDATES}",
     forbids=True,
 )
 
@@ -71,6 +74,9 @@ SETTINGS: Final = Policy(
     title="Who may change what a queue or a cron job is like.",
     targets=(Target(GROUP, VERSION, (QUEUES, CRON_JOBS)),),
     operations=("CREATE", "UPDATE"),
-    variables={"new": _NEW, "old": f"request.operation == 'CREATE' ? {{}} : {_OLD}"},
+    variables={
+        "new": _NEW,
+        "old": f"{_CREATES} ? ({_QUEUE} ? dyn({_UNSET_QUEUE}) : dyn({{}})) : {_OLD}",
+    },
     laws=(_KEEPING, _CHANGED),
 )
