@@ -70,6 +70,15 @@ async def test_what_somebody_waits_for_stays_however_old_and_however_many_there_
     assert scene.names() == {"needed", "new"}
 
 
+async def test_nobody_keeps_a_finished_job_for_ever_by_waiting_for_it() -> None:
+    scene = Scene()
+    for name, age in (("needed-29", 29), ("needed-31", 31)):
+        scene.finished(name, age * DAY)
+        scene.needed.add(name)
+    assert await scene.sweep.sweep() == 1
+    assert scene.names() == {"needed-29"}
+
+
 async def test_what_is_to_go_is_deleted_exactly_as_it_was_judged() -> None:
     scene = Scene()
     scene.finished("old", 8 * DAY)

@@ -28,6 +28,9 @@ AT_ONCE: Final = 1000
 """So many records are looked at before others get the event loop: about 1 ms."""
 
 RETRY_SECONDS: Final = 1.0
+LONGEST_NEEDED: Final = 30 * 86_400.0
+"""Seconds after its end for which a job is kept because another waits for it and has not started."""
+
 STORE_NEAR_LIMIT: Final = "StoreNearLimit"
 
 
@@ -107,11 +110,18 @@ class Sweep:
         """Return, by namespace, the finished jobs that no job depends on which has yet to start."""
         found: defaultdict[str, list[Finished]] = defaultdict(list)
         for number, job in enumerate(self._shelf.finished(), 1):
-            if not self._needed(job):
+            if not self._kept(job):
                 found[job.namespace].append(job)
             if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
         return found
+
+    def _kept(self, job: Finished) -> bool:
+        """Return whether it stays for the sake of a job that waits, whatever its age and number.
+
+        Not for ever: who may create a suspended job could else keep any other.
+        """
+        return self._now().wall - job.completed < LONGEST_NEEDED and self._needed(job)
 
     def _doomed(self, jobs: Sequence[Finished]) -> Doomed:
         return doomed(jobs, self._removable, self._options)
@@ -142,7 +152,7 @@ class Sweep:
         tasks: list[asyncio.Task[bool]] = []
         async with asyncio.TaskGroup() as group:
             for job in jobs:
-                if job.uid in self._rests_until or self._needed(job):
+                if job.uid in self._rests_until or self._kept(job):
                     continue
                 went_on()
                 await places.acquire()
