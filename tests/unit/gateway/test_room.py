@@ -103,6 +103,25 @@ async def test_room_that_was_not_used_is_free_again() -> None:
     assert not room.is_full("q", 1)
 
 
+@pytest.mark.parametrize("failed", [0, 1, 2])
+async def test_a_submission_that_fails_gives_back_its_own_place_and_no_others(failed: int) -> None:
+    store = Store()
+    replica = Replica(store)
+    room = replica.room
+    under_way = [room.place("default", 100) for _ in range(3)]
+    places = [await one.__aenter__() for one in under_way]
+    await under_way[failed].__aexit__(None, None, None)
+    for number, (one, place) in enumerate(zip(under_way, places, strict=True), start=1):
+        if place is not None and number - 1 != failed:
+            place.version = number
+            await one.__aexit__(None, None, None)
+            job: Any = stored(number, number)
+            replica.cache.wrote(job)
+            replica.cache.apply(WatchEvent("ADDED", job))
+    assert not room.is_full("default", 3)
+    assert await replica.submit(3)
+
+
 async def test_a_new_list_shows_what_the_watch_has_missed() -> None:
     replica = Replica(Store())
     assert await replica.submit(4)

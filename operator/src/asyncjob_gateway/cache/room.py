@@ -23,9 +23,12 @@ PATIENCE_SECONDS: Final = 2.0
 """How long the watch is waited for: it usually takes a few milliseconds."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Place:
-    """Room for one job; `version` is what it was created under, 0 until it is."""
+    """Room for one job; `version` is what it was created under, 0 until it is.
+
+    Compared by identity: all that are under way look the same, and each gives back its own.
+    """
 
     version: int = 0
 
