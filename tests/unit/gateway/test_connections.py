@@ -94,10 +94,11 @@ async def served(app: ASGIApp, connections: Connections) -> AsyncIterator[int]:
         sweeping.cancel()
 
 
+@pytest.mark.parametrize("more", [b"", b"G"], ids=["silent", "another request begun"])
 async def test_who_takes_nothing_of_a_stream_is_hung_up_on_and_no_fault_is_logged(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, more: bytes
 ) -> None:
-    ended = asyncio.Event()
+    ended, stuck = asyncio.Event(), asyncio.Event()
 
     async def endless(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -110,11 +111,21 @@ async def test_who_takes_nothing_of_a_stream_is_hung_up_on_and_no_fault_is_logge
         ended.set()
 
     loop = asyncio.get_running_loop()
-    known = Connections(Patience(10, head=5, taking=0.3), loop.time)
+    known = Connections(Patience(10, head=5, taking=0.6), loop.time)
+    told = known.now
+
+    def noted(peer: Peer, awaited: Awaited) -> None:
+        told(peer, awaited)
+        if awaited is Awaited.TAKING:
+            stuck.set()
+
+    monkeypatch.setattr(known, "now", noted)
     with capture_logs() as logs:
         async with served(endless, known) as port:
             _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
             writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            await asyncio.wait_for(stuck.wait(), 20)
+            writer.write(more)
             await asyncio.wait_for(ended.wait(), 20)
             writer.close()
     assert {"event": "hung up", "why": "nothing came of it (taking)", "log_level": "debug"} in logs

@@ -41,9 +41,9 @@ class ProblemProtocol(H11Protocol):
         super().data_received(data)
 
     def handle_events(self) -> None:
-        """Read requests; one that is there is the app's business."""
+        """Read requests; one that is there is the app's business, unless its answer is stuck."""
         super().handle_events()
-        if self._answering:
+        if self._answering and not self.flow.write_paused:
             self.connections_.now(self, Awaited.ANSWER)
 
     def on_response_complete(self) -> None:
