@@ -33,7 +33,7 @@ class Bench:
         self.outcomes: list[tuple[str, Phase]] = []
         self.exhausted = 0
         self.stores = True
-        self.freed: list[str] = []
+        self.freed: list[HeldJob] = []
         self.release = threading.Event()
         self.metrics = Metrics()
         keeper = SimpleNamespace(keep=self.keep, let_go=self.let_go)

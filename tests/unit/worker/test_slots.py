@@ -131,14 +131,33 @@ def test_a_worker_becomes_empty_for_one_that_crashed_before() -> None:
     bench.put("p1", crashes=1)
     bench.put("later")
     bench.choice._others_until = 3.0
-    assert bench.pick() == "later"
+    later = bench.choice.pick()
+    assert later is not None
+    assert later.name == "later"
     bench.now = 3.0
     bench.put("last")
     assert (bench.pick(), bench.choice.ready_at()) == (None, 3.0 + CLEAR_SECONDS)
     bench.choice.done_with(beside)
     assert bench.pick() is None
-    bench.choice.freed("later")
+    bench.choice.freed(later)
     assert (bench.pick(), bench.pick()) == ("p1", None)
+
+
+def test_of_two_claims_of_one_job_the_end_of_the_older_leaves_the_newer_alone() -> None:
+    bench = Bench()
+    bench.put("p1", crashes=1)
+    older = bench.choice.pick()
+    assert older is not None
+    bench.choice.freed(older)
+    bench.now = bench.choice._others_until
+    bench.put("p1", "p2", crashes=1)
+    newer = bench.choice.pick()
+    assert newer is not None
+    assert newer.name == older.name
+    bench.choice.freed(older)
+    assert bench.pick() is None
+    bench.choice.done_with(older)
+    assert bench.pick() is None
 
 
 def test_no_job_waits_for_ever_for_another_that_waits_for_it() -> None:
@@ -216,6 +235,7 @@ class Line:
         self.bench = bench
         self.claimed: list[str] = []
         self.running: list[str] = []
+        self.held: list[HeldJob] = []
         self.ended: list[str] = []
         self.failures = 0
         self.gate = asyncio.Event()
@@ -237,6 +257,7 @@ class Line:
 
     async def run_job(self, of: HeldJob) -> None:
         self.running.append(of.job.name)
+        self.held.append(of)
         await self.gate.wait()
         self.ended.append(of.job.name)
 
@@ -382,10 +403,10 @@ async def test_an_abandoned_handler_of_one_that_crashed_before_holds_up_no_other
     line = Line(bench, 2)
     task = asyncio.ensure_future(line.slots.run())
     await line.settle()
-    line.slots.freed("another")
+    line.slots.freed(held(name="p1"))
     await line.settle()
     assert line.running == ["p1"]
-    line.slots.freed("p1")
+    line.slots.freed(line.held[0])
     await line.settle()
     assert line.running == ["p1", "p2"]
     line.gate.set()

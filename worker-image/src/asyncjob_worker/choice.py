@@ -58,7 +58,7 @@ class Choice:
         self._barred: set[str] = set()
         self._alone: Candidate | None = None
         self._alone_since = 0.0
-        self._beside: dict[str, Candidate] = {}
+        self._beside: list[Candidate] = []
         self._clear_by: float | None = None
         self._others_until = 0.0
 
@@ -131,15 +131,12 @@ class Choice:
         if not won:
             self._backlog.lost(self._clock())
 
-    def freed(self, name: str) -> bool:
+    def freed(self, candidate: Candidate) -> bool:
         """Note that a job's outcome is reported, though its handler may ignore its stop.
 
         Returns whether that allows others.
         """
-        at_work = self._beside.get(name)
-        if self._alone is not None and self._alone.name == name:
-            at_work = self._alone
-        return at_work is not None and self._let_go(at_work)
+        return self._let_go(candidate)
 
     def done_with(self, candidate: Candidate) -> bool:
         """Note that a picked job is no longer at work; returns whether that allows others."""
@@ -147,21 +144,23 @@ class Choice:
         return self._let_go(candidate) or opened
 
     def _let_go(self, candidate: Candidate) -> bool:
-        """Return whether that allows others."""
+        """Return whether that allows others.
+
+        By identity: for a moment one process may hold two claims of one job.
+        """
         if self._alone is candidate:
             self._alone, now = None, self._clock()
             turn = min(now - self._alone_since, ALONE_SECONDS)
             self._others_until = now + max(turn, LEAST_TURN_SECONDS)
             return True
-        if self._beside.get(candidate.name) is candidate:
-            del self._beside[candidate.name]
+        self._beside = [one for one in self._beside if one is not candidate]
         return not self._beside
 
     def _begin(self, candidate: Candidate, now: float) -> None:
         if candidate.crashes:
             self._alone, self._alone_since = candidate, now
         else:
-            self._beside[candidate.name] = candidate
+            self._beside.append(candidate)
         limit = self._limits.get(candidate.type)
         if limit is not None:
             self._at_work[candidate.type] += 1

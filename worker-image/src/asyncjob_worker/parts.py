@@ -114,8 +114,8 @@ class Parts:
             on_failure=on_failure,
         )
 
-    def _freed(self, name: str) -> None:
-        self.slots.freed(name)
+    def _freed(self, held: HeldJob) -> None:
+        self.slots.freed(held)
 
     def _in_the_way(self) -> HeldJob | None:
         return self.runner.at_work.in_the_way()

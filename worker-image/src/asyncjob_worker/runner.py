@@ -42,7 +42,7 @@ class JobRunner:
         keeper: Keeper,
         reporter: Reporter,
         on_exhausted: Callable[[], None],
-        on_abandoned: Callable[[str], None] = lambda _: None,
+        on_abandoned: Callable[[HeldJob], None] = lambda _: None,
         telling: Telling | None = None,
         children: Callable[[HeldJob], ChildJobs] = lambda _: NoChildJobs(),
         read_object: ReadObject = nowhere,
@@ -81,7 +81,7 @@ class JobRunner:
         with self._tracing.attempt(held) as trace, logged(describe(held)):
             attempt = await self._run(held, trace)
         if attempt.abandoned is not None:
-            self._on_abandoned(held.job.name)
+            self._on_abandoned(held)
             await self._outlast(attempt.abandoned)
 
     async def _run(self, held: HeldJob, trace: AttemptTrace) -> Attempt:

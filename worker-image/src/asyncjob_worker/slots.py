@@ -37,6 +37,7 @@ class Slots:
         self._claimer = claimer
         self._run_job = run_job
         self._on_failure = on_failure
+        self._at_work: dict[HeldJob, Candidate] = {}
         self._work = asyncio.Event()
         self._draining = asyncio.Event()
 
@@ -44,9 +45,10 @@ class Slots:
         """Look at the backlog: something there, or about the queue, has changed."""
         self._work.set()
 
-    def freed(self, name: str) -> None:
+    def freed(self, held: HeldJob) -> None:
         """Take that a job's outcome is reported: an abandoned handler holds up no other job."""
-        if self._choice.freed(name):
+        candidate = self._at_work.get(held)
+        if candidate is not None and self._choice.freed(candidate):
             self.wake()
 
     def drain(self) -> None:
@@ -91,8 +93,13 @@ class Slots:
             return
         backoff.reset()
         self._choice.settled(lease_seconds() - begun, won=held is not None)
-        if held is not None:
+        if held is None:
+            return
+        self._at_work[held] = candidate
+        try:
             await self._run_job(held)
+        finally:
+            del self._at_work[held]
 
     async def _next(self) -> Candidate | None:
         """Wait for a job to claim; None once draining."""
