@@ -173,11 +173,11 @@ class Operations:
         large = submission.payload is not None and size_of(submission.payload) > SMALL
         made = await asyncio.to_thread(order) if large else order()
         limit = self._limit(submission.queue)
-        if limit is None or await self._is_repeated(submission, limit):
+        if limit is None:
             return await self._run(self._steps.place(made))
         async with self._view.room.place(submission.queue, limit) as place:
-            if place is None:
-                detail = f"queue {submission.queue} has {limit} jobs waiting, its maxQueued"
+            if place is None and not await self._is_repeated(submission):
+                detail = f"queue {submission.queue} takes no other job now: maxQueued is {limit}"
                 raise RefusedError(kinds.QUEUE_FULL, detail, retry_after=FULL_SECONDS)
             return await self._run(self._steps.place(made), place=place)
 
@@ -185,11 +185,10 @@ class Operations:
         obj = self._view.queue_object(queue)
         return opt_integer(child(obj or {}, "spec"), "maxQueued")
 
-    async def _is_repeated(self, submission: Submission, limit: int) -> bool:
-        """Return whether it repeats a request that was accepted: a full queue refuses new jobs."""
+    async def _is_repeated(self, submission: Submission) -> bool:
+        """Return whether it repeats a request that was accepted: only new jobs are refused."""
         key = submission.idempotency_key
-        full = self._view.room.is_full(submission.queue, limit)
-        return full and key is not None and await self._exists(key_name(self._view.name, key))
+        return key is not None and await self._exists(key_name(self._view.name, key))
 
     async def _exists(self, job_id: str) -> bool:
         try:

@@ -1,0 +1,60 @@
+"""Submissions to a queue with a `maxQueued`, while the gateway cannot tell what there is."""
+
+from typing import Any, cast
+
+import pytest
+
+from asyncjob.client.steps import Answer, Call, Step
+from asyncjob.kube import KubeSession
+from asyncjob.rest.submission import Submission
+from asyncjob_gateway import kinds
+from asyncjob_gateway.cache import room
+from asyncjob_gateway.cache.namespace import NamespaceView
+from asyncjob_gateway.errors import RefusedError
+from asyncjob_gateway.operations import Operations, operations
+from asyncjob_gateway.operations.driving import Look
+from asyncjob_gateway.telemetry.metrics import Metrics
+from support.fake_api import NAMESPACE, FakeApi
+
+
+class Watched:
+    """What the gateway does is done in memory, and looked at."""
+
+    def __init__(self, api: FakeApi, look: Look) -> None:
+        self._api = api
+        self._look = look
+
+    async def do(self, step: Step) -> Answer:
+        answer = self._api.do(step)
+        if isinstance(step, Call):
+            await self._look(step, answer)
+        return answer
+
+    async def aclose(self) -> None:
+        self._api.close()
+
+
+@pytest.fixture
+def gateway(monkeypatch: pytest.MonkeyPatch) -> Operations:
+    """Return a gateway whose watch stands still, before a queue that takes four jobs."""
+    monkeypatch.setattr(operations, "WatchedWorld", Watched)
+    monkeypatch.setattr(room, "PATIENCE_SECONDS", 0.01)
+    view = NamespaceView(NAMESPACE)
+    view.jobs.replace([])
+    queue: Any = {"metadata": {"name": "narrow"}, "spec": {"maxQueued": 4}}
+    view._queues.replace([queue])
+
+    async def allow(right: object) -> None:
+        """Everybody may do everything."""
+
+    return Operations(cast("KubeSession", FakeApi()), view, Metrics(), allow)
+
+
+async def test_a_repeat_is_never_refused_though_the_watch_stands_still(gateway: Operations) -> None:
+    first = Submission(type="test", queue="narrow", idempotency_key="once")
+    done = await gateway.submit(first)
+    with pytest.raises(RefusedError, match="maxQueued") as refused:
+        await gateway.submit(first.model_copy(update={"idempotency_key": "another"}))
+    assert refused.value.kind is kinds.QUEUE_FULL
+    repeated = await gateway.submit(first)
+    assert (repeated.id, repeated.created) == (done.id, False)
