@@ -319,6 +319,11 @@ def test_each_example_of_the_document_is_accepted(
 ) -> None:
     if "{id}" in path:
         path = path.replace("{id}", submit(http))
+    if "{name}" in path:
+        site.space.admin.create(
+            collection(site.space.name, CRON_JOBS), cron_job("of-the-document")
+        ).object()
+        path = path.replace("{name}", "of-the-document")
     answer = http.request(method, path, json=body)
     assert answer.status_code in {200, 202}, answer.text
     assert answer.json().get("refused", 0) == 0
