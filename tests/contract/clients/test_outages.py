@@ -42,7 +42,7 @@ def test_a_wait_and_a_submit_outlast_a_gateway_that_is_killed(place_of_all: Town
         seen.append(job)
         watching.set()
 
-    with JobsClient(gateway.url, token=place_of_all.token) as jobs:
+    with JobsClient(gateway.url, token=place_of_all.token, patience=WITHIN) as jobs:
         name = place.name("outage")
         jobs.submit("wait", place.name("gate"), name=name)
         waiting = in_background(lambda: jobs.wait(name, WITHIN, on_change=on_change))
