@@ -157,6 +157,20 @@ def test_yaml_that_says_more_than_it_seems_is_refused_soon(what: str) -> None:
         values(text, ".yaml")
 
 
+@pytest.mark.parametrize("kind", ["binary", "omap", "pairs", "set", "timestamp"])
+def test_yaml_that_json_does_not_have_is_refused_and_never_turned_into_something_else(
+    kind: str,
+) -> None:
+    with pytest.raises(DocumentError, match=f"JSON has no !!{kind}; write it as text"):
+        values(f"payload: !!{kind} x", ".yaml")
+
+
+@pytest.mark.parametrize("text", ['!!float ""', "!!bool maybe", "!!int x", "!!seq {a: 1}"])
+def test_a_tag_before_what_it_does_not_fit_is_told_as_an_error_of_the_file(text: str) -> None:
+    with pytest.raises(DocumentError, match="not YAML: "):
+        values(f"payload: {text}", ".yaml")
+
+
 def test_nested_aliases_take_little_memory(tmp_path: Path) -> None:
     """Where they are written out, the process would die of this limit."""
     (tmp_path / "jobs.yaml").write_text(laughs(12))

@@ -22,6 +22,9 @@ LONGEST_NUMBER: Final = 100
 """Characters. Base 60, which YAML has, would keep the parser busy for minutes with one number."""
 
 _TIMES: Final = "tag:yaml.org,2002:timestamp"
+_NOT_IN_JSON: Final = frozenset(
+    {_TIMES, *(f"tag:yaml.org,2002:{kind}" for kind in ("binary", "omap", "pairs", "set"))}
+)
 _NUMBERS: Final = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
 
 
@@ -50,8 +53,14 @@ class _Loader(yaml.SafeLoader):
             self._total += self._weights[node][0]
             self._check(self._total, 0)
             self._weights.clear()
+            yield self._built(node)
+
+    def _built(self, node: yaml.Node) -> Json:
+        try:
             value: Json = self.construct_document(node)
-            yield value
+        except (LookupError, TypeError, AttributeError) as error:
+            raise ValueError("a tag (!!…) stands before what it does not fit") from error
+        return value
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Compose a node, and weigh it: its parts have been composed, and weighed, before."""
@@ -67,6 +76,8 @@ class _Loader(yaml.SafeLoader):
 
     def _weighed(self, node: yaml.Node) -> tuple[int, int]:
         """Return how many characters it stands for, and how many levels."""
+        if node.tag in _NOT_IN_JSON:
+            raise ValueError(f"JSON has no !!{node.tag.rpartition(':')[2]}; write it as text")
         if isinstance(node, yaml.ScalarNode):
             if node.tag in _NUMBERS and len(node.value) > LONGEST_NUMBER:
                 raise TooLargeError(f"a number of more than {LONGEST_NUMBER} characters")
