@@ -29,7 +29,7 @@ AT_ONCE: Final = 1000
 
 RETRY_SECONDS: Final = 1.0
 LONGEST_NEEDED: Final = 30 * 86_400.0
-"""Seconds after its end for which a job is kept because another waits for it and has not started."""
+"""Seconds after its end for which a job is kept because one that has not started waits for it."""
 
 STORE_NEAR_LIMIT: Final = "StoreNearLimit"
 
