@@ -171,7 +171,7 @@ class RandomLives(RuleBasedStateMachine):
     @rule(
         pick=st.integers(0, 9),
         decide=st.sampled_from((*GATES, *ENDINGS, lives.redriven)),
-        forged=st.sampled_from(({}, {}, *FORGED)),
+        forged=st.sampled_from(({}, *FORGED)),
     )
     def operate(self, pick: int, decide: lives.Decide, forged: dict[str, Any]) -> None:
         """Move a job as the operator, whether it may or not, and perhaps change more than that."""
