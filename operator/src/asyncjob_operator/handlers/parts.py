@@ -1,5 +1,7 @@
 """The parts of one operator, put together."""
 
+from typing import Final
+
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob_operator.apply.actor import Actor
@@ -26,6 +28,10 @@ from asyncjob_operator.telemetry.job_metrics import JobMetrics
 from asyncjob_operator.telemetry.metrics import Metrics
 from asyncjob_operator.telemetry.tally import Tally
 
+MOST_PER_LANE: Final = CONCURRENCY // 4
+"""Of one kind of work in one namespace: enough to keep an API server busy, and no more than that,
+because whoever writes next waits behind them there."""
+
 
 class Parts:
     """All parts of one process; nothing of it runs by itself."""
@@ -33,7 +39,7 @@ class Parts:
     def __init__(
         self, settings: Settings, session: KubeSession, leadership: Leadership, metrics: Metrics
     ) -> None:
-        todo, rounds = Todo(most_per_lane=CONCURRENCY // 2), Todo(remember=True)
+        todo, rounds = Todo(most_per_lane=MOST_PER_LANE), Todo(remember=True)
         self.tally = Tally()
         now = Clock(session.server_time).moment
         containment = self.containment = Containment(
