@@ -101,6 +101,7 @@ async def add_children(field: Field, parent_uid: str) -> None:
             group.create_task(create(session))
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(300)
 def test_a_parent_that_waits_among_large_children_stays_small_and_holds_no_loop(
     field: Field,
