@@ -136,7 +136,9 @@ def _put(body: Any, steps: Steps) -> Any:
                 node.append(empty)
             node = node[0]
         else:
-            node = node.setdefault(step, empty)
+            if node.get(step) is None:
+                node[step] = empty
+            node = node[step]
             if node == [] and step in _COMPANY:
                 node.append(dict(_COMPANY[step]))
     last = steps[-1]

@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 
 from asyncjob_dev.api import Object
 from asyncjob_dev.errors import ApiError, ApiUnavailableError
+from support.operator import OperatorProcess
 from support.workers import Field
 
 WITHIN: Final = 2.0
@@ -15,6 +16,16 @@ WITHIN: Final = 2.0
 PAUSE_SECONDS: Final = 0.3
 PATIENCE: Final = 60.0
 LOOK_SECONDS: Final = 0.02
+
+
+def broken_loops(operator: OperatorProcess) -> list[str]:
+    """Return what the operator says of loops that failed, but for kopf's watch of schedules.
+
+    kopf cannot parse a schedule that is nested some 1,000 levels deep. Its watch begins anew then,
+    with a comparison, every ten seconds at the latest, as the operator's reference says.
+    """
+    lines = operator.logs().splitlines()
+    return [line for line in lines if "starting anew" in line and "loop=kopf" not in line]
 
 
 class HonestTenant:
