@@ -97,7 +97,7 @@ def install(plane: ControlPlane, space: Space, policy: Policy, *, forgery_passes
 
 @pytest.mark.timeout(240)
 def test_a_law_taken_out_is_found_out(lenient: Space) -> None:
-    """It ends with the first find, for which it may take longer than a search that finds nothing."""
+    """It ends with the first find, and may take longer than a search that finds nothing."""
     RandomLives.world = world(lenient)
     plan = settings(PLAN, max_examples=4 * LIVES)
 
