@@ -9,7 +9,16 @@ from asyncjob.lifecycle.view import JobView
 from support.api import Answer
 from support.builders import at
 from support.forbidden.case import Case, Scene, operator_move, operator_report
-from support.lives import dropped, held_back, promoted, redriven, scheduled, timed_out
+from support.lives import (
+    LEFT_OUT,
+    crashed,
+    dropped,
+    held_back,
+    promoted,
+    redriven,
+    scheduled,
+    timed_out,
+)
 
 
 def _late(view: JobView) -> Move:
@@ -87,6 +96,15 @@ MOVES: Final[tuple[Case, ...]] = (
     ),
     operator_move(
         "budget.crashes", "a crash of a job nobody ran", Phase.QUEUED, timed_out, crashes=1
+    ),
+    operator_move("budget.crashes", "a crash that costs two", Phase.RUNNING, crashed, crashes=2),
+    operator_move(
+        "budget.by-reason",
+        "a crash as a release",
+        Phase.RUNNING,
+        crashed,
+        crashes=LEFT_OUT,
+        releases=1,
     ),
     operator_move(
         "running.progress", "progress nobody made", Phase.QUEUED, held_back, progress={"percent": 9}

@@ -12,7 +12,6 @@ from support.forbidden.case import Case, Scene, outcome
 from support.lives import (
     LEFT_OUT,
     cancelled,
-    crashed,
     failed,
     given_up,
     released,
@@ -79,7 +78,6 @@ OUTCOMES: Final[tuple[Case, ...]] = (
     outcome("lease.iff-running", "success that keeps the lease", succeeded, lease=LEFT_OUT),
     outcome("budget.retries", "a failure that costs two retries", failed, retries=2),
     outcome("budget.retries", "success that costs a retry", succeeded, retries=1),
-    outcome("budget.crashes", "a crash that costs two", crashed, crashes=2),
     outcome("budget.crashes", "a release that costs a crash", released, crashes=1),
     outcome("budget.releases", "a release that costs two", released, releases=2),
     outcome(
@@ -91,7 +89,6 @@ OUTCOMES: Final[tuple[Case, ...]] = (
     outcome("budget.release-counted", "a release for free", released, releases=LEFT_OUT),
     outcome("budget.spent", "a retry for free", failed, reason="Released", retries=LEFT_OUT),
     outcome("budget.by-reason", "a failure as a release", failed, retries=LEFT_OUT, releases=1),
-    outcome("budget.by-reason", "a crash as a release", crashed, crashes=LEFT_OUT, releases=1),
     outcome("ground.cancel", "a cancellation nobody asked for", cancelled),
     outcome(
         "finished.completion-time", "success without a time", succeeded, completionTime=LEFT_OUT

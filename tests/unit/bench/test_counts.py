@@ -60,5 +60,7 @@ def test_what_is_not_ours_does_not_count() -> None:
 
 def test_blocks_that_are_kept_count_and_others_do_not() -> None:
     held: list[object] = []
-    assert blocks.kept(lambda number: held.append([str(number)] * 3), 500) == pytest.approx(3, 0.2)
-    assert blocks.kept(lambda number: str(number) * 3, 500) == pytest.approx(0, abs=0.1)
+    assert blocks.kept(lambda number: held.append([str(number)] * 3), 5_000) == pytest.approx(
+        3, 0.2
+    )
+    assert blocks.kept(lambda number: str(number) * 3, 5_000) == pytest.approx(0, abs=0.1)
