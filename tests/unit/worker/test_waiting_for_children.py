@@ -10,6 +10,7 @@ from asyncjob.app.child_errors import (
     ChildFailedError,
     ChildGoneError,
 )
+from asyncjob.app.child_view import ChildView
 from asyncjob.app.children import Child, ChildRef
 from asyncjob.errors import (
     ExpiredError,
@@ -18,6 +19,7 @@ from asyncjob.errors import (
     UnknownOutcomeError,
 )
 from asyncjob.lifecycle.phases import Phase
+from asyncjob_worker.child_watch import ChildWatch
 from asyncjob_worker.children import AttemptChildren
 from support.child_jobs import children, finished
 from support.worker_parts import Call, FakeSession, Pauses, held, job
@@ -115,6 +117,28 @@ async def test_whatever_a_look_fails_with_nobody_waits_on_and_the_next_wait_look
     with pytest.raises(RuntimeError, match="a fault of ours"):
         await Child(ChildRef("c", "c1"), own).wait()
     assert (await Child(ChildRef("c", "c1"), own).wait()).succeeded
+
+
+async def test_a_wait_that_begins_as_the_last_look_ends_is_looked_at() -> None:
+    last_look = asyncio.Event()
+
+    def answer(call: Call) -> Any:
+        last_look.set()
+        name = call.path.rpartition("/")[2]
+        return finished(name, name)
+
+    session = FakeSession(get=[answer])
+    watch = ChildWatch(session.session, "default", "u1", asyncio.sleep)
+
+    async def wait_then() -> ChildView:
+        await last_look.wait()
+        return await watch.until_finished(ChildRef("second", "second"), None)
+
+    second = asyncio.ensure_future(wait_then())
+    await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        assert (await watch.until_finished(ChildRef("first", "first"), None)).succeeded
+        assert (await second).succeeded
 
 
 async def test_a_list_that_took_too_long_is_begun_again() -> None:

@@ -91,7 +91,8 @@ class ChildWatch:
             wait = self._waits[ref] = _Wait(ref)
             self._arrived.set()
         wait.users += 1
-        if self._looking is None:
+        # Done, but not told so yet: its callback runs in a later turn of the event loop.
+        if self._looking is None or self._looking.done():
             self._looking = asyncio.ensure_future(self._run())
             self._looking.add_done_callback(self._ended)
         return wait
