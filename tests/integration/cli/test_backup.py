@@ -16,7 +16,7 @@ from support.installation import install
 from support.lives import Life
 from support.workers import Field
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(120)]
 
 SPEC = {"type": "flaky.call", "payload": {"failures": 0}}
 MANY = 230

@@ -23,6 +23,7 @@ def events(field: Field, reason: str = "") -> list[Object]:
     return [one for one in ours if reason in {"", one["reason"]}]
 
 
+@pytest.mark.soak
 def test_many_jobs_make_few_events(replicas: Replicas, field: Field) -> None:
     operator = replicas.start(module="support.hasty_operator").until_leading()
     worker = field.worker("w", f"--concurrency={HELD}", app="support.monitored_app:app")

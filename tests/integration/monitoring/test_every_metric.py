@@ -17,7 +17,7 @@ from support.operator import OperatorProcess, free_port
 from support.replicas import Replicas
 from support.workers import Field
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(150)]
 
 NOT_HERE = {
     "asyncjob_operator_resync_repairs": "operator/test_outage.py breaks the watch",

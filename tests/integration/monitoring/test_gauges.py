@@ -12,7 +12,7 @@ from support.operator import OperatorProcess
 from support.replicas import Replicas
 from support.workers import Field
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(150)]
 
 JOBS = "asyncjob_jobs"
 OF_JOBS = (JOBS, "asyncjob_queue_oldest_seconds", "asyncjob_queue_workers", "asyncjob_queue_slots")

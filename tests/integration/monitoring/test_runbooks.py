@@ -67,6 +67,7 @@ def give_up(field: Field, name: str) -> None:
     field.until_phase(name, "DeadLetter")
 
 
+@pytest.mark.soak
 def test_each_command_runs(
     field: Field, operator: OperatorProcess, run: Callable[..., str]
 ) -> None:

@@ -9,7 +9,7 @@ from asyncjob_dev.controlplane import ControlPlane
 from support.jobs import Jobs, now, until
 from support.operator import QUICK, OperatorProcess
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(180)]
 
 NAMESPACES = 100
 
