@@ -30,7 +30,7 @@ from support.jobs import until
 from support.loop_watch import held, peak_mib, times_listed
 from support.operator import OperatorProcess, operator_kubeconfig
 
-pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.alone, pytest.mark.timeout(900)]
 
 JOBS_EACH = 500
 BYTES = 200 * 1024
