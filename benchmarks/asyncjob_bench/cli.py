@@ -9,7 +9,7 @@ import click
 
 from asyncjob_bench import page, report, store
 from asyncjob_bench.curves.registry import CURVES
-from asyncjob_bench.curves.runner import draw
+from asyncjob_bench.curves.runner import measure_curves
 from asyncjob_bench.ground.site import site
 from asyncjob_bench.parts import profiles
 from asyncjob_bench.parts.part import Part
@@ -18,8 +18,8 @@ from asyncjob_bench.parts.runner import Runner
 from asyncjob_bench.parts.scale import SCALES
 from asyncjob_bench.prices import measure
 from asyncjob_bench.reckoning.results import Results
-from asyncjob_bench.reckoning.verdicts import Verdict, judge, read_limits
-from asyncjob_dev.endings import unwound_by_signals
+from asyncjob_bench.reckoning.verdicts import LimitVerdict, check_limits, read_limits
+from asyncjob_dev.endings import unwind_on_signals
 from asyncjob_dev.errors import DevError
 
 SCALE = click.option("--scale", type=click.Choice(list(SCALES)), default="full", show_default=True)
@@ -66,7 +66,7 @@ def run(*, parts: list[Part], scale: str, out: Path, limits: Path, report_only: 
         results.run = store.describe_run(scale, [part.name for part in parts], began)
         path = store.write(results, out, store.LATEST)
     everything = len(parts) == len(PARTS)
-    verdicts = judge(bars, results.medians, only_measured=not everything)
+    verdicts = check_limits(bars, results.medians, only_measured=not everything)
     report.plots(results, out)
     click.echo(f"\n{report.text(results, verdicts)}\n\nstored in {path}")
     _end(verdicts, results.failed, report_only=report_only)
@@ -79,7 +79,7 @@ def run(*, parts: list[Part], scale: str, out: Path, limits: Path, report_only: 
 def curves(*, curves: list[str], scale: str, out: Path) -> None:
     """Measure how it scales; nothing is judged."""
     began = datetime.now(UTC)
-    results = draw(curves, scale, click.echo)
+    results = measure_curves(curves, scale, click.echo)
     results.run = store.describe_run(scale, curves, began)
     path = store.write(results, out, store.CURVES)
     report.plots(results, out)
@@ -93,7 +93,7 @@ def curves(*, curves: list[str], scale: str, out: Path) -> None:
 def check(*, results: Path, limits: Path, report_only: bool) -> None:
     """Compare stored results with the limits; exit 1 on a missed or unmeasured bar."""
     found = store.read(results)
-    verdicts = judge(read_limits(limits, "bars"), found.medians)
+    verdicts = check_limits(read_limits(limits, "bars"), found.medians)
     click.echo(report.text(found, verdicts))
     _end(verdicts, found.failed, report_only=report_only)
 
@@ -105,7 +105,7 @@ def profile(*, scale: str, out: Path) -> None:
     """Show where operator, worker and API server spend their time; keep the profiles."""
     began, results = datetime.now(UTC), Results()
     with site() as here:
-        heads, results.curves = profiles.take(here, SCALES[scale], out)
+        heads, results.curves = profiles.take_profiles(here, SCALES[scale], out)
     results.run = store.describe_run(scale, ["profile"], began)
     path = store.write(results, out, store.PROFILE)
     click.echo(f"{heads}\n\n{report.text(results, [])}\n\nstored in {path}")
@@ -117,7 +117,7 @@ def profile(*, scale: str, out: Path) -> None:
 def prices(*, scale: str, out: Path) -> None:
     """Show what schema and laws cost the API server, by leaving out one thing at a time."""
     began, results = datetime.now(UTC), Results()
-    results.curves["prices"] = measure.prices(SCALES[scale], click.echo)
+    results.curves["prices"] = measure.measure_variants(SCALES[scale], click.echo)
     results.run = store.describe_run(scale, ["prices"], began)
     path = store.write(results, out, store.PRICES)
     click.echo(f"\n{report.text(results, [])}\n\nstored in {path}")
@@ -138,7 +138,7 @@ def fill_page(*, publish: bool, only_check: bool, out: Path) -> None:
     sys.exit(1 if only_check and stale else 0)
 
 
-def _end(verdicts: Sequence[Verdict], failed: Iterable[str], *, report_only: bool) -> None:
+def _end(verdicts: Sequence[LimitVerdict], failed: Iterable[str], *, report_only: bool) -> None:
     missed = [*(verdict.limit.key for verdict in verdicts if not verdict.met), *failed]
     if missed:
         click.echo(f"missed: {', '.join(missed)}", err=True)
@@ -148,7 +148,7 @@ def _end(verdicts: Sequence[Verdict], failed: Iterable[str], *, report_only: boo
 def command() -> None:
     """Run, with foreseeable errors in a sentence."""
     try:
-        with unwound_by_signals():
+        with unwind_on_signals():
             main()
     except DevError as error:
         click.echo(f"error: {error}", err=True)

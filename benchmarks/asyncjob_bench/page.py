@@ -10,7 +10,7 @@ from typing import Final
 from asyncjob_bench import history, report, store
 from asyncjob_bench.errors import BenchError
 from asyncjob_bench.page_blocks import blocks
-from asyncjob_bench.reckoning.remarks import annotate
+from asyncjob_bench.reckoning.remarks import annotate_text
 from asyncjob_bench.reckoning.results import Results
 from asyncjob_bench.reckoning.verdicts import read_limits
 from asyncjob_dev.reference.blocks import fill
@@ -28,19 +28,22 @@ def publish(out: Path, shown: Path = store.SHOWN) -> None:
     if not found:
         raise BenchError(f"{out} holds no results: run `make bench` first")
     for name in found:
-        _demand_worth(out / name)
+        _require_publishable(out / name)
     shown.mkdir(exist_ok=True)
     for name in found:
         shutil.copyfile(out / name, shown / name)
-    history.keep(out, shown)
+    history.copy_last_runs(out, shown)
 
 
-def _demand_worth(path: Path) -> None:
+def _require_publishable(path: Path) -> None:
     found = store.read(path)
-    reason = history.objection(found) or (history.gap(found) if path.name == store.LATEST else None)
+    reason = history.objection(found) or (
+        history.missing_measurements(found) if path.name == store.LATEST else None
+    )
     if reason:
         raise BenchError(
-            f"{path} is {reason}: the page shows whole runs of scale {history.WHOLE}, on a quiet "
+            f"{path} is {reason}: the page shows whole runs of scale {history.FULL_SCALE}, on a "
+            "quiet "
             "machine"
         )
 
@@ -49,14 +52,14 @@ def annotate_limits(limits: Path = store.LIMITS, shown: Path = store.SHOWN) -> N
     """Write measured mean and headroom beside each bar."""
     bars = {limit.key: limit for limit in read_limits(limits, "bars")}
     text, spreads = limits.read_text(encoding="utf-8"), store.read(shown / store.LATEST).spreads
-    limits.write_text(annotate(text, bars, spreads), encoding="utf-8")
+    limits.write_text(annotate_text(text, bars, spreads), encoding="utf-8")
 
 
 def refresh(*, only_check: bool, page: Path = PAGE, shown: Path = store.SHOWN) -> list[Path]:
     """Make the page's tables anew, and its plots; returns the page if it changes."""
-    results = {name: _read(shown / name) for name in store.STORED}
+    results = {name: _read_results(shown / name) for name in store.STORED}
     old = page.read_text(encoding="utf-8")
-    new = fill(old, blocks(results, history.read(shown)), MARK)
+    new = fill(old, blocks(results, history.read_runs(shown)), MARK)
     if not only_check:
         page.write_text(new, encoding="utf-8")
         for found in results.values():
@@ -65,5 +68,5 @@ def refresh(*, only_check: bool, page: Path = PAGE, shown: Path = store.SHOWN) -
     return [page] if new != old else []
 
 
-def _read(path: Path) -> Results | None:
+def _read_results(path: Path) -> Results | None:
     return store.read(path) if path.exists() else None

@@ -6,7 +6,7 @@ from typing import Final
 
 from asyncjob_bench.reckoning import charts, tables
 from asyncjob_bench.reckoning.results import Results, Row
-from asyncjob_bench.reckoning.verdicts import Verdict
+from asyncjob_bench.reckoning.verdicts import LimitVerdict
 
 RATES: Final = {
     "bare ceiling": "bare_ceiling_jobs_s",
@@ -18,7 +18,7 @@ RATES: Final = {
 NOISY: Final = 0.05
 
 
-def text(results: Results, verdicts: list[Verdict]) -> str:
+def text(results: Results, verdicts: list[LimitVerdict]) -> str:
     """Return all tables."""
     barred = [verdict.limit.key for verdict in verdicts]
     found = [
@@ -33,7 +33,7 @@ def text(results: Results, verdicts: list[Verdict]) -> str:
 
 
 def _warnings(results: Results) -> Iterator[str]:
-    others = results.others
+    others = results.foreign_share
     if others > NOISY:
         yield (
             f"NOT QUIET: other programs had {others:.0%} of this machine's time. "

@@ -2,9 +2,9 @@
 
 import sys
 
-from asyncjob.interrupts import heed_interrupts
+from asyncjob.interrupts import restore_sigint
 
-heed_interrupts()
+restore_sigint()
 # The imports take a second, in which Ctrl-C would show a traceback.
 try:
     from asyncjob_dev.cli import main

@@ -56,13 +56,13 @@ def _spawner(_pid: int) -> _Spawner:
     return _Spawner()
 
 
-def bound(command: Sequence[str]) -> list[str]:
+def bound_command(command: Sequence[str]) -> list[str]:
     """Return the argv that runs `command` so that it dies with this process."""
     launcher = [sys.executable, "-I", "-S", launch.__file__]
     return [*launcher, str(os.getpid()), "--", *command]
 
 
-class Child:
+class Subprocess:
     """A started process and its group."""
 
     def __init__(self, popen: _Popen) -> None:
@@ -134,9 +134,9 @@ def spawn(
     env: Mapping[str, str] | None,
     cwd: Path | None,
     outlives_us: bool = False,
-) -> Child:
+) -> Subprocess:
     """Start `command`; its output is appended to `log_file`."""
-    argv = list(command) if outlives_us else bound(command)
+    argv = list(command) if outlives_us else bound_command(command)
     with log_file.open("ab") as log:
 
         def start() -> _Popen:
@@ -150,4 +150,4 @@ def spawn(
                 start_new_session=True,
             )
 
-        return Child(_spawner(os.getpid()).run(start))
+        return Subprocess(_spawner(os.getpid()).run(start))

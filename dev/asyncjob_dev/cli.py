@@ -12,12 +12,12 @@ from click.core import ParameterSource
 
 from asyncjob.names import DEFAULT_QUEUE
 from asyncjob_dev.demo import run_demo
-from asyncjob_dev.environment import Layout, Settings, background
-from asyncjob_dev.environment.ensure import ensure
+from asyncjob_dev.environment import EnvironmentPaths, EnvironmentSettings, background
+from asyncjob_dev.environment.ensure import ensure_running
 from asyncjob_dev.environment.layout import DEFAULT_FOLDER, ROOT
-from asyncjob_dev.environment.occupancy import holder
+from asyncjob_dev.environment.occupancy import lock_holder
 from asyncjob_dev.environment.settings import DEFAULT_APP
-from asyncjob_dev.environment.status import guide, table
+from asyncjob_dev.environment.status import status_table, usage_guide
 from asyncjob_dev.errors import DevError
 from asyncjob_dev.node.cli import node
 
@@ -51,7 +51,7 @@ QUEUES = click.option(
 
 
 @contextmanager
-def _errors_in_words() -> Iterator[None]:
+def _click_errors() -> Iterator[None]:
     try:
         yield
     except DevError as error:
@@ -61,7 +61,7 @@ def _errors_in_words() -> Iterator[None]:
         sys.exit(130)
 
 
-def _tell(step: str) -> None:
+def _print_step(step: str) -> None:
     click.echo(f"{step} …", err=True)
 
 
@@ -93,18 +93,18 @@ main.add_command(node)
 @click.pass_context
 def up(context: click.Context, /, folder: Path, **chosen: Any) -> None:
     """Start control plane, operator, gateway and workers in the background."""
-    layout = Layout(folder.absolute())
+    layout = EnvironmentPaths(folder.absolute())
     given = {
         name: value
         for name, value in chosen.items()
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
-    with _errors_in_words():
-        pid = ensure(layout, Settings(**chosen), given, _tell)
+    with _click_errors():
+        pid = ensure_running(layout, EnvironmentSettings(**chosen), given, _print_step)
     if pid is not None:
         click.echo(f"already up (process {pid}); `make down` first to change what runs\n")
-    click.echo(table(layout, Path.cwd()))
-    click.echo(guide(layout, Path.cwd()))
+    click.echo(status_table(layout, Path.cwd()))
+    click.echo(usage_guide(layout, Path.cwd()))
 
 
 @main.command()
@@ -112,9 +112,9 @@ def up(context: click.Context, /, folder: Path, **chosen: Any) -> None:
 @click.option("--wipe", is_flag=True, help="Forget all jobs, too.")
 def down(folder: Path, wipe: bool) -> None:
     """Stop everything that `up` started; jobs are kept for the next time."""
-    layout = Layout(folder.absolute())
-    with _errors_in_words():
-        was_up = background.stop(layout)
+    layout = EnvironmentPaths(folder.absolute())
+    with _click_errors():
+        was_up = background.stop_background(layout)
         if wipe:
             background.wipe(layout)
     click.echo("stopped" if was_up else "nothing was running")
@@ -127,14 +127,14 @@ def down(folder: Path, wipe: bool) -> None:
 @FOLDER
 def status(folder: Path) -> None:
     """Say what runs; exit code 1 if nothing does."""
-    layout = Layout(folder.absolute())
-    with _errors_in_words():
-        pid = holder(layout.lock)
+    layout = EnvironmentPaths(folder.absolute())
+    with _click_errors():
+        pid = lock_holder(layout.lock)
     if pid is None:
         click.echo("not up; `make up` starts it")
         sys.exit(1)
-    click.echo(table(layout, Path.cwd()))
-    click.echo(guide(layout, Path.cwd()))
+    click.echo(status_table(layout, Path.cwd()))
+    click.echo(usage_guide(layout, Path.cwd()))
 
 
 @main.command()
@@ -146,6 +146,6 @@ def status(folder: Path) -> None:
 )
 def demo(examples: Path) -> None:
     """Show jobs that succeed, retry, die, outlive their worker, or are refused; check them all."""
-    with _errors_in_words():
+    with _click_errors():
         as_it_should = run_demo(examples.absolute())
     sys.exit(0 if as_it_should else 1)

@@ -18,13 +18,13 @@ USUAL_CAUSES = (
 )
 
 
-def cause(log: str) -> str:
+def usual_cause(log: str) -> str:
     """Return the usual cause of what the log says, or an empty string."""
     lowered = log.lower()
     return next((sentence for sign, sentence in USUAL_CAUSES if sign in lowered), "")
 
 
-def death(name: str, returncode: int, log: str) -> ProcessDiedError:
+def process_died_error(name: str, returncode: int, log: str) -> ProcessDiedError:
     """Return the error for a process that ended too early."""
     kind = PortTakenError if PORT_TAKEN in log.lower() else ProcessDiedError
-    return kind(name, returncode, log, cause(log))
+    return kind(name, returncode, log, usual_cause(log))

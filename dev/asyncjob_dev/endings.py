@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+HANDLED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 130
 
 
 @contextmanager
-def unwound_by_signals() -> Iterator[None]:
+def unwind_on_signals() -> Iterator[None]:
     """Inside, the first signal raises KeyboardInterrupt, in the main thread; the second exits.
 
     A SIGHUP that is ignored stays so: that is how `nohup` lets a program outlive its terminal. A
@@ -31,7 +31,7 @@ def unwound_by_signals() -> Iterator[None]:
         raise KeyboardInterrupt
 
     outlives_terminal = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    heard = [it for it in SIGNALS if it is not signal.SIGHUP or not outlives_terminal]
+    heard = [it for it in HANDLED_SIGNALS if it is not signal.SIGHUP or not outlives_terminal]
     before = [(number, signal.signal(number, handle)) for number in heard]
     try:
         yield

@@ -21,7 +21,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 @contextmanager
-def folder_errors_in_words(folder: Path) -> Iterator[None]:
+def translate_folder_errors(folder: Path) -> Iterator[None]:
     """Turn whatever the file system refuses inside into `FolderUnusableError`."""
     try:
         yield

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from asyncjob_dev.children import Child, spawn
+from asyncjob_dev.children import Subprocess, spawn
 from asyncjob_dev.files import tail
 from asyncjob_dev.readiness import wait_until
 
@@ -47,23 +47,23 @@ class ManagedProcess:
         self._ready_within = ready_within
         self._grace = grace
         self._outlives_us = outlives_us
-        self._child: Child | None = None
+        self._subprocess: Subprocess | None = None
         self._log_start = 0
 
     @property
     def pid(self) -> int | None:
         """The process id of the newest start."""
-        return self._child.pid if self._child else None
+        return self._subprocess.pid if self._subprocess else None
 
     @property
     def returncode(self) -> int | None:
         """How it ended (negative: by which signal); None while it runs or before the start."""
-        return self._child.poll() if self._child else None
+        return self._subprocess.poll() if self._subprocess else None
 
     @property
     def running(self) -> bool:
         """Whether it was started and has not ended."""
-        return self._child is not None and self._child.poll() is None
+        return self._subprocess is not None and self._subprocess.poll() is None
 
     def start(self) -> None:
         """Start and wait until ready; on failure nothing is left running."""
@@ -78,7 +78,7 @@ class ManagedProcess:
         """Start without waiting; does nothing when it runs."""
         if not self.running:
             self._log_start = self.log_file.stat().st_size if self.log_file.exists() else 0
-            self._child = spawn(
+            self._subprocess = spawn(
                 self.argv,
                 log_file=self.log_file,
                 env=self._env,
@@ -96,7 +96,7 @@ class ManagedProcess:
 
     def wait(self, timeout: float | None = None) -> int | None:
         """Wait for the end; None when it was never started or `timeout` was too short."""
-        return self._child.wait(timeout) if self._child else None
+        return self._subprocess.wait(timeout) if self._subprocess else None
 
     def stop(self, grace: float | None = None) -> int | None:
         """SIGTERM, wait `grace` seconds, SIGKILL; with a grace of 0 SIGKILL at once."""
@@ -109,12 +109,12 @@ class ManagedProcess:
 
     def terminate(self) -> None:
         """SIGTERM the process alone and do not wait."""
-        if self._child:
-            self._child.signal(signal.SIGTERM)
+        if self._subprocess:
+            self._subprocess.signal(signal.SIGTERM)
 
     def kill(self) -> int | None:
         """SIGKILL the process and its group, and wait for the end."""
-        child = self._child
+        child = self._subprocess
         if child is None:
             return None
         child.signal_group(signal.SIGKILL)
@@ -129,8 +129,8 @@ class ManagedProcess:
         self._signal_group(signal.SIGCONT)
 
     def _signal_group(self, number: signal.Signals) -> None:
-        if self._child:
-            self._child.signal_group(number)
+        if self._subprocess:
+            self._subprocess.signal_group(number)
 
     def __enter__(self) -> Self:
         self.start()

@@ -4,13 +4,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from asyncjob_dev.diagnosis import death
+from asyncjob_dev.diagnosis import process_died_error
 from asyncjob_dev.errors import NotReadyError
 
-POLL_INTERVAL = 0.05
+READY_POLL_INTERVAL = 0.05
 
 
-class Watched(Protocol):
+class Waitable(Protocol):
     """What must stay alive meanwhile."""
 
     @property
@@ -26,7 +26,7 @@ class Watched(Protocol):
 
 
 def wait_until(
-    ready: Callable[[], bool], what: str, *, within: float, alive: Sequence[Watched] = ()
+    ready: Callable[[], bool], what: str, *, within: float, alive: Sequence[Waitable] = ()
 ) -> None:
     """Poll `ready`; raise `ProcessDiedError` or `NotReadyError` with the end of the log."""
     deadline = time.monotonic() + within
@@ -34,10 +34,10 @@ def wait_until(
         # First, because what answers may be somebody else's, on the port that ours did not get.
         for process in alive:
             if process.returncode is not None:
-                raise death(process.name, process.returncode, process.log_tail())
+                raise process_died_error(process.name, process.returncode, process.log_tail())
         if ready():
             return
         if time.monotonic() >= deadline:
             log = alive[-1].log_tail() if alive else ""
             raise NotReadyError(what, within, alive[-1].name if alive else None, log)
-        time.sleep(POLL_INTERVAL)
+        time.sleep(READY_POLL_INTERVAL)

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from asyncjob.names import JOBS, collection, job_path
+from asyncjob.names import JOBS, collection_path, job_path
 from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
 from support.crowd import clear, fill
@@ -41,7 +41,7 @@ class Crowd:
             "metadata": {"name": name},
             "spec": {"type": "newcomer"},
         }
-        self.space.admin.create(collection(self.space.name, JOBS), body).object()
+        self.space.admin.create(collection_path(self.space.name, JOBS), body).object()
 
     def change(self, name: str) -> None:
         """Change a job where it stands."""
@@ -56,7 +56,7 @@ class Crowd:
         """Return the names of all jobs, as the API server lists them."""
         found, query = set[str](), {"limit": "500"}
         while True:
-            page = self.space.admin.get(collection(self.space.name, JOBS), **query).object()
+            page = self.space.admin.get(collection_path(self.space.name, JOBS), **query).object()
             found |= {job["metadata"]["name"] for job in page["items"]}
             if not (following := page["metadata"].get("continue")):
                 return found

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from asyncjob_gateway.dashboard.words import SHOWN_JSON
+from asyncjob_gateway.dashboard.words import MAX_JSON_CHARS
 from support.chromium import flaws, is_too_wide, sign_in
 from support.dashboard_stage import Scene, Stage
 
@@ -175,9 +175,9 @@ def test_a_megabyte_of_payload_is_cut_and_is_no_burden(page: Page, stage: Stage)
 
     shown = page.get_by_label("Payload", exact=True)
     expect(shown).to_contain_text("<b><b>")
-    assert len(shown.inner_text()) == SHOWN_JSON
+    assert len(shown.inner_text()) == MAX_JSON_CHARS
     expect(page.get_by_text("Cut here; REST has the whole of it")).to_be_visible()
-    assert len(page.content()) < 8 * SHOWN_JSON
+    assert len(page.content()) < 8 * MAX_JSON_CHARS
 
 
 def test_the_theme_follows_the_system_until_it_is_chosen_and_the_choice_is_kept(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from asyncjob.names import JOBS, collection
+from asyncjob.names import JOBS, collection_path
 from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
 from support.chromium import PATIENCE_MILLISECONDS, sign_in
@@ -61,7 +61,7 @@ class House:
             "metadata": {"name": name},
             "spec": {"type": "idle", "queue": "idle"},
         }
-        space.admin.create(collection(space.name, JOBS), body).object()
+        space.admin.create(collection_path(space.name, JOBS), body).object()
 
 
 def let_in(space: Space, account: str, home: str, role: str) -> None:
@@ -196,7 +196,7 @@ def test_in_each_namespace_one_sees_and_does_what_one_may_there(
     standing.get_by_role("button", name="Submit").click()
     expect(standing.get_by_role("status").filter(has_text="Submitted.")).to_be_visible()
     expect(standing).to_have_url(re.compile("namespace=second"))
-    jobs = house.second.admin.get(collection("second", JOBS)).object()["items"]
+    jobs = house.second.admin.get(collection_path("second", JOBS)).object()["items"]
     assert len(jobs) == 2
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.release.writes import OPERATOR, WORKER
 from support.api import Client
@@ -69,11 +69,13 @@ class Stage:
 
     def is_served(self) -> bool:
         """Return whether all is to be had; after a change of a CRD it is not for a moment (429)."""
-        return all(self.admin.get(collection(LIVES, plural)).accepted for plural in KINDS)
+        return all(self.admin.get(collection_path(LIVES, plural)).accepted for plural in KINDS)
 
     def objects(self, plural: str) -> list[dict[str, Any]]:
         """Return all objects of a kind."""
-        found: list[dict[str, Any]] = self.admin.get(collection(LIVES, plural)).object()["items"]
+        found: list[dict[str, Any]] = self.admin.get(collection_path(LIVES, plural)).object()[
+            "items"
+        ]
         return found
 
     def replay(self, name: str, life: Any) -> Replay:
@@ -98,8 +100,10 @@ def stage(helm: Helm, request: pytest.FixtureRequest) -> Iterator[Stage]:
 
 def test_an_upgrade_leaves_every_object_valid_and_every_job_goes_on(stage: Stage) -> None:
     mail = {"apiVersion": "asyncjob.dev/v1alpha1", "kind": "AsyncQueue", "spec": {"paused": True}}
-    stage.admin.create(collection(LIVES, QUEUES), {**mail, "metadata": {"name": "mail"}}).object()
-    stage.admin.create(collection(LIVES, CRON_JOBS), cron_job("nightly")).object()
+    stage.admin.create(
+        collection_path(LIVES, QUEUES), {**mail, "metadata": {"name": "mail"}}
+    ).object()
+    stage.admin.create(collection_path(LIVES, CRON_JOBS), cron_job("nightly")).object()
     waiting = list(_begun(stage))
 
     stage.upgrade(CHART)
@@ -110,7 +114,7 @@ def test_an_upgrade_leaves_every_object_valid_and_every_job_goes_on(stage: Stage
     # What is there is still what the new CRDs and laws take, as a whole and in its status.
     for plural in KINDS:
         for obj in stage.objects(plural):
-            path = f"{collection(LIVES, plural)}/{obj['metadata']['name']}"
+            path = f"{collection_path(LIVES, plural)}/{obj['metadata']['name']}"
             stage.admin.dry().replace(path, obj).object()
             stage.admin.dry().replace(f"{path}/status", obj).object()
     # And whoever is one version behind goes on with it, beside who is not.

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from asyncjob_dev.chart.comments import commented
-from asyncjob_dev.reference.chart import lookup, named, resolved
+from asyncjob_dev.chart.comments import commented_keys
+from asyncjob_dev.reference.chart import keys_in_schema, lookup, resolved
 from support.charts import CHART, Helm, RenderError, scenario
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 VALUES = (CHART / "values.yaml").read_text()
-KEYS = named(VALUES, SCHEMA)
+KEYS = keys_in_schema(VALUES, SCHEMA)
 Path_ = tuple[str, ...]
 
 WHOLE = {"pod", "startup", "readiness", "liveness", "authenticationRef"}
@@ -117,7 +117,7 @@ def test_every_value_has_a_comment_and_a_schema() -> None:
     """Mappings whose keys are documented themselves need no comment of their own."""
     outer = {key.path[:-1] for key in KEYS}
     undocumented = [key.path for key in KEYS if not key.comment and key.path not in outer]
-    for key in commented(VALUES):
+    for key in commented_keys(VALUES):
         lookup(SCHEMA, key.path)  # raises where there is none
 
     assert len(KEYS) > 250

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from asyncjob.json_types import JsonObject, child
-from asyncjob.lifecycle.timestamps import later
+from asyncjob.lifecycle.timestamps import add_seconds
 from asyncjob.names import API_VERSION, JOB_KIND
 from asyncjob.testing import FakeCluster
 from contract.cluster import Condition, Obj
@@ -50,7 +50,7 @@ class FakeBackend:
         await self._cluster.job(f"{self._prefix}.{name}").drain()
 
     def time(self, seconds: float) -> str:
-        return later(self._cluster.clock.text, seconds)
+        return add_seconds(self._cluster.clock.text, seconds)
 
     @property
     def versions(self) -> list[Sequence[JsonObject]]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from asyncjob.kube.answers import to_error
-from asyncjob.names import API_VERSION, JOB_KIND, JOBS, collection, job_path
+from asyncjob.kube.answers import error_from_response
+from asyncjob.names import API_VERSION, JOB_KIND, JOBS, collection_path, job_path
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.supervisor import DevWorker
 from contract.cluster import Condition, Obj
@@ -41,12 +41,12 @@ class Town:
         """Send a request; raises the SDK's error for a refusal."""
         answer: Answer = await asyncio.to_thread(self.client.request, method, path, body, **more)
         if not answer.accepted:
-            raise to_error(answer.status, json.dumps(answer.body).encode())
+            raise error_from_response(answer.status, json.dumps(answer.body).encode())
         return answer.body
 
     async def watch(self) -> None:
         """Look at all jobs until cancelled."""
-        path = collection(self.field.namespace, JOBS)
+        path = collection_path(self.field.namespace, JOBS)
         while True:
             found = await self.ask("GET", path)
             self._jobs = {job["metadata"]["name"]: job for job in found["items"]}
@@ -94,7 +94,7 @@ class RealBackend:
             "metadata": {"name": f"{self._prefix}.{name}"},
             "spec": {"type": type_, **given, **spec},
         }
-        await self._town.ask("POST", collection(self._town.field.namespace, JOBS), body)
+        await self._town.ask("POST", collection_path(self._town.field.namespace, JOBS), body)
 
     async def change(self, name: str, **spec: Any) -> None:
         body, kind = {"spec": spec}, "application/merge-patch+json"

@@ -13,7 +13,7 @@ import pytest
 from asyncjob_dev.binaries.cache import cache_dir
 from asyncjob_dev.environment.layout import ROOT
 from asyncjob_dev.errors import DevError
-from asyncjob_dev.images import Engine, Recipe, build, buildah_in, find_engine
+from asyncjob_dev.images import BuildRequest, Engine, build_image, buildah_in, find_engine
 from e2e import faults
 from e2e.cluster import Cluster
 from e2e.release import NAMESPACE, Release
@@ -42,7 +42,7 @@ def built(engine: Engine) -> dict[str, str]:
     """Build the images from the repository's Dockerfiles; unchanged layers come from the cache."""
     names = {name: f"localhost/asyncjob-{name}:e2e-{CHECKOUT}" for name in DOCKERFILES}
     for name, folder in DOCKERFILES.items():
-        build(engine, Recipe(ROOT / folder / "Dockerfile", names[name]), os.environ)
+        build_image(engine, BuildRequest(ROOT / folder / "Dockerfile", names[name]), os.environ)
     return names
 
 

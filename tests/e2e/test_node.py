@@ -10,17 +10,17 @@ import pytest
 
 from asyncjob_dev.binaries import resolve
 from asyncjob_dev.node import Node, leftovers
-from asyncjob_dev.node.cgroups import hierarchies
-from asyncjob_dev.node.configs import PAUSE
-from asyncjob_dev.node.layout import Layout
-from asyncjob_dev.node.link import taken
-from asyncjob_dev.node.network import Block
-from asyncjob_dev.node.plan import Plan, load, save
-from asyncjob_dev.node.programs import lacks
+from asyncjob_dev.node.cgroups import cgroup_roots
+from asyncjob_dev.node.configs import PAUSE_IMAGE
+from asyncjob_dev.node.layout import NodePaths
+from asyncjob_dev.node.link import routed_networks
+from asyncjob_dev.node.network import NodeNetwork
+from asyncjob_dev.node.plan import NodePlan, load_plan, save_plan
+from asyncjob_dev.node.programs import missing_requirements
 from e2e.cluster import until
 from support.signals import ignoring
 
-LACKS = lacks(os.environ)
+LACKS = missing_requirements(os.environ)
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(300, func_only=True),
@@ -80,10 +80,10 @@ def test_a_killed_starter_takes_its_node_along_and_the_next_start_tidies_up(
 
 def test_the_dead_do_not_take_away_what_another_has_by_now(environ: dict[str, str]) -> None:
     with Node("living", environ) as living:
-        dead = Layout(living.layout.nodes, "dead")
+        dead = NodePaths(living.layout.nodes, "dead")
         dead.make()
-        save(dead.plan, Plan(block_of(living), {}))
-        leftovers.sweep(living.layout.nodes)
+        save_plan(dead.plan, NodePlan(block_of(living), {}))
+        leftovers.remove_dead_nodes(living.layout.nodes)
         assert not dead.root.exists()
         assert node_names(living) == ["node"]
 
@@ -130,8 +130,8 @@ def command_line(environ: dict[str, str], verb: str) -> subprocess.CompletedProc
     return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
 
 
-def block_of(node: Node) -> Block:
-    plan = load(node.layout.plan)
+def block_of(node: Node) -> NodeNetwork:
+    plan = load_plan(node.layout.plan)
     assert plan
     return plan.block
 
@@ -141,7 +141,7 @@ def node_names(node: Node) -> list[str]:
 
 
 def run_a_pod(node: Node) -> None:
-    kubectl(node, "run", "pause", f"--image={PAUSE}", "--image-pull-policy=Never")
+    kubectl(node, "run", "pause", f"--image={PAUSE_IMAGE}", "--image-pull-policy=Never")
     kubectl(node, "wait", "--for=condition=Ready", "pod/pause", "--timeout=60s")
 
 
@@ -152,14 +152,14 @@ def kubectl(node: Node, *arguments: str) -> str:
     return done.stdout
 
 
-def traces(node: Node, block: Block) -> list[str]:
+def traces(node: Node, block: NodeNetwork) -> list[str]:
     """Return what is left of a node: files, cgroups, mounts, processes, routes."""
     root = node.layout.root
-    paths = [root, *(path / node.layout.cgroup for path in hierarchies())]
+    paths = [root, *(path / node.layout.cgroup for path in cgroup_roots())]
     found = [str(path) for path in paths if path.exists()]
     found += [line for line in Path("/proc/mounts").read_text().splitlines() if str(root) in line]
     found += [f"process {pid}" for pid in processes(node)]
-    return [*found, *(str(network) for network in taken() if network == block.whole)]
+    return [*found, *(str(network) for network in routed_networks() if network == block.whole)]
 
 
 def processes(node: Node, program: str = "") -> list[str]:

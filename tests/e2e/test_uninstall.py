@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.lifecycle.timestamps import parse_timestamp
 from e2e.cluster import until
 from e2e.release import CHART, NAMESPACE, RELEASE, Release
 
@@ -21,7 +21,7 @@ KINDS = {f"{kind}.asyncjob.dev" for kind in ("asyncjobs", "asyncqueues", "asyncc
 def test_each_minute_has_had_one_job_whatever_was_killed_meanwhile(last_use: Release) -> None:
     until(lambda: last_use.jobs(SCHEDULED), 75.0, last_use.describe)
     runs = list(last_use.jobs(SCHEDULED).values())
-    times = sorted(from_text(run["metadata"]["annotations"][TIME]) for run in runs)
+    times = sorted(parse_timestamp(run["metadata"]["annotations"][TIME]) for run in runs)
     assert {after - before for before, after in pairwise(times)} <= {timedelta(minutes=1)}
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from asyncjob.lifecycle.timestamps import to_text
+from asyncjob.lifecycle.timestamps import format_timestamp
 from e2e.cluster import until
 from e2e.recording import Recording, recorded
 from e2e.release import JOBS, NAMESPACE, PODS, Release, as_json
@@ -99,7 +99,7 @@ def wave(release: Release, seconds: int = 1) -> Iterator[Flow]:
 
 
 def _bodies(name: str, seconds: int) -> str:
-    start = to_text(datetime.now(UTC) + AHEAD)
+    start = format_timestamp(datetime.now(UTC) + AHEAD)
     return as_json([_body(name, number, seconds, start) for number in range(SIZE)])
 
 

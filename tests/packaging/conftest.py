@@ -8,7 +8,7 @@ import pytest
 
 from asyncjob_dev.binaries.cache import cache_dir
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.images import Engine, Recipe, build, buildah_in
+from asyncjob_dev.images import BuildRequest, Engine, build_image, buildah_in
 from support.containers import Image, image_of, missing_programs
 from support.workers import ROOT, Field, field_on, install
 
@@ -27,7 +27,7 @@ def engine() -> Engine:
 @pytest.fixture(scope="session")
 def tag(engine: Engine) -> str:
     """Build the image; unchanged layers come from the cache."""
-    build(engine, Recipe(ROOT / "worker-image" / "Dockerfile", TAG), os.environ)
+    build_image(engine, BuildRequest(ROOT / "worker-image" / "Dockerfile", TAG), os.environ)
     return TAG
 
 

@@ -5,9 +5,9 @@ from typing import Any
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.view import JobView
 from asyncjob.names import CRON_JOB_UID_LABEL, PARENT_LABEL
-from asyncjob_operator.core.moment import Moment
-from asyncjob_operator.core.options import Options
-from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.observe.observer import JobController
 from support.snapshots import at, raw
 
 
@@ -18,19 +18,19 @@ class Audience:
         self.now = 0.0
         self.wanted: dict[str, str] = {}
         self._version = 100
-        self.observer = Observer(Options(), self.moment, self)
+        self.observer = JobController(DecisionOptions(), self.moment, self)
 
-    def moment(self) -> Moment:
+    def moment(self) -> Now:
         return at(self.now)
 
-    def want(self, uid: str, lane: str) -> None:
+    def enqueue(self, uid: str, lane: str) -> None:
         self.wanted[uid] = lane
 
-    def unwant(self, uid: str) -> None:
+    def dequeue(self, uid: str) -> None:
         self.wanted.pop(uid, None)
 
-    def make_room(self, queue: tuple[str, str]) -> None: ...
-    def died(self, job: JobView, message: str) -> None: ...
+    def enqueue_admission(self, queue: tuple[str, str]) -> None: ...
+    def on_dead_letter(self, job: JobView, message: str) -> None: ...
 
     def obj(self, name: str, **changes: Any) -> JsonObject:
         """Return a job of the newest version; `namespace`, `parent` and `cron` are metadata."""
@@ -52,20 +52,20 @@ class Audience:
 
     def see(self, name: str, **changes: Any) -> str:
         """Show a job as it changes; return its UID."""
-        self.observer.saw(self.obj(name, **changes), live=True)
+        self.observer.on_update(self.obj(name, **changes), live=True)
         return f"uid-{name}"
 
     def queue(self, name: str = "default", **spec: Any) -> None:
         """Show an AsyncQueue."""
         self._version += 1
         meta: JsonObject = {"namespace": "ns", "name": name, "resourceVersion": str(self._version)}
-        self.observer.queues.saw({"metadata": meta, "spec": spec})
+        self.observer.queues.on_update({"metadata": meta, "spec": spec})
 
     def catch_up(self) -> None:
         """Let everything be looked at that is due."""
-        while due := self.observer.agenda.pop_due(self.now, 1000):
+        while due := self.observer.delaying_queue.pop_due(self.now, 1000):
             for uid in due:
-                self.observer.look(uid)
+                self.observer.evaluate(uid)
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass, and everything be looked at that is due then."""

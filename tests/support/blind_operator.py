@@ -23,7 +23,7 @@ async def compare_nothing(*_: Any) -> Any:
 
 PATCHES: tuple[tuple[Any, str, Any], ...] = (
     (job_watch, "watch", watch_nothing),
-    (loops, "compare", compare_nothing),
+    (loops, "resync_jobs", compare_nothing),
     (settings, "BOOKMARK_SECONDS", 5.0),
 )
 

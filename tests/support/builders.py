@@ -4,10 +4,10 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from asyncjob.lifecycle.claim import Candidate, Holder, claim_body
-from asyncjob.lifecycle.move import Move, render
-from asyncjob.lifecycle.policy import EffectivePolicy, layer_of, resolve
-from asyncjob.lifecycle.timestamps import to_text
+from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
+from asyncjob.lifecycle.move import PhaseChange, status_fields
+from asyncjob.lifecycle.policy import EffectivePolicy, read_policy_layer, resolve_policy
+from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.lifecycle.view import JobView, read_job
 from asyncjob.names import API_VERSION, CRON_JOB_KIND, JOB_KIND, QUEUE_KIND
 
@@ -16,7 +16,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 def at(seconds: float = 0.0) -> str:
     """Return the text of a moment, counted from the beginning of all tests' time."""
-    return to_text(START + timedelta(seconds=seconds))
+    return format_timestamp(START + timedelta(seconds=seconds))
 
 
 def job(name: str = "job", **spec: Any) -> dict[str, Any]:
@@ -85,9 +85,9 @@ def running(*, policy: EffectivePolicy | None = None, **status: Any) -> JobView:
     return read_job(stored(status={**held, **status}))
 
 
-def applied(obj: dict[str, Any], move: Move) -> dict[str, Any]:
+def applied(obj: dict[str, Any], move: PhaseChange) -> dict[str, Any]:
     """Return the object after the move, as a store that replaces whole fields keeps it."""
-    status = {**obj["status"], **render(move, obj["status"])}
+    status = {**obj["status"], **status_fields(move, obj["status"])}
     return {**obj, "status": {key: value for key, value in status.items() if value is not None}}
 
 
@@ -95,7 +95,7 @@ def claim_of(obj: dict[str, Any], pod: str, pod_uid: str) -> dict[str, Any]:
     """Return the merge-patch with which a worker of this pod claims the job."""
     seen = read_job(obj)
     candidate = Candidate(seen.name, seen.resource_version, seen.type, attempt=seen.attempt)
-    holder = Holder(pod, pod_uid, f"{pod}/1")
-    policy = resolve(layer_of(obj["spec"]))
-    body = claim_body(candidate, holder, policy, claim=uuid.uuid4().hex, now=at())
+    holder = LeaseHolder(pod, pod_uid, f"{pod}/1")
+    policy = resolve_policy(read_policy_layer(obj["spec"]))
+    body = claim_patch(candidate, holder, policy, claim=uuid.uuid4().hex, now=at())
     return {"metadata": body["metadata"], "status": dict(body["status"])}  # type: ignore[arg-type]  # a mapping by construction

@@ -3,22 +3,24 @@
 import asyncio
 from typing import Any
 
-from asyncjob.app.child_order import ChildOptions, ChildOrder, Parent, child_order
+from asyncjob.app.child_order import ChildManifest, ChildOptions, ParentJob, build_child_manifest
 from asyncjob.app.children import ChildRef
-from asyncjob_worker.children import AttemptChildren
+from asyncjob_worker.children import AttemptChildJobs
 from asyncjob_worker.held import HeldJob
 from support.worker_parts import FakeSession, Pauses, held, job
 
 
-def an_order(payload: Any = 1, **options: Any) -> ChildOrder:
+def an_order(payload: Any = 1, **options: Any) -> ChildManifest:
     """Return an order of a child by job j."""
-    return child_order(Parent("j", "u1", "default"), "leaf", payload, ChildOptions(**options))
+    return build_child_manifest(
+        ParentJob("j", "u1", "default"), "leaf", payload, ChildOptions(**options)
+    )
 
 
-def stored(order: ChildOrder, uid: str = "c1", **status: Any) -> dict[str, Any]:
+def stored(order: ChildManifest, uid: str = "c1", **status: Any) -> dict[str, Any]:
     """Return the child as the API server has it."""
-    metadata: Any = {**order.body["metadata"], "uid": uid}  # type: ignore[dict-item]
-    return {**order.body, "metadata": metadata, "status": status}
+    metadata: Any = {**order.manifest["metadata"], "uid": uid}  # type: ignore[dict-item]
+    return {**order.manifest, "metadata": metadata, "status": status}
 
 
 def finished(name: str, uid: str, **status: Any) -> dict[str, Any]:
@@ -26,11 +28,11 @@ def finished(name: str, uid: str, **status: Any) -> dict[str, Any]:
     return job(name=name, uid=uid, **{"phase": "Succeeded", "result": uid, **status})
 
 
-def children(session: FakeSession, of: HeldJob | None = None) -> AttemptChildren:
+def children(session: FakeSession, of: HeldJob | None = None) -> AttemptChildJobs:
     """Return what submits children for a job."""
-    return AttemptChildren(session.session, of or held(), pause=Pauses())
+    return AttemptChildJobs(session.session, of or held(), pause=Pauses())
 
 
-async def submit(session: FakeSession, order: ChildOrder, of: HeldJob | None = None) -> ChildRef:
+async def submit(session: FakeSession, order: ChildManifest, of: HeldJob | None = None) -> ChildRef:
     """Submit one."""
     return await asyncio.wrap_future(children(session, of).submit(order))

@@ -10,9 +10,9 @@ import click
 from click.testing import CliRunner, Result
 
 from asyncjob.cli.entry import run
-from asyncjob.cli.place import Place
-from asyncjob.cli.straight import Cluster
-from asyncjob.cli.world import World
+from asyncjob.cli.place import ConnectionOptions
+from asyncjob.cli.straight import DirectCluster
+from asyncjob.cli.world import CliContext
 from support.fake_cluster import FakeCluster
 from support.fake_jobs import FakeJobs
 
@@ -25,11 +25,11 @@ class Shell:
 
     jobs: FakeJobs = field(default_factory=FakeJobs)
     cluster: FakeCluster = field(default_factory=FakeCluster)
-    places: list[Place] = field(default_factory=list)
+    places: list[ConnectionOptions] = field(default_factory=list)
     slept: float = 0.0
 
-    def world(self) -> World:
-        return World(
+    def world(self) -> CliContext:
+        return CliContext(
             connect=self._connect,
             now=lambda: START + timedelta(seconds=self.slept),
             monotonic=lambda: self.slept,
@@ -38,14 +38,14 @@ class Shell:
         )
 
     @contextmanager
-    def _connect(self, place: Place) -> Iterator[FakeJobs]:
+    def _connect(self, place: ConnectionOptions) -> Iterator[FakeJobs]:
         self.places.append(place)
         yield self.jobs
 
     @contextmanager
-    def _straight(self, place: Place) -> Iterator[Cluster]:
+    def _straight(self, place: ConnectionOptions) -> Iterator[DirectCluster]:
         self.places.append(place)
-        yield Cluster(place.namespace or "tests", lambda: self.cluster)
+        yield DirectCluster(place.namespace or "tests", lambda: self.cluster)
 
     def _sleep(self, seconds: float) -> None:
         self.slept += seconds
@@ -64,7 +64,7 @@ class Shell:
 class _Process(click.Command):
     """What click's runner calls: `entry.run` in place of a click command."""
 
-    def __init__(self, world: World, name: str) -> None:
+    def __init__(self, world: CliContext, name: str) -> None:
         super().__init__(name)
         self._world, self._name = world, name
 

@@ -15,27 +15,27 @@ from asyncjob.errors import (
     AlreadyExistsError,
     ApiError,
     ConflictError,
-    NotFoundError,
+    ObjectNotFoundError,
     UnknownOutcomeError,
 )
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.view import read_job
-from asyncjob.names import JOBS, collection, cron_job_path
-from asyncjob_operator.apply.cron.actor import CronActor
-from asyncjob_operator.apply.notices import Notices
-from asyncjob_operator.apply.patience import Patience
-from asyncjob_operator.core.cron.claim import REQUEST_SECONDS
-from asyncjob_operator.core.cron.view import read_cron
-from asyncjob_operator.core.moment import Moment
-from asyncjob_operator.observe.cron.children import Children
-from asyncjob_operator.observe.cron.schedules import Schedules
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob.names import JOBS, collection_path, cron_job_path
+from asyncjob_operator.apply.cron.actor import CronJobReconciler
+from asyncjob_operator.apply.notices import EventRecorder
+from asyncjob_operator.apply.patience import ItemBackoff
+from asyncjob_operator.core.cron.claim import REQUEST_TIMEOUT_SECONDS
+from asyncjob_operator.core.cron.view import read_cron_job
+from asyncjob_operator.core.moment import Now
+from asyncjob_operator.observe.cron.children import ScheduledJobCache
+from asyncjob_operator.observe.cron.schedules import CronJobController
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.schedules import raw_cron, seconds
 from support.vitals import containment
 
 UID = "uid-nightly"
 PATH = cron_job_path("ns", "nightly")
-JOBS_PATH = collection("ns", JOBS)
+JOBS_PATH = collection_path("ns", JOBS)
 FINISHED = {"Succeeded", "DeadLetter", "Cancelled"}
 
 Object = dict[str, Any]
@@ -65,7 +65,7 @@ class World:
     @property
     def reserved(self) -> set[str]:
         """Names of the reserved runs."""
-        return {run.name for run in read_cron(self.cron).runs}
+        return {run.name for run in read_cron_job(self.cron).runs}
 
     def create(self, body: Object) -> Object:
         name = body["metadata"]["name"]
@@ -86,20 +86,22 @@ class World:
     def patch_status(self, body: Object) -> Object:
         if body["metadata"]["resourceVersion"] != self.cron["metadata"]["resourceVersion"]:
             raise ConflictError(status=409)
-        before = read_cron(self.cron)
+        before = read_cron_job(self.cron)
         self.cron["status"] = merged(self.cron["status"], body["status"])
-        assert read_cron(self.cron).settled >= before.settled, "refused by cron.settled"
+        assert read_cron_job(self.cron).settled_time >= before.settled_time, (
+            "refused by cron.settled"
+        )
         return self.stamped(self.cron)
 
     def cancel(self, name: str) -> Object:
         if name not in self.jobs:
-            raise NotFoundError(status=404)
+            raise ObjectNotFoundError(status=404)
         self.jobs[name]["spec"]["cancel"] = True
         return self.stamped(self.jobs[name])
 
     def delete(self, name: str) -> Object:
         if name not in self.jobs:
-            raise NotFoundError(status=404)
+            raise ObjectNotFoundError(status=404)
         return self.jobs.pop(name)
 
     def finish(self, name: str) -> None:
@@ -153,7 +155,7 @@ class Session:
                 self.world.cron if path == PATH else self.world.jobs.get(path.rpartition("/")[2])
             )
             if found is None:
-                raise NotFoundError(status=404)
+                raise ObjectNotFoundError(status=404)
             return copy.deepcopy(found)
 
         return cast("Object", await self._request(read))
@@ -170,7 +172,7 @@ class Session:
 
         def post() -> Object:
             sent_at, self.sent_at = self.sent_at, None
-            if sent_at is None or self.world.now - sent_at > REQUEST_SECONDS:
+            if sent_at is None or self.world.now - sent_at > REQUEST_TIMEOUT_SECONDS:
                 raise UnknownOutcomeError
             return self.world.create(body)
 
@@ -195,39 +197,39 @@ class Replica:
         self.session = Session(world)
         self.wanted = False
         self.task: asyncio.Task[None] | None = None
-        metrics = Metrics()
+        metrics = OperatorMetrics()
         session = cast("KubeSession", self.session)
-        self.schedules = Schedules(name, Children(), self.moment, self._want)
-        self.actor = CronActor(
+        self.schedules = CronJobController(name, ScheduledJobCache(), self.moment, self._want)
+        self.actor = CronJobReconciler(
             session,
             self.schedules,
-            patience=Patience(0.001, 0.002),
-            notices=Notices(session, name, self.moment, metrics, containment()),
+            backoff=ItemBackoff(0.001, 0.002),
+            events=EventRecorder(session, name, self.moment, metrics, containment()),
             metrics=metrics,
             leads=lambda: True,
-            saw_job=self._saw_job,
+            on_job=self._saw_job,
             clock=lambda: self.moment().monotonic,
         )
         self.watch()
 
-    def moment(self) -> Moment:
+    def moment(self) -> Now:
         """Return this moment by its own clocks."""
-        return Moment(self.world.now + self.offset, self.world.now + self.skew)
+        return Now(self.world.now + self.offset, self.world.now + self.skew)
 
     def _want(self, _uid: str) -> None:
         self.wanted = True
 
     def _saw_job(self, obj: Any) -> None:
-        self.schedules.children.saw(read_job(obj), obj, self.moment().wall)
+        self.schedules.scheduled_jobs.on_update(read_job(obj), obj, self.moment().wall)
 
     def watch(self) -> None:
         """Take in what there is now."""
-        for child in self.schedules.children.of(("ns", UID)):
+        for child in self.schedules.scheduled_jobs.jobs_of(("ns", UID)):
             if self.world.jobs.get(child.name, {}).get("metadata", {}).get("uid") != child.uid:
-                self.schedules.children.lost(child.uid)
+                self.schedules.scheduled_jobs.on_delete(child.uid)
         for job in self.world.jobs.values():
             self._saw_job(copy.deepcopy(job))
-        self.schedules.saw(copy.deepcopy(self.world.cron))
+        self.schedules.on_update(copy.deepcopy(self.world.cron))
 
     async def step(self) -> None:
         """Take one step: begin to act, or let the request under way go one gate further."""
@@ -235,10 +237,10 @@ class Replica:
             if self.task:
                 self.task.result()
             self.wanted = False
-            self.schedules.agenda.pop_due(float("inf"), 10)
-            self.schedules.look(UID)
+            self.schedules.delaying_queue.pop_due(float("inf"), 10)
+            self.schedules.evaluate(UID)
             if self.wanted:
-                self.task = asyncio.create_task(self.actor.act(UID))
+                self.task = asyncio.create_task(self.actor.reconcile(UID))
         elif self.session.gate and not self.session.gate.done():
             self.session.gate.set_result(None)
         await self.settle()

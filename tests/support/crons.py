@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from asyncjob.lifecycle.timestamps import to_text
+from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.names import (
     CRON_JOB_LABEL,
     CRON_JOBS,
     JOBS,
     SCHEDULED_TIME_ANNOTATION,
-    collection,
+    collection_path,
     cron_job_path,
     cron_job_status_path,
 )
@@ -26,7 +26,7 @@ NEVER_DUE = "0 0 29 2 *"
 
 def minutes_ago(minutes: float) -> str:
     """Return the start of a minute so many minutes ago."""
-    return to_text(
+    return format_timestamp(
         (datetime.now(UTC) - timedelta(minutes=minutes)).replace(second=0, microsecond=0)
     )
 
@@ -48,9 +48,9 @@ class Crons:
         body = cron_job(name)
         body["spec"] |= {"schedule": NEVER_DUE, **spec}
         if status is None:
-            return self.api.create(collection(self.jobs.namespace, CRON_JOBS), body)
+            return self.api.create(collection_path(self.jobs.namespace, CRON_JOBS), body)
         suspended = {**body, "spec": {**body["spec"], "suspend": True}}
-        self.api.create(collection(self.jobs.namespace, CRON_JOBS), suspended)
+        self.api.create(collection_path(self.jobs.namespace, CRON_JOBS), suspended)
         observed = {"schedule": body["spec"]["schedule"], "timeZone": spec.get("timeZone", "UTC")}
         whole = {"observed": {**observed, "suspend": False}, **status}
         self.api.merge(cron_job_status_path(self.jobs.namespace, name), {"status": whole})
@@ -72,7 +72,7 @@ class Crons:
     def runs(self, name: str) -> list[Object]:
         """Return its jobs, by name."""
         answer = self.api.get(
-            collection(self.jobs.namespace, JOBS), labelSelector=f"{CRON_JOB_LABEL}={name}"
+            collection_path(self.jobs.namespace, JOBS), labelSelector=f"{CRON_JOB_LABEL}={name}"
         )
         return sorted(answer["items"], key=lambda job: str(job["metadata"]["name"]))
 

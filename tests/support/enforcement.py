@@ -6,7 +6,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
-from asyncjob.names import JOBS, collection, job_path, job_status_path
+from asyncjob.names import JOBS, collection_path, job_path, job_status_path
 from support.api import Answer, Client
 from support.builders import job
 
@@ -37,7 +37,7 @@ def until_gone(admin: Client, path: str, within: float) -> None:
 
 def until_laws_hold(admin: Client) -> None:
     """Wait until a write that breaks a law is refused by the policy that forbids it."""
-    admin.create(collection("default", JOBS), job("law-probe")).object()
+    admin.create(collection_path("default", JOBS), job("law-probe")).object()
     for policy, path, body in (
         ("lifecycle.", job_status_path("default", "law-probe"), {"status": {"attempt": 9}}),
         ("spec.", job_path("default", "law-probe"), {"spec": {"type": "other"}}),

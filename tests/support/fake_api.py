@@ -10,7 +10,7 @@ from asyncjob.errors import (
     AlreadyExistsError,
     ApiError,
     ConflictError,
-    NotFoundError,
+    ObjectNotFoundError,
     UnknownOutcomeError,
 )
 from asyncjob.lifecycle.phases import Phase
@@ -105,7 +105,7 @@ class FakeApi:
             return self.objects[path]
         if path.rsplit("/", 1)[-1] in {"asyncjobs", "asyncqueues", "asynccronjobs", "leases"}:
             return self._list(path, dict(call.params))
-        raise NotFoundError(f"no {path}", status=404)
+        raise ObjectNotFoundError(f"no {path}", status=404)
 
     def _create(self, path: str, body: Any) -> Obj:
         name = body["metadata"]["name"]
@@ -123,7 +123,7 @@ class FakeApi:
 
     def _patch(self, path: str, body: Any) -> Obj:
         if path not in self.objects:
-            raise NotFoundError(f"no {path}", status=404)
+            raise ObjectNotFoundError(f"no {path}", status=404)
         obj = self.objects[path]
         version = body.get("metadata", {}).get("resourceVersion")
         if version not in (None, obj["metadata"]["resourceVersion"]):

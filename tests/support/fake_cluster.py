@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from asyncjob.client.steps import Answer, Call, Step
-from asyncjob.errors import AlreadyExistsError, ApiError, ExpiredError, NotFoundError
+from asyncjob.errors import AlreadyExistsError, ApiError, ExpiredError, ObjectNotFoundError
 
 Obj = dict[str, Any]
 API = "/apis/asyncjob.dev/v1alpha1"
@@ -59,12 +59,12 @@ class FakeCluster:
             return self.objects[call.path]
         if call.path.rsplit("/", 1)[-1] in PLURALS.values():
             return self._list(call.path, params)
-        raise NotFoundError(f"no {call.path}", status=404)
+        raise ObjectNotFoundError(f"no {call.path}", status=404)
 
     def _create(self, path: str, body: Any, params: dict[str, str]) -> Obj:
         meta = body["metadata"]
         if meta["namespace"] in self.missing:
-            raise NotFoundError(f'namespaces "{meta["namespace"]}" not found', status=404)
+            raise ObjectNotFoundError(f'namespaces "{meta["namespace"]}" not found', status=404)
         if refused := self.refuse(body):
             raise refused
         place = f"{path}/{meta['name']}"

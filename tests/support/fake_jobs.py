@@ -13,7 +13,7 @@ from asyncjob.client.errors import (
     NotADeadLetterError,
     NotCancellableError,
 )
-from asyncjob.client.interface import ALL, PAGE_SIZE
+from asyncjob.client.interface import ALL_JOBS, PAGE_SIZE
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.job import Happening, Job, JobSummary, Page
 from asyncjob.rest.selection import BulkFailure, BulkReport, Selection
@@ -135,7 +135,7 @@ class FakeJobs:
         return job.result
 
     def list(
-        self, selection: Selection = ALL, *, page_size: int = PAGE_SIZE
+        self, selection: Selection = ALL_JOBS, *, page_size: int = PAGE_SIZE
     ) -> Iterator[JobSummary]:
         assert page_size == PAGE_SIZE
         self.asked.append(("list", selection))
@@ -143,7 +143,7 @@ class FakeJobs:
             if selection.phase is None or job.phase in selection.phase:
                 yield job
 
-    def watch(self, selection: Selection = ALL) -> Iterator[JobSummary]:
+    def watch(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
         self.asked.append(("watch", selection))
         yield from self.changes
 
@@ -176,12 +176,12 @@ class FakeJobs:
         return self._bury("dismiss", job_id)
 
     def redrive_many(
-        self, selection: Selection = ALL, *, limit: int = 100, dry_run: bool = False
+        self, selection: Selection = ALL_JOBS, *, limit: int = 100, dry_run: bool = False
     ) -> BulkReport:
         return self._many("redrive", selection, limit, dry_run)
 
     def dismiss_many(
-        self, selection: Selection = ALL, *, limit: int = 100, dry_run: bool = False
+        self, selection: Selection = ALL_JOBS, *, limit: int = 100, dry_run: bool = False
     ) -> BulkReport:
         return self._many("dismiss", selection, limit, dry_run)
 

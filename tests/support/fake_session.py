@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from asyncjob.errors import AlreadyExistsError, ConflictError, NotFoundError
+from asyncjob.errors import AlreadyExistsError, ConflictError, ObjectNotFoundError
 
 Object = dict[str, Any]
 
@@ -40,7 +40,7 @@ class FakeSession:
     async def get(self, path: str, _params: Any = None) -> Object:
         self._note("GET", path, None)
         if path not in self.objects:
-            raise NotFoundError(status=404)
+            raise ObjectNotFoundError(status=404)
         return self.objects[path]
 
     async def create(self, path: str, body: Object, _params: Any = None) -> Object:
@@ -93,7 +93,7 @@ class FakeSession:
 
     def _current(self, path: str, version: str | None) -> Object:
         if self._target(path) not in self.objects:
-            raise NotFoundError(status=404)
+            raise ObjectNotFoundError(status=404)
         obj = self.objects[self._target(path)]
         if version is not None and obj["metadata"]["resourceVersion"] != version:
             raise ConflictError(status=409)

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from asyncjob.lifecycle.claim import Candidate, Holder, claim_body, renewal
-from asyncjob.lifecycle.move import merge_body, render
+from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch, renewal_fields
+from asyncjob.lifecycle.move import status_fields, status_merge_patch
 from asyncjob.lifecycle.outcome import Failure, fail, succeed
-from asyncjob.lifecycle.policy import layer_of, resolve
+from asyncjob.lifecycle.policy import read_policy_layer, resolve_policy
 from asyncjob.lifecycle.view import read_job
 from asyncjob.names import (
     COMPONENT_LABEL,
@@ -111,16 +111,16 @@ class FakeWorker:
         job = read_job(obj)
         spec = obj["spec"]
         defaults: Object = {"leaseDurationSeconds": lease, "retryPolicy": {"jitter": 0, **policy}}
-        effective = resolve(layer_of(spec), layer_of(defaults))
+        effective = resolve_policy(read_policy_layer(spec), read_policy_layer(defaults))
         candidate = Candidate(job.name, job.resource_version, job.type, attempt=job.attempt)
-        holder = Holder(self.pod, self.pod_uid, self.worker)
+        holder = LeaseHolder(self.pod, self.pod_uid, self.worker)
         claim = uuid.uuid4().hex
-        return dict(claim_body(candidate, holder, effective, claim=claim, now=started or now()))
+        return dict(claim_patch(candidate, holder, effective, claim=claim, now=started or now()))
 
     def renew(self, name: str) -> None:
         """Send a heartbeat."""
         status = self.jobs.status(name)
-        fields = renewal(status["lease"], status["lease"]["renewals"] + 1, now())
+        fields = renewal_fields(status["lease"], status["lease"]["renewals"] + 1, now())
         self._write(name, {"status": fields})
 
     def fail(self, name: str, **failure: Any) -> Object:
@@ -128,12 +128,12 @@ class FakeWorker:
         obj = self.jobs.get(name)
         what = Failure(type="ValueError", category="Internal", message="no luck", **failure)
         move = fail(read_job(obj), what, now=now(), draw=0.5)
-        return self._report(obj, render(move, obj["status"]))
+        return self._report(obj, status_fields(move, obj["status"]))
 
     def succeed(self, name: str) -> Object:
         """Report success."""
         obj = self.jobs.get(name)
-        return self._report(obj, render(succeed(read_job(obj), now=now()), obj["status"]))
+        return self._report(obj, status_fields(succeed(read_job(obj), now=now()), obj["status"]))
 
     def end_container(
         self,
@@ -161,7 +161,7 @@ class FakeWorker:
         self.jobs.api.delete(f"{self._pods}/{self.pod}", {"gracePeriodSeconds": 0})
 
     def _report(self, obj: Object, fields: Any) -> Object:
-        body = merge_body(fields, obj["metadata"]["resourceVersion"])
+        body = status_merge_patch(fields, obj["metadata"]["resourceVersion"])
         return self._write(obj["metadata"]["name"], dict(body))
 
     def _write(self, name: str, body: Object) -> Object:

@@ -7,8 +7,8 @@ from asyncjob_operator.cli import main
 from asyncjob_operator.handlers import loops
 
 HASTE: dict[Any, dict[str, float]] = {
-    desertion: {"PATIENCE": 1.0},
-    loops: {"DESERTION_INTERVAL": 0.3},
+    desertion: {"UNSERVED_SECONDS": 1.0},
+    loops: {"UNSERVED_QUEUE_INTERVAL": 0.3},
     notices: {"SUMMARY_SECONDS": 3.0},
 }
 

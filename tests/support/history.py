@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
 
-from asyncjob.lifecycle.timestamps import from_text
-from asyncjob.names import JOBS, collection
+from asyncjob.lifecycle.timestamps import parse_timestamp
+from asyncjob.names import JOBS, collection_path
 from asyncjob_dev.controlplane import ControlPlane
 
 
@@ -36,7 +36,7 @@ class History:
     def __init__(self, plane: ControlPlane, namespace: str) -> None:
         self.versions: list[Version] = []
         self._plane = plane
-        self._path = collection(namespace, JOBS)
+        self._path = collection_path(namespace, JOBS)
         self._connection = http.client.HTTPSConnection(
             urlsplit(plane.url).netloc,
             context=ssl.create_default_context(cafile=plane.ca_file),
@@ -117,5 +117,5 @@ def _version(kind: str, job: Any) -> Version:
         admitted=status.get("admitted", False),
         attempt=status.get("attempt", 0),
         key=spec.get("concurrencyKey", ""),
-        updated=from_text(updated).timestamp() if updated else 0.0,
+        updated=parse_timestamp(updated).timestamp() if updated else 0.0,
     )

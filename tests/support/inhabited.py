@@ -9,7 +9,7 @@ from asyncjob.names import (
     POD_UID_ANNOTATION,
     QUEUES,
     WORKER_LEASE_PREFIX,
-    collection,
+    collection_path,
 )
 from support.api import Client
 from support.builders import cron_job, queue
@@ -25,8 +25,8 @@ def inhabit(space: Space, worker: Worker, elected: Client) -> str:
         life = Life(space.name, f"job-{phase.lower()}", space.admin, worker)
         life.create()
         life.bring(phase)
-    space.admin.create(collection(space.name, QUEUES), queue("mail", paused=True)).object()
-    space.admin.create(collection(space.name, CRON_JOBS), cron_job()).object()
+    space.admin.create(collection_path(space.name, QUEUES), queue("mail", paused=True)).object()
+    space.admin.create(collection_path(space.name, CRON_JOBS), cron_job()).object()
     lease = announce(space, worker)
     body = {"metadata": {"name": OPERATOR_LEASE}, "spec": {"holderIdentity": "operator-0"}}
     elected.create(space.path("leases", LEASES), body).object()

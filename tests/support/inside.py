@@ -59,22 +59,24 @@ class Team:
     @property
     def won(self) -> int:
         """Claims won so far."""
-        return sum(worker._parts.claimer.counts.won for worker in self.workers)
+        return sum(worker._components.claimer.counts.won for worker in self.workers)
 
     @property
     def conflicts(self) -> int:
         """Claims lost so far."""
-        return sum(worker._parts.claimer.counts.conflicts for worker in self.workers)
+        return sum(worker._components.claimer.counts.conflicts for worker in self.workers)
 
     async def until_idle(self) -> None:
         """Wait until nobody runs or reports anything."""
-        await _until(lambda: not any(worker._parts.runner.running for worker in self.workers))
+        await _until(lambda: not any(worker._components.runner.running for worker in self.workers))
 
     async def until_acquainted(self) -> None:
         """Wait until all know of all."""
         everyone = len(self.workers)
         await _until(
-            lambda: all(len(worker._parts.roster.live) == everyone for worker in self.workers)
+            lambda: all(
+                len(worker._components.live_workers.live) == everyone for worker in self.workers
+            )
         )
 
 

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 from asyncjob import WorkerApp
 from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
-from asyncjob.lifecycle.move import Move
-from asyncjob_worker.attempt import Attempt, Tools
+from asyncjob.lifecycle.move import PhaseChange
+from asyncjob_worker.attempt import Attempt, AttemptServices
 from asyncjob_worker.held import HeldJob
-from asyncjob_worker.isolation.messages import Begin
-from asyncjob_worker.isolation.pool import Pool
+from asyncjob_worker.isolation.messages import ProcessConfig
+from asyncjob_worker.isolation.pool import ProcessPool
 from asyncjob_worker.settings import Settings
-from asyncjob_worker.starts import Starts
+from asyncjob_worker.starts import HandlerExecutor
 from support.isolated_app import app
 from support.worker_parts import held
 
@@ -26,9 +26,9 @@ TARGET = "support.isolated_app:app"
 PATIENCE = 20.0
 
 
-def begin_with(target: str = TARGET, **changes: Any) -> Begin:
+def begin_with(target: str = TARGET, **changes: Any) -> ProcessConfig:
     """Return what a child under test is told first."""
-    return Begin(target, list(sys.path), **changes)
+    return ProcessConfig(target, list(sys.path), **changes)
 
 
 def is_alive(pid: int) -> bool:
@@ -68,18 +68,20 @@ class Shop:
         *,
         most: int = 2,
         jobs_each: int = 0,
-        begin: Begin | None = None,
+        begin: ProcessConfig | None = None,
         app: WorkerApp = app,
         children: Callable[[HeldJob], ChildJobs] = lambda _: NoChildJobs(),
         **settings: Any,
     ) -> None:
         self.settings = Settings(**{"app": TARGET, "stop_wait": PATIENCE, **settings})
-        self.pool = Pool(begin or begin_with(), most, jobs_each=jobs_each)
-        starts = Starts(1, self.pool)
-        self.tools = replace(Tools.of(self.settings), starts=starts, children=children)
+        self.pool = ProcessPool(begin or begin_with(), most, jobs_per_process=jobs_each)
+        starts = HandlerExecutor(1, self.pool)
+        self.tools = replace(
+            AttemptServices.from_settings(self.settings), executor=starts, children=children
+        )
         self.app = app
 
-    async def run(self, of: HeldJob) -> Move | None:
+    async def run(self, of: HeldJob) -> PhaseChange | None:
         """Run a job to its outcome."""
         handler = self.app.handlers[of.job.type]
         return await Attempt(of, handler, self.app, self.settings, self.tools).run()
@@ -91,7 +93,9 @@ class Shop:
         assert move.target == "Succeeded", move
         return move.fields["result"]
 
-    async def begin(self, of: HeldJob, folder: Path) -> tuple["asyncio.Task[Move | None]", int]:
+    async def begin(
+        self, of: HeldJob, folder: Path
+    ) -> tuple["asyncio.Task[PhaseChange | None]", int]:
         """Start a job that leaves a file when it has begun; return it and its process."""
         task = asyncio.ensure_future(self.run(of))
         started = folder / "started"
@@ -100,5 +104,5 @@ class Shop:
 
     async def close(self) -> None:
         """End all processes."""
-        await self.tools.starts.end_processes()
-        self.tools.starts.close()
+        await self.tools.executor.end_processes()
+        self.tools.executor.close()

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from asyncjob.lifecycle.timestamps import to_text
+from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.names import (
     JOBS,
     QUEUES,
-    collection,
+    collection_path,
     job_path,
 )
 from asyncjob_dev.api import Api, Object
@@ -34,7 +34,7 @@ def until(
 
 def now(seconds: float = 0.0) -> str:
     """Return the time so many seconds from now, as it is stored."""
-    return to_text(datetime.now(UTC) + timedelta(seconds=seconds))
+    return format_timestamp(datetime.now(UTC) + timedelta(seconds=seconds))
 
 
 class Jobs:
@@ -58,7 +58,7 @@ class Jobs:
             "metadata": {"name": name},
             "spec": {"type": "test", **spec},
         }
-        return self.api.create(collection(self.namespace, JOBS), body)
+        return self.api.create(collection_path(self.namespace, JOBS), body)
 
     def queue(self, name: str, **spec: Any) -> Object:
         """Create an AsyncQueue."""
@@ -68,7 +68,7 @@ class Jobs:
             "metadata": {"name": name},
             "spec": spec,
         }
-        return self.api.create(collection(self.namespace, QUEUES), body)
+        return self.api.create(collection_path(self.namespace, QUEUES), body)
 
     def get(self, name: str) -> Object:
         """Return the job."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from asyncjob.lifecycle import gate, outcome
-from asyncjob.lifecycle.move import Move, json_patch, render
+from asyncjob.lifecycle.move import PhaseChange, status_fields, status_json_patch
 from asyncjob.lifecycle.outcome import Failure
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.view import JobView, read_job
-from asyncjob.names import JOBS, collection, job_path, job_status_path
+from asyncjob.names import JOBS, collection_path, job_path, job_status_path
 from support.api import Answer, Client
 from support.builders import at, claim_of, job
 from support.identities import Worker
@@ -17,7 +17,7 @@ from support.identities import Worker
 LEFT_OUT: Any = object()
 """Instead of a value: the field is not written."""
 
-Decide = Callable[[JobView], Move]
+Decide = Callable[[JobView], PhaseChange]
 
 NO_LUCK = Failure(type="ValueError", category="Internal", message="no luck")
 HOPELESS = Failure(type="ValueError", category="Internal", message="hopeless", final=True)
@@ -49,7 +49,9 @@ class Life:
 
     def create(self, **spec: Any) -> dict[str, Any]:
         """Create the job."""
-        return self.admin.create(collection(self.namespace, JOBS), job(self.name, **spec)).object()
+        return self.admin.create(
+            collection_path(self.namespace, JOBS), job(self.name, **spec)
+        ).object()
 
     def read(self) -> dict[str, Any]:
         """Return the job as it is."""
@@ -76,11 +78,11 @@ class Life:
         A change is a value, LEFT_OUT, or a function of what the move would have written.
         """
         obj = self.read()
-        fields = render(decide(read_job(obj)), obj["status"])
+        fields = status_fields(decide(read_job(obj)), obj["status"])
         for name, change in changes.items():
             fields[name] = change(fields.get(name)) if callable(change) else change
         kept = {name: value for name, value in fields.items() if value is not LEFT_OUT}
-        return list(json_patch(kept, obj["status"]))
+        return list(status_json_patch(kept, obj["status"]))
 
     def move(self, decide: Decide, by: Client | None = None, **changes: Any) -> Answer:
         """Write the move."""
@@ -94,79 +96,79 @@ class Life:
         return self
 
 
-def succeeded(view: JobView) -> Move:
+def succeeded(view: JobView) -> PhaseChange:
     """Decide for success."""
     return outcome.succeed(view, now=at(9), result={"sum": 3})
 
 
-def failed(view: JobView) -> Move:
+def failed(view: JobView) -> PhaseChange:
     """Decide for another attempt."""
     return outcome.fail(view, NO_LUCK, now=at(9), draw=0.5)
 
 
-def given_up(view: JobView) -> Move:
+def given_up(view: JobView) -> PhaseChange:
     """Decide for the dead letter."""
     return outcome.fail(view, HOPELESS, now=at(9), draw=0.5)
 
 
-def released(view: JobView) -> Move:
+def released(view: JobView) -> PhaseChange:
     """Decide for a release."""
     return outcome.release(view, Reason.RELEASED, "drained", now=at(9), draw=0.5)
 
 
-def evicted(view: JobView) -> Move:
+def evicted(view: JobView) -> PhaseChange:
     """Decide for a release because the pod is gone."""
     return outcome.release(view, Reason.WORKER_GONE, "gone", now=at(9), draw=0.5)
 
 
-def overran(view: JobView) -> Move:
+def overran(view: JobView) -> PhaseChange:
     """Decide for another attempt after one that ran too long."""
     return outcome.fail(view, TOO_LONG, now=at(9), draw=0.5)
 
 
-def refused(view: JobView) -> Move:
+def refused(view: JobView) -> PhaseChange:
     """Decide for the dead letter of a job whose result cannot be stored."""
     return outcome.fail(view, UNSTORABLE, now=at(9), draw=0.5)
 
 
-def crashed(view: JobView) -> Move:
+def crashed(view: JobView) -> PhaseChange:
     """Decide for a crash."""
     return outcome.crash(view, Reason.LEASE_EXPIRED, "silent", now=at(9), draw=0.5)
 
 
-def cancelled(view: JobView) -> Move:
+def cancelled(view: JobView) -> PhaseChange:
     """Decide for the cancellation of a running job."""
-    return outcome.cancelled(view, "on request", now=at(9))
+    return outcome.cancel_running_job(view, "on request", now=at(9))
 
 
-def scheduled(view: JobView) -> Move:
+def scheduled(view: JobView) -> PhaseChange:
     """Decide to wait for the start time."""
     return gate.schedule(view, now=at(9))
 
 
-def held_back(view: JobView) -> Move:
+def held_back(view: JobView) -> PhaseChange:
     """Decide to wait for a paused queue."""
     return gate.hold(view, Reason.QUEUE_PAUSED, "paused", now=at(9))
 
 
-def promoted(view: JobView) -> Move:
+def promoted(view: JobView) -> PhaseChange:
     """Decide to queue a waiting job."""
     return gate.promote(view, now=at(9))
 
 
-def dropped(view: JobView) -> Move:
+def dropped(view: JobView) -> PhaseChange:
     """Decide to cancel a waiting job, or to dismiss a dead letter."""
     dead = view.phase is Phase.DEAD_LETTER
     reason = Reason.DISMISSED if dead else Reason.CANCEL_REQUESTED
-    return gate.drop(view, reason, "on request", now=at(9))
+    return gate.cancel_waiting_job(view, reason, "on request", now=at(9))
 
 
-def timed_out(view: JobView) -> Move:
+def timed_out(view: JobView) -> PhaseChange:
     """Decide for the dead letter of a job nobody claimed."""
-    return gate.give_up(view, Reason.QUEUE_TIMEOUT, "nobody came", now=at(9))
+    return gate.dead_letter(view, Reason.QUEUE_TIMEOUT, "nobody came", now=at(9))
 
 
-def redriven(view: JobView) -> Move:
+def redriven(view: JobView) -> PhaseChange:
     """Decide for a redrive."""
     return gate.redrive(view, now=at(9))
 

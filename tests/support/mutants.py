@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from asyncjob.schema.crd import RESOURCES, crd
+from asyncjob.schema.crd import CUSTOM_RESOURCES, crd
 from asyncjob.schema.policies.book import POLICIES
-from asyncjob.schema.policies.policy import API_VERSION, Policy
-from asyncjob.schema.rules import RULES, Rule
+from asyncjob.schema.policies.policy import ADMISSION_API_VERSION, AdmissionPolicy
+from asyncjob.schema.rules import CRD_RULES, CrdRule
 from support.api import Client
 
 LABEL = "asyncjob.dev/lacks"
 """On a namespace: which policy is replaced there by one that lacks a law."""
 
-_POLICIES = f"/apis/{API_VERSION}/validatingadmissionpolicies"
-_BINDINGS = f"/apis/{API_VERSION}/validatingadmissionpolicybindings"
+_POLICIES = f"/apis/{ADMISSION_API_VERSION}/validatingadmissionpolicies"
+_BINDINGS = f"/apis/{ADMISSION_API_VERSION}/validatingadmissionpolicybindings"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 Manifest = dict[str, Any]
@@ -39,11 +39,11 @@ def _limit(admin: Client, name: str, selector: Manifest | None) -> None:
     admin.merge(f"{_BINDINGS}/{name}", {"spec": {"matchResources": resources}}).object()
 
 
-def install(admin: Client, policy: Policy, law: str, namespace: str) -> str:
+def install(admin: Client, policy: AdmissionPolicy, law: str, namespace: str) -> str:
     """Install the policy less one law for one namespace; return its name there."""
     lesser = policy.without(law)
     name = f"{namespace}.{policy.name}"
-    if lesser.laws:
+    if lesser.rules:
         body, binding = (_plain(manifest) for manifest in lesser.manifests())
         only = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
         binding["spec"] |= {"policyName": name, "matchResources": {"namespaceSelector": only}}
@@ -58,9 +58,9 @@ def remove(admin: Client, name: str) -> None:
         admin.delete(f"{path}/{name}")
 
 
-def replace_crds(admin: Client, rules: tuple[Rule, ...] = RULES) -> None:
+def replace_crds(admin: Client, rules: tuple[CrdRule, ...] = CRD_RULES) -> None:
     """Put CRDs with these rules in place."""
-    for resource in RESOURCES:
+    for resource in CUSTOM_RESOURCES:
         wanted = _plain(crd(resource, rules))
         path = f"{_CRDS}/{wanted['metadata']['name']}"
         admin.merge(path, {"spec": {"versions": wanted["spec"]["versions"]}}).object()

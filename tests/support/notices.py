@@ -4,9 +4,9 @@ import asyncio
 from typing import cast
 
 from asyncjob.kube import KubeSession
-from asyncjob_operator.apply.notices import Notices
-from asyncjob_operator.core.moment import Moment
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.apply.notices import EventRecorder
+from asyncjob_operator.core.moment import Now
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession
 from support.snapshots import at
 from support.vitals import containment, pulse
@@ -16,11 +16,11 @@ class Scene:
     """Tells, and posts what is to be told."""
 
     def __init__(self) -> None:
-        self.session, self.metrics, self.now = FakeSession(), Metrics(), 0.0
+        self.session, self.metrics, self.now = FakeSession(), OperatorMetrics(), 0.0
         session = cast("KubeSession", self.session)
-        self.notices = Notices(session, "me", self.moment, self.metrics, containment())
+        self.notices = EventRecorder(session, "me", self.moment, self.metrics, containment())
 
-    def moment(self) -> Moment:
+    def moment(self) -> Now:
         return at(self.now)
 
     async def post(self) -> None:

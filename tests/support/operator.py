@@ -168,7 +168,7 @@ class OperatorProcess:
 
     def samples(self, name: str) -> dict[tuple[str, ...], float]:
         """Return a metric's samples by the values of their labels, in the order of the table's."""
-        [spec] = [one for one in TABLE if one.shown_as == name]
+        [spec] = [one for one in TABLE if one.exposed_name == name]
         text = self._fetch(self.metrics_port, "/metrics")
         return {
             tuple(sample.labels[label] for label in spec.labels): sample.value

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 import yaml
 
 from asyncjob_dev.binaries import resolve
-from asyncjob_dev.monitoring.rules import paced, read_rules
+from asyncjob_dev.monitoring.rules import read_rules, with_shortened_durations
 from support.jobs import until
 from support.operator import free_port
 
@@ -27,7 +27,7 @@ class Prometheus:
         self._folder = folder
         self._port = free_port()
         rules = folder / "alerts.yaml"
-        rules.write_text(yaml.safe_dump(paced(read_rules(), minute)))
+        rules.write_text(yaml.safe_dump(with_shortened_durations(read_rules(), minute)))
         config = {
             "global": {"scrape_interval": EVERY, "scrape_timeout": EVERY},
             "rule_files": [str(rules)],

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from asyncjob.lifecycle.move import Move, json_patch, render
+from asyncjob.lifecycle.move import PhaseChange, status_fields, status_json_patch
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import read_job
-from asyncjob.names import JOBS, collection, job_path, job_status_path
+from asyncjob.names import JOBS, collection_path, job_path, job_status_path
 from support import lives
 from support.api import Answer, Client
 from support.builders import at, claim_of, job
@@ -119,7 +119,7 @@ class RandomLives(RuleBasedStateMachine):
             return
         name = f"job-{next(NUMBERS)}"
         admin, namespace = self.world.space.admin, self.world.space.name
-        admin.create(collection(namespace, JOBS), job(name, **spec)).object()
+        admin.create(collection_path(namespace, JOBS), job(name, **spec)).object()
         self.known[name] = admin.get(job_path(namespace, name)).object()
 
     @precondition(lambda self: self.known)
@@ -154,11 +154,11 @@ class RandomLives(RuleBasedStateMachine):
             return
         name, view = memory["metadata"]["name"], read_job(memory)
         fields = {
-            **render(ending(view), memory["status"]),
+            **status_fields(ending(view), memory["status"]),
             "claim": view.claim,
             "attempt": view.attempt,
         }
-        operations = json_patch(fields, memory["status"])
+        operations = status_json_patch(fields, memory["status"])
         still_mine = self.known[name]["status"].get("claim") == view.claim
         running = self.known[name]["status"]["phase"] == "Running"
         answer = self._judge(name, worker.client.patch(self._status(name), operations), worker)
@@ -236,14 +236,14 @@ class RandomLives(RuleBasedStateMachine):
         name = self._name(pick)
         admin, namespace = self.world.space.admin, self.world.space.name
         admin.delete(job_path(namespace, name)).object()
-        admin.create(collection(namespace, JOBS), job(name)).object()
+        admin.create(collection_path(namespace, JOBS), job(name)).object()
         self.known[name] = admin.get(job_path(namespace, name)).object()
 
-    def _move(self, name: str, move: Move) -> Answer:
+    def _move(self, name: str, move: PhaseChange) -> Answer:
         obj = self.known[name]
         body = {
             "metadata": {"resourceVersion": obj["metadata"]["resourceVersion"]},
-            "status": render(move, obj["status"]),
+            "status": status_fields(move, obj["status"]),
         }
         return self._judge(name, self.world.operator.merge(self._status(name), body))
 

@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from asyncjob.names import JOBS, collection, job_path
-from asyncjob_dev.release.recording import moment
+from asyncjob.names import JOBS, collection_path, job_path
+from asyncjob_dev.release.recording import write_time
 from asyncjob_dev.release.writes import OPERATOR, POD_UID, RESOURCE_VERSION, WORKER, write
 from support.api import Answer, Client
 from support.identities import Worker
@@ -66,7 +66,7 @@ class Replay:
             "metadata": {"name": self.name},
             "spec": {"type": "echo", **self.life["spec"]},
         }
-        self.admin.create(collection(self.namespace, JOBS), body).object()
+        self.admin.create(collection_path(self.namespace, JOBS), body).object()
 
     def play(self, begin: int, end: int | None = None, by: frozenset[str] = frozenset()) -> None:
         """Make the writes from `begin` up to `end`; each leads to the phase it led to before."""
@@ -80,7 +80,7 @@ class Replay:
         job = self.admin.get(self.path).object()
         client = self.worker.client if kept["by"] == WORKER else self.admin
         if kept["by"] in by:
-            made = write(kept["act"], job, pod_uid=self.worker.pod_uid, now=moment(number))
+            made = write(kept["act"], job, pod_uid=self.worker.pod_uid, now=write_time(number))
             body = made.body
         else:
             body = _filled(kept, job, self.worker)

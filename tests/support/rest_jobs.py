@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.timestamps import to_text
+from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.rest.job import Happening, Job, JobSummary
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -12,7 +12,7 @@ NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 
 def before(seconds: float) -> str:
     """Return the time so many seconds before NOW."""
-    return to_text(NOW - timedelta(seconds=seconds))
+    return format_timestamp(NOW - timedelta(seconds=seconds))
 
 
 def summary(name: str = "report-1", phase: Phase = Phase.QUEUED, **more: Any) -> JobSummary:

@@ -6,14 +6,14 @@ from typing import Any
 
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.derived_names import run_name
-from asyncjob.lifecycle.phases import FINISHED, Phase
-from asyncjob.lifecycle.timestamps import from_text
-from asyncjob_operator.core.cron.child import Child
-from asyncjob_operator.core.cron.decide import decide
-from asyncjob_operator.core.cron.decision import CronDecision, Write
-from asyncjob_operator.core.cron.snapshot import CronSnapshot, plan_of
-from asyncjob_operator.core.cron.view import read_cron, stamp
-from asyncjob_operator.core.moment import Moment
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
+from asyncjob.lifecycle.timestamps import parse_timestamp
+from asyncjob_operator.core.cron.child import ScheduledJob
+from asyncjob_operator.core.cron.decide import decide_cron_job
+from asyncjob_operator.core.cron.decision import CronJobDecision, WriteStatus
+from asyncjob_operator.core.cron.snapshot import CronJobSnapshot, schedule_or_problem
+from asyncjob_operator.core.cron.view import format_epoch, read_cron_job
+from asyncjob_operator.core.moment import Now
 
 ME, OTHER = "operator-a", "operator-b"
 CREATED = "2026-11-01T00:00:00Z"
@@ -24,9 +24,9 @@ def seconds(text: str) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
 
 
-def moment(text: str, monotonic: float = 1000.0) -> Moment:
+def moment(text: str, monotonic: float = 1000.0) -> Now:
     """Return the moment at which the wall clock shows this, in UTC."""
-    return Moment(monotonic, seconds(text))
+    return Now(monotonic, seconds(text))
 
 
 def raw_cron(
@@ -59,10 +59,12 @@ def raw_cron(
     }
 
 
-def child(name: str, phase: Phase = Phase.RUNNING, *, age: float = 0.0, **changes: Any) -> Child:
+def child(
+    name: str, phase: Phase = Phase.RUNNING, *, age: float = 0.0, **changes: Any
+) -> ScheduledJob:
     """Return a job of a schedule; a finished one has ended so many seconds ago."""
-    finished = phase in FINISHED
-    one = Child(
+    finished = phase in FINISHED_PHASES
+    one = ScheduledJob(
         namespace="ns",
         name=name,
         uid=f"uid-{name}",
@@ -70,39 +72,39 @@ def child(name: str, phase: Phase = Phase.RUNNING, *, age: float = 0.0, **change
         phase=phase,
         created=CREATED,
         finished=finished,
-        completed=seconds("2026-11-20T00:00") - age if finished else 0.0,
-        cancelling=False,
-        wished=False,
+        completed_at=seconds("2026-11-20T00:00") - age if finished else 0.0,
+        cancel_requested=False,
+        has_open_request=False,
         backfill=False,
         deleting=False,
     )
     return replace(one, **changes)
 
 
-def snapshot(obj: JsonObject, *children: Child, **changes: Any) -> CronSnapshot:
+def snapshot(obj: JsonObject, *children: ScheduledJob, **changes: Any) -> CronJobSnapshot:
     """Return what a decision looks at; a reservation of `ME` was sent just now."""
-    cron = read_cron(obj)
-    whole = CronSnapshot(
+    cron = read_cron_job(obj)
+    whole = CronJobSnapshot(
         cron=cron,
-        plan=plan_of(cron),
-        children=children,
-        me=ME,
-        claim_sent_at=1000.0 if cron.reserved and cron.reserved.by == ME else None,
-        claim_seen_at=1000.0,
-        made=frozenset(),
+        schedule=schedule_or_problem(cron),
+        jobs=children,
+        identity=ME,
+        reserved_at=1000.0 if cron.reserved and cron.reserved.by == ME else None,
+        reservation_observed_at=1000.0,
+        created=frozenset(),
     )
     return replace(whole, **changes)
 
 
-def decided(obj: JsonObject, now: str, *children: Child, **changes: Any) -> CronDecision:
+def decided(obj: JsonObject, now: str, *children: ScheduledJob, **changes: Any) -> CronJobDecision:
     """Return the decision at a time of the wall clock."""
-    return decide(snapshot(obj, *children, **changes), moment(now))
+    return decide_cron_job(snapshot(obj, *children, **changes), moment(now))
 
 
-def written(obj: JsonObject, now: str, *children: Child, **changes: Any) -> dict[str, Any]:
+def written(obj: JsonObject, now: str, *children: ScheduledJob, **changes: Any) -> dict[str, Any]:
     """Return the fields that the decision writes."""
     effect = decided(obj, now, *children, **changes).effect
-    assert isinstance(effect, Write), effect
+    assert isinstance(effect, WriteStatus), effect
     return dict(effect.fields)
 
 
@@ -115,7 +117,7 @@ def settled(time: str, **status: Any) -> dict[str, Any]:
     """Return a status in which all is settled up to a time, under the builder's schedule."""
     observed = {"schedule": "0 * * * *", "timeZone": "UTC", "suspend": False}
     return {
-        "settledTime": stamp(seconds(time)),
+        "settledTime": format_epoch(seconds(time)),
         "observed": observed,
         "reason": "Scheduled",
         **status,
@@ -124,7 +126,7 @@ def settled(time: str, **status: Any) -> dict[str, Any]:
 
 def utc(text: str) -> int:
     """Return the epoch seconds of a time with an offset."""
-    return int(from_text(text).timestamp())
+    return int(parse_timestamp(text).timestamp())
 
 
 def name_at(time: str) -> str:
@@ -140,4 +142,4 @@ def reservation(*names: str, by: str = ME, **run: Any) -> dict[str, Any]:
 
 def shown(following: str) -> dict[str, Any]:
     """Return the status fields of a schedule whose next time is shown already."""
-    return {"activeCount": 0, "nextScheduleTime": stamp(seconds(following))}
+    return {"activeCount": 0, "nextScheduleTime": format_epoch(seconds(following))}

@@ -3,7 +3,7 @@
 import os
 from datetime import UTC, datetime, timedelta
 
-from asyncjob.lifecycle.timestamps import to_text
+from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob_worker import attempt, claimer, enforcement, parts, renewal
 from support.worker_app import app
 
@@ -14,7 +14,7 @@ SKEW = timedelta(seconds=float(os.environ["WORKER_SKEW_SECONDS"]))
 
 def skewed() -> str:
     """Return a wrong time."""
-    return to_text(datetime.now(UTC) + SKEW)
+    return format_timestamp(datetime.now(UTC) + SKEW)
 
 
 for module in (attempt, claimer, enforcement, parts, renewal):

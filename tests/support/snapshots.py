@@ -7,19 +7,19 @@ from typing import Any
 import orjson
 
 from asyncjob.json_types import JsonObject
-from asyncjob.lifecycle.phases import FINISHED, Phase
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.lifecycle.policy import EffectivePolicy
-from asyncjob.lifecycle.timestamps import to_text
+from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.lifecycle.view import JobView, read_job
-from asyncjob_operator.core.death import Holder
+from asyncjob_operator.core.death import HolderStatus
 from asyncjob_operator.core.decide import decide
-from asyncjob_operator.core.decision import Decision, Transition
-from asyncjob_operator.core.duplicates import is_live, rank
-from asyncjob_operator.core.moment import Moment
-from asyncjob_operator.core.options import Options
+from asyncjob_operator.core.decision import ChangePhase, Decision
+from asyncjob_operator.core.duplicates import dedup_rank, is_live
+from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.core.pods import PodView
 from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView
-from asyncjob_operator.core.sighting import sight
+from asyncjob_operator.core.sighting import observe
 from asyncjob_operator.core.snapshot import Snapshot
 
 EPOCH = 1_800_000_000.0
@@ -29,14 +29,14 @@ POD, POD_UID, WORKER = "worker-0", "pod-uid", "worker-0/a"
 LEASE_SECONDS = 45
 
 
-def at(seconds: float, *, skew: float = 0.0, draw: float = 0.5) -> Moment:
+def at(seconds: float, *, skew: float = 0.0, draw: float = 0.5) -> Now:
     """Return the moment so many seconds in; `skew` puts the wall clock off."""
-    return Moment(seconds, EPOCH + seconds + skew, draw)
+    return Now(seconds, EPOCH + seconds + skew, draw)
 
 
 def stamp(seconds: float) -> str:
     """Return the stored time of that moment."""
-    return to_text(datetime.fromtimestamp(EPOCH + seconds, UTC))
+    return format_timestamp(datetime.fromtimestamp(EPOCH + seconds, UTC))
 
 
 CREATED = stamp(-365 * 86400)
@@ -66,7 +66,7 @@ def job(phase: Phase = Phase.QUEUED, name: str = "job", **changes: Any) -> JobVi
     if phase is Phase.RETRYING:
         defaults = {"attempt": 1, "retries": 1, "retryDelaySeconds": 2.0}
         status = {**defaults, "nextAttemptTime": stamp(2), "claim": "claim-1", **status}
-    if phase in FINISHED:
+    if phase in FINISHED_PHASES:
         status = {"completionTime": stamp(0), **status}
     return read_job(raw(name, spec=spec, **status))
 
@@ -90,7 +90,9 @@ def running(duration: int = 60, renewals: int = 0) -> dict[str, Any]:
 
 def pod(**changes: Any) -> PodView:
     """Return the worker's pod, alive and well unless changed."""
-    healthy = PodView("ns", POD, POD_UID, deleting=False, over=False, disrupted=False, ending=None)
+    healthy = PodView(
+        "ns", POD, POD_UID, deleting=False, terminated=False, disrupted=False, termination=None
+    )
     return replace(healthy, **changes)
 
 
@@ -99,19 +101,19 @@ def seen(
     *,
     first: float = 0.0,
     queue: QueueView = OPEN_QUEUE,
-    holder: Holder | None = None,
+    holder: HolderStatus | None = None,
     others: tuple[JobView, ...] = (),
-    options: Options | None = None,
+    options: DecisionOptions | None = None,
 ) -> Snapshot:
     """Return the snapshot of a job that this replica has known unchanged since `first`."""
-    sighting = sight(None, view, queue, at(first), live=True)
-    known = holder or Holder(pods_known=True, pod=pod(), newest=WORKER)
-    return Snapshot(view, sighting, options or Options(), queue, known, rival_among(others))
+    sighting = observe(None, view, queue, at(first), live=True)
+    known = holder or HolderStatus(pods_known=True, pod=pod(), newest_worker=WORKER)
+    return Snapshot(view, sighting, options or DecisionOptions(), queue, known, rival_among(others))
 
 
 def rival_among(others: tuple[JobView, ...]) -> JobView | None:
     """Return the first of them that is live."""
-    return min(filter(is_live, others), key=rank, default=None)
+    return min(filter(is_live, others), key=dedup_rank, default=None)
 
 
 def roll_lease(
@@ -135,15 +137,15 @@ def roll_lease(
     }
 
 
-def judged(snapshot: Snapshot, moment: Moment) -> Decision:
+def judged(snapshot: Snapshot, moment: Now) -> Decision:
     """Return the decision."""
     return decide(snapshot, moment)
 
 
-def moved(snapshot: Snapshot, moment: Moment) -> tuple[str, str] | None:
+def moved(snapshot: Snapshot, moment: Now) -> tuple[str, str] | None:
     """Return phase and reason that the decision leads to, or None if it changes no phase."""
     effect = decide(snapshot, moment).effect
-    if not isinstance(effect, Transition):
+    if not isinstance(effect, ChangePhase):
         return None
-    reason = effect.move.reason
-    return effect.move.target.value, reason.value if reason else ""
+    reason = effect.change.reason
+    return effect.change.target.value, reason.value if reason else ""

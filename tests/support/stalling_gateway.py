@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from asyncjob.kube import KubeSession
-from asyncjob.kube.transport import Request
+from asyncjob.kube.transport import KubeRequest
 from asyncjob_gateway.cli import main
 
 STALLED = Path(os.environ["STALLED_FILE"])
@@ -16,7 +16,7 @@ STALLED = Path(os.environ["STALLED_FILE"])
 _fetch = KubeSession.fetch
 
 
-async def _stalling(self: KubeSession, request: Request) -> bytes:
+async def _stalling(self: KubeSession, request: KubeRequest) -> bytes:
     answer = await _fetch(self, request)
     if request.method == "POST" and request.path.endswith("/asyncjobs"):
         STALLED.touch()  # noqa: ASYNC240  # the last thing it does

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
 from support.api import Answer, Client
 from support.builders import cron_job, job, queue
 from support.identities import RBAC, Space, Worker
@@ -45,14 +45,14 @@ class Scene:
 
     def queue(self) -> str:
         """Create an AsyncQueue and return its path."""
-        path = collection(HOME, QUEUES)
+        path = collection_path(HOME, QUEUES)
         name = f"queue-{next(_numbers)}"
         self.admin.create(path, queue(name)).object()
         return f"{path}/{name}"
 
     def cron_job(self) -> str:
         """Create an AsyncCronJob and return its path."""
-        path = collection(HOME, CRON_JOBS)
+        path = collection_path(HOME, CRON_JOBS)
         name = f"cron-{next(_numbers)}"
         self.admin.create(path, cron_job(name)).object()
         return f"{path}/{name}"
@@ -131,9 +131,9 @@ UPWARDS: Final = (
 )
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 OUTWARDS: Final = (
-    theft("read jobs of another namespace", lambda t, _: t.get(collection(ELSEWHERE, JOBS))),
-    theft("read jobs of all namespaces", lambda t, _: t.get(collection(None, JOBS))),
-    theft("create a job elsewhere", lambda t, _: t.create(collection(ELSEWHERE, JOBS), job())),
+    theft("read jobs of another namespace", lambda t, _: t.get(collection_path(ELSEWHERE, JOBS))),
+    theft("read jobs of all namespaces", lambda t, _: t.get(collection_path(None, JOBS))),
+    theft("create a job elsewhere", lambda t, _: t.create(collection_path(ELSEWHERE, JOBS), job())),
 )
 ANYONE: Final = (*SECRETS, *UPWARDS, *OUTWARDS)
 """What nobody's token is good for, whoever it was stolen from."""

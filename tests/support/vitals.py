@@ -2,7 +2,7 @@
 
 import time
 
-from asyncjob_operator.core.vitals import Pulse
+from asyncjob_operator.core.vitals import LoopHealth
 from asyncjob_operator.telemetry.containment import Containment
 
 
@@ -11,6 +11,6 @@ def containment() -> Containment:
     return Containment(time.monotonic, lambda _kind: None)
 
 
-def pulse(name: str = "loop", limit: float = 60.0) -> Pulse:
+def pulse(name: str = "loop", limit: float = 60.0) -> LoopHealth:
     """Return a pulse on the real clock."""
-    return Pulse(name, limit, time.monotonic)
+    return LoopHealth(name, limit, time.monotonic)

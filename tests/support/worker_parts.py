@@ -10,12 +10,12 @@ from asyncjob import WorkerApp
 from asyncjob.errors import ApiError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
-from asyncjob.lifecycle.claim import Candidate, Holder
-from asyncjob.lifecycle.policy import BUILT_IN
+from asyncjob.lifecycle.claim import Candidate, LeaseHolder
+from asyncjob.lifecycle.policy import BUILT_IN_POLICY
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
 
-ME = Holder("worker-0", "pod-uid", "worker-0/1")
+ME = LeaseHolder("worker-0", "pod-uid", "worker-0/1")
 NOW = "2026-01-01T00:00:00.000Z"
 CLAIM = "c1"
 
@@ -37,7 +37,7 @@ def status(**changes: Any) -> dict[str, Any]:
         "retries": 0,
         "crashes": 0,
         "releases": 0,
-        "effective": BUILT_IN.to_json(),
+        "effective": BUILT_IN_POLICY.to_json(),
         "startTime": NOW,
         "lease": {
             "holder": ME.pod,
@@ -66,7 +66,7 @@ def job(
 
 def held(*, sent_at: float | None = None, **changes: Any) -> HeldJob:
     """Return a job that we hold, claimed just now unless said otherwise."""
-    return HeldJob.from_answer(job(**changes), lease_seconds() if sent_at is None else sent_at)
+    return HeldJob.from_response(job(**changes), lease_seconds() if sent_at is None else sent_at)
 
 
 def an_app() -> WorkerApp:

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 
 import yaml
 
-from asyncjob.lifecycle.claim import Holder
+from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.names import (
     COMPONENT_LABEL,
     JOBS,
     QUEUES,
     WORKER_COMPONENT,
-    collection,
+    collection_path,
     job_path,
     job_status_path,
 )
@@ -63,7 +63,7 @@ def install(plane: ControlPlane) -> None:
 class Identity:
     """A Pod that runs no process: a worker inside the test uses its token."""
 
-    holder: Holder
+    holder: LeaseHolder
     kubeconfig: Path
 
 
@@ -88,7 +88,7 @@ class Field:
             "metadata": {"name": name},
             "spec": {"type": type, **more, **spec},
         }
-        return self.api.create(collection(self.namespace, JOBS), body)
+        return self.api.create(collection_path(self.namespace, JOBS), body)
 
     def queue(self, name: str, **spec: Any) -> Object:
         """Create an AsyncQueue."""
@@ -98,11 +98,11 @@ class Field:
             "metadata": {"name": name},
             "spec": spec,
         }
-        return self.api.create(collection(self.namespace, QUEUES), body)
+        return self.api.create(collection_path(self.namespace, QUEUES), body)
 
     def jobs(self) -> list[Object]:
         """Return all jobs."""
-        items: list[Object] = self.api.get(collection(self.namespace, JOBS))["items"]
+        items: list[Object] = self.api.get(collection_path(self.namespace, JOBS))["items"]
         return items
 
     def get(self, name: str) -> Object:
@@ -190,10 +190,10 @@ class Field:
     def identity(self, name: str) -> Identity:
         """Make a Pod with a bound token for a worker inside the test."""
         pods = f"/api/v1/namespaces/{self.namespace}/pods"
-        body = objects.pod(name, account=ACCOUNT, node="nowhere", labels={}, restart=False)
+        body = objects.build_pod(name, account=ACCOUNT, node="nowhere", labels={}, restart=False)
         uid = self.api.create(pods, body)["metadata"]["uid"]
         accounts = f"/api/v1/namespaces/{self.namespace}/serviceaccounts/{ACCOUNT}/token"
-        request = objects.token_request(name, uid, 3600)
+        request = objects.build_token_request(name, uid, 3600)
         token = self.api.create(accounts, request)["status"]["token"]
         kubeconfig = self.folder / f"kubeconfig-{name}"
         write_kubeconfig(

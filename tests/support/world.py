@@ -6,15 +6,15 @@ from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.view import JobView
 from asyncjob.names import PARENT_LABEL, job_path
-from asyncjob_operator.apply.actor import Actor
-from asyncjob_operator.apply.confirm import Confirmation, Correction
-from asyncjob_operator.apply.notices import Notices
-from asyncjob_operator.apply.patience import Patience
-from asyncjob_operator.core.moment import Moment
-from asyncjob_operator.core.options import Options
-from asyncjob_operator.observe.observer import Observer
-from asyncjob_operator.telemetry.metrics import Metrics
-from asyncjob_operator.telemetry.tally import Tally
+from asyncjob_operator.apply.actor import JobReconciler
+from asyncjob_operator.apply.confirm import CacheUpdates, PreconditionChecker
+from asyncjob_operator.apply.notices import EventRecorder
+from asyncjob_operator.apply.patience import ItemBackoff
+from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.observe.observer import JobController
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from asyncjob_operator.telemetry.tally import RecoverySummary
 from support.fake_session import FakeSession, Object
 from support.snapshots import at, raw, running, stamp
 from support.vitals import containment
@@ -26,54 +26,54 @@ FINISHED = frozenset({"Succeeded", "DeadLetter", "Cancelled"})
 class World:
     """Jobs by name. What the server stores the operator sees, unless it is `blind`."""
 
-    def __init__(self, options: Options | None = None) -> None:
+    def __init__(self, options: DecisionOptions | None = None) -> None:
         self.session, self.now, self.blind = FakeSession(), 0.0, False
-        self.metrics = Metrics()
+        self.metrics = OperatorMetrics()
         self._wanted: dict[str, None] = {}
-        self._options = options or Options()
+        self._options = options or DecisionOptions()
         self.restart()
 
     def restart(self) -> None:
         """Let a new operator begin, that has seen nothing yet."""
         self._wanted.clear()
         session = cast("KubeSession", self.session)
-        self.observer = observer = Observer(self._options, self.moment, self)
-        correction = Correction(
-            pod=observer.workers.saw_pod,
-            lease=observer.workers.saw_lease,
-            lease_gone=observer.workers.lost_lease,
-            job=lambda obj: observer.saw(obj, live=False),
-            job_gone=observer.lost,
+        self.observer = observer = JobController(self._options, self.moment, self)
+        correction = CacheUpdates(
+            on_pod=observer.worker_pods.on_pod_update,
+            on_lease=observer.worker_pods.on_lease_update,
+            on_lease_deleted=observer.worker_pods.on_lease_delete,
+            on_job=lambda obj: observer.on_update(obj, live=False),
+            on_job_deleted=observer.on_delete,
         )
-        self._actor = Actor(
+        self._actor = JobReconciler(
             session,
             observer,
-            confirmation=Confirmation(session, correction),
-            patience=Patience(1.0, 60.0),
-            notices=Notices(session, "me", self.moment, self.metrics, containment()),
+            preconditions=PreconditionChecker(session, correction),
+            backoff=ItemBackoff(1.0, 60.0),
+            events=EventRecorder(session, "me", self.moment, self.metrics, containment()),
             metrics=self.metrics,
-            tally=Tally(),
+            recovery_summary=RecoverySummary(),
             leads=lambda: True,
         )
         for obj in self.session.objects.values():
-            observer.saw(obj, live=False)
+            observer.on_update(obj, live=False)
 
-    def moment(self) -> Moment:
+    def moment(self) -> Now:
         """Return now."""
         return at(self.now)
 
-    def want(self, uid: str, lane: str) -> None:  # noqa: ARG002
+    def enqueue(self, uid: str, lane: str) -> None:  # noqa: ARG002
         """Put a job on the list."""
         self._wanted[uid] = None
 
-    def unwant(self, uid: str) -> None:
+    def dequeue(self, uid: str) -> None:
         """Take a job off the list."""
         self._wanted.pop(uid, None)
 
-    def make_room(self, queue: tuple[str, str]) -> None:
+    def enqueue_admission(self, queue: tuple[str, str]) -> None:
         """Hear of a queue in which somebody may get a place."""
 
-    def died(self, job: JobView, message: str) -> None:
+    def on_dead_letter(self, job: JobView, message: str) -> None:
         """Hear of a dead letter."""
 
     # ---- what people and workers do
@@ -95,13 +95,13 @@ class World:
         """Store a job as it is to be, past all rules."""
         stored: JsonObject = self.session.put(job_path("ns", name), obj)
         if not self.blind:
-            self.observer.saw(stored, live=True)
+            self.observer.on_update(stored, live=True)
 
     def delete(self, name: str) -> None:
         """Delete a job."""
         del self.session.objects[job_path("ns", name)]
         if not self.blind:
-            self.observer.lost(f"uid-{name}")
+            self.observer.on_delete(f"uid-{name}")
 
     def claimable(self) -> list[str]:
         """Return the jobs that the API server would let a worker claim, in order of their names."""
@@ -136,15 +136,15 @@ class World:
                 return
             uid = next(iter(self._wanted))
             del self._wanted[uid]
-            await self._actor.act(uid)
-            self.observer.look(uid)
+            await self._actor.reconcile(uid)
+            self.observer.evaluate(uid)
         raise AssertionError(f"never settles: {self._wanted}")
 
     async def pass_time(self, seconds: float) -> None:
         """Let time pass, and the operator act on what that brings."""
         self.now += seconds
-        for uid in self.observer.agenda.pop_due(self.now, STEPS):
-            self.observer.look(uid)
+        for uid in self.observer.delaying_queue.pop_due(self.now, STEPS):
+            self.observer.evaluate(uid)
         await self.settle()
 
     def get(self, name: str) -> Object:

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncjob import depth
-from asyncjob.depth import CUT, DEEPEST, SHOWN, Shallow, cut_text, loads, shown
+from asyncjob.depth import (
+    MAX_PARSED_LEVELS,
+    MAX_SHOWN_LEVELS,
+    TRUNCATED_TEXT,
+    TruncatedObject,
+    loads,
+    truncate_for_display,
+    truncate_text,
+)
 from asyncjob.json_types import Json
 
 NAMES = st.text('{}[]",\\\\ aé\\n', max_size=5)
@@ -31,7 +39,7 @@ def deep(levels: int) -> bytes:
 def test_what_the_parser_reads_is_read_whole(levels: int) -> None:
     found = loads(deep(levels))
     assert isinstance(found, dict)
-    assert not isinstance(found, Shallow)
+    assert not isinstance(found, TruncatedObject)
     bottom = found["deep"]
     for _ in range(levels):
         assert isinstance(bottom, dict)
@@ -42,13 +50,13 @@ def test_what_the_parser_reads_is_read_whole(levels: int) -> None:
 @pytest.mark.parametrize("levels", [1024, 1025, 10_000])
 def test_of_what_is_too_deep_all_else_is_read(levels: int) -> None:
     found = loads(deep(levels))
-    assert isinstance(found, Shallow)
+    assert isinstance(found, TruncatedObject)
     assert (found["before"], found["after"]) == ("]}", [{"b": 2}])
 
 
 def test_what_was_cut_cannot_be_written_back() -> None:
     with pytest.raises(orjson.JSONEncodeError):
-        orjson.dumps(loads(deep(DEEPEST + 100)))
+        orjson.dumps(loads(deep(MAX_PARSED_LEVELS + 100)))
 
 
 @pytest.mark.parametrize("broken", [b"", b"{", b'{"a": tru}', b'{"a": 1'])
@@ -67,13 +75,13 @@ def test_a_cut_leaves_json_with_nothing_below_it_and_all_above(value: Json, leve
         return one
 
     text = json.dumps(value, ensure_ascii=False).encode()
-    assert orjson.loads(cut_text(text, levels)) == expected(value, levels)
+    assert orjson.loads(truncate_text(text, levels)) == expected(value, levels)
 
 
 def test_people_are_told_where_something_was_too_deep() -> None:
-    told = orjson.dumps(shown(orjson.loads(nest(SHOWN + 5)))).decode()
-    assert told == nest(SHOWN, f'"{CUT}"')
-    assert shown({"a": [1, {"b": None}]}) == {"a": [1, {"b": None}]}
+    told = orjson.dumps(truncate_for_display(orjson.loads(nest(MAX_SHOWN_LEVELS + 5)))).decode()
+    assert told == nest(MAX_SHOWN_LEVELS, f'"{TRUNCATED_TEXT}"')
+    assert truncate_for_display({"a": [1, {"b": None}]}) == {"a": [1, {"b": None}]}
 
 
 MEGABYTE = 2**20
@@ -110,8 +118,8 @@ def test_strings_are_told_from_brackets_wherever_a_segment_ends(
     value = ["x" * before, inside, [[[]]], {inside: [inside]}]
     text = json.dumps(value).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(depth, "_SEGMENT", 3)
-        patch.setattr(depth, "_CHUNK", 2)
+        patch.setattr(depth, "_SEGMENT_BYTES", 3)
+        patch.setattr(depth, "_CHUNK_BYTES", 2)
         expected = ["x" * before, inside, None, None]
-        assert orjson.loads(cut_text(text, 1)) == expected
-        assert orjson.loads(cut_text(text, 9)) == value
+        assert orjson.loads(truncate_text(text, 1)) == expected
+        assert orjson.loads(truncate_text(text, 9)) == value

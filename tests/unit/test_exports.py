@@ -15,7 +15,7 @@ def test_everything_exported_can_be_had() -> None:
 
 
 def test_every_export_but_the_version_has_a_home() -> None:
-    assert set(asyncjob._HOMES) == set(asyncjob.__all__) - {"__version__"}
+    assert set(asyncjob._MODULES) == set(asyncjob.__all__) - {"__version__"}
 
 
 def test_a_name_that_is_none_is_an_attribute_error() -> None:

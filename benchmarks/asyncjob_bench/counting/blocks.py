@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 
 
-def kept(fill: Callable[[int], object], count: int) -> float:
+def blocks_kept(fill: Callable[[int], object], count: int) -> float:
     """Return the blocks kept for each of so many; `fill` takes the number of each in turn.
 
     What is set up once, by the first, is left out.

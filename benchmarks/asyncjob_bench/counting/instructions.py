@@ -22,7 +22,7 @@ OURS: Final = tuple(
 Trace = Callable[[FrameType, str, Any], Any]
 
 
-class Count:
+class InstructionCount:
     """Instructions so far."""
 
     def __init__(self, ours: tuple[str, ...] = OURS) -> None:
@@ -43,9 +43,9 @@ class Count:
 
 
 @contextmanager
-def counted(ours: tuple[str, ...] = OURS) -> Iterator[Count]:
+def count_instructions(ours: tuple[str, ...] = OURS) -> Iterator[InstructionCount]:
     """Count what this thread executes inside."""
-    count, before = Count(ours), sys.gettrace()
+    count, before = InstructionCount(ours), sys.gettrace()
     sys.settrace(count.call)
     try:
         yield count

@@ -6,13 +6,13 @@ import orjson
 
 from asyncjob import columns
 from asyncjob.json_types import JsonObject
-from asyncjob.lifecycle.claim import Holder
+from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.names import API_VERSION
 from asyncjob_bench.ground import templates
 from asyncjob_bench.ground.handlers import NOTHING
 
 NAMESPACE: Final = "count"
-HOLDER: Final = Holder("worker-0", "5b0c1d1e-0000-4000-8000-000000000000", "worker-0/0123abcd")
+HOLDER: Final = LeaseHolder("worker-0", "5b0c1d1e-0000-4000-8000-000000000000", "worker-0/0123abcd")
 NOW: Final = "2026-01-01T00:00:00.000Z"
 NAMES: Final = (columns.NAME, *(column.name for column in columns.JOB_COLUMNS))
 

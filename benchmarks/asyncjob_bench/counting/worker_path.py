@@ -12,24 +12,24 @@ from asyncjob.kube import KubeSession, WatchEvent
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob.names import job_status_path
 from asyncjob_bench.counting import lives
-from asyncjob_bench.counting.instructions import counted
+from asyncjob_bench.counting.instructions import count_instructions
 from asyncjob_bench.ground.handlers import NOTHING, app
-from asyncjob_worker.attempt import Attempt, Tools
+from asyncjob_worker.attempt import Attempt, AttemptServices
 from asyncjob_worker.backlog import Backlog
 from asyncjob_worker.claimer import Claimer
 from asyncjob_worker.clock import awake_seconds
-from asyncjob_worker.enforcement import Enforcement
+from asyncjob_worker.enforcement import EnforcementCheck
 from asyncjob_worker.keeper import TICK_SECONDS
 from asyncjob_worker.lateness import Lateness
-from asyncjob_worker.queue_view import QueueView
-from asyncjob_worker.reporter import Reporter
+from asyncjob_worker.queue_view import QueueState
+from asyncjob_worker.reporter import OutcomeWriter
 from asyncjob_worker.rows import RowReader
 from asyncjob_worker.settings import Settings
 
-JOBS: Final = 20
+WORKER_JOBS: Final = 20
 """So many are counted, after a few that fill caches."""
 
-WARM_UP: Final = 5
+WORKER_WARM_UP: Final = 5
 LIMIT: Final = 100_000
 
 
@@ -62,16 +62,16 @@ class WorkerPath:
         answers = {path: lives.claimed(number) for number, path in paths.items()}
         session = cast("KubeSession", _Session(answers))
         settings = Settings(concurrency=1)
-        queue = QueueView(lambda: None)
-        enforced = cast("Enforcement", _Enforced())
+        queue = QueueState(lambda: None)
+        enforced = cast("EnforcementCheck", _Enforced())
         late = Lateness(TICK_SECONDS, awake_seconds)
         self._claimer = Claimer(session, app, queue, lives.HOLDER, enforced, lateness=late)
-        self._reporter = Reporter(session, lambda _held, move, _error: move)
-        self._settings, self._tools = settings, Tools.of(settings)
+        self._reporter = OutcomeWriter(session, lambda _held, move, _error: move)
+        self._settings, self._tools = settings, AttemptServices.from_settings(settings)
         self._reader = RowReader()
-        self.backlog = Backlog(steal_after=0.15, limit=LIMIT)
+        self.backlog = Backlog(takeover_delay=0.15, limit=LIMIT)
 
-    def see(self, number: int) -> None:
+    def add_job(self, number: int) -> None:
         """Take in the row of a queued job."""
         line = orjson.loads(lives.row_event(number))
         event = WatchEvent(line["type"], line["object"])
@@ -81,17 +81,17 @@ class WorkerPath:
 
     async def run(self, number: int) -> None:
         """Choose, claim, run and report it."""
-        candidate = self.backlog.take(float(number) + 1)
+        candidate = self.backlog.pop(float(number) + 1)
         assert candidate is not None
         held = await self._claimer.claim(candidate)
         assert held is not None
         attempt = Attempt(held, app.handlers[NOTHING], app, self._settings, self._tools)
         outcome = await attempt.run()
         assert outcome is not None
-        assert await self._reporter.report(held, outcome) is outcome
+        assert await self._reporter.write(held, outcome) is outcome
 
 
-def instructions_per_job(waiting: int = 0) -> float:
+def worker_instructions_per_job(waiting: int = 0) -> float:
     """Return our own instructions for one job, from the row to the stored outcome.
 
     So many others wait meanwhile.
@@ -100,18 +100,18 @@ def instructions_per_job(waiting: int = 0) -> float:
 
 
 async def _count(waiting: int) -> float:
-    path = WorkerPath(waiting + WARM_UP + JOBS)
-    numbers = iter(range(waiting + WARM_UP + JOBS))
+    path = WorkerPath(waiting + WORKER_WARM_UP + WORKER_JOBS)
+    numbers = iter(range(waiting + WORKER_WARM_UP + WORKER_JOBS))
     for number in islice(numbers, waiting):
-        path.see(number)
-    await _live(path, islice(numbers, WARM_UP))
-    with counted() as count:
-        await _live(path, numbers)
-    return count.instructions / JOBS
+        path.add_job(number)
+    await _run_jobs(path, islice(numbers, WORKER_WARM_UP))
+    with count_instructions() as count:
+        await _run_jobs(path, numbers)
+    return count.instructions / WORKER_JOBS
 
 
-async def _live(path: WorkerPath, numbers: Iterable[int]) -> None:
+async def _run_jobs(path: WorkerPath, numbers: Iterable[int]) -> None:
     """See a job, and run the one that has waited longest, for each number."""
     for number in numbers:
-        path.see(number)
+        path.add_job(number)
         await path.run(number)

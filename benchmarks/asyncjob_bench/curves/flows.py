@@ -3,13 +3,13 @@
 from asyncjob_bench.curves.ranges import Ranges
 from asyncjob_bench.ground.site import Site
 from asyncjob_bench.parts.conflicts import ratio
-from asyncjob_bench.parts.crew import Crew, crew
-from asyncjob_bench.parts.flow import Flow, flow
+from asyncjob_bench.parts.crew import RunningStack, start_stack
+from asyncjob_bench.parts.flow import Flow, run_flow
 from asyncjob_bench.parts.operator_load import park
 from asyncjob_bench.reckoning.results import OTHERS, Row
 
 SLOTS = 16
-WORKERS = 2
+FLOW_WORKERS = 2
 
 
 def over_objects(site: Site, ranges: Ranges) -> list[Row]:
@@ -20,10 +20,10 @@ def over_objects(site: Site, ranges: Ranges) -> list[Row]:
         for count in ranges.objects:
             park(space, there, count)
             there = count
-            running = crew(site, space, workers=WORKERS, slots=SLOTS // WORKERS)
+            running = start_stack(site, space, workers=FLOW_WORKERS, slots=SLOTS // FLOW_WORKERS)
             with running as here:
-                done = flow(here, ranges.jobs, warm_up=ranges.warm_up, prefix=f"of-{count}-")
-                rows.append({"objects": float(count), **_found(here, done)})
+                done = run_flow(here, ranges.jobs, warm_up=ranges.warm_up, prefix=f"of-{count}-")
+                rows.append({"objects": float(count), **_flow_row(here, done)})
                 here.stop()
     return rows
 
@@ -35,11 +35,11 @@ def over_workers(site: Site, ranges: Ranges) -> list[Row]:
         slots = max(1, SLOTS // count)
         with (
             site.space("workers") as space,
-            crew(site, space, workers=count, slots=slots) as here,
+            start_stack(site, space, workers=count, slots=slots) as here,
         ):
-            done = flow(here, ranges.jobs, warm_up=ranges.warm_up)
+            done = run_flow(here, ranges.jobs, warm_up=ranges.warm_up)
             conflicts = ratio(here.workers)
-            rows.append({"workers": float(count), **_found(here, done), "conflicts": conflicts})
+            rows.append({"workers": float(count), **_flow_row(here, done), "conflicts": conflicts})
     return rows
 
 
@@ -49,14 +49,14 @@ def over_payloads(site: Site, ranges: Ranges) -> list[Row]:
     for size in ranges.payload_bytes:
         with (
             site.space("payload") as space,
-            crew(site, space, workers=WORKERS, slots=SLOTS // WORKERS) as here,
+            start_stack(site, space, workers=FLOW_WORKERS, slots=SLOTS // FLOW_WORKERS) as here,
         ):
-            done = flow(here, ranges.jobs, warm_up=ranges.warm_up, size=size)
-            rows.append({"payload bytes": float(size), **_found(here, done)})
+            done = run_flow(here, ranges.jobs, warm_up=ranges.warm_up, size=size)
+            rows.append({"payload bytes": float(size), **_flow_row(here, done)})
     return rows
 
 
-def _found(here: Crew, done: Flow) -> Row:
+def _flow_row(here: RunningStack, done: Flow) -> Row:
     used = done.used
     return {
         "jobs/s": done.rate,
@@ -66,7 +66,7 @@ def _found(here: Crew, done: Flow) -> Row:
     }
 
 
-def memory(here: Crew) -> Row:
+def memory(here: RunningStack) -> Row:
     """Return what each part occupies, the largest of the workers for all of them."""
     found: Row = {f"{name} MiB": mib for name, mib in here.site.memory().items()}
     if here.operator:

@@ -9,14 +9,14 @@ from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground import templates
 from asyncjob_bench.ground.handlers import HOLD
 from asyncjob_bench.ground.site import Site
-from asyncjob_bench.parts.crew import Crew, crew
+from asyncjob_bench.parts.crew import RunningStack, start_stack
 from asyncjob_bench.parts.flow import submit
 from asyncjob_bench.reckoning.results import Row
 
 LEASE_SECONDS: Final = 15
 """A quarter of the default: four times the heartbeats, so that 1,000 jobs stand for 4,000."""
 
-WORKERS: Final = 4
+LONG_JOB_WORKERS: Final = 4
 RUNNING: Final = "asyncjob_worker_running"
 RENEWALS: Final = "asyncjob_worker_lease_renewals_total"
 RECOVERED: Final = "asyncjob_operator_recovery_recovered_total"
@@ -27,10 +27,12 @@ def over_long_jobs(site: Site, ranges: Ranges) -> list[Row]:
     """Run more and more at once, and see what keeping them alive costs."""
     rows: list[Row] = []
     for count in ranges.long_jobs:
-        slots = -(-count // WORKERS)
+        slots = -(-count // LONG_JOB_WORKERS)
         with (
             site.space("long") as space,
-            crew(site, space, workers=WORKERS, slots=slots, options=["--grace=0"]) as here,
+            start_stack(
+                site, space, workers=LONG_JOB_WORKERS, slots=slots, options=["--grace=0"]
+            ) as here,
         ):
             asked = templates.submission(kind=HOLD, leaseDurationSeconds=LEASE_SECONDS)
             submit(space, asked, count, prefix="job-")
@@ -40,7 +42,7 @@ def over_long_jobs(site: Site, ranges: Ranges) -> list[Row]:
     return rows
 
 
-def _until_running(here: Crew, count: int) -> None:
+def _until_running(here: RunningStack, count: int) -> None:
     give_up_at = time.monotonic() + START_SECONDS
     while here.total(RUNNING) < count:
         if time.monotonic() > give_up_at:
@@ -48,7 +50,7 @@ def _until_running(here: Crew, count: int) -> None:
         time.sleep(0.2)
 
 
-def _watch(here: Crew, seconds: float) -> Row:
+def _watch(here: RunningStack, seconds: float) -> Row:
     renewals, failed = _renewals(here)
     before = here.site.usage(here.programs)
     time.sleep(seconds)
@@ -64,5 +66,5 @@ def _watch(here: Crew, seconds: float) -> Row:
     }
 
 
-def _renewals(here: Crew) -> tuple[float, float]:
+def _renewals(here: RunningStack) -> tuple[float, float]:
     return here.total(RENEWALS, outcome="stored"), here.total(RENEWALS, outcome="failed")

@@ -3,18 +3,18 @@
 import time
 from typing import Final
 
-from asyncjob_bench.curves.flows import SLOTS, WORKERS, memory
+from asyncjob_bench.curves.flows import FLOW_WORKERS, SLOTS, memory
 from asyncjob_bench.curves.ranges import Ranges
 from asyncjob_bench.ground import templates
-from asyncjob_bench.ground.served import Served
+from asyncjob_bench.ground.served import ManagedWorker
 from asyncjob_bench.ground.site import Site
-from asyncjob_bench.parts.crew import crew
+from asyncjob_bench.parts.crew import start_stack
 from asyncjob_bench.parts.flow import submit
 from asyncjob_bench.reckoning.results import Row
 from asyncjob_dev.readiness import wait_until
 
-OPTIONS: Final = ("--retention-min-age=0", "--retention-interval=1")
-RATES: Final = (100, 1000)
+RETENTION_OPTIONS: Final = ("--retention-min-age=0", "--retention-interval=1")
+RETENTION_RATES: Final = (100, 1000)
 """Removals a second: the default, and one that no flow here exceeds."""
 
 CATCH_UP_SECONDS: Final = 180.0
@@ -23,23 +23,25 @@ REMOVED: Final = "asyncjob_operator_retention_removed_total"
 
 def over_retained(site: Site, ranges: Ranges) -> list[Row]:
     """Keep so many of the jobs that flow, and count what is left over at the flow's end."""
-    points = [(kept, rate) for kept in ranges.retained for rate in RATES]
+    points = [(kept, rate) for kept in ranges.retained for rate in RETENTION_RATES]
     return [_keeping(site, kept, rate, ranges.jobs) for kept, rate in points]
 
 
 def _keeping(site: Site, kept: int, rate: int, jobs: int) -> Row:
-    options = [*OPTIONS, f"--retention-rate={rate}", f"--retention-max-finished={kept}"]
+    options = [*RETENTION_OPTIONS, f"--retention-rate={rate}", f"--retention-max-finished={kept}"]
     with (
         site.space("retention") as space,
-        crew(site, space, workers=WORKERS, slots=SLOTS // WORKERS, operator=options) as here,
+        start_stack(
+            site, space, workers=FLOW_WORKERS, slots=SLOTS // FLOW_WORKERS, operator=options
+        ) as here,
     ):
         assert here.operator
         began = time.monotonic()
         submit(space, templates.submission(), jobs, prefix="job-")
-        here.until_finished(jobs)
+        here.wait_finished(jobs)
         flowed = time.monotonic()
         left = sum(1 for _ in space.jobs())
-        _until_tidy(here.operator, jobs - kept)
+        _until_removed(here.operator, jobs - kept)
         row: Row = {
             "kept": float(kept),
             "at most/s": float(rate),
@@ -49,7 +51,7 @@ def _keeping(site: Site, kept: int, rate: int, jobs: int) -> Row:
         return {**row, "caught up after s": time.monotonic() - flowed, **memory(here)}
 
 
-def _until_tidy(operator: Served, removed: int) -> None:
+def _until_removed(operator: ManagedWorker, removed: int) -> None:
     wait_until(
         lambda: operator.metrics().total(REMOVED) >= removed,
         f"the removal of {removed} finished jobs",

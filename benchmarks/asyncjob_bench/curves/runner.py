@@ -9,7 +9,7 @@ from asyncjob_bench.ground.site import site
 from asyncjob_bench.reckoning.results import Results
 
 
-def draw(names: Sequence[str], scale: str, say: Callable[[str], None]) -> Results:
+def measure_curves(names: Sequence[str], scale: str, say: Callable[[str], None]) -> Results:
     """Measure all points; `say` takes a line for whoever waits."""
     results = Results()
     for name in names:

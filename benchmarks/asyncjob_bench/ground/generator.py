@@ -21,7 +21,7 @@ LEAST_SECONDS: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class GeneratorReport:
     """What a run took; latencies in ms by step, then by quantile; times are Unix times."""
 
     seconds: float
@@ -63,7 +63,7 @@ def generate(
     workers: Sequence[PodToken] = (),
     prefix: str = "job-",
     first: int = 0,
-) -> Report:
+) -> GeneratorReport:
     """Carry the steps out for so many jobs; raises WrongOutcomeError unless all succeed."""
     order = {
         "url": space.plane.url,
@@ -78,7 +78,7 @@ def generate(
     answer = _run(order, LEAST_SECONDS + count * SECONDS_PER_JOB)
     if answer["completed"] != count:
         raise WrongOutcomeError(f"{answer['completed']} of {count} jobs: {answer['failures']}")
-    return Report(
+    return GeneratorReport(
         answer["seconds"],
         answer["cpuSeconds"],
         answer["started"],

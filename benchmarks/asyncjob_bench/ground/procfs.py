@@ -15,14 +15,14 @@ MIB: Final = 1024.0
 
 
 @dataclass(frozen=True, slots=True)
-class Stat:
+class ProcessStat:
     """What is used of /proc/PID/stat; ticks include those of children that have ended."""
 
     parent: int
     ticks: int
 
     @classmethod
-    def of(cls, text: str) -> "Stat":
+    def of(cls, text: str) -> "ProcessStat":
         """Read the line; a program's name may hold blanks and brackets."""
         fields = text.rpartition(")")[2].split()
         ticks = sum(int(fields[at]) for at in (UTIME, STIME, CUTIME, CSTIME))
@@ -64,7 +64,7 @@ def usage(programs: Mapping[str, Iterable[int]]) -> Usage:
     per_second = os.sysconf("SC_CLK_TCK")
     stats = _all_stats()
     used = {
-        name: sum(stats[pid].ticks for pid in family(pids, stats)) / per_second
+        name: sum(stats[pid].ticks for pid in with_descendants(pids, stats)) / per_second
         for name, pids in programs.items()
     }
     busy, available = machine_ticks((PROC / "stat").read_text())
@@ -72,18 +72,18 @@ def usage(programs: Mapping[str, Iterable[int]]) -> Usage:
     return Usage(used, busy / per_second, available / per_second, own / per_second)
 
 
-def _all_stats() -> dict[int, Stat]:
+def _all_stats() -> dict[int, ProcessStat]:
     found = {}
     for folder in PROC.iterdir():
         if folder.name.isdecimal():
             try:
-                found[int(folder.name)] = Stat.of((folder / "stat").read_text())
+                found[int(folder.name)] = ProcessStat.of((folder / "stat").read_text())
             except (FileNotFoundError, ProcessLookupError):
                 continue
     return found
 
 
-def family(pids: Iterable[int], stats: Mapping[int, Stat]) -> set[int]:
+def with_descendants(pids: Iterable[int], stats: Mapping[int, ProcessStat]) -> set[int]:
     """Return those of the processes that there are, with all that descends from them."""
     members = {pid for pid in pids if pid in stats}
     while more := {pid for pid, it in stats.items() if it.parent in members} - members:

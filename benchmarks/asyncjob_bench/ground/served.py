@@ -12,11 +12,11 @@ from asyncjob_dev.readiness import wait_until
 from asyncjob_dev.supervisor import DevWorker
 
 READY_SECONDS: Final = 300.0
-ASK_SECONDS: Final = 30.0
-LEADING: Final = "asyncjob_operator_leading"
+REQUEST_SECONDS: Final = 30.0
+LEADING_METRIC: Final = "asyncjob_operator_leading"
 
 
-class Served:
+class ManagedWorker:
     """One such process and where its health and metrics are."""
 
     def __init__(self, worker: DevWorker, health_port: int, metrics_port: int) -> None:
@@ -31,17 +31,17 @@ class Served:
             raise BenchError(f"{self.worker.name} has ended, and its log with:\n{log}")
         return pid
 
-    def until_ready(self) -> "Served":
+    def wait_ready(self) -> "ManagedWorker":
         """Wait until it works."""
-        return self._until(lambda: self._ask(self._health, "/readyz")[0] == 200)
+        return self._wait_until(lambda: self._request(self._health, "/readyz")[0] == 200)
 
-    def until_leading(self) -> "Served":
+    def wait_leading(self) -> "ManagedWorker":
         """Wait until this operator may act."""
-        return self._until(lambda: self.metrics().total(LEADING) == 1)
+        return self._wait_until(lambda: self.metrics().total(LEADING_METRIC) == 1)
 
     def metrics(self) -> Scrape:
         """Return its metrics; none while it cannot be asked."""
-        return Scrape.of(self._ask(self._metrics, "/metrics")[1])
+        return Scrape.of(self._request(self._metrics, "/metrics")[1])
 
     @property
     def resident_mib(self) -> float:
@@ -53,14 +53,14 @@ class Served:
         """The most it has occupied."""
         return procfs.peak_mib(self.pid)
 
-    def _until(self, ready: Callable[[], bool]) -> "Served":
+    def _wait_until(self, ready: Callable[[], bool]) -> "ManagedWorker":
         process = self.worker.process
         wait_until(ready, self.worker.name, within=READY_SECONDS, alive=[process])
         return self
 
-    def _ask(self, port: int, path: str) -> tuple[int, str]:
+    def _request(self, port: int, path: str) -> tuple[int, str]:
         try:
-            with urlopen(f"http://127.0.0.1:{port}{path}", timeout=ASK_SECONDS) as answer:
+            with urlopen(f"http://127.0.0.1:{port}{path}", timeout=REQUEST_SECONDS) as answer:
                 return answer.status, answer.read().decode()
         except HTTPError as error:
             with error:

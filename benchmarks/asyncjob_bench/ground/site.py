@@ -18,11 +18,11 @@ from asyncjob_bench.ground import procfs
 from asyncjob_bench.ground.space import Space
 from asyncjob_bench.reckoning.budget import Usage
 from asyncjob_bench.reckoning.exposition import Scrape
-from asyncjob_dev.controlplane import DEFAULT_CONTROLLERS, ControlPlane, Options
+from asyncjob_dev.controlplane import DEFAULT_CONTROLLERS, ControlPlane, ControlPlaneOptions
 from asyncjob_dev.environment.install import MANIFESTS, install
 from asyncjob_dev.readiness import wait_until
 
-OPTIONS: Final = Options(
+OPTIONS: Final = ControlPlaneOptions(
     controllers=(*DEFAULT_CONTROLLERS, "job-controller"),
     controller_manager_flags=(
         "--kube-api-qps=1000",
@@ -33,8 +33,8 @@ OPTIONS: Final = Options(
 """As everywhere in development, with native Jobs run as fast as their controller can."""
 
 QUIET_SHARE: Final = 0.05
-LOOK_SECONDS: Final = 0.5
-MOST_LOOKS: Final = 20
+POLL_SECONDS: Final = 0.5
+MAX_POLLS: Final = 20
 SCRAPE_SECONDS: Final = 30.0
 COLLECTOR_SECONDS: Final = 90.0
 WATCHES: Final = "apiserver_longrunning_requests"
@@ -106,10 +106,10 @@ class Site:
     def settle(self) -> None:
         """Wait until the control plane has nothing left to do, for ten seconds at most."""
         before = self.usage()
-        for _ in range(MOST_LOOKS):
-            time.sleep(LOOK_SECONDS)
+        for _ in range(MAX_POLLS):
+            time.sleep(POLL_SECONDS)
             now = self.usage()
-            if sum((now - before).programs.values()) < QUIET_SHARE * LOOK_SECONDS:
+            if sum((now - before).programs.values()) < QUIET_SHARE * POLL_SECONDS:
                 return
             before = now
 

@@ -16,15 +16,15 @@ from asyncjob.names import (
     JOBS,
     OPERATOR_COMPONENT,
     WORKER_COMPONENT,
-    collection,
+    collection_path,
 )
 from asyncjob_bench.ground.roles import roles
-from asyncjob_bench.ground.served import Served
+from asyncjob_bench.ground.served import ManagedWorker
 from asyncjob_bench.ground.templates import SUBMITTER
 from asyncjob_dev.api import Api, Object
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.environment.enforcement import await_enforcement
-from asyncjob_dev.environment.parts import OPERATOR_ACCOUNT, WORKER_ACCOUNT, program
+from asyncjob_dev.environment.parts import OPERATOR_ACCOUNT, WORKER_ACCOUNT, script_path
 from asyncjob_dev.kubeconfig import write_kubeconfig
 from asyncjob_dev.ports import free_ports
 from asyncjob_dev.supervisor import DevPods, WorkerSpec, objects
@@ -72,10 +72,10 @@ class Space:
             await_enforcement(plane.api, WORKER_ACCOUNT, name)
             yield cls(plane, folder, pods)
 
-    def start_worker(self, name: str, *options: str, **env: str) -> Served:
+    def start_worker(self, name: str, *options: str, **env: str) -> ManagedWorker:
         """Start a worker process; `Served.until_ready` waits for it."""
         (port,) = free_ports(1)
-        argv = [program("asyncjob-worker"), "run", APP, f"--health-port={port}", *options]
+        argv = [script_path("asyncjob-worker"), "run", APP, f"--health-port={port}", *options]
         spec = WorkerSpec(
             name=name,
             argv=self._profiled(name, argv),
@@ -84,13 +84,13 @@ class Space:
             env=env,
             grace=GRACE_SECONDS,
         )
-        return Served(self._pods.start(spec), port, port)
+        return ManagedWorker(self._pods.start(spec), port, port)
 
-    def start_operator(self, *options: str) -> Served:
+    def start_operator(self, *options: str) -> ManagedWorker:
         """Start an operator for this namespace alone."""
         health, metrics = free_ports(2)
         argv = [
-            program("asyncjob-operator"),
+            script_path("asyncjob-operator"),
             "run",
             f"--namespace={self.name}",
             f"--health-port={health}",
@@ -104,13 +104,15 @@ class Space:
             labels={COMPONENT_LABEL: OPERATOR_COMPONENT},
             grace=GRACE_SECONDS,
         )
-        return Served(self._pods.start(spec), health, metrics)
+        return ManagedWorker(self._pods.start(spec), health, metrics)
 
     def pod_token(self, name: str) -> PodToken:
         """Make a pod without a process, and a token bound to it."""
-        body = objects.pod(name, account=WORKER_ACCOUNT, node="nowhere", labels={}, restart=False)
+        body = objects.build_pod(
+            name, account=WORKER_ACCOUNT, node="nowhere", labels={}, restart=False
+        )
         uid = self.api.create(f"/api/v1/namespaces/{self.name}/pods", body)["metadata"]["uid"]
-        request = objects.token_request(name, uid, TOKEN_SECONDS)
+        request = objects.build_token_request(name, uid, TOKEN_SECONDS)
         return PodToken(name, uid, self._token(WORKER_ACCOUNT, request))
 
     def submitter_token(self) -> str:
@@ -135,7 +137,7 @@ class Space:
         """Yield all AsyncJobs."""
         query = {"limit": "500"}
         while True:
-            page = self.api.get(collection(self.name, JOBS), **query)
+            page = self.api.get(collection_path(self.name, JOBS), **query)
             yield from page["items"]
             if not (token := page["metadata"].get("continue")):
                 return
@@ -143,7 +145,7 @@ class Space:
 
     def any_in(self, *phases: str) -> bool:
         """Return whether some job is in one of the phases; name them in the order jobs take."""
-        path = collection(self.name, JOBS)
+        path = collection_path(self.name, JOBS)
         selectors = (f"status.phase={phase}" for phase in phases)
         return any(self.api.get(path, fieldSelector=it, limit="1")["items"] for it in selectors)
 

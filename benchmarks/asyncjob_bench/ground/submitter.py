@@ -116,13 +116,13 @@ def _now() -> int:
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
-WAYS: Final = {"flood": flood, "one-by-one": one_by_one}
+MODES: Final = {"flood": flood, "one-by-one": one_by_one}
 
 
 def main() -> None:
     """Carry out one order."""
     order = json.load(sys.stdin)
-    json.dump(uvloop.run(WAYS[order["way"]](order)), sys.stdout)
+    json.dump(uvloop.run(MODES[order["way"]](order)), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from asyncjob.client.on_kubernetes.client import FIELD_MANAGER
-from asyncjob.intake import order
+from asyncjob.intake import build_manifest
 from asyncjob.json_types import JsonObject
-from asyncjob.lifecycle.claim import Candidate, Holder, claim_body
+from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
 from asyncjob.lifecycle.outcome import succeed
-from asyncjob.lifecycle.policy import PolicyLayer, resolve
-from asyncjob.names import JOBS, collection, job_status_path
+from asyncjob.lifecycle.policy import PolicyLayer, resolve_policy
+from asyncjob.names import JOBS, collection_path, job_status_path
 from asyncjob.rest.submission import Submission
 from asyncjob_bench.ground.handlers import NOTHING, RESULT, app
-from asyncjob_worker.bodies import outcome_body
+from asyncjob_worker.bodies import outcome_patch
 from asyncjob_worker.held import HeldJob
 
 NAME: Final = "@NAME@"
@@ -34,7 +34,7 @@ JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 
-_MOMENT: Final = "2000-01-01T00:00:00.000Z"
+_PLACEHOLDER_TIME: Final = "2000-01-01T00:00:00.000Z"
 """A time that the pure functions can reckon with; the mark takes its place afterwards."""
 
 
@@ -76,14 +76,14 @@ def submission(size: int = 100, *, kind: str = NOTHING, **options: Any) -> dict[
 
 def job(namespace: str, asked: dict[str, Any], name: str = NAME) -> dict[str, Any]:
     """Return the job that the client makes of it."""
-    made = order(Submission.model_validate(asked), namespace, new_id="none").body
+    made = build_manifest(Submission.model_validate(asked), namespace, new_id="none").manifest
     metadata: Any = made["metadata"]
     return {**made, "metadata": {**metadata, "name": name}}
 
 
 def create(namespace: str, token: str, submitted: dict[str, Any]) -> Step:
     """Return the submitter's write."""
-    path = collection(namespace, JOBS)
+    path = collection_path(namespace, JOBS)
     return Step("create", "POST", path, JSON, FIELD_MANAGER, _text(submitted), token)
 
 
@@ -95,17 +95,19 @@ def claim(namespace: str) -> Step:
 
 def complete(namespace: str, submitted: dict[str, Any]) -> Step:
     """Return the worker's last write."""
-    held = HeldJob.from_answer(_claimed(namespace, submitted), 0.0)
-    moved = succeed(held.job, now=_MOMENT, result=dict(RESULT))
-    body = outcome_body(held, moved, held.status, None)
+    held = HeldJob.from_response(_claimed(namespace, submitted), 0.0)
+    moved = succeed(held.job, now=_PLACEHOLDER_TIME, result=dict(RESULT))
+    body = outcome_patch(held, moved, held.status, None)
     path = job_status_path(namespace, NAME)
     return Step("complete", "PATCH", path, JSON_PATCH, WORKER_MANAGER, _text(body))
 
 
 def _claim_body() -> JsonObject:
-    policy = resolve(PolicyLayer(), PolicyLayer(), app.handlers[NOTHING].policy)
+    policy = resolve_policy(PolicyLayer(), PolicyLayer(), app.handlers[NOTHING].policy)
     candidate = Candidate(NAME, VERSION, NOTHING)
-    return claim_body(candidate, Holder(POD, POD_UID, WORKER), policy, claim=CLAIM, now=_MOMENT)
+    return claim_patch(
+        candidate, LeaseHolder(POD, POD_UID, WORKER), policy, claim=CLAIM, now=_PLACEHOLDER_TIME
+    )
 
 
 def _claimed(namespace: str, submitted: dict[str, Any]) -> dict[str, Any]:
@@ -118,11 +120,11 @@ def _claimed(namespace: str, submitted: dict[str, Any]) -> dict[str, Any]:
             "namespace": namespace,
             "uid": "uid",
             "resourceVersion": VERSION,
-            "creationTimestamp": _MOMENT,
+            "creationTimestamp": _PLACEHOLDER_TIME,
         },
         "status": {key: value for key, value in status.items() if value is not None},
     }
 
 
 def _text(body: object) -> str:
-    return json.dumps(body, separators=(",", ":")).replace(_MOMENT, NOW)
+    return json.dumps(body, separators=(",", ":")).replace(_PLACEHOLDER_TIME, NOW)

@@ -14,8 +14,8 @@ from asyncjob_bench.ground.roles import RBAC
 from asyncjob_bench.ground.site import Site
 from asyncjob_bench.ground.space import Space
 from asyncjob_bench.ground.templates import Step
-from asyncjob_bench.parts.part import Bench, Numbers
-from asyncjob_bench.parts.raw import CONNECTIONS, tokens
+from asyncjob_bench.parts.part import Numbers, PartContext
+from asyncjob_bench.parts.raw import CONNECTIONS, pod_tokens
 from asyncjob_dev.api import Api, Object
 from asyncjob_dev.errors import ApiError
 from asyncjob_dev.readiness import wait_until
@@ -28,18 +28,18 @@ ROLE: Final = "bare"
 WITHIN_SECONDS: Final = 30.0
 
 
-def measure(bench: Bench) -> Numbers:
+def measure_bare(bench: PartContext) -> Numbers:
     """Return the ceiling of custom resources that nobody checks."""
     scale = bench.scale
     with bench.site.space("bare") as space:
         _prepare(bench.site, space)
-        pods, steps = tokens(space, scale.workers), [_bare(it) for it in whole_life(space)]
+        pods, steps = pod_tokens(space, scale.workers), [_bare_step(it) for it in whole_life(space)]
         generate(space, steps, scale.warm_up, workers=pods, prefix="warm-up-")
         report = generate(space, steps, scale.jobs, workers=pods, connections=CONNECTIONS)
     return {"bare_ceiling_jobs_s": scale.jobs / report.seconds}
 
 
-def _bare(step: Step) -> Step:
+def _bare_step(step: Step) -> Step:
     ours, theirs = API_VERSION, f"{GROUP}/{VERSION}"
     return replace(
         step,

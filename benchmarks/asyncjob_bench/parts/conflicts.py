@@ -2,22 +2,22 @@
 
 from collections.abc import Sequence
 
-from asyncjob.names import API_VERSION, DEFAULT_QUEUE, JOBS, QUEUE_KIND, QUEUES, collection
+from asyncjob.names import API_VERSION, DEFAULT_QUEUE, JOBS, QUEUE_KIND, QUEUES, collection_path
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground import templates
 from asyncjob_bench.ground.generator import creation, generate
 from asyncjob_bench.ground.handlers import STAMP, STAMPS_VARIABLE
-from asyncjob_bench.ground.served import Served
-from asyncjob_bench.parts.crew import crew
+from asyncjob_bench.ground.served import ManagedWorker
+from asyncjob_bench.parts.crew import start_stack
 from asyncjob_bench.parts.flow import submit
-from asyncjob_bench.parts.part import Bench, Numbers
+from asyncjob_bench.parts.part import Numbers, PartContext
 from asyncjob_dev.api import Object
 
 CLAIMS = "asyncjob_worker_claims_total"
 WARM_UP = 10
 
 
-def measure(bench: Bench) -> Numbers:
+def measure(bench: PartContext) -> Numbers:
     """Return the ratio with idle workers, with a full backlog, and the worse of both."""
     idle, backlog = _idle(bench), _backlog(bench)
     return {
@@ -27,10 +27,10 @@ def measure(bench: Bench) -> Numbers:
     }
 
 
-def ratio(workers: Sequence[Served]) -> float:
+def ratio(workers: Sequence[ManagedWorker]) -> float:
     """Return conflicts over claims won since the workers began."""
     found = [worker.metrics() for worker in workers]
-    told = [len(list(it.found(CLAIMS, {"outcome": "conflict"}))) for it in found]
+    told = [len(list(it.matching(CLAIMS, {"outcome": "conflict"}))) for it in found]
     won = sum(it.total(CLAIMS, outcome="won") for it in found)
     lost = sum(it.total(CLAIMS, outcome="conflict") for it in found)
     if not won or not all(told):
@@ -38,12 +38,12 @@ def ratio(workers: Sequence[Served]) -> float:
     return lost / won
 
 
-def _idle(bench: Bench) -> float:
+def _idle(bench: PartContext) -> float:
     scale = bench.scale
     with bench.site.space("idle") as space:
         stamps = str(space.folder / "stamps")
         env = {STAMPS_VARIABLE: stamps}
-        running = crew(bench.site, space, workers=scale.many_workers, slots=1, **env)
+        running = start_stack(bench.site, space, workers=scale.many_workers, slots=1, **env)
         with running as here:
             submit(
                 space,
@@ -51,26 +51,26 @@ def _idle(bench: Bench) -> float:
                 scale.idle_claims,
                 prefix="job-",
                 way="one-by-one",
-                path=collection(space.name, JOBS),
+                path=collection_path(space.name, JOBS),
                 connections=1,
                 warm_up=WARM_UP,
                 stamps=stamps,
             )
-            here.until_finished(WARM_UP + scale.idle_claims)
+            here.wait_finished(WARM_UP + scale.idle_claims)
             return ratio(here.workers)
 
 
-def _backlog(bench: Bench) -> float:
+def _backlog(bench: PartContext) -> float:
     """Let all workers begin at once with a backlog that is there already."""
     scale = bench.scale
     with bench.site.space("backlog") as space:
-        path = collection(space.name, QUEUES)
+        path = collection_path(space.name, QUEUES)
         space.api.create(path, _queue(paused=True))
         generate(space, creation(space), scale.backlog_claims)
-        running = crew(bench.site, space, workers=scale.many_workers, slots=1)
+        running = start_stack(bench.site, space, workers=scale.many_workers, slots=1)
         with running as here:
             space.api.merge(f"{path}/{DEFAULT_QUEUE}", {"spec": {"paused": False}})
-            here.until_finished(scale.backlog_claims)
+            here.wait_finished(scale.backlog_claims)
             return ratio(here.workers)
 
 

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from typing import Final
 
 from asyncjob_bench.errors import WrongOutcomeError
-from asyncjob_bench.ground.served import Served
+from asyncjob_bench.ground.served import ManagedWorker
 from asyncjob_bench.ground.site import Site
 from asyncjob_bench.ground.space import Space
 
 FINISHED: Final = "asyncjob_worker_jobs_finished_total"
-PATIENCE_SECONDS: Final = 600.0
-LOOK_SECONDS: Final = 0.5
+FINISH_TIMEOUT_SECONDS: Final = 600.0
+POLL_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
+class RunningStack:
     """What runs in a namespace."""
 
     site: Site
     space: Space
-    workers: Sequence[Served]
-    operator: Served | None
+    workers: Sequence[ManagedWorker]
+    operator: ManagedWorker | None
 
     def stop(self) -> None:
         """Stop all of them before the namespace ends."""
@@ -44,19 +44,19 @@ class Crew:
         """Return how many outcomes the workers have stored."""
         return int(self.total(FINISHED, phase="Succeeded"))
 
-    def until_finished(self, count: int) -> None:
+    def wait_finished(self, count: int) -> None:
         """Wait for so many outcomes in all; raises WrongOutcomeError if there are more."""
-        give_up_at = time.monotonic() + PATIENCE_SECONDS
+        give_up_at = time.monotonic() + FINISH_TIMEOUT_SECONDS
         while (done := self.finished()) < count:
             if time.monotonic() > give_up_at:
                 raise WrongOutcomeError(f"{done} of {count} jobs have finished in time")
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
         if done > count:
             raise WrongOutcomeError(f"{done} outcomes of {count} jobs")
 
 
 @contextmanager
-def crew(
+def start_stack(
     site: Site,
     space: Space,
     *,
@@ -65,7 +65,7 @@ def crew(
     operator: Sequence[str] | None = (),
     options: Sequence[str] = (),
     **env: str,
-) -> Iterator[Crew]:
+) -> Iterator[RunningStack]:
     """Start an operator (None: none) and workers, and wait until all can work."""
     running = space.start_operator(*operator) if operator is not None else None
     started = [
@@ -73,7 +73,7 @@ def crew(
         for number in range(workers)
     ]
     for worker in started:
-        worker.until_ready()
+        worker.wait_ready()
     if running:
-        running.until_ready().until_leading()
-    yield Crew(site, space, started, running)
+        running.wait_ready().wait_leading()
+    yield RunningStack(site, space, started, running)

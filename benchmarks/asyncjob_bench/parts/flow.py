@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground import templates
 from asyncjob_bench.ground.space import Space
-from asyncjob_bench.parts.crew import PATIENCE_SECONDS, Crew
+from asyncjob_bench.parts.crew import FINISH_TIMEOUT_SECONDS, RunningStack
 from asyncjob_bench.reckoning.budget import Usage
 
 SUBMITTER_MODULE: Final = "asyncjob_bench.ground.submitter"
@@ -43,19 +43,21 @@ def submit(
         "prefix": prefix,
         **more,
     }
-    answer, _ = space.run(SUBMITTER_MODULE, order, PATIENCE_SECONDS)
+    answer, _ = space.run(SUBMITTER_MODULE, order, FINISH_TIMEOUT_SECONDS)
     found: dict[str, Any] = answer
     return found
 
 
-def flow(here: Crew, count: int, *, warm_up: int, size: int = 100, prefix: str = "job-") -> Flow:
+def run_flow(
+    here: RunningStack, count: int, *, warm_up: int, size: int = 100, prefix: str = "job-"
+) -> Flow:
     """Send jobs through, some of them before anything is measured; check that each ran once."""
     asked, there = templates.submission(size), here.finished()
     submit(here.space, asked, warm_up, prefix=f"warm-up-{prefix}")
-    here.until_finished(there + warm_up)
+    here.wait_finished(there + warm_up)
     before = here.site.usage(here.programs)
     answer = submit(here.space, asked, count, prefix=prefix)
-    here.until_finished(there + warm_up + count)
+    here.wait_finished(there + warm_up + count)
     used = here.site.usage(here.programs) - before
     ended = _last_completion(here.space, count, prefix)
     return Flow(
@@ -77,7 +79,7 @@ def _last_completion(space: Space, count: int, prefix: str) -> float:
         if (status["phase"], status["attempt"]) != ("Succeeded", 1):
             wrong.append(f"{job['metadata']['name']}: {status['phase']} {status['attempt']}")
         else:
-            last = max(last, from_text(status["completionTime"]).timestamp())
+            last = max(last, parse_timestamp(status["completionTime"]).timestamp())
     if wrong or found != count:
         raise WrongOutcomeError(
             f"{found} of {count} jobs are there; not as they should be: {wrong}"

@@ -15,8 +15,8 @@ from typing import Any, Final
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground.space import Space
 from asyncjob_bench.parts.flow import submit
-from asyncjob_bench.parts.part import Bench, Numbers
-from asyncjob_bench.reckoning.budget import row
+from asyncjob_bench.parts.part import Numbers, PartContext
+from asyncjob_bench.reckoning.budget import cpu_row
 from asyncjob_dev.api import Api
 from asyncjob_dev.binaries import Resolver, resolve
 from asyncjob_dev.errors import ApiError
@@ -35,11 +35,11 @@ SCHEDULER_FLAGS: Final = (
     "--kube-api-burst=2000",
 )
 WARM_UP: Final = 10
-LOOK_SECONDS: Final = 0.25
-PATIENCE_SECONDS: Final = 600.0
+POLL_SECONDS: Final = 0.25
+TIMEOUT_SECONDS: Final = 600.0
 
 
-def measure(bench: Bench) -> Numbers:
+def measure(bench: PartContext) -> Numbers:
     """Return the rate of native Jobs."""
     count = bench.scale.native_jobs
     with bench.site.space("native") as space, _machinery(bench, space) as processes:
@@ -49,7 +49,7 @@ def measure(bench: Bench) -> Numbers:
         answer, ended = _through(space, count, "job-")
         used = bench.site.usage(programs) - before
     used = used.with_client(answer["cpu"])
-    bench.results.cpu.append(row("native Jobs", used, count))
+    bench.results.cpu.append(cpu_row("native Jobs", used, count))
     return {"native_jobs_s": count / (ended - answer["started"])}
 
 
@@ -60,7 +60,7 @@ def kwok() -> Path:
 
 
 @contextmanager
-def _machinery(bench: Bench, space: Space) -> Iterator[Sequence[ManagedProcess]]:
+def _machinery(bench: PartContext, space: Space) -> Iterator[Sequence[ManagedProcess]]:
     """Run a scheduler and a fake kubelet, and wait until its node is there."""
     kubeconfig = f"--kubeconfig={bench.site.plane.kubeconfig}"
     scheduler = ManagedProcess(
@@ -102,11 +102,11 @@ def _through(space: Space, count: int, prefix: str) -> tuple[dict[str, Any], flo
     """Have so many Jobs submitted and wait until all are complete; return when they were."""
     path = f"/apis/batch/v1/namespaces/{space.name}/jobs"
     answer = submit(space, _job(), count, prefix=prefix, path=path)
-    give_up_at = time.monotonic() + PATIENCE_SECONDS
+    give_up_at = time.monotonic() + TIMEOUT_SECONDS
     while _any_left(space.api, path):
         if time.monotonic() > give_up_at:
             raise WrongOutcomeError(f"{count} native Jobs have not completed in time")
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
     ended = time.time()
     _demand_complete(space.api, path, prefix, count)
     return answer, ended

@@ -11,11 +11,11 @@ from typing import Final
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground.generator import creation, generate, whole_life
 from asyncjob_bench.ground.handlers import HOLD
-from asyncjob_bench.ground.served import Served
+from asyncjob_bench.ground.served import ManagedWorker
 from asyncjob_bench.ground.space import PodToken, Space
 from asyncjob_bench.parts.flow import CONNECTIONS
-from asyncjob_bench.parts.part import Bench, Numbers
-from asyncjob_bench.parts.raw import tokens
+from asyncjob_bench.parts.part import Numbers, PartContext
+from asyncjob_bench.parts.raw import pod_tokens
 from asyncjob_bench.reckoning.results import Row
 from asyncjob_dev.readiness import wait_until
 
@@ -34,11 +34,11 @@ IDLE_SECONDS: Final = 3.0
 BACKLOG: Final = "asyncjob_worker_backlog"
 
 
-def measure(bench: Bench) -> Numbers:
+def measure(bench: PartContext) -> Numbers:
     """Return CPU per event at both sizes, its growth, and memory at the larger one."""
     scale, found = bench.scale, []
     with bench.site.space("load") as space:
-        pods, there = tokens(space, scale.workers), 0
+        pods, there = pod_tokens(space, scale.workers), 0
         for size in (scale.few_jobs, scale.many_jobs):
             park(space, there, size)
             there = size
@@ -70,8 +70,8 @@ def park(space: Space, there: int, wanted: int) -> None:
     )
 
 
-def _at(bench: Bench, space: Space, pods: list[PodToken], size: int) -> Row:
-    operator = space.start_operator().until_ready().until_leading()
+def _at(bench: PartContext, space: Space, pods: list[PodToken], size: int) -> Row:
+    operator = space.start_operator().wait_ready().wait_leading()
     start = _cpu(bench, operator)
     _lives(space, pods, operator, bench.scale.warm_up, f"warm-{size}-")
     bench.site.settle()
@@ -92,7 +92,9 @@ def _at(bench: Bench, space: Space, pods: list[PodToken], size: int) -> Row:
     return row
 
 
-def _cost(bench: Bench, space: Space, pods: list[PodToken], operator: Served, prefix: str) -> float:
+def _cost(
+    bench: PartContext, space: Space, pods: list[PodToken], operator: ManagedWorker, prefix: str
+) -> float:
     """Return the CPU per event, in ms, while jobs live from creation to end."""
     jobs = bench.scale.operator_jobs
     taken, before = operator.metrics().total(TAKEN_IN), _cpu(bench, operator)
@@ -107,18 +109,20 @@ def _demand(events: float, expected: int) -> None:
         raise WrongOutcomeError(f"the operator took in {events:g} events of {expected}")
 
 
-def _idle(bench: Bench, operator: Served) -> float:
+def _idle(bench: PartContext, operator: ManagedWorker) -> float:
     """Return the CPU it uses, in ms per second, while nothing happens."""
     before = _cpu(bench, operator)
     time.sleep(IDLE_SECONDS)
     return (_cpu(bench, operator) - before) / IDLE_SECONDS * MILLISECONDS
 
 
-def _cpu(bench: Bench, operator: Served) -> float:
+def _cpu(bench: PartContext, operator: ManagedWorker) -> float:
     return bench.site.usage({"operator": [operator.pid]}).programs["operator"]
 
 
-def _lives(space: Space, pods: list[PodToken], operator: Served, count: int, prefix: str) -> None:
+def _lives(
+    space: Space, pods: list[PodToken], operator: ManagedWorker, count: int, prefix: str
+) -> None:
     """Let jobs live beside those that wait, until the operator has seen each to its end."""
     before = operator.metrics().total(JOBS_METRIC, phase="Succeeded")
     generate(space, whole_life(space), count, workers=pods, prefix=prefix)
@@ -132,7 +136,7 @@ def _lives(space: Space, pods: list[PodToken], operator: Served, count: int, pre
 def _worker_mib(space: Space, backlog: int) -> float:
     """Return what a worker occupies that keeps them all in mind, but for the one it runs."""
     options = (f"--queue={PARKED}", "--concurrency=1", "--stop-wait=0", "--grace=0")
-    worker = space.start_worker("full", *options).until_ready()
+    worker = space.start_worker("full", *options).wait_ready()
     wait_until(
         lambda: worker.metrics().total(BACKLOG) >= backlog - 1,
         f"a backlog of {backlog} jobs",

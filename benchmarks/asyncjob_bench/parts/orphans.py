@@ -8,17 +8,17 @@ from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground import templates
 from asyncjob_bench.ground.handlers import HOLD
 from asyncjob_bench.ground.space import Space
-from asyncjob_bench.parts.crew import crew
+from asyncjob_bench.parts.crew import start_stack
 from asyncjob_bench.parts.flow import submit
-from asyncjob_bench.parts.part import Bench, Numbers
+from asyncjob_bench.parts.part import Numbers, PartContext
 
 RUNNING: Final = "asyncjob_worker_running"
 START_SECONDS: Final = 120.0
-PATIENCE_SECONDS: Final = 120.0
-LOOK_SECONDS: Final = 0.1
+RECOVERY_TIMEOUT_SECONDS: Final = 120.0
+POLL_SECONDS: Final = 0.1
 
 
-def measure(bench: Bench) -> Numbers:
+def measure(bench: PartContext) -> Numbers:
     """Return the seconds from the death of a worker's process, to two moments.
 
     Released: no job is called its own any more. Requeued: all wait to be claimed, after the first
@@ -27,7 +27,7 @@ def measure(bench: Bench) -> Numbers:
     count = bench.scale.orphans
     with (
         bench.site.space("orphans") as space,
-        crew(bench.site, space, workers=1, slots=count) as here,
+        start_stack(bench.site, space, workers=1, slots=count) as here,
     ):
         (worker,) = here.workers
         submit(space, _long_job(), count, prefix="job-")
@@ -35,9 +35,9 @@ def measure(bench: Bench) -> Numbers:
         bench.site.settle()
         died = time.monotonic()
         worker.worker.kill()
-        _until(lambda: not space.any_in("Running"), PATIENCE_SECONDS)
+        _until(lambda: not space.any_in("Running"), RECOVERY_TIMEOUT_SECONDS)
         released = time.monotonic() - died
-        _until(lambda: not space.any_in("Running", "Retrying"), PATIENCE_SECONDS)
+        _until(lambda: not space.any_in("Running", "Retrying"), RECOVERY_TIMEOUT_SECONDS)
         requeued = time.monotonic() - died
         _check(space, count)
     return {"orphans_released_s": released, "orphans_requeued_s": requeued}
@@ -59,4 +59,4 @@ def _until(probe: Callable[[], bool], within: float) -> None:
     while not probe():
         if time.monotonic() > give_up_at:
             raise WrongOutcomeError(f"not within {within:g} s")
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)

@@ -12,7 +12,7 @@ Numbers = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class PartContext:
     """Where to measure, how much, and where rows of tables go."""
 
     site: Site
@@ -20,7 +20,7 @@ class Bench:
     results: Results
 
 
-Measure = Callable[[Bench], Numbers]
+Measure = Callable[[PartContext], Numbers]
 
 
 @dataclass(frozen=True, slots=True)

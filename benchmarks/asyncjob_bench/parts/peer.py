@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from asyncjob_bench.errors import BenchError, LeftOutError
-from asyncjob_bench.parts.part import Bench, Numbers
-from asyncjob_bench.reckoning.budget import Usage, row
+from asyncjob_bench.parts.part import Numbers, PartContext
+from asyncjob_bench.reckoning.budget import Usage, cpu_row
 from asyncjob_dev.process import ManagedProcess
 
 MODULE: Final = "asyncjob_bench.parts.peer_process"
@@ -29,18 +29,18 @@ SETTINGS: Final = (
 )
 """Without fsync, as etcd runs here."""
 
-PATIENCE_SECONDS: Final = 600.0
+TIMEOUT_SECONDS: Final = 600.0
 SLOTS: Final = 16
 
 
-def measure(bench: Bench) -> Numbers:
+def measure(bench: PartContext) -> Numbers:
     """Return its rate, with one worker process of 16 slots; LeftOutError where it cannot run."""
     count = bench.scale.jobs
     with _database() as (socket, server):
         order = {"socket": socket, "server": server.pid, "slots": SLOTS, "count": count}
         answer = _carry_out(order | {"warm_up": bench.scale.warm_up})
     used = Usage(answer["cpu"], answer["busy"], answer["available"])
-    bench.results.cpu.append(row("procrastinate", used, count))
+    bench.results.cpu.append(cpu_row("procrastinate", used, count))
     return {"peer_postgres_jobs_s": answer["rate"]}
 
 
@@ -50,7 +50,7 @@ def _carry_out(order: dict[str, Any]) -> dict[str, Any]:
         input=json.dumps(order),
         capture_output=True,
         text=True,
-        timeout=PATIENCE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
     if done.returncode != 0:

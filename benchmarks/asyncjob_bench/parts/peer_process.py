@@ -17,7 +17,7 @@ import uvloop
 from asyncjob_bench.ground import procfs
 
 CONNECTIONS: Final = 8
-LOOK_SECONDS: Final = 0.2
+POLL_SECONDS: Final = 0.2
 TASK: Final = "bench_nothing"
 WARM_UP: Final = "warm-up"
 JOBS: Final = "jobs"
@@ -90,7 +90,7 @@ async def _through(app: procrastinate.App, count: int, queue: str) -> None:
     while (  # noqa: ASYNC110  # only the database knows
         await app.connector.execute_query_one_async(LEFT, queue=queue)
     )["left"]:
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
 
 
 async def work(order: dict[str, Any]) -> None:

@@ -1,23 +1,23 @@
 """How soon an idle worker begins a job: from the create's answer to the handler's first line."""
 
-from asyncjob.names import JOBS, collection
+from asyncjob.names import JOBS, collection_path
 from asyncjob_bench.ground import templates
 from asyncjob_bench.ground.handlers import STAMP, STAMPS_VARIABLE
-from asyncjob_bench.parts.crew import crew
+from asyncjob_bench.parts.crew import start_stack
 from asyncjob_bench.parts.flow import submit
-from asyncjob_bench.parts.part import Bench, Numbers
+from asyncjob_bench.parts.part import Numbers, PartContext
 from asyncjob_bench.reckoning.spread import quantile
 
 WARM_UP = 10
 NANOSECONDS_PER_MS = 1e6
 
 
-def measure(bench: Bench) -> Numbers:
+def measure_pickup(bench: PartContext) -> Numbers:
     """Return both ends of the wait, beside a create's round trip in the same seconds."""
     scale = bench.scale
     with bench.site.space("pickup") as space:
         stamps = str(space.folder / "stamps")
-        running = crew(
+        running = start_stack(
             bench.site,
             space,
             workers=scale.workers,
@@ -31,7 +31,7 @@ def measure(bench: Bench) -> Numbers:
                 scale.pickups,
                 prefix="job-",
                 way="one-by-one",
-                path=collection(space.name, JOBS),
+                path=collection_path(space.name, JOBS),
                 connections=1,
                 warm_up=WARM_UP,
                 stamps=stamps,

@@ -17,12 +17,12 @@ from typing import Final
 from asyncjob_bench.errors import BenchError
 from asyncjob_bench.ground.site import Site
 from asyncjob_bench.ground.space import OPERATOR
-from asyncjob_bench.parts.crew import crew
-from asyncjob_bench.parts.flow import flow
+from asyncjob_bench.parts.crew import start_stack
+from asyncjob_bench.parts.flow import run_flow
 from asyncjob_bench.parts.scale import Scale
-from asyncjob_bench.reckoning.areas import areas
+from asyncjob_bench.reckoning.areas import area_shares
 from asyncjob_bench.reckoning.results import Row
-from asyncjob_bench.reckoning.shares import shares
+from asyncjob_bench.reckoning.shares import api_server_shares
 
 WORKER: Final = "worker-0"
 API_SERVER: Final = "kube-apiserver.pprof"
@@ -32,7 +32,7 @@ LINES: Final = 40
 EVERY_FUNCTION: Final = ("-nodecount=1000000", "-nodefraction=0", "-edgefraction=0")
 
 
-def take(site: Site, scale: Scale, out: Path) -> tuple[str, dict[str, list[Row]]]:
+def take_profiles(site: Site, scale: Scale, out: Path) -> tuple[str, dict[str, list[Row]]]:
     """Let jobs flow; leave the profiles in `out`.
 
     Returns the heads of those of Python, and tables of what the API server and they do.
@@ -45,7 +45,10 @@ def take(site: Site, scale: Scale, out: Path) -> tuple[str, dict[str, list[Row]]
     heads = [f"{name}\n\n{_head(file)}" for name, file in files.items()]
     times = {name: pstats.Stats(str(file)).stats for name, file in files.items()}  # type: ignore[attr-defined]
     seen = f"API server: go tool pprof -top {out / API_SERVER}"
-    told = {"api-server": shares(_top(go, out / API_SERVER)), "processes": areas(times)}
+    told = {
+        "api-server": api_server_shares(_top(go, out / API_SERVER)),
+        "processes": area_shares(times),
+    }
     return "\n".join([*heads, seen]), told
 
 
@@ -55,10 +58,10 @@ def _flow(
     """Let jobs flow, some before `watched` begins; processes leave profiles in the files."""
     with site.space("profile") as space:
         space.profiles = files
-        with crew(site, space, workers=scale.workers, slots=scale.slots) as here:
-            flow(here, scale.warm_up, warm_up=0, prefix="before-")
+        with start_stack(site, space, workers=scale.workers, slots=scale.slots) as here:
+            run_flow(here, scale.warm_up, warm_up=0, prefix="before-")
             with watched:
-                flow(here, scale.jobs, warm_up=0)
+                run_flow(here, scale.jobs, warm_up=0)
             here.stop()
 
 

@@ -2,26 +2,26 @@
 
 from typing import Final
 
-from asyncjob_bench.ground.generator import Report, generate, whole_life
+from asyncjob_bench.ground.generator import GeneratorReport, generate, whole_life
 from asyncjob_bench.ground.space import PodToken, Space
-from asyncjob_bench.parts.part import Bench, Numbers
-from asyncjob_bench.reckoning.budget import Usage, row
+from asyncjob_bench.parts.part import Numbers, PartContext
+from asyncjob_bench.reckoning.budget import Usage, cpu_row
 from asyncjob_bench.reckoning.results import OTHERS
 
 CONNECTIONS: Final = 64
 """So many that etcd stores several writes at once, as it does for as many slots and submitters."""
 
-BEYOND: Final = 2 * CONNECTIONS
+BEYOND_CONNECTIONS: Final = 2 * CONNECTIONS
 
 
-def measure(bench: Bench) -> Numbers:
+def measure_raw(bench: PartContext) -> Numbers:
     """Return the ceiling, without operator or workers."""
     scale = bench.scale
     with bench.site.space("raw") as space:
-        pods = tokens(space, scale.workers)
+        pods = pod_tokens(space, scale.workers)
         generate(space, whole_life(space), scale.warm_up, workers=pods, prefix="warm-up-")
-        report, used = watched(bench, space, pods, scale.jobs, CONNECTIONS)
-    bench.results.cpu.append(row("raw", used, scale.jobs))
+        report, used = generate_with_usage(bench, space, pods, scale.jobs, CONNECTIONS)
+    bench.results.cpu.append(cpu_row("raw", used, scale.jobs))
     return {
         "raw_ceiling_jobs_s": scale.jobs / report.seconds,
         "raw_cores_busy": used.utilisation,
@@ -32,12 +32,12 @@ def measure(bench: Bench) -> Numbers:
     }
 
 
-def sweep(bench: Bench) -> Numbers:
+def measure_sweep(bench: PartContext) -> Numbers:
     """Show that this many connections reach the ceiling: with twice as many, each waits longer."""
     rates = {}
     for connections in bench.scale.sweep:
         with bench.site.space("sweep") as space:
-            pods = tokens(space, bench.scale.workers)
+            pods = pod_tokens(space, bench.scale.workers)
             generate(
                 space,
                 whole_life(space),
@@ -46,7 +46,9 @@ def sweep(bench: Bench) -> Numbers:
                 prefix="warm-up-",
                 connections=connections,
             )
-            report, used = watched(bench, space, pods, bench.scale.sweep_jobs, connections)
+            report, used = generate_with_usage(
+                bench, space, pods, bench.scale.sweep_jobs, connections
+            )
         rates[connections] = bench.scale.sweep_jobs / report.seconds
         bench.results.proofs.append(
             {
@@ -61,17 +63,17 @@ def sweep(bench: Bench) -> Numbers:
                 OTHERS: used.foreign,
             }
         )
-    return {"raw_beyond_ratio": rates[BEYOND] / rates[CONNECTIONS]}
+    return {"raw_beyond_ratio": rates[BEYOND_CONNECTIONS] / rates[CONNECTIONS]}
 
 
-def tokens(space: Space, count: int) -> list[PodToken]:
+def pod_tokens(space: Space, count: int) -> list[PodToken]:
     """Return pods' tokens, under the names that workers' pods have."""
     return [space.pod_token(f"pod-{number}") for number in range(count)]
 
 
-def watched(
-    bench: Bench, space: Space, pods: list[PodToken], count: int, connections: int
-) -> tuple[Report, Usage]:
+def generate_with_usage(
+    bench: PartContext, space: Space, pods: list[PodToken], count: int, connections: int
+) -> tuple[GeneratorReport, Usage]:
     """Run the generator and see who uses the machine meanwhile."""
     steps = whole_life(space)
     before = bench.site.usage()

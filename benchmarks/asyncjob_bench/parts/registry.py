@@ -17,13 +17,13 @@ from asyncjob_bench.parts import (
 from asyncjob_bench.parts.part import Part
 
 PARTS: Final = (
-    Part("bare", bare.measure, compared=True),
-    Part("raw", raw.measure, compared=True),
-    Part("end-to-end", end_to_end.measure, compared=True),
-    Part("pickup", pickup.measure, compared=True),
+    Part("bare", bare.measure_bare, compared=True),
+    Part("raw", raw.measure_raw, compared=True),
+    Part("end-to-end", end_to_end.measure_throughput, compared=True),
+    Part("pickup", pickup.measure_pickup, compared=True),
     Part("native", native.measure, compared=True),
     Part("peer", peer.measure, compared=True),
-    Part("sweep", raw.sweep),
+    Part("sweep", raw.measure_sweep),
     Part("conflicts", conflicts.measure),
     Part("orphans", orphans.measure),
     Part("operator", operator_load.measure),

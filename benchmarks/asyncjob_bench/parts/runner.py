@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager
 
 from asyncjob_bench.errors import LeftOutError
 from asyncjob_bench.ground.site import Site, site
-from asyncjob_bench.parts.part import Bench, Numbers, Part
+from asyncjob_bench.parts.part import Numbers, Part, PartContext
 from asyncjob_bench.parts.scale import Scale
-from asyncjob_bench.reckoning.budget import merged
+from asyncjob_bench.reckoning.budget import merge_rounds
 from asyncjob_bench.reckoning.results import Results
-from asyncjob_bench.reckoning.rounds import order, with_ratios
+from asyncjob_bench.reckoning.rounds import round_order, with_ratios
 from asyncjob_bench.reckoning.spread import collect
 from asyncjob_dev.errors import DevError
 
@@ -33,15 +33,15 @@ class Runner:
         shared = [part for part in parts if part.site is None]
         if shared:
             with self._open() as here:
-                self._together(here, shared)
+                self._measure_shared(here, shared)
         for part in parts:
             if part.site is not None:
                 with part.site() as here:
                     self._add([self._measure(part, here)])
-        self.results.cpu = merged(self.results.cpu)
+        self.results.cpu = merge_rounds(self.results.cpu)
         return self.results
 
-    def _together(self, here: Site, parts: Sequence[Part]) -> None:
+    def _measure_shared(self, here: Site, parts: Sequence[Part]) -> None:
         compared = [part for part in parts if part.compared]
         done: list[Numbers] = []
         for number in range(self._scale.rounds):
@@ -53,7 +53,7 @@ class Runner:
 
     def _round(self, here: Site, parts: Sequence[Part], number: int) -> Numbers:
         found: Numbers = {}
-        for part in order(parts, number):
+        for part in round_order(parts, number):
             here.settle()
             found |= self._measure(part, here)
         return with_ratios(found)
@@ -63,7 +63,7 @@ class Runner:
             return {}
         began = time.monotonic()
         try:
-            found = part.measure(Bench(here, self._scale, self.results))
+            found = part.measure(PartContext(here, self._scale, self.results))
         except LeftOutError as error:
             self.results.left_out[part.name] = str(error)
             self._say(f"{part.name}: left out: {error}")

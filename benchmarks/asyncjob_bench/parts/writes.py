@@ -16,11 +16,11 @@ from asyncjob.names import JOBS
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.ground import templates
 from asyncjob_bench.ground.site import Site, site
-from asyncjob_bench.parts.crew import Crew, crew
+from asyncjob_bench.parts.crew import RunningStack, start_stack
 from asyncjob_bench.parts.flow import submit
-from asyncjob_bench.parts.part import Bench, Numbers
+from asyncjob_bench.parts.part import Numbers, PartContext
 from asyncjob_bench.reckoning import audit
-from asyncjob_bench.reckoning.audit import Write
+from asyncjob_bench.reckoning.audit import AuditedWrite
 from asyncjob_bench.reckoning.exposition import Scrape
 from asyncjob_dev.environment.parts import OPERATOR_ACCOUNT
 
@@ -56,24 +56,26 @@ def audited(*, controllers: bool = True) -> Iterator[Site]:
             yield made
 
 
-def measure(bench: Bench) -> Numbers:
+def measure(bench: PartContext) -> Numbers:
     """Return writes per job in all and by the operator, and how many events are sent of a job."""
     with (
         bench.site.space("writes") as space,
-        crew(bench.site, space, workers=bench.scale.workers, slots=bench.scale.slots) as here,
+        start_stack(
+            bench.site, space, workers=bench.scale.workers, slots=bench.scale.slots
+        ) as here,
     ):
         return count(bench, here)
 
 
-def count(bench: Bench, here: Crew) -> Numbers:
+def count(bench: PartContext, here: RunningStack) -> Numbers:
     """Send jobs through and count what is written meanwhile."""
     jobs, job = bench.scale.counted_jobs, templates.submission()
     submit(here.space, job, bench.scale.warm_up, prefix="warm-up-")
-    here.until_finished(bench.scale.warm_up)
+    here.wait_finished(bench.scale.warm_up)
     time.sleep(QUIET_SECONDS)
     lines, before, asked = _lines(bench.site), bench.site.metrics(), here.total(WORKER_REQUESTS)
     submit(here.space, job, jobs, prefix="job-")
-    here.until_finished(bench.scale.warm_up + jobs)
+    here.wait_finished(bench.scale.warm_up + jobs)
     time.sleep(QUIET_SECONDS)
     made = audit.count_writes(_lines(bench.site)[len(lines) :])
     after = bench.site.metrics()
@@ -97,7 +99,7 @@ def _events(scrape: Scrape) -> float:
     return scrape.total(WATCH_EVENTS, resource=JOBS)
 
 
-def _same(made: Counter[Write], before: Scrape, after: Scrape) -> None:
+def _same(made: Counter[AuditedWrite], before: Scrape, after: Scrape) -> None:
     """Compare the log's sum with the API server's own counters."""
     counted = _requests(after) - _requests(before)
     if counted != audit.total(made):
@@ -110,7 +112,7 @@ def _requests(scrape: Scrape) -> float:
     return sum(scrape.total(REQUESTS, resource=JOBS, verb=verb, dry_run="") for verb in WRITING)
 
 
-def _note(bench: Bench, made: Counter[Write], jobs: int) -> None:
+def _note(bench: PartContext, made: Counter[AuditedWrite], jobs: int) -> None:
     bench.results.curves["writes-by-user"] = [
         {
             "user": write.user,

@@ -16,12 +16,12 @@ from asyncjob.schema.manifests import manifests
 from asyncjob_bench.ground.generator import generate, whole_life
 from asyncjob_bench.ground.site import Site, site
 from asyncjob_bench.parts.part import Numbers
-from asyncjob_bench.parts.raw import CONNECTIONS, tokens
+from asyncjob_bench.parts.raw import CONNECTIONS, pod_tokens
 from asyncjob_bench.parts.scale import Scale
 from asyncjob_bench.prices.variants import UNCHANGED, VARIANTS, Change
 from asyncjob_bench.reckoning.results import Row
-from asyncjob_bench.reckoning.rounds import order
-from asyncjob_dev.environment.install import DEVELOPMENT
+from asyncjob_bench.reckoning.rounds import round_order
+from asyncjob_dev.environment.install import DEV_MANIFESTS
 
 MEMORY: Final = "go_memstats_alloc_bytes_total"
 PIECES: Final = "go_memstats_mallocs_total"
@@ -31,17 +31,17 @@ API_SERVER: Final = "kube-apiserver"
 ROUNDS: Final = 2
 
 
-def prices(scale: Scale, say: Callable[[str], None]) -> list[Row]:
+def measure_variants(scale: Scale, say: Callable[[str], None]) -> list[Row]:
     """Measure all variants in rounds; `say` takes a line for whoever waits."""
     found: dict[str, list[Numbers]] = {name: [] for name in VARIANTS}
     for number in range(ROUNDS):
-        for name in order(list(VARIANTS), number):
-            found[name].append(price(VARIANTS[name], scale))
+        for name in round_order(list(VARIANTS), number):
+            found[name].append(measure_variant(VARIANTS[name], scale))
             say(f"{name}: {found[name][-1]['KiB/job']:.0f} KiB per job")
-    return rows(found)
+    return variant_rows(found)
 
 
-def rows(found: Mapping[str, list[Numbers]]) -> list[Row]:
+def variant_rows(found: Mapping[str, list[Numbers]]) -> list[Row]:
     """Return the table: medians, and what each saves of what the installed manifests cost."""
     medians = {
         name: {key: median(one[key] for one in rounds) for key in rounds[0]}
@@ -54,12 +54,12 @@ def rows(found: Mapping[str, list[Numbers]]) -> list[Row]:
     ]
 
 
-def price(change: Change, scale: Scale) -> Numbers:
+def measure_variant(change: Change, scale: Scale) -> Numbers:
     """Return what one job costs with the changed manifests, on a control plane of its own."""
     with TemporaryDirectory(prefix="asyncjob-bench-") as folder:
         file = Path(folder) / "changed.yaml"
         file.write_text(yaml.safe_dump_all(change(installed())), encoding="utf-8")
-        with site(controllers=False, manifests=(file.parent, DEVELOPMENT)) as here:
+        with site(controllers=False, manifests=(file.parent, DEV_MANIFESTS)) as here:
             return _three_writes(here, scale)
 
 
@@ -71,7 +71,7 @@ def installed() -> list[dict[str, object]]:
 
 def _three_writes(here: Site, scale: Scale) -> Numbers:
     with here.space("price") as space:
-        pods, steps = tokens(space, scale.workers), whole_life(space)
+        pods, steps = pod_tokens(space, scale.workers), whole_life(space)
         generate(space, steps, scale.warm_up, workers=pods, prefix="warm-up-")
         before, cpu = here.metrics(), here.usage()
         generate(space, steps, scale.priced_jobs, workers=pods, connections=CONNECTIONS)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from asyncjob.names import GROUP, JOBS
-from asyncjob.schema.policies.ownership import OWNERSHIP
+from asyncjob.schema.policies.ownership import OWNERSHIP_POLICY
 from asyncjob.schema.structural import PRESERVE, VALIDATIONS
 
 Manifest = dict[str, Any]
@@ -21,15 +21,15 @@ def _as_installed(them: Manifests) -> Manifests:
 
 def _ownership_alone(them: Manifests) -> Manifests:
     """Leave out the other policies; this one is what tells a space that policies are in force."""
-    return [it for it in them if "Policy" not in it["kind"] or _name(it) == OWNERSHIP.name]
+    return [it for it in them if "Policy" not in it["kind"] or _name(it) == OWNERSHIP_POLICY.name]
 
 
 def _without_rules(them: Manifests) -> Manifests:
-    return _without(them, VALIDATIONS)
+    return _without_keywords(them, VALIDATIONS)
 
 
 def _without_forms(them: Manifests) -> Manifests:
-    return _without(them, "pattern", "format")
+    return _without_keywords(them, "pattern", "format")
 
 
 def _without_selectors(them: Manifests) -> Manifests:
@@ -49,7 +49,7 @@ def _spec_whole(them: Manifests) -> Manifests:
 
 def _shapeless(them: Manifests) -> Manifests:
     """Let spec and status hold anything; only what is selected by keeps its type."""
-    for part in _parts(_without(them, VALIDATIONS)).values():
+    for part in _parts(_without_keywords(them, VALIDATIONS)).values():
         properties = part.get("properties", {})
         named = [path.split(".")[2] for path in _selected(them)]
         part["properties"] = {name: properties[name] for name in named if name in properties}
@@ -91,7 +91,7 @@ def _parts(them: Manifests) -> dict[str, Manifest]:
     return {name: properties[name] for name in ("spec", "status")}
 
 
-def _without(them: Manifests, *keywords: str) -> Manifests:
+def _without_keywords(them: Manifests, *keywords: str) -> Manifests:
     for part in _parts(them).values():
         for schema in _schemas(part):
             for keyword in keywords:

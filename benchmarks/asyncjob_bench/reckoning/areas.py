@@ -23,16 +23,16 @@ AREAS: Final = (
 )
 """What is said, and what the names of its functions and files hold; the first that fits."""
 
-REST: Final = "all else"
-C: Final = "~"
+OTHER_AREA: Final = "all else"
+C_CODE: Final = "~"
 
 
-def areas(profiles: Mapping[str, Times]) -> list[Row]:
+def area_shares(profiles: Mapping[str, Times]) -> list[Row]:
     """Return the rows of a table with a column for each program; a row's share is its own time."""
     found = {program: _seconds(times) for program, times in profiles.items()}
     return [
         {"what": what, **{f"{name} %": _percent(them, what) for name, them in found.items()}}
-        for what in [*(area for area, _ in AREAS), REST]
+        for what in [*(area for area, _ in AREAS), OTHER_AREA]
     ]
 
 
@@ -45,15 +45,15 @@ def _seconds(times: Times) -> Mapping[str, float]:
     seconds: defaultdict[str, float] = defaultdict(float)
     for function, (_, _, own, _, callers) in times.items():
         area = _area(function)
-        if area is None and function[0] == C:
+        if area is None and function[0] == C_CODE:
             for caller, (_, _, for_it, _) in callers.items():
-                seconds[_area(caller) or REST] += for_it
+                seconds[_area(caller) or OTHER_AREA] += for_it
         else:
-            seconds[area or REST] += own
+            seconds[area or OTHER_AREA] += own
     return seconds
 
 
 def _area(function: Function) -> str | None:
     file, _, name = function
-    known = name if file == C else file
+    known = name if file == C_CODE else file
     return next((area for area, marks in AREAS if any(mark in known for mark in marks)), None)

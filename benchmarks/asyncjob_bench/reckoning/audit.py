@@ -17,7 +17,7 @@ ACCOUNTS: Final = "system:serviceaccount:"
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class AuditedWrite:
     """One kind of write: who (the service account's name, else the user's), what, how it ended."""
 
     user: str
@@ -31,9 +31,9 @@ class Write:
         return self.resource.split("/")[0] == f"{JOBS}.{GROUP}"
 
 
-def count_writes(lines: Iterable[str]) -> Counter[Write]:
+def count_writes(lines: Iterable[str]) -> Counter[AuditedWrite]:
     """Return how often each kind of write was made, dry runs left out; from lines of JSON."""
-    counts: Counter[Write] = Counter()
+    counts: Counter[AuditedWrite] = Counter()
     for line in lines:
         event = json.loads(line)
         if event["stage"] == "ResponseComplete" and event["verb"] in WRITES and not _is_dry(event):
@@ -41,7 +41,7 @@ def count_writes(lines: Iterable[str]) -> Counter[Write]:
     return counts
 
 
-def total(counts: Counter[Write], *, user: str | None = None, jobs: bool = True) -> int:
+def total(counts: Counter[AuditedWrite], *, user: str | None = None, jobs: bool = True) -> int:
     """Return how many writes a user made (None: everybody), on AsyncJobs or on all else."""
     return sum(
         number
@@ -50,12 +50,14 @@ def total(counts: Counter[Write], *, user: str | None = None, jobs: bool = True)
     )
 
 
-def _write(event: dict[str, Any]) -> Write:
+def _write(event: dict[str, Any]) -> AuditedWrite:
     at = event.get("objectRef", {})
     parts = [at.get("resource", ""), at.get("subresource", "")]
     group = f".{at['apiGroup']}" if at.get("apiGroup") else ""
     resource = parts[0] + group + (f"/{parts[1]}" if parts[1] else "")
-    return Write(_user(event), event["verb"], resource, event["responseStatus"].get("code", 0))
+    return AuditedWrite(
+        _user(event), event["verb"], resource, event["responseStatus"].get("code", 0)
+    )
 
 
 def _user(event: dict[str, Any]) -> str:

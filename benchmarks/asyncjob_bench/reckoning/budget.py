@@ -69,7 +69,7 @@ class Usage:
         return {f"{PER_JOB}{name.replace('-', '_')}": value for name, value in per_job}
 
 
-def row(what: str, used: Usage, jobs: int) -> Row:
+def cpu_row(what: str, used: Usage, jobs: int) -> Row:
     """Return a row of the table of CPU per job."""
     per_job = used.per_job(jobs)
     return {
@@ -81,7 +81,7 @@ def row(what: str, used: Usage, jobs: int) -> Row:
     }
 
 
-def merged(rows: Sequence[Row]) -> list[Row]:
+def merge_rounds(rows: Sequence[Row]) -> list[Row]:
     """Return one row for all rounds of the same, with the medians of its columns."""
     groups: dict[float | str, list[Row]] = {}
     for found in rows:

@@ -54,14 +54,14 @@ def line_chart(title: str, series: Mapping[str, Points], *, x: str, y: str) -> s
     up = Axis(0.0, max(p[1] for p in points) * 1.1 or 1.0, HEIGHT - BOTTOM, TOP)
     parts = [*_grid(up, y), *_ticks(across, sorted({p[0] for p in points}), x)]
     lines = [[(across.at(a), up.at(b)) for a, b in line] for line in series.values()]
-    heights = apart([line[-1][1] for line in lines])
+    heights = spread_labels([line[-1][1] for line in lines])
     for index, (name, line, height) in enumerate(zip(series, lines, heights, strict=True)):
         parts += _line(index, line)
         parts.append(_name(index, name.removesuffix(f" {y}"), height))
     return _frame(title, parts)
 
 
-def apart(heights: Sequence[float]) -> list[float]:
+def spread_labels(heights: Sequence[float]) -> list[float]:
     """Return where names go that belong at these heights: upwards, so that none covers another."""
     placed, above = list(heights), float("inf")
     for index in sorted(range(len(heights)), key=lambda it: -heights[it]):

@@ -27,17 +27,17 @@ class Scrape:
 
     def total(self, name: str, **labels: str) -> float:
         """Return the sum of all samples of a name that have these labels."""
-        return sum(value for _, value in self.found(name, labels))
+        return sum(value for _, value in self.matching(name, labels))
 
     def by(self, name: str, label: str, **labels: str) -> dict[str, float]:
         """Return the sums for each value of a label."""
         sums: dict[str, float] = {}
-        for found, value in self.found(name, labels):
+        for found, value in self.matching(name, labels):
             key = found.get(label, "")
             sums[key] = sums.get(key, 0.0) + value
         return sums
 
-    def found(
+    def matching(
         self, name: str, labels: Mapping[str, str]
     ) -> Iterator[tuple[Mapping[str, str], float]]:
         """Yield labels and value of the samples of a name that have these labels."""

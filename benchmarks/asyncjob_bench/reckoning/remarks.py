@@ -8,27 +8,27 @@ from asyncjob_bench.reckoning.spread import Spread
 from asyncjob_bench.reckoning.tables import between, number
 from asyncjob_bench.reckoning.verdicts import Limit
 
-SIGN: Final = "# Measured"
+COMMENT_PREFIX: Final = "# Measured"
 _ENTRY: Final = re.compile(r"^(\w+) = \{")
 
 
-def annotate(text: str, limits: Mapping[str, Limit], spreads: Mapping[str, Spread]) -> str:
+def annotate_text(text: str, limits: Mapping[str, Limit], spreads: Mapping[str, Spread]) -> str:
     """Return the file with a new remark above each of these limits that was measured."""
     lines: list[str] = []
     for line in text.splitlines():
         found = _ENTRY.match(line)
         limit, spread = (limits.get(found[1]), spreads.get(found[1])) if found else (None, None)
         if limit and spread:
-            if lines and lines[-1].startswith(SIGN):
+            if lines and lines[-1].startswith(COMMENT_PREFIX):
                 lines.pop()
-            lines.append(remark(limit, spread))
+            lines.append(limit_comment(limit, spread))
         lines.append(line)
     return "\n".join(lines) + "\n"
 
 
-def remark(limit: Limit, spread: Spread) -> str:
+def limit_comment(limit: Limit, spread: Spread) -> str:
     """Return the remark on one limit."""
-    mean = f"{SIGN}: mean {number(spread.mean)}{' ' if limit.unit else ''}{limit.unit}"
+    mean = f"{COMMENT_PREFIX}: mean {number(spread.mean)}{' ' if limit.unit else ''}{limit.unit}"
     reach = f" ({between(spread)})" if between(spread) else ""
     return f"{mean}{reach}; {headroom(limit, spread.mean)}."
 

@@ -33,7 +33,7 @@ class Results:
         return {key: spread.median for key, spread in self.spreads.items()}
 
     @property
-    def others(self) -> float:
+    def foreign_share(self) -> float:
         """The largest share of the machine that others used, as far as anything tells."""
         tables = [self.cpu, self.proofs, *self.curves.values()]
         shares = [float(row[OTHERS]) for rows in tables for row in rows if OTHERS in row]

@@ -21,7 +21,7 @@ RATIOS: Final[Mapping[str, tuple[str, str]]] = {
 """Ratio → what is divided by what."""
 
 
-def order(parts: Sequence[T], number: int) -> list[T]:
+def round_order(parts: Sequence[T], number: int) -> list[T]:
     """Return the parts in the order of a round: every other one backwards.
 
     Neighbours thus stay neighbours, and each comes first as often as the other.

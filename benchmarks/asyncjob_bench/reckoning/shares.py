@@ -5,7 +5,7 @@ from typing import Final
 
 from asyncjob_bench.reckoning.results import Row
 
-DOINGS: Final = (
+API_SERVER_ACTIVITIES: Final = (
     ("carries out writes", ("finishRequest.func1",)),
     ("decodes JSON, of requests and of etcd", ("versioning.(*codec).Decode",)),
     ("of that: defaults and prunes by the schema", ("unstructuredSchemaCoercer).apply",)),
@@ -23,13 +23,15 @@ DOINGS: Final = (
 _COLUMNS: Final = 6
 
 
-def shares(top: str) -> list[Row]:
+def api_server_shares(top: str) -> list[Row]:
     """Return the rows of a table, from what `go tool pprof -top -cum` printed.
 
     What is not found in it, as under another name in a later version, is left out.
     """
-    found = dict(_lines(top.splitlines()))
-    said = ((what, [_share(found, name) for name in names]) for what, names in DOINGS)
+    found = dict(_pprof_lines(top.splitlines()))
+    said = (
+        (what, [_share(found, name) for name in names]) for what, names in API_SERVER_ACTIVITIES
+    )
     return [{"what": what, "share %": round(sum(them), 2)} for what, them in said if all(them)]
 
 
@@ -37,7 +39,7 @@ def _share(found: dict[str, float], end: str) -> float:
     return max((share for name, share in found.items() if name.endswith(end)), default=0.0)
 
 
-def _lines(lines: Iterable[str]) -> Iterable[tuple[str, float]]:
+def _pprof_lines(lines: Iterable[str]) -> Iterable[tuple[str, float]]:
     """Yield functions with their shares in percent, callees included."""
     for line in lines:
         cells = line.split(maxsplit=_COLUMNS - 1)

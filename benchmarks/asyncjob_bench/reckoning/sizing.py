@@ -7,11 +7,11 @@ from typing import Final
 from asyncjob_bench.reckoning.budget import PER_JOB
 from asyncjob_bench.reckoning.results import Row
 
-RATES: Final = (10, 100, 1000)
+SIZING_RATES: Final = (10, 100, 1000)
 HEADROOM: Final = 0.6
 """No core is planned to be busier than this share: bursts, and the other things a cluster does."""
 
-ROAD: Final = (1000, 3000, 10_000)
+CLUSTER_RATES: Final = (1000, 3000, 10_000)
 """Rates at which one cluster becomes several."""
 
 CLUSTER_CORES: Final = 3 * 16
@@ -32,10 +32,10 @@ def sizing(medians: Mapping[str, float]) -> list[Row]:
         for key, value in medians.items()
         if key.startswith(PER_JOB)
     }
-    return [_for(rate, per_job) for rate in RATES] if per_job else []
+    return [_sizing_row(rate, per_job) for rate in SIZING_RATES] if per_job else []
 
 
-def _for(rate: int, per_job: Mapping[str, float]) -> Row:
+def _sizing_row(rate: int, per_job: Mapping[str, float]) -> Row:
     return {
         "jobs/s": float(rate),
         "writes/s": float(WRITES_PER_JOB * rate),
@@ -43,17 +43,17 @@ def _for(rate: int, per_job: Mapping[str, float]) -> Row:
     }
 
 
-def road(medians: Mapping[str, float]) -> list[Row]:
+def cluster_sizing(medians: Mapping[str, float]) -> list[Row]:
     """Return how many processes and clusters carry rates beyond one machine's."""
     api, operator, workers = (
         medians.get(f"{PER_JOB}{name}") for name in ("kube_apiserver", "operator", "workers")
     )
     if api is None or operator is None or workers is None:
         return []
-    return [_beyond(rate, api, operator, workers) for rate in ROAD]
+    return [_cluster_row(rate, api, operator, workers) for rate in CLUSTER_RATES]
 
 
-def _beyond(rate: int, api: float, operator: float, workers: float) -> Row:
+def _cluster_row(rate: int, api: float, operator: float, workers: float) -> Row:
     """Return one row; a process in Python has one core, an operator may serve some namespaces."""
     writes = WRITES_PER_JOB * rate
     clusters = max(ceil(cores(rate, api) / CLUSTER_CORES), ceil(writes / ETCD_WRITES))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from asyncjob_bench.reckoning.results import Results, Row
 from asyncjob_bench.reckoning.spread import Spread
-from asyncjob_bench.reckoning.verdicts import Limit, Verdict, judge
+from asyncjob_bench.reckoning.verdicts import Limit, LimitVerdict, check_limits
 
 Lines = list[tuple[str, ...]]
 
@@ -17,25 +17,25 @@ def number(value: float) -> str:
     return f"{value:.{digits}f}"
 
 
-def bars(verdicts: Iterable[Verdict], results: Results) -> Lines:
+def bars(verdicts: Iterable[LimitVerdict], results: Results) -> Lines:
     """Return the table of bars, its header first."""
     lines: Lines = [("Bar", "Limit", "Aim", "Median", "Spread", "Verdict")]
     for verdict in verdicts:
         limit = verdict.limit
         measured = "" if verdict.number is None else number(verdict.number)
         spread = between(results.spreads.get(limit.key))
-        lines.append((limit.key, limit.words, _aim(limit), measured, spread, verdict.word))
+        lines.append((limit.key, limit.text, _aim(limit), measured, spread, verdict.label))
     return lines
 
 
 def over_runs(limits: Sequence[Limit], runs: Sequence[Results]) -> Lines:
     """Return the bars of several runs side by side; a missed one is in bold."""
     header = ("Bar", "Limit", "Aim", *(str(run.run["began"]) for run in runs))
-    judged = [judge(limits, run.medians) for run in runs]
+    judged = [check_limits(limits, run.medians) for run in runs]
     return [
         header,
         *(
-            (limit.key, limit.words, _aim(limit), *map(_judged, row))
+            (limit.key, limit.text, _aim(limit), *map(_judged, row))
             for limit, *row in zip(limits, *judged, strict=True)
         ),
     ]
@@ -57,9 +57,9 @@ def _aim(limit: Limit) -> str:
     return "" if limit.aim is None else number(limit.aim)
 
 
-def _judged(verdict: Verdict) -> str:
+def _judged(verdict: LimitVerdict) -> str:
     if verdict.number is None:
-        return verdict.word
+        return verdict.label
     return number(verdict.number) if verdict.met else f"**{number(verdict.number)}**"
 
 

@@ -33,14 +33,14 @@ class Limit:
                 return number == limit
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The limit as a table shows it."""
         sign = {"at_least": "≥", "at_most": "≤"}.get(self.kind, "=")
         return f"{sign} {self.value:g}{' ' if self.unit else ''}{self.unit}"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class LimitVerdict:
     """What became of one limit; `number` is None where nothing was measured."""
 
     limit: Limit
@@ -57,7 +57,7 @@ class Verdict:
         return self.number is not None and self.limit.holds(self.number, aim=True)
 
     @property
-    def word(self) -> str:
+    def label(self) -> str:
         """One word for tables."""
         if self.number is None:
             return "not measured"
@@ -87,9 +87,9 @@ def _limit(path: Path, where: str, key: str, entry: Mapping[str, Any]) -> Limit:
     return Limit(key, kind, float(entry[kind]), entry.get("aim"), entry.get("unit", ""))
 
 
-def judge(
+def check_limits(
     limits: Iterable[Limit], numbers: Mapping[str, float], *, only_measured: bool = False
-) -> list[Verdict]:
+) -> list[LimitVerdict]:
     """Return a verdict on each limit; `only_measured` leaves out those without a number."""
-    verdicts = [Verdict(limit, numbers.get(limit.key)) for limit in limits]
+    verdicts = [LimitVerdict(limit, numbers.get(limit.key)) for limit in limits]
     return [it for it in verdicts if it.number is not None or not only_measured]

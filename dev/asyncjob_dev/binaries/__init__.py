@@ -1,9 +1,9 @@
 """Finds the control plane's programs and those of monitoring, or makes them."""
 
-from asyncjob_dev.binaries.pins import MONITORING, TOOLS
+from asyncjob_dev.binaries.pins import MONITORING_TOOLS, TOOLS
 from asyncjob_dev.binaries.resolve import Binary, Resolver, default_resolver
 
-__all__ = ["MONITORING", "TOOLS", "Binary", "Resolver", "default_resolver", "resolve"]
+__all__ = ["MONITORING_TOOLS", "TOOLS", "Binary", "Resolver", "default_resolver", "resolve"]
 
 
 def resolve(tool: str) -> Binary:

@@ -2,7 +2,7 @@
 
 import click
 
-from asyncjob_dev.binaries.pins import MONITORING, NODE_TOOLS, TOOLS
+from asyncjob_dev.binaries.pins import MONITORING_TOOLS, NODE_TOOLS, TOOLS
 from asyncjob_dev.binaries.resolve import Binary, default_resolver
 from asyncjob_dev.errors import DevError
 
@@ -24,7 +24,7 @@ def table(found: list[Binary]) -> str:
 @click.option("--monitoring", is_flag=True, help="prometheus and promtool instead.")
 def main(*, names: tuple[str, ...], of_node: bool, monitoring: bool) -> None:
     """Find, download or build programs, the control plane's by default; print where they are."""
-    tools = names or (NODE_TOOLS if of_node else MONITORING if monitoring else TOOLS)
+    tools = names or (NODE_TOOLS if of_node else MONITORING_TOOLS if monitoring else TOOLS)
     try:
         click.echo(table(default_resolver().resolve_all(tools)))
     except DevError as error:

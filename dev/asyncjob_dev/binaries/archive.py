@@ -18,7 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from asyncjob_dev.binaries.cache import Cache
+from asyncjob_dev.binaries.cache import BinaryCache
 from asyncjob_dev.errors import ChecksumMismatchError, DownloadError
 from asyncjob_dev.progress import Progress
 
@@ -29,7 +29,7 @@ Opener = Callable[[str], BinaryIO]
 
 
 @dataclass(frozen=True)
-class Release:
+class PinnedArchive:
     """The pinned archives."""
 
     version: str
@@ -39,12 +39,12 @@ class Release:
     sha512: Mapping[str, str]
 
 
-def pinned_release() -> Release:
+def read_pinned_archive() -> PinnedArchive:
     """Read the pins shipped with this package."""
     text = files("asyncjob_dev.binaries").joinpath("envtest.json").read_text(encoding="utf-8")
     data: dict[str, Any] = json.loads(text)
     del data["comment"]
-    return Release(**{**data, "tools": tuple(data["tools"])})
+    return PinnedArchive(**{**data, "tools": tuple(data["tools"])})
 
 
 def open_url(url: str) -> BinaryIO:
@@ -70,11 +70,11 @@ def open_url(url: str) -> BinaryIO:
     raise DownloadError(f"{url} did not answer within {2 * CONNECT_TIMEOUT:g} s")
 
 
-class Archive:
+class ArchiveDownload:
     """Puts all tools of the release into the cache at once."""
 
     def __init__(
-        self, cache: Cache, target: str, release: Release, opener: Opener = open_url
+        self, cache: BinaryCache, target: str, release: PinnedArchive, opener: Opener = open_url
     ) -> None:
         self.release = release
         self._cache = cache
@@ -104,14 +104,14 @@ class Archive:
 
     def _download(self, url: str, packed: Path) -> str:
         digest = hashlib.sha512()
-        with self._open(url) as source, self._cache.errors_in_words(), packed.open("wb") as copy:
-            while chunk := _read(source, url):
+        with self._open(url) as source, self._cache.translate_errors(), packed.open("wb") as copy:
+            while chunk := _read_chunk(source, url):
                 digest.update(chunk)
                 copy.write(chunk)
         return digest.hexdigest()
 
     def _unpack(self, packed: Path) -> None:
-        with tarfile.open(packed) as archive, self._cache.errors_in_words():
+        with tarfile.open(packed) as archive, self._cache.translate_errors():
             for tool in self.release.tools:
                 final = self.path(tool)
                 source = archive.extractfile(self.release.member.format(tool=tool))
@@ -122,7 +122,7 @@ class Archive:
                 self._cache.install(draft, final)
 
 
-def _read(source: BinaryIO, url: str) -> bytes:
+def _read_chunk(source: BinaryIO, url: str) -> bytes:
     try:
         return source.read(CHUNK)
     except (OSError, http.client.HTTPException) as error:

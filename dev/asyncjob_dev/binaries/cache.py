@@ -25,12 +25,12 @@ def cache_dir(environ: Mapping[str, str]) -> Path:
     return (Path(base) if base else Path.home() / ".cache").absolute() / "asyncjob"
 
 
-def usable(path: Path) -> bool:
+def is_executable(path: Path) -> bool:
     """Whether this is a program we may run."""
     return path.is_file() and os.access(path, os.X_OK)
 
 
-class Cache:
+class BinaryCache:
     """Programs by tool, version, platform and the digest of what they were made from."""
 
     def __init__(self, root: Path) -> None:
@@ -42,30 +42,30 @@ class Cache:
 
     def has(self, path: Path) -> bool:
         """Whether the program at `path` is there; raises `CacheUnusableError`."""
-        with self.errors_in_words():
-            return usable(path)
+        with self.translate_errors():
+            return is_executable(path)
 
     @contextlib.contextmanager
     def lock(self, name: str) -> Iterator[None]:
         """Keep other processes from making `name` meanwhile; says so when it has to wait."""
         path = self.root / "locks" / f"{name}.lock"
-        with self.errors_in_words():
+        with self.translate_errors():
             path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("w")
         with file:
-            with self.errors_in_words():
+            with self.translate_errors():
                 _wait_for(file, name)
             yield
 
     def draft(self, final: Path) -> Path:
         """Return where to make the program, on the same disk; call under the lock."""
-        with self.errors_in_words():
+        with self.translate_errors():
             final.parent.mkdir(parents=True, exist_ok=True)
         return final.with_name(f".{final.name}.partial")
 
     def install(self, draft: Path, final: Path) -> None:
         """Let the finished draft appear."""
-        with self.errors_in_words():
+        with self.translate_errors():
             draft.chmod(0o755)
             draft.replace(final)
 
@@ -74,7 +74,7 @@ class Cache:
         shutil.rmtree(self.root / "bin", ignore_errors=True)
 
     @contextlib.contextmanager
-    def errors_in_words(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Turn ENOSPC and a full quota into `DiskFullError`, others into `CacheUnusableError`."""
         try:
             yield

@@ -9,18 +9,18 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from asyncjob_dev.binaries.cache import Cache
+from asyncjob_dev.binaries.cache import BinaryCache
 from asyncjob_dev.progress import Progress
 
 PACKAGE = "prometheus"
-TOOLS = ("prometheus", "promtool")
-PATIENCE = 120.0
+DEBIAN_TOOLS = ("prometheus", "promtool")
+APT_TIMEOUT = 120.0
 
 
 class DebianPackage:
     """The package as this machine's apt knows it, verified by apt."""
 
-    def __init__(self, cache: Cache, target: str, environ: Mapping[str, str]) -> None:
+    def __init__(self, cache: BinaryCache, target: str, environ: Mapping[str, str]) -> None:
         self._cache = cache
         self._target = target
         self._environ = environ
@@ -44,15 +44,18 @@ class DebianPackage:
             self._run("apt-get", "download", f"{PACKAGE}={version}", cwd=folder)
             for package in folder.glob("*.deb"):
                 self._run("dpkg-deb", "--extract", str(package), str(folder))
-                return all(self._keep(folder / "usr" / "bin" / tool, version) for tool in TOOLS)
+                return all(
+                    self._install_tool(folder / "usr" / "bin" / tool, version)
+                    for tool in DEBIAN_TOOLS
+                )
         return False
 
-    def _keep(self, unpacked: Path, version: str) -> bool:
+    def _install_tool(self, unpacked: Path, version: str) -> bool:
         if not unpacked.is_file():
             return False
         final = self.path(unpacked.name, version)
         draft = self._cache.draft(final)
-        with self._cache.errors_in_words():
+        with self._cache.translate_errors():
             shutil.copyfile(unpacked, draft)
         self._cache.install(draft, final)
         return True
@@ -65,7 +68,7 @@ class DebianPackage:
                 env=dict(self._environ),
                 capture_output=True,
                 text=True,
-                timeout=PATIENCE,
+                timeout=APT_TIMEOUT,
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired):

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from asyncjob_dev.binaries.pins import Pin
-from asyncjob_dev.children import bound
+from asyncjob_dev.children import bound_command
 from asyncjob_dev.errors import BuildError, DiskFullError, GoMissingError, GoTooOldError
 from asyncjob_dev.progress import Progress
 
@@ -28,8 +28,8 @@ COLD_SECONDS = {
     "helm": 110,
     "prometheus": 350,
 }
-KUBERNETES = "k8s.io/kubernetes/"
-STAMPED = {
+KUBERNETES_PREFIX = "k8s.io/kubernetes/"
+VERSION_VARIABLES = {
     "github.com/containerd/containerd/v2/": "github.com/containerd/containerd/v2/version.Version",
     "helm.sh/helm/v4/": "helm.sh/helm/v4/internal/version.version",
 }
@@ -44,9 +44,9 @@ def build(pin: Pin, output: Path, environ: Mapping[str, str], tried: Sequence[st
     if go is None:
         raise GoMissingError(pin.tool, _short(pin.go), tried)
     check_compiler(pin, go, environ)
-    with Progress(announcement(pin)):
+    with Progress(progress_text(pin)):
         done = subprocess.run(
-            bound([go, *arguments(pin, output)]),
+            bound_command([go, *arguments(pin, output)]),
             cwd=pin.module_dir,
             env={**environ, "CGO_ENABLED": "0", "GOWORK": "off"},
             stdin=subprocess.DEVNULL,
@@ -61,11 +61,11 @@ def build(pin: Pin, output: Path, environ: Mapping[str, str], tried: Sequence[st
 
 def arguments(pin: Pin, output: Path) -> list[str]:
     """Return what to pass to `go`."""
-    flags = ["-mod=readonly", "-trimpath", "-ldflags", " ".join(["-s", "-w", *_stamps(pin)])]
+    flags = ["-mod=readonly", "-trimpath", "-ldflags", " ".join(["-s", "-w", *_version_flags(pin)])]
     return ["build", *flags, "-o", str(output), pin.package]
 
 
-def announcement(pin: Pin) -> str:
+def progress_text(pin: Pin) -> str:
     """Return the line shown while it builds."""
     seconds = COLD_SECONDS.get(pin.tool, 60)
     minutes = max(1, round(seconds / 60))
@@ -82,15 +82,15 @@ def check_compiler(pin: Pin, go: str, environ: Mapping[str, str]) -> None:
         raise GoTooOldError(pin.tool, _short(pin.go), has, toolchain)
 
 
-def _stamps(pin: Pin) -> list[str]:
+def _version_flags(pin: Pin) -> list[str]:
     """Return the linker's flags without which a program reports no version, or v0.0.0."""
-    if pin.package.startswith(KUBERNETES):
-        return _kubernetes_stamps(pin.version)
-    variables = [name for start, name in STAMPED.items() if pin.package.startswith(start)]
+    if pin.package.startswith(KUBERNETES_PREFIX):
+        return _kubernetes_version_flags(pin.version)
+    variables = [name for start, name in VERSION_VARIABLES.items() if pin.package.startswith(start)]
     return [f"-X {name}={pin.version}" for name in variables]
 
 
-def _kubernetes_stamps(version: str) -> list[str]:
+def _kubernetes_version_flags(version: str) -> list[str]:
     major, minor, _ = version.removeprefix("v").split(".", 2)
     values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
     return [f"-X k8s.io/component-base/version.{name}={text}" for name, text in values.items()]

@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-TOLERANCE = 1
-PATIENCE = 10.0
+MINOR_VERSION_SKEW = 1
+KUBECTL_TIMEOUT = 10.0
 
 
 def kubectl_on_path(server_minor: int, environ: Mapping[str, str]) -> tuple[Path, str] | None:
@@ -20,7 +20,7 @@ def kubectl_on_path(server_minor: int, environ: Mapping[str, str]) -> tuple[Path
         return None
     version = _client_version(found, environ)
     minor = minor_of(version)
-    if minor is None or abs(minor - server_minor) > TOLERANCE:
+    if minor is None or abs(minor - server_minor) > MINOR_VERSION_SKEW:
         return None
     return Path(found), version
 
@@ -40,7 +40,7 @@ def _client_version(kubectl: str, environ: Mapping[str, str]) -> str:
             capture_output=True,
             text=True,
             check=True,
-            timeout=PATIENCE,
+            timeout=KUBECTL_TIMEOUT,
         )
         return str(json.loads(done.stdout)["clientVersion"]["gitVersion"])
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError):

@@ -26,11 +26,11 @@ NODE_TOOLS = (
     "pause",
 )
 """What a node needs besides, each in a module of its own as well."""
-KIND = "kind"
+KIND_TOOL = "kind"
 """Makes clusters of containers, where Docker runs."""
-OWN = "v0.0.0"
+OWN_VERSION = "v0.0.0"
 """The version of a program whose source is in its module's folder."""
-MONITORING = ("prometheus", "promtool")
+MONITORING_TOOLS = ("prometheus", "promtool")
 """Only for the tests of alerts and dashboard."""
 
 
@@ -81,7 +81,7 @@ def _directive(word: str, text: str, where: Path) -> str:
 
 def _version(package: str, text: str, where: Path) -> str:
     if f"module {package}\n" in text:
-        return OWN
+        return OWN_VERSION
     required: Mapping[str, str] = dict(
         re.findall(r"^\s*(?:require\s+)?(\S+)\s+(v\d\S*)", text, re.MULTILINE)
     )

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from asyncjob_dev.binaries.archive import Archive, pinned_release
-from asyncjob_dev.binaries.cache import Cache, cache_dir, usable
+from asyncjob_dev.binaries.archive import ArchiveDownload, read_pinned_archive
+from asyncjob_dev.binaries.cache import BinaryCache, cache_dir, is_executable
 from asyncjob_dev.binaries.debian import DebianPackage
 from asyncjob_dev.binaries.gobuild import build
 from asyncjob_dev.binaries.onpath import kubectl_on_path
-from asyncjob_dev.binaries.pins import MONITORING, TOOLS, TOOLS_DIR, Pin, read_pin
-from asyncjob_dev.binaries.target import target
+from asyncjob_dev.binaries.pins import MONITORING_TOOLS, TOOLS, TOOLS_DIR, Pin, read_pin
+from asyncjob_dev.binaries.target import platform_name
 from asyncjob_dev.errors import AssetsFolderMissingError, DownloadError
 from asyncjob_dev.progress import note
 
@@ -43,14 +43,14 @@ class Resolver:
         environ: Mapping[str, str],
         *,
         tools_dir: Path = TOOLS_DIR,
-        archive: Archive | None = None,
+        archive: ArchiveDownload | None = None,
         builder: Builder = build,
     ) -> None:
         self._environ = environ
         self._tools_dir = tools_dir
-        self._target = target()
-        self._cache = Cache(cache_dir(environ))
-        self._archive = archive or Archive(self._cache, self._target, pinned_release())
+        self._target = platform_name()
+        self._cache = BinaryCache(cache_dir(environ))
+        self._archive = archive or ArchiveDownload(self._cache, self._target, read_pinned_archive())
         self._package = DebianPackage(self._cache, self._target, environ)
         self._builder = builder
         self._offline = ""
@@ -80,12 +80,12 @@ class Resolver:
         try:
             if not folder.is_dir():
                 raise AssetsFolderMissingError(folder)
-            return Binary(tool, path, "", "KUBEBUILDER_ASSETS") if usable(path) else None
+            return Binary(tool, path, "", "KUBEBUILDER_ASSETS") if is_executable(path) else None
         except OSError as error:
             raise AssetsFolderMissingError(folder, f"cannot be read: {error.strerror}") from error
 
     def _from_path(self, pin: Pin) -> Binary | None:
-        if pin.tool in MONITORING:
+        if pin.tool in MONITORING_TOOLS:
             path = shutil.which(pin.tool, path=self._environ.get("PATH"))
             return Binary(pin.tool, Path(path), "", "PATH") if path else None
         found = kubectl_on_path(pin.minor, self._environ) if pin.tool == "kubectl" else None
@@ -113,7 +113,7 @@ class Resolver:
         return self._from_cache(pin)
 
     def _from_package(self, pin: Pin) -> Binary | None:
-        version = self._package.version() if pin.tool in MONITORING else None
+        version = self._package.version() if pin.tool in MONITORING_TOOLS else None
         if version is None:
             return None
         path = self._package.path(pin.tool, version)

@@ -8,7 +8,7 @@ SYSTEMS = {"Linux": "linux", "Darwin": "darwin"}
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-def target(system: str = "", machine: str = "") -> str:
+def platform_name(system: str = "", machine: str = "") -> str:
     """Return for example `linux-amd64`; this machine's by default."""
     found = system or platform.system()
     if found not in SYSTEMS:

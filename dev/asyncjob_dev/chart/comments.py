@@ -9,29 +9,29 @@ from typing import Any
 
 import yaml
 
-Path = tuple[str, ...]
+KeyPath = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Commented:
+class CommentedKey:
     """One key: its path, its value, and the comment directly above it as one line."""
 
-    path: Path
+    path: KeyPath
     value: Any
     comment: str
 
 
-def commented(text: str) -> list[Commented]:
+def commented_keys(text: str) -> list[CommentedKey]:
     """Return every key of every block mapping, outer ones first; flow mappings are values."""
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     lines = text.splitlines()
     return list(_walk(node, (), lines)) if isinstance(node, yaml.MappingNode) else []
 
 
-def _walk(node: yaml.MappingNode, at: Path, lines: Sequence[str]) -> Iterator[Commented]:
+def _walk(node: yaml.MappingNode, at: KeyPath, lines: Sequence[str]) -> Iterator[CommentedKey]:
     for key, value in node.value:
         path = (*at, str(key.value))
-        yield Commented(path, _plain(value), _above(lines, key.start_mark.line))
+        yield CommentedKey(path, _plain(value), _above(lines, key.start_mark.line))
         if isinstance(value, yaml.MappingNode) and not value.flow_style:
             yield from _walk(value, path, lines)
 

@@ -1,6 +1,6 @@
 """A real control plane as plain processes."""
 
-from asyncjob_dev.controlplane.options import DEFAULT_CONTROLLERS, Options
+from asyncjob_dev.controlplane.options import DEFAULT_CONTROLLERS, ControlPlaneOptions
 from asyncjob_dev.controlplane.plane import ControlPlane
 
-__all__ = ["DEFAULT_CONTROLLERS", "ControlPlane", "Options"]
+__all__ = ["DEFAULT_CONTROLLERS", "ControlPlane", "ControlPlaneOptions"]

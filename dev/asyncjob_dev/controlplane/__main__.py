@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from asyncjob_dev.controlplane.options import Options
+from asyncjob_dev.controlplane.options import ControlPlaneOptions
 from asyncjob_dev.controlplane.plane import ControlPlane
-from asyncjob_dev.endings import unwound_by_signals
+from asyncjob_dev.endings import unwind_on_signals
 from asyncjob_dev.errors import DevError
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -22,9 +22,11 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.option("--controller-manager/--no-controller-manager", default=True, show_default=True)
 def main(data_dir: Path | None, port: int | None, *, controller_manager: bool) -> None:
     """Run a Kubernetes control plane until Ctrl-C and print the path of its kubeconfig."""
-    options = Options(data_dir=data_dir, api_port=port, with_controller_manager=controller_manager)
+    options = ControlPlaneOptions(
+        data_dir=data_dir, api_port=port, with_controller_manager=controller_manager
+    )
     try:
-        with unwound_by_signals(), suppress(KeyboardInterrupt), ControlPlane(options) as plane:
+        with unwind_on_signals(), suppress(KeyboardInterrupt), ControlPlane(options) as plane:
             click.echo(plane.kubeconfig)
             click.echo(f"{plane.url} is ready; Ctrl-C stops it", err=True)
             threading.Event().wait()

@@ -1,12 +1,16 @@
 """The command lines of the three processes. Pure."""
 
-from asyncjob_dev.controlplane.layout import Layout
-from asyncjob_dev.controlplane.options import Options
+from asyncjob_dev.controlplane.layout import ControlPlanePaths
+from asyncjob_dev.controlplane.options import ControlPlaneOptions
 from asyncjob_dev.ports import LOOPBACK
 
 
-def etcd(
-    options: Options, layout: Layout, name: str, client_port: int, peer_port: int
+def etcd_flags(
+    options: ControlPlaneOptions,
+    layout: ControlPlanePaths,
+    name: str,
+    client_port: int,
+    peer_port: int,
 ) -> list[str]:
     """Return the flags of a single etcd member."""
     client, peer = f"http://{LOOPBACK}:{client_port}", f"http://{LOOPBACK}:{peer_port}"
@@ -25,7 +29,9 @@ def etcd(
     ]
 
 
-def apiserver(options: Options, layout: Layout, port: int, etcd_port: int) -> list[str]:
+def apiserver_flags(
+    options: ControlPlaneOptions, layout: ControlPlanePaths, port: int, etcd_port: int
+) -> list[str]:
     """Return the flags of the API server."""
     return [
         f"--etcd-servers=http://{LOOPBACK}:{etcd_port}",
@@ -41,7 +47,7 @@ def apiserver(options: Options, layout: Layout, port: int, etcd_port: int) -> li
         f"--service-account-key-file={layout.signing_key}",
         f"--service-account-signing-key-file={layout.signing_key}",
         f"--service-cluster-ip-range={options.service_cidr}",
-        *_audiences(options),
+        *_audience_flags(options),
         # It demands a `default` service account, which only the controller-manager makes.
         *(
             []
@@ -52,7 +58,7 @@ def apiserver(options: Options, layout: Layout, port: int, etcd_port: int) -> li
     ]
 
 
-def controller_manager(options: Options, layout: Layout) -> list[str]:
+def controller_manager_flags(options: ControlPlaneOptions, layout: ControlPlanePaths) -> list[str]:
     """Return the flags of the controller-manager; it listens nowhere."""
     return [
         f"--kubeconfig={layout.kubeconfig}",
@@ -68,7 +74,7 @@ def controller_manager(options: Options, layout: Layout) -> list[str]:
     ]
 
 
-def _audiences(options: Options) -> list[str]:
+def _audience_flags(options: ControlPlaneOptions) -> list[str]:
     if not options.audiences:
         return []
     return [f"--api-audiences={','.join([options.issuer, *options.audiences])}"]

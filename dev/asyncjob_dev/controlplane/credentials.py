@@ -5,11 +5,11 @@ import secrets
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from asyncjob_dev.controlplane.layout import Layout
+from asyncjob_dev.controlplane.layout import ControlPlanePaths
 from asyncjob_dev.files import write_private
 
 
-def ensure_credentials(layout: Layout) -> str:
+def ensure_credentials(layout: ControlPlanePaths) -> str:
     """Make the signing key and the admin token unless they are there; return the token."""
     if not layout.signing_key.exists():
         write_private(layout.signing_key, _new_key())

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TextIO
 
 from asyncjob_dev.errors import DataDirInUseError, TemporaryFolderError
-from asyncjob_dev.files import folder_errors_in_words
+from asyncjob_dev.files import translate_folder_errors
 
 PREFIX = "asyncjob-dev-"
 LOCK = ".lock"
@@ -37,7 +37,7 @@ class DataDir:
 
 def claim(path: Path) -> DataDir:
     """Lock a folder that stays, creating it if need be."""
-    with folder_errors_in_words(path):
+    with translate_folder_errors(path):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = _try_lock(path)
     if lock is None:
@@ -49,7 +49,7 @@ def claim_temporary(parent: Path | None = None) -> DataDir:
     """Create and lock a folder that goes with its user; remove those of the dead."""
     try:
         where = parent or Path(tempfile.gettempdir())
-        sweep(where)
+        remove_stale(where)
         # Under another name until it is locked, so that nobody sweeps it in between.
         draft = Path(tempfile.mkdtemp(prefix=f"new-{PREFIX}", dir=where))
         lock = _try_lock(draft)
@@ -59,7 +59,7 @@ def claim_temporary(parent: Path | None = None) -> DataDir:
         raise TemporaryFolderError(error) from error
 
 
-def sweep(parent: Path) -> None:
+def remove_stale(parent: Path) -> None:
     """Remove the temporary folders of this user that nobody holds."""
     for folder in parent.glob(f"{PREFIX}*"):
         # A folder that cannot be looked at or removed is no reason not to start.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Layout:
+class ControlPlanePaths:
     """Paths below one folder."""
 
     root: Path

@@ -19,7 +19,7 @@ DEFAULT_CONTROLLERS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class ControlPlaneOptions:
     """Choices with their defaults; times are in seconds.
 
     `address` is where the API listens; one that pods can reach is also told to them. Without
@@ -47,7 +47,7 @@ class Options:
     grace: float | None = None
 
     @property
-    def patience(self) -> float:
+    def effective_grace(self) -> float:
         """The grace in force."""
         if self.grace is not None:
             return self.grace

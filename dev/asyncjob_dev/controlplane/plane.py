@@ -11,12 +11,12 @@ from typing import Self
 from asyncjob_dev.api import Api
 from asyncjob_dev.binaries import Resolver, default_resolver
 from asyncjob_dev.controlplane import startup
-from asyncjob_dev.controlplane.options import Options
-from asyncjob_dev.controlplane.startup import Started
+from asyncjob_dev.controlplane.options import ControlPlaneOptions
+from asyncjob_dev.controlplane.startup import RunningControlPlane
 from asyncjob_dev.errors import DevError, KubectlError
 from asyncjob_dev.process import ManagedProcess
 
-KUBECTL_PATIENCE = 60.0
+KUBECTL_TIMEOUT = 60.0
 
 
 class ControlPlane:
@@ -25,46 +25,48 @@ class ControlPlane:
     All but `options` raises `DevError` before `start` and after `stop`.
     """
 
-    def __init__(self, options: Options | None = None, *, resolver: Resolver | None = None) -> None:
-        self.options = options or Options()
+    def __init__(
+        self, options: ControlPlaneOptions | None = None, *, resolver: Resolver | None = None
+    ) -> None:
+        self.options = options or ControlPlaneOptions()
         self._resolver = resolver or default_resolver()
-        self._started: Started | None = None
+        self._started: RunningControlPlane | None = None
 
     def start(self) -> None:
         """Return when the API serves and the default namespace is there; else leave nothing."""
         if not self._started:
-            self._started = startup.start(self.options, self._resolver)
+            self._started = startup.start_control_plane(self.options, self._resolver)
 
     def stop(self) -> None:
         """Stop everything and remove a temporary data directory; may be called twice."""
         if self._started:
             gone, self._started = self._started, None
-            startup.stop(gone)
+            startup.stop_control_plane(gone)
 
     @property
     def url(self) -> str:
         """Where the API is, such as `https://127.0.0.1:<port>`."""
-        return self._now.processes.url
+        return self._running.processes.url
 
     @property
     def admin_token(self) -> str:
         """A bearer token that may do everything."""
-        return self._now.admin_token
+        return self._running.admin_token
 
     @property
     def ca_file(self) -> Path:
         """What to check the server's certificate against."""
-        return self._now.layout.ca_file
+        return self._running.layout.ca_file
 
     @property
     def kubeconfig(self) -> Path:
         """A kubeconfig file for the admin."""
-        return self._now.layout.kubeconfig
+        return self._running.layout.kubeconfig
 
     @property
     def data_dir(self) -> Path:
         """Where data, keys and logs are (`logs/<process>.log`)."""
-        return self._now.layout.root
+        return self._running.layout.root
 
     @property
     def api(self) -> Api:
@@ -74,17 +76,17 @@ class ControlPlane:
     @property
     def processes(self) -> list[ManagedProcess]:
         """All of them, in the order in which they start."""
-        return self._now.processes.in_start_order
+        return self._running.processes.in_start_order
 
     @property
     def etcd(self) -> ManagedProcess:
         """The store, for faults."""
-        return self._now.processes.etcd
+        return self._running.processes.etcd
 
     @property
     def apiserver(self) -> ManagedProcess:
         """The API server, for faults."""
-        return self._now.processes.apiserver
+        return self._running.processes.apiserver
 
     def start_apiserver(self) -> None:
         """Start it again on its port and data, and wait until it serves."""
@@ -112,10 +114,10 @@ class ControlPlane:
         *arguments: str,
         input: str | None = None,  # noqa: A002 - as subprocess.run calls it
         check: bool = True,
-        timeout: float = KUBECTL_PATIENCE,
+        timeout: float = KUBECTL_TIMEOUT,
     ) -> subprocess.CompletedProcess[str]:
         """Run kubectl as the admin; `KubectlError` with its stderr unless `check` is off."""
-        layout = self._now.layout
+        layout = self._running.layout
         program = self._resolver.resolve("kubectl").path
         access = [f"--kubeconfig={layout.kubeconfig}", f"--cache-dir={layout.kubectl_cache}"]
         done = subprocess.run(
@@ -131,7 +133,7 @@ class ControlPlane:
         return done
 
     @property
-    def _now(self) -> Started:
+    def _running(self) -> RunningControlPlane:
         if self._started is None:
             raise DevError("the control plane is not running: call start() first")
         return self._started

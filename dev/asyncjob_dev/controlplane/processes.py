@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from asyncjob_dev.api import Api
 from asyncjob_dev.binaries import Resolver
 from asyncjob_dev.controlplane import commandlines
-from asyncjob_dev.controlplane.layout import Layout
-from asyncjob_dev.controlplane.options import Options
+from asyncjob_dev.controlplane.layout import ControlPlanePaths
+from asyncjob_dev.controlplane.options import ControlPlaneOptions
 from asyncjob_dev.ports import LOOPBACK, free_ports
 from asyncjob_dev.process import ManagedProcess
 
@@ -18,7 +18,7 @@ PROBE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Processes:
+class ControlPlaneProcesses:
     """What runs, in start order, and where the API is."""
 
     url: str
@@ -33,21 +33,27 @@ class Processes:
         return [self.etcd, self.apiserver, *last]
 
 
-class ProcessMaker:
+class ControlPlaneProcessFactory:
     """Makes processes for one set of choices; each call takes fresh ports."""
 
-    def __init__(self, options: Options, layout: Layout, resolver: Resolver, token: str) -> None:
+    def __init__(
+        self,
+        options: ControlPlaneOptions,
+        layout: ControlPlanePaths,
+        resolver: Resolver,
+        token: str,
+    ) -> None:
         self._options = options
         self._layout = layout
         self._resolver = resolver
         self._token = token
 
-    def make(self) -> Processes:
+    def make(self) -> ControlPlaneProcesses:
         """Choose ports and return the processes, none of them started."""
         etcd_port, peer_port, free = free_ports(3)
         port = self._options.api_port or free
         url = f"https://{self._options.address}:{port}"
-        return Processes(
+        return ControlPlaneProcesses(
             url,
             self._etcd(etcd_port, peer_port),
             self._apiserver(url, port, etcd_port),
@@ -56,20 +62,20 @@ class ProcessMaker:
 
     def _etcd(self, port: int, peer_port: int) -> ManagedProcess:
         name = f"dev-{secrets.token_hex(8)}"
-        flags = commandlines.etcd(self._options, self._layout, name, port, peer_port)
+        flags = commandlines.etcd_flags(self._options, self._layout, name, port, peer_port)
         process = self._process("etcd", flags)
         process.ready = lambda: is_member(name, port)
         return process
 
     def _apiserver(self, url: str, port: int, etcd_port: int) -> ManagedProcess:
-        flags = commandlines.apiserver(self._options, self._layout, port, etcd_port)
+        flags = commandlines.apiserver_flags(self._options, self._layout, port, etcd_port)
         process = self._process("kube-apiserver", flags)
         api = Api(url, ca_file=self._layout.ca_file, token=self._token, timeout=PROBE_SECONDS)
         process.ready = lambda: api.answers("/readyz")
         return process
 
     def _controller_manager(self) -> ManagedProcess:
-        flags = commandlines.controller_manager(self._options, self._layout)
+        flags = commandlines.controller_manager_flags(self._options, self._layout)
         return self._process("kube-controller-manager", flags)
 
     def _process(self, name: str, flags: list[str]) -> ManagedProcess:
@@ -78,7 +84,7 @@ class ProcessMaker:
             [str(self._resolver.resolve(name).path), *flags],
             log_file=self._layout.log(name),
             ready_within=self._options.ready_within,
-            grace=self._options.patience,
+            grace=self._options.effective_grace,
         )
 
 

@@ -12,9 +12,9 @@ from asyncjob_dev.binaries import Resolver
 from asyncjob_dev.controlplane import datadir
 from asyncjob_dev.controlplane.credentials import ensure_credentials
 from asyncjob_dev.controlplane.datadir import DataDir
-from asyncjob_dev.controlplane.layout import Layout
-from asyncjob_dev.controlplane.options import Options
-from asyncjob_dev.controlplane.processes import Processes, ProcessMaker
+from asyncjob_dev.controlplane.layout import ControlPlanePaths
+from asyncjob_dev.controlplane.options import ControlPlaneOptions
+from asyncjob_dev.controlplane.processes import ControlPlaneProcesses, ControlPlaneProcessFactory
 from asyncjob_dev.errors import PortTakenError
 from asyncjob_dev.kubeconfig import write_kubeconfig
 from asyncjob_dev.readiness import wait_until
@@ -25,14 +25,14 @@ SERVICE_ACCOUNT = f"{NAMESPACE}/serviceaccounts/default"
 
 
 @dataclass(frozen=True)
-class Started:
+class RunningControlPlane:
     """A control plane that runs."""
 
-    options: Options
-    dir: DataDir
-    layout: Layout
+    options: ControlPlaneOptions
+    data_dir: DataDir
+    layout: ControlPlanePaths
     admin_token: str
-    processes: Processes
+    processes: ControlPlaneProcesses
 
     @property
     def api(self) -> Api:
@@ -40,38 +40,40 @@ class Started:
         return Api(self.processes.url, ca_file=self.layout.ca_file, token=self.admin_token)
 
 
-def start(options: Options, resolver: Resolver) -> Started:
+def start_control_plane(options: ControlPlaneOptions, resolver: Resolver) -> RunningControlPlane:
     """Return when the API serves and the default namespace is there; else leave nothing behind."""
     chosen = options.data_dir
     claimed = datadir.claim(chosen) if chosen else datadir.claim_temporary()
     try:
-        layout = Layout(claimed.path)
+        layout = ControlPlanePaths(claimed.path)
         layout.make()
         token = ensure_credentials(layout)
-        maker = ProcessMaker(options, layout, resolver, token)
+        maker = ControlPlaneProcessFactory(options, layout, resolver, token)
         return _on_free_ports(
-            lambda: Started(options, claimed, layout, token, maker.make()), options
+            lambda: RunningControlPlane(options, claimed, layout, token, maker.make()), options
         )
     except BaseException:
         claimed.release()
         raise
 
 
-def stop(plane: Started) -> None:
+def stop_control_plane(plane: RunningControlPlane) -> None:
     """End the processes, then give up the folder."""
-    _end(plane.processes)
-    plane.dir.release()
+    _stop_processes(plane.processes)
+    plane.data_dir.release()
 
 
-def _on_free_ports(prepare: Callable[[], Started], options: Options) -> Started:
+def _on_free_ports(
+    prepare: Callable[[], RunningControlPlane], options: ControlPlaneOptions
+) -> RunningControlPlane:
     """Bring it up; again on other ports where another program was quicker to bind one."""
     tries = 1 if options.api_port else PORT_TRIES
     for left in reversed(range(tries)):
         plane = prepare()
         try:
-            _bring_up(plane)
+            _start_processes(plane)
         except BaseException as error:
-            _end(plane.processes)
+            _stop_processes(plane.processes)
             if left and isinstance(error, PortTakenError):
                 continue
             raise
@@ -79,7 +81,7 @@ def _on_free_ports(prepare: Callable[[], Started], options: Options) -> Started:
     raise AssertionError("at least one try")
 
 
-def _bring_up(plane: Started) -> None:
+def _start_processes(plane: RunningControlPlane) -> None:
     processes, layout = plane.processes, plane.layout
     processes.etcd.start()
     processes.apiserver.start()
@@ -97,6 +99,6 @@ def _bring_up(plane: Started) -> None:
     )
 
 
-def _end(processes: Processes) -> None:
+def _stop_processes(processes: ControlPlaneProcesses) -> None:
     for process in reversed(processes.in_start_order):
         process.stop()

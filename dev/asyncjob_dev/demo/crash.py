@@ -7,7 +7,7 @@ from pathlib import Path
 
 from asyncjob import AsyncJob
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob_dev.demo.verdict import Verdict, compare
+from asyncjob_dev.demo.verdict import CheckResult, compare
 from asyncjob_dev.supervisor import DevWorker
 
 STEP = re.compile(r"counted (\d+) of \d+ in attempt (\d+)")
@@ -19,7 +19,7 @@ RECOVERIES = {Reason.WORKER_CRASHED, Reason.LEASE_EXPIRED}
 
 
 @dataclass(frozen=True)
-class Crash:
+class WorkerKill:
     """Which worker was killed, and the last step the API server knew then."""
 
     worker: str
@@ -44,7 +44,7 @@ def is_half_done(job: AsyncJob) -> bool:
     return job.status.phase is Phase.RUNNING and 2 * saved_step(job) >= steps_of(job)
 
 
-def victim_of(job: AsyncJob, workers: list[DevWorker]) -> DevWorker:
+def worker_holding(job: AsyncJob, workers: list[DevWorker]) -> DevWorker:
     """Return the worker that holds the job."""
     assert job.status.lease is not None
     return next(worker for worker in workers if worker.name == job.status.lease.holder)
@@ -56,15 +56,17 @@ def read_steps(log: Path) -> Steps:
     return [(int(step), int(attempt)) for step, attempt in found]
 
 
-def resumed(job: AsyncJob, crash: Crash | None, counted: Mapping[str, Steps]) -> Verdict:
+def check_resumed(
+    job: AsyncJob, crash: WorkerKill | None, counted: Mapping[str, Steps]
+) -> CheckResult:
     """Judge by status, by history, and by what each worker itself has logged."""
     if crash is None:
-        return Verdict(f"{job.status.phase}, no worker killed", ("it was never half done",))
+        return CheckResult(f"{job.status.phase}, no worker killed", ("it was never half done",))
     finisher = _last_worker(job)
     before, after = counted.get(crash.worker, []), counted.get(finisher, [])
     reasons = [entry.reason for entry in job.status.history or [] if entry.reason in RECOVERIES]
     start = _resumed_from(job)
-    return Verdict(
+    return CheckResult(
         f"{crash.worker} killed at step {len(before)}, {crash.saved} saved; "
         f"{', '.join(filter(None, reasons)) or 'not recovered'}; {finisher or 'nobody'} counted "
         f"{_span(after)} in attempt {job.status.attempt}: {job.status.phase}",
@@ -76,8 +78,8 @@ def resumed(job: AsyncJob, crash: Crash | None, counted: Mapping[str, Steps]) ->
             finished_by_another_worker=(finisher not in {"", crash.worker}, True),
             # A write may have been under way at the time of the kill, so more may be saved.
             resumed_at_the_checkpoint=(0 < crash.saved <= start <= len(before), True),
-            steps_of_the_first_worker=(before, _steps(0, len(before), 1)),
-            steps_of_the_second_worker=(after, _steps(start, steps_of(job), 2)),
+            steps_of_the_first_worker=(before, _expected_steps(0, len(before), 1)),
+            steps_of_the_second_worker=(after, _expected_steps(start, steps_of(job), 2)),
         ),
     )
 
@@ -87,7 +89,7 @@ def _last_worker(job: AsyncJob) -> str:
     return (last[0].worker or "").partition("/")[0] if last else ""
 
 
-def _steps(after: int, to: int, attempt: int) -> Steps:
+def _expected_steps(after: int, to: int, attempt: int) -> Steps:
     return [(step, attempt) for step in range(after + 1, to + 1)]
 
 

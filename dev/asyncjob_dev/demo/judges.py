@@ -8,14 +8,14 @@ from typing import Any
 
 from asyncjob import AsyncJob
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob_dev.demo.verdict import Verdict, compare
+from asyncjob_dev.demo.verdict import CheckResult, compare
 from asyncjob_dev.environment import ROOT
 
 FAILURES = 2
 """So often `flaky-call` fails; `always-fails` has as many retries."""
 
 
-def files_digested(job: AsyncJob) -> Verdict:
+def check_files_digested(job: AsyncJob) -> CheckResult:
     """Digest the folder again, in another way, and compare."""
     rows: list[dict[str, Any]] = _result(job).get("files", [])
     folder = ROOT / str(_payload(job)["folder"])
@@ -27,7 +27,7 @@ def files_digested(job: AsyncJob) -> Verdict:
     digests = {file: hashlib.sha256(data).hexdigest() for file, data in contents.items()}
     lines = {file: _count_lines(data) for file, data in contents.items()}
     total = _result(job).get("lines")
-    return Verdict(
+    return CheckResult(
         f"{_phase(job)}: {len(rows)} files, {total or 0} lines",
         compare(
             phase=(job.status.phase, Phase.SUCCEEDED),
@@ -44,14 +44,14 @@ def _count_lines(data: bytes) -> int:
     return data.count(b"\n") + unfinished
 
 
-def report_written(job: AsyncJob) -> Verdict:
+def check_report_written(job: AsyncJob) -> CheckResult:
     """Look at the file that the result names."""
     result = _result(job)
     report = report_file(job)
     checksum = hashlib.sha256(report.read_bytes()).hexdigest() if report else None
     with (ROOT / str(_payload(job)["source"])).open(encoding="utf-8", newline="") as source:
         rows = sum(1 for _ in csv.DictReader(source))
-    return Verdict(
+    return CheckResult(
         f"{_phase(job)}: {result.get('rows', 0)} rows in {result.get('file', 'no file')}",
         compare(
             phase=(job.status.phase, Phase.SUCCEEDED),
@@ -74,11 +74,11 @@ def report_file(job: AsyncJob) -> Path | None:
     return path if name and path.is_file() else None
 
 
-def succeeded_after_failures(job: AsyncJob) -> Verdict:
+def check_succeeded_after_failures(job: AsyncJob) -> CheckResult:
     """Expect both failures in the history, and then success."""
     status = job.status
     failed = [entry for entry in status.history or [] if entry.reason is Reason.HANDLER_FAILED]
-    return Verdict(
+    return CheckResult(
         f"{_phase(job)} in attempt {status.attempt}, after {status.retries} retries",
         compare(
             phase=(status.phase, Phase.SUCCEEDED),
@@ -89,10 +89,10 @@ def succeeded_after_failures(job: AsyncJob) -> Verdict:
     )
 
 
-def given_up(job: AsyncJob) -> Verdict:
+def check_dead_letter(job: AsyncJob) -> CheckResult:
     """Expect a dead letter that says why."""
     status = job.status
-    return Verdict(
+    return CheckResult(
         f"{_phase(job)} after {status.attempt} attempts: {status.message or 'no message'}",
         compare(
             phase=(status.phase, Phase.DEAD_LETTER),

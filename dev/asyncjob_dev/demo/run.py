@@ -11,19 +11,19 @@ from asyncjob import AsyncJob
 from asyncjob_dev.binaries import default_resolver
 from asyncjob_dev.controlplane import datadir
 from asyncjob_dev.demo import crash, scenarios, summary
-from asyncjob_dev.demo.autopsy import autopsy
+from asyncjob_dev.demo.autopsy import diagnostics
 from asyncjob_dev.demo.judges import report_file
-from asyncjob_dev.demo.verdict import Row, Verdict
+from asyncjob_dev.demo.verdict import CheckResult, ScenarioResult
 from asyncjob_dev.demo.view import LineView, TerminalView, View
 from asyncjob_dev.demo.watch import Jobs, is_finished, read_jobs, watch_until
-from asyncjob_dev.endings import unwound_by_signals
-from asyncjob_dev.environment import ROOT, Environment, Layout, Settings
+from asyncjob_dev.endings import unwind_on_signals
+from asyncjob_dev.environment import ROOT, Environment, EnvironmentPaths, EnvironmentSettings
 
-PATIENCE = 40.0
+STALL_TIMEOUT = 40.0
 """Seconds in which nothing moves, before the jobs are judged as they are. The longest wait of a job
 that gets on is a lease that has to expire."""
 
-WIDTH = 150
+TABLE_WIDTH = 150
 
 UNDISTURBED = tuple(scenario.job for scenario, _ in scenarios.UNDISTURBED)
 
@@ -37,16 +37,16 @@ class Demo:
         self._examples = examples
         self._view = view
 
-    def play(self) -> list[Row]:
+    def play(self) -> list[ScenarioResult]:
         """Apply the manifests, kill a worker on the way, and judge."""
         refusal = self._apply_mistake()
         for name in (scenarios.QUEUE, scenarios.CRASHED.job, *UNDISTURBED):
             self._view.note(self._plane.kubectl("apply", "-f", self._manifest(name)).stdout)
         crashed = self._crash()
-        watch_until(self._plane, self._view, self._all_finished, PATIENCE)
-        return self._judge(crashed, refusal)
+        watch_until(self._plane, self._view, self._all_finished, STALL_TIMEOUT)
+        return self._check(crashed, refusal)
 
-    def _apply_mistake(self) -> Verdict:
+    def _apply_mistake(self) -> CheckResult:
         manifest = self._manifest(scenarios.REFUSED.job)
         answer = self._plane.kubectl("apply", "-f", manifest, check=False)
         said = " ".join((answer.stdout + answer.stderr).split())
@@ -56,33 +56,40 @@ class Demo:
             problems.append(f"the message does not name {scenarios.FIELD}: {said}")
         if scenarios.REFUSED.job in read_jobs(self._plane):
             problems.append("the job exists")
-        return Verdict(said, tuple(problems))
+        return CheckResult(said, tuple(problems))
 
-    def _crash(self) -> crash.Crash | None:
+    def _crash(self) -> crash.WorkerKill | None:
         name = scenarios.CRASHED.job
-        if not watch_until(self._plane, self._view, _ready_to_crash, PATIENCE):
+        if not watch_until(self._plane, self._view, _ready_to_crash, STALL_TIMEOUT):
             return None
-        victim = crash.victim_of(read_jobs(self._plane)[name], self._environment.workers)
+        victim = crash.worker_holding(read_jobs(self._plane)[name], self._environment.workers)
         pid = victim.process.pid
         victim.kill()
         saved = crash.saved_step(read_jobs(self._plane)[name])
         self._view.note(f"kill -KILL {pid}: {victim.name} is gone, with {name} at step {saved}")
-        return crash.Crash(victim.name, saved)
+        return crash.WorkerKill(victim.name, saved)
 
     def _all_finished(self, jobs: Jobs) -> bool:
         return all(is_finished(jobs[name]) for name in (*UNDISTURBED, scenarios.CRASHED.job))
 
-    def _judge(self, crashed: crash.Crash | None, refusal: Verdict) -> list[Row]:
+    def _check(
+        self, crashed: crash.WorkerKill | None, refusal: CheckResult
+    ) -> list[ScenarioResult]:
         jobs = read_jobs(self._plane)
         rows = [
-            Row(scenario, judge(jobs[scenario.job])) for scenario, judge in scenarios.UNDISTURBED
+            ScenarioResult(scenario, judge(jobs[scenario.job]))
+            for scenario, judge in scenarios.UNDISTURBED
         ]
         counted = {
             worker.name: crash.read_steps(worker.process.log_file)
             for worker in self._environment.workers
         }
-        resumed = crash.resumed(jobs[scenarios.CRASHED.job], crashed, counted)
-        return [*rows, Row(scenarios.CRASHED, resumed), Row(scenarios.REFUSED, refusal)]
+        resumed = crash.check_resumed(jobs[scenarios.CRASHED.job], crashed, counted)
+        return [
+            *rows,
+            ScenarioResult(scenarios.CRASHED, resumed),
+            ScenarioResult(scenarios.REFUSED, refusal),
+        ]
 
     def _manifest(self, name: str) -> str:
         path = self._examples / f"{name}.yaml"
@@ -100,33 +107,33 @@ def run_demo(examples: Path) -> bool:
     default_resolver().resolve_all()
     view: View = TerminalView(sys.stdout) if sys.stdout.isatty() else LineView(sys.stdout)
     started = time.monotonic()
-    with unwound_by_signals(), _environment(view) as environment:
+    with unwind_on_signals(), _environment(view) as environment:
         rows = Demo(environment, examples, view).play()
-        _conclude(environment, rows)
+        _print_report(environment, rows)
         print("Stopping everything …", flush=True)
     print(f"Done in {time.monotonic() - started:.0f} s; nothing is left running")
-    return all(row.verdict.ok for row in rows)
+    return all(row.result.ok for row in rows)
 
 
 @contextmanager
 def _environment(view: View) -> Iterator[Environment]:
     folder = datadir.claim_temporary()
     try:
-        settings = Settings(restart=False, grace=3.0)
-        with Environment(Layout(folder.path), settings, view.note) as environment:
+        settings = EnvironmentSettings(restart=False, grace=3.0)
+        with Environment(EnvironmentPaths(folder.path), settings, view.note) as environment:
             yield environment
     finally:
         folder.release()
 
 
-def _conclude(environment: Environment, rows: list[Row]) -> None:
-    width = shutil.get_terminal_size((WIDTH, 0)).columns
-    print(f"\n{summary.table(rows, min(width, WIDTH))}\n")
+def _print_report(environment: Environment, rows: list[ScenarioResult]) -> None:
+    width = shutil.get_terminal_size((TABLE_WIDTH, 0)).columns
+    print(f"\n{summary.scenario_table(rows, min(width, TABLE_WIDTH))}\n")
     report = report_file(_job(environment, "report-orders"))
     if report:
         print(f"The report, for your browser: {report.relative_to(ROOT)}")
     if wrong := summary.problems(rows):
-        print("\n".join([*autopsy(environment, rows), "", "Not as it should be:", *wrong]))
+        print("\n".join([*diagnostics(environment, rows), "", "Not as it should be:", *wrong]))
     sys.stdout.flush()
 
 

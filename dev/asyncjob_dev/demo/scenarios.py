@@ -1,11 +1,11 @@
 """The scenarios of the demo, in the order of their letters."""
 
 from asyncjob_dev.demo import judges
-from asyncjob_dev.demo.verdict import Judge, Scenario
+from asyncjob_dev.demo.verdict import Check, Scenario
 
 QUEUE = "queue"
 
-UNDISTURBED: tuple[tuple[Scenario, Judge], ...] = (
+UNDISTURBED: tuple[tuple[Scenario, Check], ...] = (
     (
         Scenario(
             "a",
@@ -13,7 +13,7 @@ UNDISTURBED: tuple[tuple[Scenario, Judge], ...] = (
             "every file of a folder: SHA-256 and lines",
             "Succeeded, with the digests that the files have",
         ),
-        judges.files_digested,
+        judges.check_files_digested,
     ),
     (
         Scenario(
@@ -22,7 +22,7 @@ UNDISTURBED: tuple[tuple[Scenario, Judge], ...] = (
             "a CSV file turned into an HTML report",
             "Succeeded, and the report lies where its result says",
         ),
-        judges.report_written,
+        judges.check_report_written,
     ),
     (
         Scenario(
@@ -31,7 +31,7 @@ UNDISTURBED: tuple[tuple[Scenario, Judge], ...] = (
             "a call that fails twice",
             "Succeeded in attempt 3, after 2 retries",
         ),
-        judges.succeeded_after_failures,
+        judges.check_succeeded_after_failures,
     ),
     (
         Scenario(
@@ -40,7 +40,7 @@ UNDISTURBED: tuple[tuple[Scenario, Judge], ...] = (
             "work that never succeeds",
             "DeadLetter after 3 attempts, with the error kept",
         ),
-        judges.given_up,
+        judges.check_dead_letter,
     ),
 )
 

@@ -4,14 +4,14 @@ import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from asyncjob_dev.demo.verdict import Row
+from asyncjob_dev.demo.verdict import ScenarioResult
 
 HEADER = ("", "JOB", "WHAT", "EXPECTED", "HAPPENED", "OK")
 GAP = "  "
 NARROWEST = 16
 
 
-def table(rows: Sequence[Row], width: int) -> str:
+def scenario_table(rows: Sequence[ScenarioResult], width: int) -> str:
     """Return the rows in columns that fit into `width` characters."""
     cells = [_cells(row) for row in rows]
     job = max(len(line[1]) for line in [HEADER, *cells])
@@ -21,17 +21,17 @@ def table(rows: Sequence[Row], width: int) -> str:
     return "\n".join(lines)
 
 
-def problems(rows: Sequence[Row]) -> list[str]:
+def problems(rows: Sequence[ScenarioResult]) -> list[str]:
     """Return what went wrong, a sentence each."""
     return [
         f"({row.scenario.key}) {row.scenario.job}: {problem}"
         for row in rows
-        for problem in row.verdict.problems
+        for problem in row.result.problems
     ]
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    scenario, verdict = row.scenario, row.verdict
+def _cells(row: ScenarioResult) -> tuple[str, ...]:
+    scenario, verdict = row.scenario, row.result
     words = (scenario.job, scenario.what, scenario.expected, verdict.happened)
     return (f"({scenario.key})", *words, "yes" if verdict.ok else "NO")
 

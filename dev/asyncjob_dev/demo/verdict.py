@@ -7,7 +7,7 @@ from asyncjob import AsyncJob
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CheckResult:
     """What happened, in words, and what of it should not have."""
 
     happened: str
@@ -19,7 +19,7 @@ class Verdict:
         return not self.problems
 
 
-Judge = Callable[[AsyncJob], Verdict]
+Check = Callable[[AsyncJob], CheckResult]
 """Looks at a job as the API server has it after the demo."""
 
 
@@ -34,11 +34,11 @@ class Scenario:
 
 
 @dataclass(frozen=True)
-class Row:
+class ScenarioResult:
     """One line of the summary."""
 
     scenario: Scenario
-    verdict: Verdict
+    result: CheckResult
 
 
 def compare(**facts: tuple[object, object]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from typing import Protocol, TextIO
 
-AGE = "AGE"
+AGE_COLUMN = "AGE"
 
 
 class View(Protocol):
@@ -60,7 +60,7 @@ class LineView:
         """Print the rows that have changed."""
         if not self._known:
             self.note("kubectl get asyncjobs, a line for each change:")
-        for row in rows(table):
+        for row in parse_table(table):
             name = row[0]
             if self._known.get(name) != row:
                 self._known[name] = row
@@ -72,14 +72,14 @@ class LineView:
         self._stream.flush()
 
 
-WIDTHS = (14, 10, 13, 8, 3, 4)
+COLUMN_WIDTHS = (14, 10, 13, 8, 3, 4)
 
 
 def _aligned(row: list[str]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(row, WIDTHS, strict=False))
+    return "  ".join(cell.ljust(width) for cell, width in zip(row, COLUMN_WIDTHS, strict=False))
 
 
-def rows(table: str) -> Iterator[list[str]]:
+def parse_table(table: str) -> Iterator[list[str]]:
     """Take kubectl's table apart by the columns of its header, which is left out, as is the age."""
     header, *lines = table.splitlines() or [""]
     names = header.split()
@@ -89,5 +89,5 @@ def rows(table: str) -> Iterator[list[str]]:
         yield [
             line[start:end].strip()
             for name, start, end in zip(names, starts, ends, strict=True)
-            if name != AGE
+            if name != AGE_COLUMN
         ]

@@ -4,19 +4,19 @@ import time
 from collections.abc import Callable, Mapping
 
 from asyncjob import AsyncJob
-from asyncjob.lifecycle.phases import FINISHED
-from asyncjob.names import JOBS, collection
+from asyncjob.lifecycle.phases import FINISHED_PHASES
+from asyncjob.names import JOBS, collection_path
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.demo.view import View
 
 Jobs = Mapping[str, AsyncJob]
 
-LOOK_SECONDS = 0.3
+POLL_SECONDS = 0.3
 
 
 def read_jobs(plane: ControlPlane) -> Jobs:
     """Return all jobs by name, as the API server has them."""
-    found = plane.api.get(collection("default", JOBS))["items"]
+    found = plane.api.get(collection_path("default", JOBS))["items"]
     jobs = [AsyncJob.model_validate(item) for item in found]
     return {job.metadata.name or "": job for job in jobs}
 
@@ -25,7 +25,7 @@ def watch_until(
     plane: ControlPlane,
     view: View,
     condition: Callable[[Jobs], bool],
-    patience: float,
+    stall_timeout: float,
     *,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
@@ -41,9 +41,9 @@ def watch_until(
         view.show(plane.kubectl("get", "asyncjobs").stdout)
         if (now := {name: _state(job) for name, job in jobs.items()}) != before:
             before, moved = now, clock()
-        if holds or clock() - moved >= patience:
+        if holds or clock() - moved >= stall_timeout:
             return holds
-        sleep(LOOK_SECONDS)
+        sleep(POLL_SECONDS)
 
 
 def _state(job: AsyncJob) -> tuple[object, ...]:
@@ -53,4 +53,4 @@ def _state(job: AsyncJob) -> tuple[object, ...]:
 
 def is_finished(job: AsyncJob) -> bool:
     """Whether nothing more happens to the job by itself."""
-    return job.status.phase in FINISHED
+    return job.status.phase in FINISHED_PHASES

@@ -4,7 +4,7 @@
 """
 
 from asyncjob_dev.environment.environment import Environment
-from asyncjob_dev.environment.layout import ROOT, Layout
-from asyncjob_dev.environment.settings import Settings
+from asyncjob_dev.environment.layout import ROOT, EnvironmentPaths
+from asyncjob_dev.environment.settings import EnvironmentSettings
 
-__all__ = ["ROOT", "Environment", "Layout", "Settings"]
+__all__ = ["ROOT", "Environment", "EnvironmentPaths", "EnvironmentSettings"]

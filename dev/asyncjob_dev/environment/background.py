@@ -16,11 +16,11 @@ from asyncjob_dev.environment.errors import (
     StartFailedError,
     StopFailedError,
 )
-from asyncjob_dev.environment.layout import ROOT, Layout
-from asyncjob_dev.environment.occupancy import holder, wait_free
-from asyncjob_dev.environment.settings import Settings
-from asyncjob_dev.environment.state import load
-from asyncjob_dev.files import folder_errors_in_words, tail
+from asyncjob_dev.environment.layout import ROOT, EnvironmentPaths
+from asyncjob_dev.environment.occupancy import lock_holder, wait_unlocked
+from asyncjob_dev.environment.settings import EnvironmentSettings
+from asyncjob_dev.environment.state import load_state
+from asyncjob_dev.files import tail, translate_folder_errors
 from asyncjob_dev.ports import is_free
 
 STOP_SECONDS = 60.0
@@ -32,39 +32,41 @@ GATEWAY_PORT = 8080
 _Popen = subprocess.Popen[str]
 
 
-def start(layout: Layout, settings: Settings, tell: Callable[[str], None]) -> None:
+def start_background(
+    layout: EnvironmentPaths, settings: EnvironmentSettings, on_step: Callable[[str], None]
+) -> None:
     """Return when everything is ready; else raise, and leave nothing running."""
     default_resolver().resolve_all()
     layout.make()
     ports = replace(
         settings,
-        api_port=_port(layout, settings),
+        api_port=_api_port(layout, settings),
         gateway_port=_gateway_port(layout, settings),
     )
-    process = _spawn(layout, ports)
+    process = _spawn_daemon(layout, ports)
     try:
-        _follow(process, layout, tell)
+        _follow_start(process, layout, on_step)
     except BaseException:
-        _take_back(process)
+        _stop_daemon(process)
         raise
 
 
-def stop(layout: Layout) -> bool:
+def stop_background(layout: EnvironmentPaths) -> bool:
     """Stop everything and wait; False when nothing was running."""
-    pid = holder(layout.lock)
+    pid = lock_holder(layout.lock)
     if pid is None:
         return False
     for number, patience in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, KILL_SECONDS)):
         with suppress(ProcessLookupError):
             os.kill(pid, number)
-        if wait_free(layout.lock, patience):
+        if wait_unlocked(layout.lock, patience):
             return True
     raise StopFailedError(f"process {pid} does not end; look at {layout.supervisor_log}")
 
 
-def wipe(layout: Layout) -> None:
+def wipe(layout: EnvironmentPaths) -> None:
     """Forget all jobs: remove what the environment has written."""
-    with folder_errors_in_words(layout.folder):
+    with translate_folder_errors(layout.folder):
         for path in layout.wiped:
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
@@ -72,23 +74,23 @@ def wipe(layout: Layout) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _port(layout: Layout, settings: Settings) -> int | None:
+def _api_port(layout: EnvironmentPaths, settings: EnvironmentSettings) -> int | None:
     """Stay where it was, if that can be: kubectl caches by address, people keep addresses."""
-    before = load(layout.state)
+    before = load_state(layout.state)
     if settings.api_port or before is None or not is_free(before.port):
         return settings.api_port
     return before.port
 
 
-def _gateway_port(layout: Layout, settings: Settings) -> int | None:
+def _gateway_port(layout: EnvironmentPaths, settings: EnvironmentSettings) -> int | None:
     """Stay where it was, if that can be; else where people look first."""
-    before = load(layout.state)
+    before = load_state(layout.state)
     wanted = (before.gateway_port if before else 0, GATEWAY_PORT)
     free = (port for port in wanted if port and is_free(port))
     return settings.gateway_port or next(free, None)
 
 
-def _spawn(layout: Layout, settings: Settings) -> _Popen:
+def _spawn_daemon(layout: EnvironmentPaths, settings: EnvironmentSettings) -> _Popen:
     command = [sys.executable, "-m", "asyncjob_dev.environment.resident"]
     with layout.supervisor_log.open("ab") as log:
         return subprocess.Popen(
@@ -102,7 +104,9 @@ def _spawn(layout: Layout, settings: Settings) -> _Popen:
         )
 
 
-def _follow(process: _Popen, layout: Layout, tell: Callable[[str], None]) -> None:
+def _follow_start(
+    process: _Popen, layout: EnvironmentPaths, on_step: Callable[[str], None]
+) -> None:
     assert process.stdout is not None
     with process.stdout as lines:
         for line in lines:
@@ -113,14 +117,14 @@ def _follow(process: _Popen, layout: Layout, tell: Callable[[str], None]) -> Non
                 raise EnvironmentInUseError(layout.folder, int(message["in_use_by"]))
             if "error" in message:
                 raise StartFailedError(message["error"])
-            tell(message["step"])
+            on_step(message["step"])
     raise StartFailedError(
         f"the background process ended without a word.\nThe end of {layout.supervisor_log.name}:\n"
         + tail(layout.supervisor_log)
     )
 
 
-def _take_back(process: _Popen) -> None:
+def _stop_daemon(process: _Popen) -> None:
     process.terminate()
     try:
         process.wait(STOP_SECONDS)

@@ -9,42 +9,47 @@ from asyncjob_dev.environment.errors import (
     OtherSettingsError,
     StartFailedError,
 )
-from asyncjob_dev.environment.layout import Layout
-from asyncjob_dev.environment.occupancy import POLL_SECONDS, holder
-from asyncjob_dev.environment.settings import Settings
-from asyncjob_dev.environment.state import State, load
+from asyncjob_dev.environment.layout import EnvironmentPaths
+from asyncjob_dev.environment.occupancy import POLL_SECONDS, lock_holder
+from asyncjob_dev.environment.settings import EnvironmentSettings
+from asyncjob_dev.environment.state import EnvironmentState, load_state
 
 START_SECONDS = 180.0
 """A start takes seconds, on a slow machine a minute."""
 
-Tell = Callable[[str], None]
-Asked = Mapping[str, object]
+OnStep = Callable[[str], None]
+RequestedSettings = Mapping[str, object]
 
 
-def ensure(layout: Layout, settings: Settings, asked: Asked, tell: Tell) -> int | None:
+def ensure_running(
+    layout: EnvironmentPaths,
+    settings: EnvironmentSettings,
+    requested: RequestedSettings,
+    on_step: OnStep,
+) -> int | None:
     """Return when all is ready: None if it was started, else the process that had started it.
 
     `asked` are the settings that were chosen, by name of the field; what is up has to have them.
     """
-    while (pid := await_other(layout, tell)) is None:
+    while (pid := await_other(layout, on_step)) is None:
         try:
-            background.start(layout, settings, tell)
+            background.start_background(layout, settings, on_step)
         except EnvironmentInUseError:
             continue
         return None
-    state = load(layout.state)
-    if state and (found := differences(asked, state)):
+    state = load_state(layout.state)
+    if state and (found := differences(requested, state)):
         raise OtherSettingsError(pid, found)
     return pid
 
 
-def await_other(layout: Layout, tell: Tell) -> int | None:
+def await_other(layout: EnvironmentPaths, on_step: OnStep) -> int | None:
     """Return the process that keeps everything running; None once nobody holds the folder."""
     deadline = time.monotonic() + START_SECONDS
     told = False
-    while (pid := holder(layout.lock)) is not None and not _is_complete(layout):
+    while (pid := lock_holder(layout.lock)) is not None and not _is_complete(layout):
         if not told:
-            tell(f"waiting for process {pid}, which is starting or stopping")
+            on_step(f"waiting for process {pid}, which is starting or stopping")
             told = True
         if time.monotonic() >= deadline:
             raise StartFailedError(
@@ -55,7 +60,7 @@ def await_other(layout: Layout, tell: Tell) -> int | None:
     return pid
 
 
-def differences(asked: Asked, state: State) -> list[str]:
+def differences(requested: RequestedSettings, state: EnvironmentState) -> list[str]:
     """Return a phrase for each setting that runs otherwise than asked for."""
     runs = {
         "app": state.app,
@@ -67,11 +72,11 @@ def differences(asked: Asked, state: State) -> list[str]:
     }
     return [
         f"{name.removeprefix('api_').upper()} is {runs[name]}, not {value}"
-        for name, value in asked.items()
+        for name, value in requested.items()
         if runs[name] != value
     ]
 
 
-def _is_complete(layout: Layout) -> bool:
-    state = load(layout.state)
+def _is_complete(layout: EnvironmentPaths) -> bool:
+    state = load_state(layout.state)
     return state is not None and bool(state.parts)

@@ -13,33 +13,35 @@ from typing import Self
 
 from asyncjob_dev.api import Api
 from asyncjob_dev.binaries import resolve
-from asyncjob_dev.controlplane import ControlPlane, Options
+from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
 from asyncjob_dev.environment import parts
 from asyncjob_dev.environment.enforcement import await_enforcement
 from asyncjob_dev.environment.install import install
-from asyncjob_dev.environment.layout import Layout
+from asyncjob_dev.environment.layout import EnvironmentPaths
 from asyncjob_dev.environment.readiness import (
     await_gateway,
     await_operator,
     await_worker,
     leader,
 )
-from asyncjob_dev.environment.settings import Settings
+from asyncjob_dev.environment.settings import EnvironmentSettings
 from asyncjob_dev.ports import free_ports
 from asyncjob_dev.supervisor import DevPods, DevWorker, WorkerSpec
 
-Tell = Callable[[str], None]
+OnStep = Callable[[str], None]
 
 
 class Environment:
     """Everything in one folder; `tell` hears each step of the start."""
 
-    def __init__(self, layout: Layout, settings: Settings, tell: Tell) -> None:
+    def __init__(
+        self, layout: EnvironmentPaths, settings: EnvironmentSettings, on_step: OnStep
+    ) -> None:
         self.layout = layout
         self.settings = replace(settings, gateway_port=settings.gateway_port or free_ports(1)[0])
-        options = Options(data_dir=layout.control_plane, api_port=settings.api_port)
+        options = ControlPlaneOptions(data_dir=layout.control_plane, api_port=settings.api_port)
         self.plane = ControlPlane(options)
-        self._tell = tell
+        self._on_step = on_step
         self._running = ExitStack()
         self.services: list[DevWorker] = []
         self.workers: list[DevWorker] = []
@@ -75,15 +77,15 @@ class Environment:
 
     def _start(self, started: ExitStack) -> None:
         self.layout.make()
-        self._tell("starting etcd, kube-apiserver and kube-controller-manager")
+        self._on_step("starting etcd, kube-apiserver and kube-controller-manager")
         started.enter_context(self.plane)
         self._link()
-        self._tell("applying CRDs, policies and roles")
+        self._on_step("applying CRDs, policies and roles")
         install(self.plane)
         await_enforcement(self.api, parts.WORKER_ACCOUNT)
-        self._tell("starting the operator and the gateway")
+        self._on_step("starting the operator and the gateway")
         self._start_services(started.enter_context(self._pods()))
-        self._tell(f"starting the workers ({self.settings.workers}) for {self.settings.app}")
+        self._on_step(f"starting the workers ({self.settings.workers}) for {self.settings.app}")
         self._start_workers(started.enter_context(self._pods()))
 
     def _start_services(self, pods: DevPods) -> None:
@@ -94,7 +96,7 @@ class Environment:
         await_gateway(self.gateway_url, gateway)
 
     def _start_workers(self, pods: DevPods) -> None:
-        self.workers = [self._launch(pods, spec) for spec in parts.workers(self.settings)]
+        self.workers = [self._launch(pods, spec) for spec in parts.worker_specs(self.settings)]
         for worker in self.workers:
             await_worker(self.api, worker)
 

@@ -8,8 +8,8 @@ from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.environment.errors import ManifestsMissingError
 from asyncjob_dev.environment.layout import ROOT
 
-DEVELOPMENT = ROOT / "dev" / "manifests"
-MANIFESTS = (ROOT / "crds", DEVELOPMENT)
+DEV_MANIFESTS = ROOT / "dev" / "manifests"
+MANIFESTS = (ROOT / "crds", DEV_MANIFESTS)
 ESTABLISHED_WITHIN_SECONDS = 30
 
 

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from asyncjob_dev.files import folder_errors_in_words
+from asyncjob_dev.files import translate_folder_errors
 
 ROOT = Path(__file__).resolve().parents[3]
 DEFAULT_FOLDER = ROOT / ".dev"
 
 
 @dataclass(frozen=True)
-class Layout:
+class EnvironmentPaths:
     """Paths below one folder."""
 
     folder: Path = DEFAULT_FOLDER
@@ -65,6 +65,6 @@ class Layout:
 
     def make(self) -> None:
         """Create the folders; raises `FolderUnusableError`."""
-        with folder_errors_in_words(self.folder):
+        with translate_folder_errors(self.folder):
             for folder in (self.logs, self.bin, self.pods):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)

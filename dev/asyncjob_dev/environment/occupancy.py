@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import TextIO
 
 from asyncjob_dev.environment.errors import EnvironmentInUseError
-from asyncjob_dev.files import folder_errors_in_words
+from asyncjob_dev.files import translate_folder_errors
 
 POLL_SECONDS = 0.05
 
 
-def occupy(lock: Path) -> TextIO:
+def acquire_lock(lock: Path) -> TextIO:
     """Hold the lock for as long as the returned file is open; raises EnvironmentInUseError."""
     lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with lock.with_suffix(".guard").open("a") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)
-        if (pid := holder(lock)) is not None:
+        if (pid := lock_holder(lock)) is not None:
             raise EnvironmentInUseError(lock.parent, pid)
         draft = lock.with_suffix(".new")
         held = draft.open("w", encoding="ascii")
@@ -32,9 +32,9 @@ def occupy(lock: Path) -> TextIO:
         return held
 
 
-def holder(lock: Path) -> int | None:
+def lock_holder(lock: Path) -> int | None:
     """Return the id of the process that holds the lock; None if nobody does."""
-    with folder_errors_in_words(lock.parent):
+    with translate_folder_errors(lock.parent):
         try:
             file = lock.open(encoding="ascii")
         except FileNotFoundError:
@@ -47,10 +47,10 @@ def holder(lock: Path) -> int | None:
     return None
 
 
-def wait_free(lock: Path, within: float) -> bool:
+def wait_unlocked(lock: Path, within: float) -> bool:
     """Wait until nobody holds the lock; False when that took too long."""
     deadline = time.monotonic() + within
-    while holder(lock) is not None:
+    while lock_holder(lock) is not None:
         if time.monotonic() >= deadline:
             return False
         time.sleep(POLL_SECONDS)

@@ -15,7 +15,7 @@ from asyncjob.names import (
     WORKER_COMPONENT,
 )
 from asyncjob_dev.environment.layout import ROOT
-from asyncjob_dev.environment.settings import Settings
+from asyncjob_dev.environment.settings import EnvironmentSettings
 from asyncjob_dev.supervisor import WorkerSpec
 
 NAMESPACE = "default"
@@ -23,14 +23,14 @@ WORKER_ACCOUNT = "asyncjob-worker"
 OPERATOR_ACCOUNT = "asyncjob-operator"
 GATEWAY_ACCOUNT = "asyncjob-gateway"
 
-ServiceBuilder = Callable[[Settings], WorkerSpec]
+ServiceBuilder = Callable[[EnvironmentSettings], WorkerSpec]
 
 
-def operator(settings: Settings) -> WorkerSpec:
+def operator_spec(settings: EnvironmentSettings) -> WorkerSpec:
     """Return the operator."""
     return WorkerSpec(
         name="operator",
-        argv=[program("asyncjob-operator"), "run", f"--namespace={NAMESPACE}"],
+        argv=[script_path("asyncjob-operator"), "run", f"--namespace={NAMESPACE}"],
         service_account=OPERATOR_ACCOUNT,
         labels={COMPONENT_LABEL: OPERATOR_COMPONENT},
         cwd=ROOT,
@@ -39,12 +39,12 @@ def operator(settings: Settings) -> WorkerSpec:
     )
 
 
-def gateway(settings: Settings) -> WorkerSpec:
+def gateway_spec(settings: EnvironmentSettings) -> WorkerSpec:
     """Return the gateway, open to this machine only."""
     return WorkerSpec(
         name="gateway",
         argv=[
-            *(program("asyncjob-gateway"), "run", f"--namespace={NAMESPACE}"),
+            *(script_path("asyncjob-gateway"), "run", f"--namespace={NAMESPACE}"),
             *("--open", "--host=127.0.0.1", f"--port={settings.gateway_port}"),
             f"--grace={max(1.0, settings.grace - 2.0):g}",
         ],
@@ -56,12 +56,14 @@ def gateway(settings: Settings) -> WorkerSpec:
     )
 
 
-def worker(settings: Settings, number: int, queue: str = DEFAULT_QUEUE) -> WorkerSpec:
+def worker_spec(
+    settings: EnvironmentSettings, number: int, queue: str = DEFAULT_QUEUE
+) -> WorkerSpec:
     """Return a queue's worker of a number, from 1; it imports its app from the project's folder."""
     return WorkerSpec(
         name=f"worker-{number}" if queue == DEFAULT_QUEUE else f"worker-{queue}-{number}",
         argv=[
-            *(program("asyncjob-worker"), "run", settings.app),
+            *(script_path("asyncjob-worker"), "run", settings.app),
             f"--queue={queue}",
             f"--concurrency={settings.slots}",
             f"--grace={max(0.0, settings.grace - 2.0):g}",
@@ -74,16 +76,16 @@ def worker(settings: Settings, number: int, queue: str = DEFAULT_QUEUE) -> Worke
     )
 
 
-SERVICES: tuple[ServiceBuilder, ...] = (operator, gateway)
+SERVICES: tuple[ServiceBuilder, ...] = (operator_spec, gateway_spec)
 
 
-def workers(settings: Settings) -> list[WorkerSpec]:
+def worker_specs(settings: EnvironmentSettings) -> list[WorkerSpec]:
     """Return all workers: so many for each queue."""
     numbers = range(1, settings.workers + 1)
     queues = settings.queues.split(",")
-    return [worker(settings, number, queue) for queue in queues for number in numbers]
+    return [worker_spec(settings, number, queue) for queue in queues for number in numbers]
 
 
-def program(name: str) -> str:
+def script_path(name: str) -> str:
     """Return the script of this virtual environment, whatever PATH says."""
     return str(Path(sys.executable).with_name(name))

@@ -14,15 +14,15 @@ from asyncjob_dev.readiness import wait_until
 from asyncjob_dev.supervisor import DevWorker
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
-WITHIN_SECONDS = 60.0
+READY_WITHIN_SECONDS = 60.0
 
 
 def await_worker(api: Api, worker: DevWorker) -> None:
     """Wait until this very start of the worker has announced itself."""
     wait_until(
-        lambda: _has_announced(api, worker),
+        lambda: _is_registered(api, worker),
         worker.name,
-        within=WITHIN_SECONDS,
+        within=READY_WITHIN_SECONDS,
         alive=[worker.process],
     )
 
@@ -32,7 +32,7 @@ def await_operator(api: Api, operator: DevWorker, before: str) -> None:
     wait_until(
         lambda: leader(api) not in {"", before},
         operator.name,
-        within=WITHIN_SECONDS,
+        within=READY_WITHIN_SECONDS,
         alive=[operator.process],
     )
 
@@ -42,7 +42,7 @@ def await_gateway(url: str, gateway: DevWorker) -> None:
     wait_until(
         lambda: _answers(f"{url}/readyz"),
         gateway.name,
-        within=WITHIN_SECONDS,
+        within=READY_WITHIN_SECONDS,
         alive=[gateway.process],
     )
 
@@ -52,7 +52,7 @@ def leader(api: Api) -> str:
     return _holder(_lease(api, OPERATOR_LEASE))
 
 
-def _has_announced(api: Api, worker: DevWorker) -> bool:
+def _is_registered(api: Api, worker: DevWorker) -> bool:
     lease = _lease(api, WORKER_LEASE_PREFIX + worker.name)
     annotations = lease.get("metadata", {}).get("annotations", {})
     return bool(annotations.get(POD_UID_ANNOTATION) == worker.pod_uid and _holder(lease))

@@ -17,58 +17,58 @@ from typing import TextIO
 
 import click
 
-from asyncjob_dev.endings import unwound_by_signals
+from asyncjob_dev.endings import unwind_on_signals
 from asyncjob_dev.environment.environment import Environment
 from asyncjob_dev.environment.errors import EnvironmentInUseError
-from asyncjob_dev.environment.layout import Layout
-from asyncjob_dev.environment.occupancy import occupy
-from asyncjob_dev.environment.settings import Settings
-from asyncjob_dev.environment.state import Part, State, load, save
+from asyncjob_dev.environment.layout import EnvironmentPaths
+from asyncjob_dev.environment.occupancy import acquire_lock
+from asyncjob_dev.environment.settings import EnvironmentSettings
+from asyncjob_dev.environment.state import EnvironmentState, RunningPart, load_state, save_state
 from asyncjob_dev.errors import DevError
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 STDOUT, STDERR = 1, 2
 
-HELD: list[TextIO] = []
+HELD_LOCKS: list[TextIO] = []
 """Locks that are to outlast everything else here: whoever finds one free finds us gone."""
 
 log = logging.getLogger(__name__)
 
 
-def say(**message: str) -> None:
+def send_message(**message: str) -> None:
     """Tell the reader something; BrokenPipeError if it is gone."""
     os.write(STDOUT, f"{json.dumps(message)}\n".encode())
 
 
-def fall_silent() -> None:
+def redirect_stdout_to_log() -> None:
     """Let the reader go: what is printed from now on goes to the log."""
     os.dup2(STDERR, STDOUT)
 
 
-def keep(environment: Environment) -> None:
+def supervise(environment: Environment) -> None:
     """Start again what must not stay down, and keep the state file true, for ever."""
-    known: State | None = None
+    known: EnvironmentState | None = None
     while True:
         for process in environment.plane.processes:
             if not process.running:
                 log.warning("%s ended with %s; starting it again", process.name, process.returncode)
                 process.spawn()
-        if (now := observe(environment)) != known:
+        if (now := current_state(environment)) != known:
             known = now
-            save(environment.layout.state, now)
-        time.sleep(LOOK_SECONDS)
+            save_state(environment.layout.state, now)
+        time.sleep(POLL_SECONDS)
 
 
-def observe(environment: Environment) -> State:
+def current_state(environment: Environment) -> EnvironmentState:
     """Return what runs."""
     plane = environment.plane
-    control = [Part(process.name, process.pid) for process in plane.processes]
+    control = [RunningPart(process.name, process.pid) for process in plane.processes]
     pods = [
-        Part(pod.name, pod.process.pid if pod.process.running else None, pod.restarts)
+        RunningPart(pod.name, pod.process.pid if pod.process.running else None, pod.restarts)
         for pod in (*environment.services, *environment.workers)
     ]
     settings = environment.settings
-    return State(
+    return EnvironmentState(
         port=int(plane.url.rsplit(":", 1)[1]),
         app=settings.app,
         parts=[*control, *pods],
@@ -79,32 +79,32 @@ def observe(environment: Environment) -> State:
     )
 
 
-def forget_parts(layout: Layout) -> None:
+def clear_parts(layout: EnvironmentPaths) -> None:
     """Take back what was told of parts, by an earlier process or this one; keep the port."""
-    if (before := load(layout.state)) is not None:
-        save(layout.state, replace(before, parts=[]))
+    if (before := load_state(layout.state)) is not None:
+        save_state(layout.state, replace(before, parts=[]))
 
 
-def serve(layout: Layout, settings: Settings) -> None:
+def serve(layout: EnvironmentPaths, settings: EnvironmentSettings) -> None:
     """Bring the environment up, say so, and keep it until a signal comes."""
     layout.make()
-    environment = Environment(layout, settings, lambda step: say(step=step))
-    HELD.append(occupy(layout.lock))
-    with unwound_by_signals(), suppress(KeyboardInterrupt):
-        forget_parts(layout)
+    environment = Environment(layout, settings, lambda step: send_message(step=step))
+    HELD_LOCKS.append(acquire_lock(layout.lock))
+    with unwind_on_signals(), suppress(KeyboardInterrupt):
+        clear_parts(layout)
         run(layout, environment)
 
 
-def run(layout: Layout, environment: Environment) -> None:
+def run(layout: EnvironmentPaths, environment: Environment) -> None:
     """Do so until a signal unwinds the stack."""
     with environment:
-        save(layout.state, observe(environment))
-        say(ready=environment.plane.url)
-        fall_silent()
+        save_state(layout.state, current_state(environment))
+        send_message(ready=environment.plane.url)
+        redirect_stdout_to_log()
         try:
-            keep(environment)
+            supervise(environment)
         finally:
-            forget_parts(layout)
+            clear_parts(layout)
 
 
 @click.command()
@@ -114,15 +114,15 @@ def main(folder: Path, settings: str) -> None:
     """Serve the environment of FOLDER with SETTINGS, which are JSON."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     try:
-        serve(Layout(folder), Settings(**json.loads(settings)))
+        serve(EnvironmentPaths(folder), EnvironmentSettings(**json.loads(settings)))
     except BrokenPipeError:
         log.warning("nobody waits for the start any more: stopped again")
-        fall_silent()
+        redirect_stdout_to_log()
     except EnvironmentInUseError as error:
-        say(in_use_by=str(error.pid))
+        send_message(in_use_by=str(error.pid))
         sys.exit(1)
     except DevError as error:
-        say(error=str(error))
+        send_message(error=str(error))
         sys.exit(1)
 
 

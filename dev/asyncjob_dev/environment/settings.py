@@ -8,7 +8,7 @@ DEFAULT_APP = "examples.handlers:app"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class EnvironmentSettings:
     """Choices with their defaults.
 
     `app` is what workers import, as module:attribute; `slots` is how many jobs each runs at a

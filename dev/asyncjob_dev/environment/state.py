@@ -8,7 +8,7 @@ from asyncjob_dev.files import write_private
 
 
 @dataclass(frozen=True)
-class Part:
+class RunningPart:
     """One thing that runs; `pid` is None once it has ended."""
 
     name: str
@@ -17,7 +17,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class State:
+class EnvironmentState:
     """All of it. `port` is the API server's, to be taken again the next time.
 
     Without parts it is not complete: the environment is starting or stopping.
@@ -25,23 +25,23 @@ class State:
 
     port: int
     app: str
-    parts: list[Part] = field(default_factory=list)
+    parts: list[RunningPart] = field(default_factory=list)
     workers: int = 0
     slots: int = 0
     queues: str = ""
     gateway_port: int = 0
 
 
-def save(path: Path, state: State) -> None:
+def save_state(path: Path, state: EnvironmentState) -> None:
     """Write the file in one step."""
     write_private(path, json.dumps(asdict(state)))
 
 
-def load(path: Path) -> State | None:
+def load_state(path: Path) -> EnvironmentState | None:
     """Read the file; None when there is none, or none that makes sense."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        parts = [Part(**part) for part in found.pop("parts")]
-        return State(**found, parts=parts)
+        parts = [RunningPart(**part) for part in found.pop("parts")]
+        return EnvironmentState(**found, parts=parts)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from asyncjob_dev.environment.background import GATEWAY_PORT
-from asyncjob_dev.environment.layout import Layout
-from asyncjob_dev.environment.state import Part, load
+from asyncjob_dev.environment.layout import EnvironmentPaths
+from asyncjob_dev.environment.state import RunningPart, load_state
 
 GUIDE = """
 Use it:
@@ -18,34 +18,37 @@ Stop: make down
 """
 
 
-def table(layout: Layout, here: Path) -> str:
+def status_table(layout: EnvironmentPaths, here: Path) -> str:
     """Return what runs, a line each; paths as seen from the folder `here`."""
-    state = load(layout.state)
+    state = load_state(layout.state)
     if state is None or not state.parts:
         return "it is starting or stopping"
     lines = [f"{'WHAT':<26}{'PROCESS':<10}{'RESTARTS':<10}LOG"]
-    lines += [_line(part, shown(layout.logs / f"{part.name}.log", here)) for part in state.parts]
+    lines += [
+        _status_line(part, short_path(layout.logs / f"{part.name}.log", here))
+        for part in state.parts
+    ]
     lines.append(f"\nAPI server: https://127.0.0.1:{state.port}   handlers: {state.app}")
     lines.append(f"Gateway:    http://127.0.0.1:{state.gateway_port}   open to this machine only")
     return "\n".join(lines)
 
 
-def guide(layout: Layout, here: Path) -> str:
+def usage_guide(layout: EnvironmentPaths, here: Path) -> str:
     """Return how to use it from the folder `here`."""
-    state = load(layout.state)
+    state = load_state(layout.state)
     return GUIDE.format(
-        kubeconfig=shown(layout.kubeconfig, here, "$PWD/"),
-        bin=shown(layout.bin, here, "$PWD/"),
-        logs=shown(layout.logs, here),
+        kubeconfig=short_path(layout.kubeconfig, here, "$PWD/"),
+        bin=short_path(layout.bin, here, "$PWD/"),
+        logs=short_path(layout.logs, here),
         gateway=f"http://127.0.0.1:{state.gateway_port if state else GATEWAY_PORT}",
     ).rstrip()
 
 
-def shown(path: Path, here: Path, prefix: str = "") -> str:
+def short_path(path: Path, here: Path, prefix: str = "") -> str:
     """Return the path as short as it can be typed; `prefix` makes a short one absolute again."""
     return f"{prefix}{path.relative_to(here)}" if path.is_relative_to(here) else str(path)
 
 
-def _line(part: Part, log: str) -> str:
+def _status_line(part: RunningPart, log: str) -> str:
     pid = "ended" if part.pid is None else str(part.pid)
     return f"{part.name:<26}{pid:<10}{part.restarts:<10}{log}"

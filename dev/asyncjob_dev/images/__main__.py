@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from asyncjob_dev.errors import DevError
-from asyncjob_dev.images.build import ROOT, Recipe, build
+from asyncjob_dev.images.build import ROOT, BuildRequest, build_image
 from asyncjob_dev.images.engines import find_engine
 
 
@@ -26,7 +26,7 @@ def main(tag: str, base: str, dockerfile: Path) -> None:
     """Build an image with docker, podman or buildah, whichever works here."""
     try:
         engine = find_engine(os.environ)
-        build(engine, Recipe(dockerfile, tag, base), os.environ)
+        build_image(engine, BuildRequest(dockerfile, tag, base), os.environ)
     except DevError as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"{tag} is built; `{engine.name} images` lists it")

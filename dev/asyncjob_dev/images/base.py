@@ -13,18 +13,18 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from asyncjob_dev.binaries.cache import Cache, cache_dir
+from asyncjob_dev.binaries.cache import BinaryCache, cache_dir
 from asyncjob_dev.images.engines import TAIL_LINES, Engine
 from asyncjob_dev.images.errors import EngineFailedError, NoBaseError
 from asyncjob_dev.progress import Progress, note
 
-RELEASE = "bookworm"
+DEBIAN_RELEASE = "bookworm"
 PACKAGES = "python3,python3-venv,ca-certificates"
 MIRROR = "ASYNCJOB_DEBIAN_MIRROR"
 """Where packages come from. That of a dated snapshot gives the same base tomorrow; else a base has
 what Debian has today. It is for development and tests, never for a release."""
 
-LEFT_OUT = (
+EXCLUDED_PATHS = (
     "dev",
     "etc/hostname",
     "etc/resolv.conf",
@@ -57,21 +57,21 @@ def find_base(engine: Engine, dockerfile: Path, environ: Mapping[str, str]) -> s
         reason = engine.pull(wanted)
     if not reason:
         return wanted
-    missing = _missing()
+    missing = _missing_for_debootstrap()
     if missing:
         raise NoBaseError(wanted, reason, missing)
     note(f"{wanted} cannot be fetched ({reason}): a base is made of Debian's packages instead")
-    return _own_base(engine, Cache(cache_dir(environ)), environ.get(MIRROR, ""))
+    return _debootstrap_base(engine, BinaryCache(cache_dir(environ)), environ.get(MIRROR, ""))
 
 
-def _missing() -> str:
+def _missing_for_debootstrap() -> str:
     if shutil.which("debootstrap") is None:
         return "debootstrap is missing"
     return "" if os.geteuid() == 0 else "it takes root"
 
 
-def _own_base(engine: Engine, cache: Cache, mirror: str) -> str:
-    recipe = " ".join((RELEASE, PACKAGES, *LEFT_OUT, *filter(None, [mirror])))
+def _debootstrap_base(engine: Engine, cache: BinaryCache, mirror: str) -> str:
+    recipe = " ".join((DEBIAN_RELEASE, PACKAGES, *EXCLUDED_PATHS, *filter(None, [mirror])))
     digest = hashlib.sha256(recipe.encode()).hexdigest()[:12]
     image = f"localhost/asyncjob-base:{digest}"
     with cache.lock("base-image"):
@@ -87,22 +87,28 @@ def _own_base(engine: Engine, cache: Cache, mirror: str) -> str:
 
 def _bootstrap(archive: Path, mirror: str) -> None:
     with (
-        Progress(f"making a base image of Debian {RELEASE}, about a minute the first time"),
+        Progress(f"making a base image of Debian {DEBIAN_RELEASE}, about a minute the first time"),
         tempfile.TemporaryDirectory(prefix="base-", dir=archive.parent) as folder,
     ):
         root = Path(folder) / "root"
-        command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", RELEASE, str(root)]
+        command = [
+            "debootstrap",
+            "--variant=minbase",
+            f"--include={PACKAGES}",
+            DEBIAN_RELEASE,
+            str(root),
+        ]
         command += [mirror] if mirror else []
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             tail = "\n".join((done.stdout + done.stderr).splitlines()[-TAIL_LINES:])
             raise EngineFailedError(command, done.returncode, tail)
         with tarfile.open(archive, "w") as packed:
-            packed.add(root, arcname=".", filter=_without_ballast)
+            packed.add(root, arcname=".", filter=_exclude_paths)
 
 
-def _without_ballast(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+def _exclude_paths(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
     """Leave out the contents, not the folders themselves."""
     path = member.name.removeprefix("./")
-    inside = any(path.startswith(f"{name}/") or path == name for name in LEFT_OUT)
-    return None if inside and not (member.isdir() and path in LEFT_OUT) else member
+    inside = any(path.startswith(f"{name}/") or path == name for name in EXCLUDED_PATHS)
+    return None if inside and not (member.isdir() and path in EXCLUDED_PATHS) else member

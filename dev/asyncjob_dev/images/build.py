@@ -7,14 +7,14 @@ from pathlib import Path
 
 from asyncjob_dev.images.base import find_base
 from asyncjob_dev.images.engines import Engine
-from asyncjob_dev.images.network import secrets
+from asyncjob_dev.images.network import pip_secrets
 from asyncjob_dev.progress import Progress
 
 ROOT = Path(__file__).parents[3]
 
 
 @dataclass(frozen=True)
-class Recipe:
+class BuildRequest:
     """Which Dockerfile to build, and what to call it; no `base` means the first to be had."""
 
     dockerfile: Path
@@ -23,7 +23,7 @@ class Recipe:
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
-def build(engine: Engine, recipe: Recipe, environ: Mapping[str, str]) -> None:
+def build_image(engine: Engine, recipe: BuildRequest, environ: Mapping[str, str]) -> None:
     """Build; raises ImageError that says what is missing or what the engine said."""
     base = recipe.base or find_base(engine, recipe.dockerfile, environ)
     arguments = {"BASE": base, **recipe.arguments}
@@ -33,4 +33,4 @@ def build(engine: Engine, recipe: Recipe, environ: Mapping[str, str]) -> None:
         Progress(f"building {recipe.tag} on {base} with {engine.name}"),
     ):
         files = ["--file", str(recipe.dockerfile), "--tag", recipe.tag]
-        engine.build([*files, *given, *secrets(Path(folder), environ)], ROOT)
+        engine.build([*files, *given, *pip_secrets(Path(folder), environ)], ROOT)

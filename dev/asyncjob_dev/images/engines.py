@@ -12,7 +12,7 @@ from asyncjob_dev.images.errors import EngineFailedError, NoEngineError
 NAMES = ("docker", "podman", "buildah")
 TAIL_LINES = 30
 PULL_SECONDS = 300.0
-ASK_SECONDS = 20.0
+QUERY_SECONDS = 20.0
 ISOLATION = ("--isolation", "chroot")
 """buildah's own containers need rights that a container, or a user without root, may not have."""
 
@@ -32,7 +32,7 @@ class Engine:
     def has(self, image: str) -> bool:
         """Return whether the image is here."""
         verb = ("inspect", "--type=image") if self.name == "buildah" else ("image", "inspect")
-        return self._do([*verb, image], ASK_SECONDS).returncode == 0
+        return self._do([*verb, image], QUERY_SECONDS).returncode == 0
 
     def pull(self, image: str) -> str:
         """Fetch the image; returns why it could not be, or nothing."""
@@ -91,7 +91,7 @@ def find_engine(environ: Mapping[str, str]) -> Engine:
     """Return the first that works here; raises NoEngineError saying what each lacks."""
     tried = []
     for name in NAMES:
-        lack = _lack(name, environ)
+        lack = _why_unusable(name, environ)
         if not lack:
             return Engine(name)
         tried.append(f"{name}: {lack}")
@@ -106,14 +106,14 @@ def buildah_in(folder: Path) -> Engine:
     return Engine("buildah", ("--root", str(kept), "--runroot", str(running)))
 
 
-def _lack(name: str, environ: Mapping[str, str]) -> str:
+def _why_unusable(name: str, environ: Mapping[str, str]) -> str:
     """Return why an engine cannot be used; a docker without its daemon is the usual case."""
     program = shutil.which(name, path=environ.get("PATH"))
     if program is None:
         return "not on PATH"
     try:
         done = subprocess.run(
-            [program, "info"], capture_output=True, text=True, timeout=ASK_SECONDS, check=False
+            [program, "info"], capture_output=True, text=True, timeout=QUERY_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         return f"`{name} info` does not answer"

@@ -11,11 +11,11 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-HANDED_ON = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "retries")
+FORWARDED_OPTIONS = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "retries")
 CA_INSIDE = "/etc/ssl/private-ca.pem"
 
 
-def secrets(folder: Path, environ: Mapping[str, str]) -> list[str]:
+def pip_secrets(folder: Path, environ: Mapping[str, str]) -> list[str]:
     """Write pip.conf and ca.pem to a folder; return the options that hand them to a build."""
     options = pip_options(_ask_pip(environ))
     authority = options.pop("cert", "") or environ.get("SSL_CERT_FILE", "")
@@ -34,7 +34,7 @@ def pip_options(listing: str) -> dict[str, str]:
     for line in listing.splitlines():
         key, _, value = line.partition("=")
         name = key.rpartition(".")[2]
-        if name in {*HANDED_ON, "cert"}:
+        if name in {*FORWARDED_OPTIONS, "cert"}:
             options[name] = str(ast.literal_eval(value))
     return options
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from asyncjob_dev.monitoring.panels import ROWS, Panel, Row
+from asyncjob_dev.monitoring.panels import ROWS, Panel, PanelRow
 
 FILE = Path(__file__).resolve().parents[3] / "charts/asyncjob/files/dashboard.json"
 
@@ -73,7 +73,7 @@ def _laid_out() -> Iterator[dict[str, Any]]:
         top += HEIGHTS[row.panels[-1].kind]
 
 
-def _heading(row: Row, number: int, top: int) -> dict[str, Any]:
+def _heading(row: PanelRow, number: int, top: int) -> dict[str, Any]:
     place = {"x": 0, "y": top, "w": WIDTH, "h": 1}
     return {"id": number, "type": "row", "title": row.title, "gridPos": place, "panels": []}
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-PICKED: Final = 'namespace=~"$namespace",queue=~"$queue"'
+SELECTED: Final = 'namespace=~"$namespace",queue=~"$queue"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PanelRow:
     """Panels under a title."""
 
     title: str
@@ -27,19 +27,19 @@ class Row:
 
 
 def _jobs(phases: str) -> str:
-    return f'max by (namespace, queue, phase) (asyncjob_jobs{{{PICKED},phase=~"{phases}"}})'
+    return f'max by (namespace, queue, phase) (asyncjob_jobs{{{SELECTED},phase=~"{phases}"}})'
 
 
-def _rate(metric: str, labels: str = PICKED, by: str = "queue") -> str:
+def _rate(metric: str, labels: str = SELECTED, by: str = "queue") -> str:
     return f"sum by ({by}) (rate({metric}{{{labels}}}[$__rate_interval]))"
 
 
-def _quantile(share: float, histogram: str, labels: str = PICKED, by: str = "queue") -> str:
+def _quantile(share: float, histogram: str, labels: str = SELECTED, by: str = "queue") -> str:
     inner = f"sum by (le, {by}) (rate({histogram}_bucket{{{labels}}}[$__rate_interval]))"
     return f"histogram_quantile({share}, {inner})"
 
 
-NOW: Final = Row(
+NOW: Final = PanelRow(
     "Now",
     (
         Panel(
@@ -54,7 +54,7 @@ NOW: Final = Row(
         Panel(
             "Oldest waiting job",
             "Of those that could be claimed, were there a worker and a place.",
-            ((f"max(asyncjob_queue_oldest_seconds{{{PICKED}}})", "oldest"),),
+            ((f"max(asyncjob_queue_oldest_seconds{{{SELECTED}}})", "oldest"),),
             unit="s",
             kind="stat",
             width=4,
@@ -62,7 +62,12 @@ NOW: Final = Row(
         Panel(
             "Workers",
             "",
-            ((f"sum(max by (namespace, queue) (asyncjob_queue_workers{{{PICKED}}}))", "workers"),),
+            (
+                (
+                    f"sum(max by (namespace, queue) (asyncjob_queue_workers{{{SELECTED}}}))",
+                    "workers",
+                ),
+            ),
             kind="stat",
             width=4,
         ),
@@ -82,7 +87,7 @@ NOW: Final = Row(
     ),
 )
 
-QUEUES: Final = Row(
+QUEUES: Final = PanelRow(
     "Queues",
     (
         Panel(
@@ -98,14 +103,14 @@ QUEUES: Final = Row(
         Panel(
             "Oldest waiting job",
             "",
-            ((f"max by (queue) (asyncjob_queue_oldest_seconds{{{PICKED}}})", "{{queue}}"),),
+            ((f"max by (queue) (asyncjob_queue_oldest_seconds{{{SELECTED}}})", "{{queue}}"),),
             unit="s",
         ),
         Panel(
             "Slots and running jobs",
             "",
             (
-                (f"sum(max by (namespace, queue) (asyncjob_queue_slots{{{PICKED}}}))", "slots"),
+                (f"sum(max by (namespace, queue) (asyncjob_queue_slots{{{SELECTED}}}))", "slots"),
                 (f"sum({_jobs('Running')})", "running"),
             ),
         ),
@@ -114,11 +119,11 @@ QUEUES: Final = Row(
             "Jobs a second.",
             (
                 (
-                    f"sum(rate(asyncjob_jobs_submitted_total{{{PICKED}}}[$__rate_interval]))",
+                    f"sum(rate(asyncjob_jobs_submitted_total{{{SELECTED}}}[$__rate_interval]))",
                     "submitted",
                 ),
                 (
-                    f"sum(rate(asyncjob_jobs_succeeded_total{{{PICKED}}}[$__rate_interval]))",
+                    f"sum(rate(asyncjob_jobs_succeeded_total{{{SELECTED}}}[$__rate_interval]))",
                     "succeeded",
                 ),
             ),
@@ -129,11 +134,11 @@ QUEUES: Final = Row(
             "Jobs a second, dead letters by reason.",
             (
                 (
-                    f"sum(rate(asyncjob_jobs_retried_total{{{PICKED}}}[$__rate_interval]))",
+                    f"sum(rate(asyncjob_jobs_retried_total{{{SELECTED}}}[$__rate_interval]))",
                     "retried",
                 ),
                 (
-                    f"sum(rate(asyncjob_jobs_cancelled_total{{{PICKED}}}[$__rate_interval]))",
+                    f"sum(rate(asyncjob_jobs_cancelled_total{{{SELECTED}}}[$__rate_interval]))",
                     "cancelled",
                 ),
                 (_rate("asyncjob_jobs_dead_lettered_total", by="reason"), "{{reason}}"),
@@ -149,7 +154,7 @@ QUEUES: Final = Row(
     ),
 )
 
-TIMES: Final = Row(
+TIMES: Final = PanelRow(
     "How long it takes",
     (
         Panel(
@@ -173,7 +178,7 @@ TIMES: Final = Row(
     ),
 )
 
-PARTS: Final = Row(
+PARTS: Final = PanelRow(
     "Workers and operator",
     (
         Panel(

@@ -18,27 +18,27 @@ TARGET_LABELS = frozenset({"instance", "job", "namespace", "pod"})
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class QueryUsage:
     """Series by name with the labels they are selected by, and labels that results are put by."""
 
     selected: Mapping[str, frozenset[str]]
     grouped: frozenset[str]
 
 
-def used(query: str) -> Used:
+def query_usage(query: str) -> QueryUsage:
     """Return what a query uses."""
     selected: dict[str, frozenset[str]] = {}
     for found in _SELECTOR.finditer(query):
         labels = frozenset(_MATCHER.findall(found["labels"] or ""))
         selected[found["name"]] = selected.get(found["name"], frozenset()) | labels
     grouped = [label.strip() for found in _GROUPING.findall(query) for label in found.split(",")]
-    return Used(selected, frozenset(filter(None, grouped)))
+    return QueryUsage(selected, frozenset(filter(None, grouped)))
 
 
-def wrong(query: str) -> list[str]:
+def query_problems(query: str) -> list[str]:
     """Return what a query uses that is not in the table."""
-    uses = used(query)
-    known = {series: _labels(spec.labels, series) for spec in TABLE for series in spec.series}
+    uses = query_usage(query)
+    known = {series: _labels(spec.labels, series) for spec in TABLE for series in spec.series_names}
     problems = [f"no metric {name}" for name in uses.selected if name not in known]
     selected = {name: labels for name, labels in uses.selected.items() if name in known}
     for name, labels in selected.items():

@@ -9,11 +9,11 @@ from pathlib import Path
 from asyncjob_dev.node.errors import LeftoverError
 
 MOUNTED = Path("/sys/fs/cgroup")
-GONE_SECONDS = 30.0
+CGROUPS_GONE_SECONDS = 30.0
 POLL_SECONDS = 0.05
 
 
-def hierarchies(mounted: Path = MOUNTED) -> list[Path]:
+def cgroup_roots(mounted: Path = MOUNTED) -> list[Path]:
     """Return the roots to make a cgroup in; none where there are no cgroups."""
     if (mounted / "cgroup.controllers").exists():
         return [mounted]
@@ -22,16 +22,16 @@ def hierarchies(mounted: Path = MOUNTED) -> list[Path]:
     return [path for path in mounted.iterdir() if _is_version_1(path)]
 
 
-def create(name: str, mounted: Path = MOUNTED) -> None:
+def create_cgroups(name: str, mounted: Path = MOUNTED) -> None:
     """Make the node's cgroups; harmless where they are."""
-    for root in hierarchies(mounted):
+    for root in cgroup_roots(mounted):
         (root / name).mkdir(exist_ok=True)
 
 
-def remove(name: str, mounted: Path = MOUNTED) -> None:
+def remove_cgroups(name: str, mounted: Path = MOUNTED) -> None:
     """Remove the node's cgroups with all below, once their processes have ended."""
-    deadline = time.monotonic() + GONE_SECONDS
-    for root in hierarchies(mounted):
+    deadline = time.monotonic() + CGROUPS_GONE_SECONDS
+    for root in cgroup_roots(mounted):
         while not _removed(root / name):
             if time.monotonic() >= deadline:
                 raise LeftoverError(f"cgroup {root / name}")

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import click
 
-from asyncjob_dev.endings import unwound_by_signals
+from asyncjob_dev.endings import unwind_on_signals
 from asyncjob_dev.errors import DevError
 from asyncjob_dev.images import find_engine
 from asyncjob_dev.node.node import Node
-from asyncjob_dev.node.programs import lacks
+from asyncjob_dev.node.programs import missing_requirements
 
 NAME = click.option("--name", default="dev", show_default=True, help="Several can be up at once.")
 
 
 @contextmanager
-def _errors_in_words() -> Iterator[None]:
+def _click_errors() -> Iterator[None]:
     try:
         yield
     except DevError as error:
@@ -39,7 +39,7 @@ def node() -> None:
 def up(name: str) -> None:
     """Start a node in the background and print the path of its kubeconfig."""
     started = Node(name, outlives_us=True)
-    with _errors_in_words(), unwound_by_signals():
+    with _click_errors(), unwind_on_signals():
         started.start()
     click.echo(started.kubeconfig)
     steps = ", ".join(f"{step} {seconds:g} s" for step, seconds in started.seconds.items())
@@ -50,7 +50,7 @@ def up(name: str) -> None:
 @NAME
 def down(name: str) -> None:
     """End a node with everything on it."""
-    with _errors_in_words():
+    with _click_errors():
         was_up = Node(name).stop()
     click.echo("taken down" if was_up else "nothing was running")
 
@@ -59,7 +59,7 @@ def down(name: str) -> None:
 @NAME
 def status(name: str) -> None:
     """Say whether a node is up; exit code 1 if not."""
-    with _errors_in_words():
+    with _click_errors():
         found = Node(name)
         if not found.is_up:
             click.echo("not up; `python -m asyncjob_dev node up` starts it")
@@ -70,7 +70,7 @@ def status(name: str) -> None:
 @node.command()
 def check() -> None:
     """Say what this machine lacks for a node; exit code 1 if anything."""
-    if missing := lacks(os.environ):
+    if missing := missing_requirements(os.environ):
         click.echo("; ".join(missing))
         sys.exit(1)
 
@@ -81,7 +81,7 @@ def check() -> None:
 def load(name: str, images: tuple[str, ...]) -> None:
     """Import IMAGES: names that docker, podman or buildah knows, or archives by `docker save`."""
     into = Node(name)
-    with _errors_in_words(), tempfile.TemporaryDirectory(prefix="images-") as folder:
+    with _click_errors(), tempfile.TemporaryDirectory(prefix="images-") as folder:
         for image in images:
             into.load(_archive(image, Path(folder)))
 

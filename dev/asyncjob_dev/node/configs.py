@@ -6,21 +6,21 @@ would keep elsewhere on the machine is given a place in the node's folder.
 
 from typing import Any
 
-from asyncjob_dev.node.layout import Layout
-from asyncjob_dev.node.network import Block
+from asyncjob_dev.node.layout import NodePaths
+from asyncjob_dev.node.network import NodeNetwork
 
 Document = dict[str, Any]
 
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 CNI_PLUGINS = "/usr/lib/cni"
-PAUSE = "localhost/asyncjob-pause:1"
+PAUSE_IMAGE = "localhost/asyncjob-pause:1"
 DOMAIN = "cluster.local"
 CAP_SYS_RESOURCE = 24
-LEFT_OUT = ("io.containerd.internal.v1.opt", "io.containerd.nri.v1.nri")
+DISABLED_PLUGINS = ("io.containerd.internal.v1.opt", "io.containerd.nri.v1.nri")
 """Plugins of containerd with folders or sockets of their own that nobody here needs."""
 
 
-def containerd(layout: Layout, *, may_raise_oom_priority: bool) -> Document:
+def containerd_config(layout: NodePaths, *, may_raise_oom_priority: bool) -> Document:
     """Return containerd's configuration, to be written as TOML."""
     runc = {
         "runtime_type": "io.containerd.runc.v2",
@@ -37,16 +37,16 @@ def containerd(layout: Layout, *, may_raise_oom_priority: bool) -> Document:
         "version": 3,
         "root": str(layout.containerd),
         "state": "/run/containerd",
-        "disabled_plugins": list(LEFT_OUT),
+        "disabled_plugins": list(DISABLED_PLUGINS),
         "grpc": {"address": CONTAINERD_SOCKET},
         "plugins": {
             "io.containerd.cri.v1.runtime": runtime,
-            "io.containerd.cri.v1.images": {"pinned_images": {"sandbox": PAUSE}},
+            "io.containerd.cri.v1.images": {"pinned_images": {"sandbox": PAUSE_IMAGE}},
         },
     }
 
 
-def kubelet(layout: Layout, block: Block) -> Document:
+def kubelet_config(layout: NodePaths, block: NodeNetwork) -> Document:
     """Return a KubeletConfiguration: whoever reaches the node's network may do everything."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -73,7 +73,7 @@ def kubelet(layout: Layout, block: Block) -> Document:
     }
 
 
-def kube_proxy(layout: Layout, block: Block) -> Document:
+def kube_proxy_config(layout: NodePaths, block: NodeNetwork) -> Document:
     """Return a KubeProxyConfiguration."""
     return {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
@@ -87,7 +87,7 @@ def kube_proxy(layout: Layout, block: Block) -> Document:
     }
 
 
-def cni(block: Block) -> Document:
+def cni_config(block: NodeNetwork) -> Document:
     """Return the network of pods: each at the end of a cable of its own, routed, not bridged.
 
     With a bridge, answers between two pods would bypass kube-proxy's rules unless the kernel's
@@ -109,7 +109,7 @@ def cni(block: Block) -> Document:
     }
 
 
-def corefile(layout: Layout, block: Block) -> str:
+def corefile(layout: NodePaths, block: NodeNetwork) -> str:
     """Return CoreDNS's configuration: the cluster's names, and nothing beyond."""
     return (
         ".:53 {\n"

@@ -18,7 +18,7 @@ def nodes_dir(environ: Mapping[str, str]) -> Path:
 
 
 @dataclass(frozen=True)
-class Layout:
+class NodePaths:
     """Paths of one node below the folder of all."""
 
     nodes: Path
@@ -110,7 +110,7 @@ class Layout:
         self.log("").parent.mkdir(exist_ok=True)
 
 
-def nodes_in(nodes: Path) -> list[Layout]:
+def nodes_in(nodes: Path) -> list[NodePaths]:
     """Return the nodes that have a folder in the folder of all; other things are left alone."""
     named = [path for path in nodes.iterdir() if path.is_dir() and IS_NAME.fullmatch(path.name)]
-    return [Layout(nodes, path.name) for path in named]
+    return [NodePaths(nodes, path.name) for path in named]

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from asyncjob_dev.node import cgroups, link
 from asyncjob_dev.node.errors import LeftoverError
-from asyncjob_dev.node.layout import Layout, nodes_in
-from asyncjob_dev.node.plan import load
+from asyncjob_dev.node.layout import NodePaths, nodes_in
+from asyncjob_dev.node.plan import load_plan
 from asyncjob_dev.progress import note
 
-GONE_SECONDS = 30.0
+FILES_GONE_SECONDS = 30.0
 
 
-def alive(lock: Path) -> bool:
+def is_locked(lock: Path) -> bool:
     """Return whether anything of the node still holds its lock."""
     try:
         file = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
@@ -30,26 +30,26 @@ def alive(lock: Path) -> bool:
     return False
 
 
-def remove(layout: Layout) -> None:
+def remove_node(layout: NodePaths) -> None:
     """Remove what is left of a dead node, whose last processes may be dying still."""
-    cgroups.remove(layout.cgroup)
-    if plan := load(layout.plan):
-        link.disconnect(plan.block, layout.owner)
-    deadline = time.monotonic() + GONE_SECONDS
+    cgroups.remove_cgroups(layout.cgroup)
+    if plan := load_plan(layout.plan):
+        link.disconnect_veth(plan.block, layout.owner)
+    deadline = time.monotonic() + FILES_GONE_SECONDS
     while layout.root.exists():
         shutil.rmtree(layout.root, ignore_errors=True)
         if time.monotonic() >= deadline:
             raise LeftoverError(layout.root)
 
 
-def sweep(nodes: Path) -> None:
+def remove_dead_nodes(nodes: Path) -> None:
     """Remove what is left of every node whose starter was killed; call under the lock of all.
 
     What resists is named and left: it is in the way of no other node.
     """
     for layout in nodes_in(nodes):
-        if not alive(layout.lock):
+        if not is_locked(layout.lock):
             try:
-                remove(layout)
+                remove_node(layout)
             except LeftoverError as error:
                 note(str(error))

@@ -10,11 +10,11 @@ from ipaddress import IPv4Address, IPv4Network
 
 from asyncjob_dev.node.errors import NoFreeBlockError
 
-FIRST, LAST = 208, 239
+FIRST_NETWORK, LAST_NETWORK = 208, 239
 
 
 @dataclass(frozen=True)
-class Block:
+class NodeNetwork:
     """The network 10.<number>.0.0/16 and what it is cut into."""
 
     number: int
@@ -55,10 +55,10 @@ class Block:
         return f"ajnode{self.number}"
 
 
-def choose(taken: Iterable[IPv4Network]) -> Block:
+def choose_network(taken: Iterable[IPv4Network]) -> NodeNetwork:
     """Return the first block that overlaps with nothing; raises NoFreeBlockError."""
     known = list(taken)
-    blocks = [Block(number) for number in range(FIRST, LAST + 1)]
+    blocks = [NodeNetwork(number) for number in range(FIRST_NETWORK, LAST_NETWORK + 1)]
     for block in blocks:
         if not any(block.whole.overlaps(other) for other in known):
             return block

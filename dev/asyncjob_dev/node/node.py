@@ -16,19 +16,19 @@ from typing import Self
 from asyncjob_dev.binaries import Resolver, default_resolver
 from asyncjob_dev.node import cgroups, init, leftovers, link
 from asyncjob_dev.node.errors import CommandFailedError, NodeInUseError, NodeNotUpError
-from asyncjob_dev.node.layout import Layout, nodes_dir
-from asyncjob_dev.node.network import choose
-from asyncjob_dev.node.parts import Parts
-from asyncjob_dev.node.plan import Plan, load, save
-from asyncjob_dev.node.programs import NAMESPACES, programs
+from asyncjob_dev.node.layout import NodePaths, nodes_dir
+from asyncjob_dev.node.network import choose_network
+from asyncjob_dev.node.parts import NodeComponents
+from asyncjob_dev.node.plan import NodePlan, load_plan, save_plan
+from asyncjob_dev.node.programs import NAMESPACES, resolve_programs
 from asyncjob_dev.process import ManagedProcess
 from asyncjob_dev.progress import Progress
 from asyncjob_dev.readiness import wait_until
 
-STARTING = Path("/run/asyncjob-nodes.lock")
+START_LOCK = Path("/run/asyncjob-nodes.lock")
 READY_SECONDS = 180.0
 STOP_SECONDS = 20.0
-BEGIN_SECONDS = 10.0
+FIRST_PROCESS_SECONDS = 10.0
 
 
 class Node:
@@ -46,7 +46,7 @@ class Node:
         resolver: Resolver | None = None,
         outlives_us: bool = False,
     ) -> None:
-        self.layout = Layout(nodes_dir(environ), name)
+        self.layout = NodePaths(nodes_dir(environ), name)
         self._environ = environ
         self._resolver = resolver or default_resolver()
         self._outlives_us = outlives_us
@@ -60,7 +60,7 @@ class Node:
     @property
     def is_up(self) -> bool:
         """Whether anything of it runs."""
-        return leftovers.alive(self.layout.lock)
+        return leftovers.is_locked(self.layout.lock)
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -72,10 +72,10 @@ class Node:
 
     def start(self) -> None:
         """Return when the node is ready; else leave nothing behind."""
-        found = programs(self._resolver, self._environ)
+        found = resolve_programs(self._resolver, self._environ)
         with Progress(f"starting the node {self.layout.name}"):
-            with self._alone():
-                self._begin(found)
+            with self._exclusively():
+                self._start_first_process(found)
             try:
                 self._process.wait_ready()
             except BaseException:
@@ -86,10 +86,10 @@ class Node:
         """End everything and remove what is left; returns whether anything ran."""
         if not self.layout.root.exists():
             return False
-        with self._alone(sweep=False):
+        with self._exclusively(sweep=False):
             was_up = self._end()
             self._process.kill()
-            leftovers.remove(self.layout)
+            leftovers.remove_node(self.layout)
         return was_up
 
     def enter(self, *command: str) -> list[str]:
@@ -100,7 +100,7 @@ class Node:
     def load(self, archive: Path) -> None:
         """Import the images of an archive, as `docker save` writes them."""
         plan = self._plan()
-        command = Parts(self.layout, plan).ctr("images", "import", "-")
+        command = NodeComponents(self.layout, plan).ctr("images", "import", "-")
         with archive.open("rb") as packed:
             done = subprocess.run(
                 self.enter(*command), stdin=packed, capture_output=True, text=True, check=False
@@ -108,27 +108,30 @@ class Node:
         if done.returncode:
             raise CommandFailedError(command, done.returncode, done.stderr)
 
-    def _begin(self, found: Mapping[str, str]) -> None:
+    def _start_first_process(self, found: Mapping[str, str]) -> None:
         if self.is_up:
             raise NodeInUseError(self.layout.name)
         self.layout.make()
-        plan = Plan(choose(link.taken()), found)
-        save(self.layout.plan, plan)
-        cgroups.create(self.layout.cgroup)
+        plan = NodePlan(choose_network(link.routed_networks()), found)
+        save_plan(self.layout.plan, plan)
+        cgroups.create_cgroups(self.layout.cgroup)
         try:
             self._process.spawn()
             pid = self._only_child()
             self.layout.pid.write_text(f"{pid}\n", encoding="ascii")
-            link.connect(plan.block, pid, self.layout.owner)
+            link.connect_veth(plan.block, pid, self.layout.owner)
         except BaseException:
             self._process.kill()
-            leftovers.remove(self.layout)
+            leftovers.remove_node(self.layout)
             raise
 
     def _only_child(self) -> int:
         """Wait for the process that `unshare` forks into the namespaces, and for its lock."""
         wait_until(
-            lambda: self.is_up, self._process.name, within=BEGIN_SECONDS, alive=[self._process]
+            lambda: self.is_up,
+            self._process.name,
+            within=FIRST_PROCESS_SECONDS,
+            alive=[self._process],
         )
         unshare = self._process.pid
         children = Path(f"/proc/{unshare}/task/{unshare}/children").read_text(encoding="ascii")
@@ -148,17 +151,17 @@ class Node:
         )
 
     @contextmanager
-    def _alone(self, *, sweep: bool = True) -> Iterator[None]:
+    def _exclusively(self, *, sweep: bool = True) -> Iterator[None]:
         """Keep others on the machine from starting nodes: they would take the same network."""
         self.layout.nodes.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with STARTING.open("w") as lock:
+        with START_LOCK.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if sweep:
-                leftovers.sweep(self.layout.nodes)
+                leftovers.remove_dead_nodes(self.layout.nodes)
             yield
 
-    def _plan(self) -> Plan:
-        plan = load(self.layout.plan)
+    def _plan(self) -> NodePlan:
+        plan = load_plan(self.layout.plan)
         if plan is None or not self.is_up:
             raise NodeNotUpError(self.layout.name)
         return plan

@@ -9,25 +9,27 @@ from pathlib import Path
 import yaml
 
 from asyncjob_dev.node import configs, toml
-from asyncjob_dev.node.layout import Layout
-from asyncjob_dev.node.plan import Plan
-from asyncjob_dev.node.surroundings import KUBELET, has_capability
+from asyncjob_dev.node.layout import NodePaths
+from asyncjob_dev.node.plan import NodePlan
+from asyncjob_dev.node.surroundings import KUBELET_DIR, has_capability
 from asyncjob_dev.process import ALWAYS_READY, ManagedProcess
 
-NAME = "node"
+NODE_NAME = "node"
 """Of the Node object, in every cluster: there is only one."""
 READY_SECONDS = 60.0
 
 
-def write_configs(layout: Layout, plan: Plan) -> None:
+def write_configs(layout: NodePaths, plan: NodePlan) -> None:
     """Write every configuration file."""
     (layout.config / "cni").mkdir(exist_ok=True)
     may = has_capability(configs.CAP_SYS_RESOURCE)
     texts = {
-        "containerd.toml": toml.dumps(configs.containerd(layout, may_raise_oom_priority=may)),
-        "kubelet.yaml": yaml.safe_dump(configs.kubelet(layout, plan.block)),
-        "kube-proxy.yaml": yaml.safe_dump(configs.kube_proxy(layout, plan.block)),
-        "cni/pods.conflist": json.dumps(configs.cni(plan.block)),
+        "containerd.toml": toml.to_toml(
+            configs.containerd_config(layout, may_raise_oom_priority=may)
+        ),
+        "kubelet.yaml": yaml.safe_dump(configs.kubelet_config(layout, plan.block)),
+        "kube-proxy.yaml": yaml.safe_dump(configs.kube_proxy_config(layout, plan.block)),
+        "cni/pods.conflist": json.dumps(configs.cni_config(plan.block)),
         "Corefile": configs.corefile(layout, plan.block),
         "resolv.conf": "",
     }
@@ -35,16 +37,18 @@ def write_configs(layout: Layout, plan: Plan) -> None:
         (layout.config / name).write_text(text, encoding="utf-8")
 
 
-class Parts:
+class NodeComponents:
     """Makes the processes, none of them started."""
 
-    def __init__(self, layout: Layout, plan: Plan) -> None:
+    def __init__(self, layout: NodePaths, plan: NodePlan) -> None:
         self._layout = layout
         self._plan = plan
 
     def containerd(self) -> ManagedProcess:
         """Return the container runtime."""
-        return self._process("containerd", self._config("containerd.toml"), ready=_answers)
+        return self._process(
+            "containerd", self._config("containerd.toml"), ready=_containerd_answers
+        )
 
     def scheduler(self) -> ManagedProcess:
         """Return the scheduler, which listens nowhere."""
@@ -57,16 +61,16 @@ class Parts:
             "kubelet",
             self._config("kubelet.yaml"),
             f"--kubeconfig={self._layout.kubeconfig}",
-            f"--root-dir={KUBELET}",
-            f"--cert-dir={KUBELET / 'pki'}",
-            f"--hostname-override={NAME}",
+            f"--root-dir={KUBELET_DIR}",
+            f"--cert-dir={KUBELET_DIR / 'pki'}",
+            f"--hostname-override={NODE_NAME}",
             f"--node-ip={self._plan.block.node}",
         )
 
     def proxy(self) -> ManagedProcess:
         """Return what makes Services' addresses work."""
         config = self._config("kube-proxy.yaml")
-        return self._process("kube-proxy", config, f"--hostname-override={NAME}")
+        return self._process("kube-proxy", config, f"--hostname-override={NODE_NAME}")
 
     def dns(self) -> ManagedProcess:
         """Return what makes their names work."""
@@ -98,6 +102,6 @@ class Parts:
         return Path(self._plan.programs["containerd-shim-runc-v2"]).parent
 
 
-def _answers() -> bool:
+def _containerd_answers() -> bool:
     with socket.socket(socket.AF_UNIX) as probe:
         return probe.connect_ex(configs.CONTAINERD_SOCKET) == 0

@@ -6,20 +6,20 @@ import json
 import tarfile
 from typing import Any
 
-from asyncjob_dev.binaries.target import target
+from asyncjob_dev.binaries.target import platform_name
 
 
-def image(program: bytes, name: str) -> bytes:
+def pause_image(program: bytes, name: str) -> bytes:
     """Return an archive, as `docker save` writes them, of an image that runs a static program."""
     layer = _tar({"pause": program})
-    described = json.dumps(_config(hashlib.sha256(layer).hexdigest())).encode()
+    described = json.dumps(_image_config(hashlib.sha256(layer).hexdigest())).encode()
     file = f"{hashlib.sha256(described).hexdigest()}.json"
     index = [{"Config": file, "RepoTags": [name], "Layers": ["layer.tar"]}]
     return _tar({"layer.tar": layer, file: described, "manifest.json": json.dumps(index).encode()})
 
 
-def _config(layer: str) -> dict[str, Any]:
-    system, _, processor = target().partition("-")
+def _image_config(layer: str) -> dict[str, Any]:
+    system, _, processor = platform_name().partition("-")
     return {
         "os": system,
         "architecture": processor,

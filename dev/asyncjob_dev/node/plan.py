@@ -6,26 +6,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asyncjob_dev.files import write_private
-from asyncjob_dev.node.network import Block
+from asyncjob_dev.node.network import NodeNetwork
 
 
 @dataclass(frozen=True)
-class Plan:
+class NodePlan:
     """A node's addresses, and where its programs are."""
 
-    block: Block
+    block: NodeNetwork
     programs: Mapping[str, str]
 
 
-def save(path: Path, plan: Plan) -> None:
+def save_plan(path: Path, plan: NodePlan) -> None:
     """Write the plan in one step."""
     write_private(path, json.dumps({"block": plan.block.number, "programs": dict(plan.programs)}))
 
 
-def load(path: Path) -> Plan | None:
+def load_plan(path: Path) -> NodePlan | None:
     """Return the plan; None where there is none."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return None
-    return Plan(Block(found["block"]), found["programs"])
+    return NodePlan(NodeNetwork(found["block"]), found["programs"])

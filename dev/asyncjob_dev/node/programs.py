@@ -9,7 +9,7 @@ from pathlib import Path
 
 from asyncjob_dev.binaries import Resolver
 from asyncjob_dev.binaries.pins import NODE_TOOLS, TOOLS
-from asyncjob_dev.node.cgroups import hierarchies
+from asyncjob_dev.node.cgroups import cgroup_roots
 from asyncjob_dev.node.configs import CNI_PLUGINS
 from asyncjob_dev.node.errors import CannotRunNodeError
 
@@ -27,7 +27,7 @@ PACKAGES = {
 """Programs of the machine and Debian's packages that have them."""
 
 
-def lacks(environ: Mapping[str, str]) -> list[str]:
+def missing_requirements(environ: Mapping[str, str]) -> list[str]:
     """Return what this machine lacks for a node, in words; nothing if all is there."""
     if sys.platform != "linux":
         return [f"{sys.platform} is not Linux"]
@@ -43,25 +43,25 @@ def lacks(environ: Mapping[str, str]) -> list[str]:
         )
     if os.geteuid() != 0:
         missing.append("it takes root")
-    return missing or [reason for reason in (_cgroups_lack(), _namespaces_lack()) if reason]
+    return missing or [reason for reason in (_cgroup_problem(), _namespace_problem()) if reason]
 
 
-def _cgroups_lack() -> str:
-    roots = hierarchies()
+def _cgroup_problem() -> str:
+    roots = cgroup_roots()
     if not roots:
         return "no cgroups are mounted"
     closed = [str(root) for root in roots if not os.access(root, os.W_OK)]
     return f"no cgroup can be made in {', '.join(closed)}" if closed else ""
 
 
-def _namespaces_lack() -> str:
+def _namespace_problem() -> str:
     command = ["unshare", *NAMESPACES, "--fork", "--", "true"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return f"no namespaces can be made: {done.stderr.strip()}" if done.returncode else ""
 
 
-def programs(resolver: Resolver, environ: Mapping[str, str]) -> dict[str, str]:
+def resolve_programs(resolver: Resolver, environ: Mapping[str, str]) -> dict[str, str]:
     """Return where each pinned program is, by name, making what is not there yet."""
-    if missing := lacks(environ):
+    if missing := missing_requirements(environ):
         raise CannotRunNodeError(missing)
     return {tool: str(resolver.resolve(tool).path) for tool in (*TOOLS, *NODE_TOOLS)}

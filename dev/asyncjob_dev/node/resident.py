@@ -17,28 +17,28 @@ from pathlib import Path
 import click
 
 from asyncjob_dev.api import Api
-from asyncjob_dev.controlplane import ControlPlane, Options
-from asyncjob_dev.endings import unwound_by_signals
+from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
+from asyncjob_dev.endings import unwind_on_signals
 from asyncjob_dev.errors import ApiError, ApiUnavailableError, DevError
 from asyncjob_dev.files import write_private
 from asyncjob_dev.node import configs, pause, surroundings
 from asyncjob_dev.node.errors import CommandFailedError
-from asyncjob_dev.node.layout import Layout
-from asyncjob_dev.node.network import Block
-from asyncjob_dev.node.parts import NAME, Parts, write_configs
-from asyncjob_dev.node.plan import Plan, load
+from asyncjob_dev.node.layout import NodePaths
+from asyncjob_dev.node.network import NodeNetwork
+from asyncjob_dev.node.parts import NODE_NAME, NodeComponents, write_configs
+from asyncjob_dev.node.plan import NodePlan, load_plan
 from asyncjob_dev.process import ManagedProcess
 from asyncjob_dev.readiness import wait_until
 
 LINK_SECONDS = 30.0
 NODE_SECONDS = 90.0
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 API_PORT = 6443
 
 log = logging.getLogger(__name__)
 
 
-class Watch:
+class StepTimer:
     """Keeps the seconds that each step took."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -53,9 +53,9 @@ class Watch:
         self._last = now
 
 
-def plane_options(layout: Layout, block: Block) -> Options:
+def plane_options(layout: NodePaths, block: NodeNetwork) -> ControlPlaneOptions:
     """Return a control plane for a real node: every controller, reached by pods."""
-    return Options(
+    return ControlPlaneOptions(
         data_dir=layout.plane,
         address=str(block.node),
         api_port=API_PORT,
@@ -66,10 +66,10 @@ def plane_options(layout: Layout, block: Block) -> Options:
     )
 
 
-def bring_up(layout: Layout, plan: Plan, watch: Watch) -> list[ManagedProcess]:
+def start_node(layout: NodePaths, plan: NodePlan, watch: StepTimer) -> list[ManagedProcess]:
     """Start everything and return it once the node is ready."""
-    parts = Parts(layout, plan)
-    surroundings.prepare(layout)
+    parts = NodeComponents(layout, plan)
+    surroundings.prepare_mounts(layout)
     wait_until(lambda: is_linked(plan.block), "the link to the machine", within=LINK_SECONDS)
     write_configs(layout, plan)
     containerd = parts.containerd()
@@ -92,7 +92,7 @@ def bring_up(layout: Layout, plan: Plan, watch: Watch) -> list[ManagedProcess]:
     return running
 
 
-def is_linked(block: Block) -> bool:
+def is_linked(block: NodeNetwork) -> bool:
     """Return whether this network namespace has the node's address yet."""
     with socket.socket() as probe:
         try:
@@ -102,10 +102,10 @@ def is_linked(block: Block) -> bool:
     return True
 
 
-def load_pause(parts: Parts, plan: Plan) -> None:
+def load_pause(parts: NodeComponents, plan: NodePlan) -> None:
     """Import the one image that every pod needs."""
     program = Path(plan.programs["pause"]).read_bytes()
-    packed = pause.image(program, configs.PAUSE)
+    packed = pause.pause_image(program, configs.PAUSE_IMAGE)
     command = parts.ctr("images", "import", "-")
     done = subprocess.run(command, input=packed, capture_output=True, check=False)
     if done.returncode:
@@ -115,7 +115,7 @@ def load_pause(parts: Parts, plan: Plan) -> None:
 def is_ready(api: Api) -> bool:
     """Return whether the Node object says Ready."""
     try:
-        status = api.get(f"/api/v1/nodes/{NAME}").get("status", {})
+        status = api.get(f"/api/v1/nodes/{NODE_NAME}").get("status", {})
     except (ApiError, ApiUnavailableError):
         return False
     return any(
@@ -124,14 +124,14 @@ def is_ready(api: Api) -> bool:
     )
 
 
-def keep(processes: list[ManagedProcess]) -> None:
+def supervise(processes: list[ManagedProcess]) -> None:
     """Start again what must not stay down, for ever."""
     while True:
         for process in processes:
             if not process.running:
                 log.warning("%s ended with %s; starting it again", process.name, process.returncode)
                 process.spawn()
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
 
 
 @click.command()
@@ -139,15 +139,15 @@ def keep(processes: list[ManagedProcess]) -> None:
 def main(folder: Path) -> None:
     """Serve the node whose plan is in FOLDER."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    layout = Layout(folder.parent, folder.name)
-    plan = load(layout.plan)
+    layout = NodePaths(folder.parent, folder.name)
+    plan = load_plan(layout.plan)
     assert plan is not None, f"{layout.plan} is missing"
-    watch = Watch()
+    watch = StepTimer()
     try:
-        with unwound_by_signals(), suppress(KeyboardInterrupt):
-            processes = bring_up(layout, plan, watch)
+        with unwind_on_signals(), suppress(KeyboardInterrupt):
+            processes = start_node(layout, plan, watch)
             write_private(layout.ready, json.dumps(watch.seconds))
-            keep(processes)
+            supervise(processes)
     except DevError as error:
         sys.stderr.write(f"{error}\n")
         os._exit(1)

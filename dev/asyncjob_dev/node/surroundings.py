@@ -7,13 +7,13 @@ them and stay as they are: they are the machine's.
 
 from pathlib import Path
 
-from asyncjob_dev.node.layout import Layout
-from asyncjob_dev.node.link import run
+from asyncjob_dev.node.layout import NodePaths
+from asyncjob_dev.node.link import run_command
 
-FIXED_PLACES = (Path("/var/lib/cni"), Path("/var/log/containers"))
-KUBELET = Path("/run/kubelet")
+FIXED_PATHS = (Path("/var/lib/cni"), Path("/var/log/containers"))
+KUBELET_DIR = Path("/run/kubelet")
 """Its folder as it sees it: sockets are in there, whose paths must be short."""
-WANTED = {
+KUBELET_SYSCTLS = {
     "kernel/keys/root_maxbytes": "25000000",
     "kernel/keys/root_maxkeys": "1000000",
     "kernel/panic": "10",
@@ -25,15 +25,15 @@ FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
 """Of the network namespace, not of the machine."""
 
 
-def prepare(layout: Layout) -> None:
+def prepare_mounts(layout: NodePaths) -> None:
     """Arrange it all; called inside the node's namespaces, before anything else starts there."""
     # Pods may ask that mounts propagate; towards the machine nothing does.
-    run("mount", "--make-rshared", "/")
-    run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
-    _shadow_folder(KUBELET, layout.kubelet)
-    for place in FIXED_PLACES:
+    run_command("mount", "--make-rshared", "/")
+    run_command("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
+    _shadow_folder(KUBELET_DIR, layout.kubelet)
+    for place in FIXED_PATHS:
         _shadow_folder(place, layout.shadows / place.name)
-    for name, value in WANTED.items():
+    for name, value in KUBELET_SYSCTLS.items():
         _shadow_setting(Path("/proc/sys") / name, value, layout.shadows / name.replace("/", "."))
     FORWARDING.write_text("1\n", encoding="ascii")
 
@@ -47,10 +47,10 @@ def has_capability(number: int, status: Path = Path("/proc/self/status")) -> boo
 def _shadow_folder(place: Path, source: Path) -> None:
     source.mkdir(exist_ok=True)
     place.mkdir(parents=True, exist_ok=True)
-    run("mount", "--bind", str(source), str(place))
+    run_command("mount", "--bind", str(source), str(place))
 
 
 def _shadow_setting(setting: Path, wanted: str, shadow: Path) -> None:
     if setting.exists() and setting.read_text(encoding="ascii").strip() != wanted:
         shadow.write_text(f"{wanted}\n", encoding="ascii")
-        run("mount", "--bind", str(shadow), str(setting))
+        run_command("mount", "--bind", str(shadow), str(setting))

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 
-def dumps(document: dict[str, Any]) -> str:
+def to_toml(document: dict[str, Any]) -> str:
     """Return a document of tables, lists of strings, strings, numbers and truth values as TOML."""
     return "\n".join(_table((), document)) + "\n"
 

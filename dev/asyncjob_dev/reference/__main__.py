@@ -6,13 +6,13 @@ from pathlib import Path
 import click
 
 from asyncjob import models
-from asyncjob.metrics import Part
+from asyncjob.metrics import Component
 from asyncjob_dev.reference import chart, cli, lifecycle, metrics, rest, rights, schedules, worker
 from asyncjob_dev.reference.blocks import Blocks, fill, names
 from asyncjob_dev.reference.fields import fields
 
 BLOCKS: Blocks = {
-    "chart.values": chart.values,
+    "chart.values": chart.chart_values,
     "lifecycle.diagram": lifecycle.diagram,
     "lifecycle.phases": lifecycle.phases,
     "lifecycle.edges": lifecycle.edges,
@@ -20,19 +20,19 @@ BLOCKS: Blocks = {
     "cli.commands": cli.commands,
     "cli.shared": cli.shared,
     "cli.exit-codes": cli.exit_codes,
-    "worker.options": worker.options,
-    "metrics.leader": lambda: metrics.metrics(Part.LEADER),
-    "metrics.operator": lambda: metrics.metrics(Part.OPERATOR),
-    "metrics.worker": lambda: metrics.metrics(Part.WORKER),
-    "metrics.gateway": lambda: metrics.metrics(Part.GATEWAY),
+    "worker.options": worker.worker_options,
+    "metrics.leader": lambda: metrics.metrics_table(Component.LEADER),
+    "metrics.operator": lambda: metrics.metrics_table(Component.OPERATOR),
+    "metrics.worker": lambda: metrics.metrics_table(Component.WORKER),
+    "metrics.gateway": lambda: metrics.metrics_table(Component.GATEWAY),
     "rest.routes": rest.routes,
     "rest.filters": rest.filters,
     "rest.problems": rest.problems,
-    "rest.rights": rest.rights,
-    "gateway.options": rest.options,
-    "security.rights": rights.rights,
+    "rest.rights": rest.gateway_rights,
+    "gateway.options": rest.gateway_options,
+    "security.rights": rights.role_rights,
     "schedules.clock-changes": schedules.clock_changes,
-    "schedules.reasons": schedules.reasons,
+    "schedules.reasons": schedules.schedule_reasons,
     "fields.asyncjob.spec": lambda: fields(models.AsyncJobSpec),
     "fields.asyncjob.status": lambda: fields(models.AsyncJobStatus),
     "fields.asyncqueue.spec": lambda: fields(models.AsyncQueueSpec),

@@ -5,31 +5,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from asyncjob_dev.chart.comments import Commented, commented
+from asyncjob_dev.chart.comments import CommentedKey, commented_keys
 from asyncjob_dev.reference.blocks import table
 
 CHART = Path(__file__).resolve().parents[3] / "charts/asyncjob"
 Schema = Mapping[str, Any]
-Row = tuple[str, str, str, str]
+ValueRow = tuple[str, str, str, str]
 
 
-def values() -> str:
+def chart_values() -> str:
     """Return a table for each part of the values."""
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
-    keys = named((CHART / "values.yaml").read_text(encoding="utf-8"), schema)
+    keys = keys_in_schema((CHART / "values.yaml").read_text(encoding="utf-8"), schema)
     return "\n\n".join(_section(group, schema) for group in _groups(keys))
 
 
-def named(text: str, schema: Schema) -> list[Commented]:
+def keys_in_schema(text: str, schema: Schema) -> list[CommentedKey]:
     """Return the values with a name in the schema: not what lies within Kubernetes' own objects."""
-    return [key for key in commented(text) if key.path[-1] in _known(lookup(schema, key.path[:-1]))]
+    return [
+        key for key in commented_keys(text) if key.path[-1] in _known(lookup(schema, key.path[:-1]))
+    ]
 
 
 def _known(node: Schema) -> Sequence[str]:
     return list(node.get("properties", ()))
 
 
-def _groups(keys: Sequence[Commented]) -> Iterator[list[Commented]]:
+def _groups(keys: Sequence[CommentedKey]) -> Iterator[list[CommentedKey]]:
     """Return plain values together, and then each mapping with all below it."""
     inner = [key.path[0] for key in keys if len(key.path) > 1]
     yield [key for key in keys if key.path[0] not in inner]
@@ -37,23 +39,23 @@ def _groups(keys: Sequence[Commented]) -> Iterator[list[Commented]]:
         yield [key for key in keys if key.path[0] == name]
 
 
-def _section(group: Sequence[Commented], schema: Schema) -> str:
+def _section(group: Sequence[CommentedKey], schema: Schema) -> str:
     plain = len({key.path[0] for key in group}) > 1
     head = [] if plain else [f"### `{group[0].path[0]}`", *filter(None, [group[0].comment])]
     rows = [row for key in group for row in _rows(key, group, schema)]
     return "\n\n".join([*head, table(("Value", "Type", "Default", "Meaning"), rows)])
 
 
-def _rows(key: Commented, group: Sequence[Commented], schema: Schema) -> Iterator[Row]:
+def _rows(key: CommentedKey, group: Sequence[CommentedKey], schema: Schema) -> Iterator[ValueRow]:
     if any(other.path[:-1] == key.path for other in group):
         return  # its keys have rows of their own
     found = lookup(schema, key.path)
     name = ".".join(key.path)
-    yield f"`{name}`", kind(found, schema), f"`{json.dumps(key.value)}`", key.comment
+    yield f"`{name}`", value_type(found, schema), f"`{json.dumps(key.value)}`", key.comment
     yield from _inner(name, found, schema)
 
 
-def _inner(name: str, node: Schema, schema: Schema) -> Iterator[Row]:
+def _inner(name: str, node: Schema, schema: Schema) -> Iterator[ValueRow]:
     """Return rows for what values.yaml has no entry of: items of lists, entries of maps."""
     for suffix, found in (("[]", node.get("items", {})), (".NAME", _entries(node))):
         inner = resolved(found, schema)
@@ -61,11 +63,16 @@ def _inner(name: str, node: Schema, schema: Schema) -> Iterator[Row]:
             yield from _described(f"{name}{suffix}", inner, schema)
 
 
-def _described(name: str, node: Schema, schema: Schema) -> Iterator[Row]:
+def _described(name: str, node: Schema, schema: Schema) -> Iterator[ValueRow]:
     for key, value in node["properties"].items():
         found = {**resolved(value, schema), **value}
         default = "required" if key in node.get("required", ()) else ""
-        yield f"`{name}.{key}`", kind(found, schema), default, str(value.get("description", ""))
+        yield (
+            f"`{name}.{key}`",
+            value_type(found, schema),
+            default,
+            str(value.get("description", "")),
+        )
         yield from _inner(f"{name}.{key}", found, schema)
 
 
@@ -96,12 +103,12 @@ def resolved(node: Schema, schema: Schema) -> Schema:
     return schema["$defs"][name] if name else node
 
 
-def kind(node: Schema, schema: Schema) -> str:
+def value_type(node: Schema, schema: Schema) -> str:
     """Return the type of a value in words."""
     if "enum" in node:
         return " or ".join(str(item) for item in node["enum"])
     types = node.get("type", "any JSON")
     shown = types if isinstance(types, str) else " or ".join(types)
     if shown == "array":
-        return f"list of {kind(resolved(node['items'], schema), schema)}"
+        return f"list of {value_type(resolved(node['items'], schema), schema)}"
     return shown

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import click
 
-from asyncjob.cli.exit_codes import EXIT_DOCS
+from asyncjob.cli.exit_codes import EXIT_CODE_DOCS
 from asyncjob.cli.root import COMMANDS, root
 from asyncjob_dev.reference.blocks import table
 
@@ -39,7 +39,7 @@ def shared() -> str:
 
 def exit_codes() -> str:
     """Return the table of exit codes."""
-    rows = [(f"`{code.value}`", text) for code, text in EXIT_DOCS.items()]
+    rows = [(f"`{code.value}`", text) for code, text in EXIT_CODE_DOCS.items()]
     return table(("Code", "Meaning"), rows)
 
 

@@ -1,14 +1,14 @@
 """The state diagram and the tables of the lifecycle page, from the transition table."""
 
 from asyncjob.lifecycle.phases import PHASE_DOCS, REASON_DOCS, Phase, Reason
-from asyncjob.lifecycle.transitions import EDGES, Edge
+from asyncjob.lifecycle.transitions import TRANSITIONS, Transition
 from asyncjob_dev.reference.blocks import table
 
 
 def diagram() -> str:
     """Return the state diagram in Mermaid's language, one arrow per edge."""
     arrows = [
-        f"    {edge.source.value} --> {edge.target.value} : {_actors(edge)}" for edge in EDGES
+        f"    {edge.source.value} --> {edge.target.value} : {_actors(edge)}" for edge in TRANSITIONS
     ]
     lines = ["stateDiagram-v2", "    [*] --> Queued : API server", *arrows]
     ends = [f"    {phase.value} --> [*]" for phase in (Phase.SUCCEEDED, Phase.CANCELLED)]
@@ -31,11 +31,11 @@ def edges() -> str:
                 f"`{edge.source.value}`",
                 f"`{edge.target.value}`",
                 _actors(edge),
-                edge.when,
+                edge.description,
                 _reasons(edge),
-                ", ".join(f"`{name}`" for name in sorted(edge.grows)),
+                ", ".join(f"`{name}`" for name in sorted(edge.incremented)),
             )
-            for edge in EDGES
+            for edge in TRANSITIONS
         ],
     )
 
@@ -49,14 +49,16 @@ def reasons() -> str:
 
 
 def _targets(reason: Reason) -> str:
-    targets = dict.fromkeys(edge.target.value for edge in EDGES if reason in edge.reasons)
+    targets = dict.fromkeys(edge.target.value for edge in TRANSITIONS if reason in edge.reasons)
     return ", ".join(f"`{target}`" for target in targets)
 
 
-def _reasons(edge: Edge) -> str:
+def _reasons(edge: Transition) -> str:
     """Return the reasons; whose each is, where two actors take the edge for different ones."""
     texts = {
-        actor.value: ", ".join(f"`{reason.value}`" for reason in Reason if reason in edge.by[actor])
+        actor.value: ", ".join(
+            f"`{reason.value}`" for reason in Reason if reason in edge.reasons_by_actor[actor]
+        )
         for actor in sorted(edge.actors)
     }
     if len(set(texts.values())) == 1:
@@ -64,5 +66,5 @@ def _reasons(edge: Edge) -> str:
     return "; ".join(f"{actor}: {text}" for actor, text in texts.items())
 
 
-def _actors(edge: Edge) -> str:
+def _actors(edge: Transition) -> str:
     return " or ".join(sorted(actor.value for actor in edge.actors))

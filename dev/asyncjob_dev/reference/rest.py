@@ -7,8 +7,8 @@ from asyncjob_dev.reference.blocks import table
 from asyncjob_gateway.app import make_app
 from asyncjob_gateway.auth.rights import RIGHTS
 from asyncjob_gateway.cli import run
-from asyncjob_gateway.kinds import KINDS
-from asyncjob_gateway.options import documented
+from asyncjob_gateway.kinds import PROBLEM_TYPES
+from asyncjob_gateway.options import option_docs
 
 Operation = dict[str, Any]
 
@@ -62,21 +62,21 @@ def filters() -> str:
 
 def problems() -> str:
     """Return the table of kinds of problems."""
-    rows = [(f"`{kind.type}`", str(kind.status), kind.meaning) for kind in KINDS]
+    rows = [(f"`{kind.type}`", str(kind.status), kind.meaning) for kind in PROBLEM_TYPES]
     return table(("`type`", "Status", "Meaning"), rows)
 
 
-def rights() -> str:
+def gateway_rights() -> str:
     """Return the table of rights."""
     return table(("Right", "Needed to"), [(f"`{right}`", right.purpose) for right in RIGHTS])
 
 
-def options() -> str:
+def gateway_options() -> str:
     """Return the table of the gateway's options."""
     return table(
         ("Option", "Variable", "Default", "Meaning"),
         [
             (f"`{option.flag}`", f"`{option.variable}`", option.default, option.meaning)
-            for option in documented(run)
+            for option in option_docs(run)
         ],
     )

@@ -12,13 +12,13 @@ ROLES = Path(__file__).resolve().parents[2] / "manifests/rbac.yaml"
 Rule = Mapping[str, Any]
 
 
-def rights() -> str:
+def role_rights() -> str:
     """Return a table for each role."""
     documents = ROLES.read_text(encoding="utf-8").split("\n---\n")
-    return "\n\n".join(map(section, documents))
+    return "\n\n".join(map(role_section, documents))
 
 
-def section(document: str) -> str:
+def role_section(document: str) -> str:
     """Return the heading and the table of one role."""
     role = yaml.safe_load(document)
     reasons = _reasons(document.split("\nrules:\n")[1].splitlines())

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from asyncjob_dev.release.bases import unpinned
-from asyncjob_dev.release.store import lacking, store, versions
+from asyncjob_dev.release.bases import unpinned_images
+from asyncjob_dev.release.store import missing_for_release, store, versions
 
 ROOT = Path()
 
@@ -28,7 +28,7 @@ def store_(version: str | None) -> None:
 @click.option("--base", default="", help="Image to build on, in place of the Dockerfiles' own.")
 def check(tag: str | None, base: str) -> None:
     """Say what keeps the tree from being released, as TAG if there is one."""
-    found = [*lacking(ROOT), *unpinned(ROOT, {"BASE": base})]
+    found = [*missing_for_release(ROOT), *unpinned_images(ROOT, {"BASE": base})]
     version = versions(ROOT)["charts/asyncjob"]
     if tag and tag != f"v{version}":
         found.append(f"the tag is {tag}, the version {version}: tag v{version}")

@@ -13,7 +13,7 @@ _FROM: Final = re.compile(r"FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?", re.IGN
 _VARIABLE: Final = re.compile(r"\$\{?(\w+)\}?")
 
 
-def unpinned(root: Path, given: Mapping[str, str]) -> Iterator[str]:
+def unpinned_images(root: Path, given: Mapping[str, str]) -> Iterator[str]:
     """Yield what is built on an image without a digest, with the way out.
 
     `given` are build arguments, as the release workflow gives them.

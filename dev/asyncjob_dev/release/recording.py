@@ -3,22 +3,29 @@
 from copy import deepcopy
 from typing import Any, Final
 
-from asyncjob_dev.release.writes import LIVES, POD_UID, RESOURCE_VERSION, Object, recorded, write
+from asyncjob_dev.release.writes import (
+    POD_UID,
+    RESOURCE_VERSION,
+    SAMPLE_LIVES,
+    Object,
+    write,
+    write_record,
+)
 
 _NOW: Final = "2026-01-01T00:{:02}:00.000Z"
 _COUNTERS: Final = ("attempt", "retries", "crashes", "releases", "redrives", "reruns")
 
 
-def recording(version: str) -> Object:
+def record_lives(version: str) -> Object:
     """Return all lives with their writes, as this version makes them."""
     lives = [
         {"name": name, "spec": spec, "writes": _writes(name, spec, acts)}
-        for name, (spec, acts) in LIVES.items()
+        for name, (spec, acts) in SAMPLE_LIVES.items()
     ]
     return {"version": version, "lives": lives}
 
 
-def moment(number: int) -> str:
+def write_time(number: int) -> str:
     """Return when the write of this number is made."""
     return _NOW.format(number + 1)
 
@@ -26,9 +33,9 @@ def moment(number: int) -> str:
 def _writes(name: str, spec: Object, acts: tuple[str, ...]) -> list[Object]:
     job, kept = _created(name, spec), []
     for number, act in enumerate(acts):
-        made = write(act, job, pod_uid=POD_UID, now=moment(number))
+        made = write(act, job, pod_uid=POD_UID, now=write_time(number))
         job = applied(job, made.body)
-        kept.append(recorded(made, job["status"]["phase"]))
+        kept.append(write_record(made, job["status"]["phase"]))
     return kept
 
 

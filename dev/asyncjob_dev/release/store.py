@@ -11,7 +11,7 @@ from typing import Final
 
 import yaml
 
-from asyncjob_dev.release.recording import recording
+from asyncjob_dev.release.recording import record_lives
 
 DISTRIBUTIONS: Final = ("sdk", "operator", "worker-image")
 RELEASES: Final = Path("tests/releases")
@@ -30,10 +30,10 @@ def store(root: Path, version: str) -> Path:
 
 
 def _writes(version: str) -> str:
-    return json.dumps(recording(version), indent=1) + "\n"
+    return json.dumps(record_lives(version), indent=1) + "\n"
 
 
-def lacking(root: Path) -> Iterator[str]:
+def missing_for_release(root: Path) -> Iterator[str]:
     """Yield what keeps the tree from being released, with the way out."""
     found = versions(root)
     if len(set(found.values())) > 1:

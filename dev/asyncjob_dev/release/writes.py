@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle import gate, outcome
-from asyncjob.lifecycle.claim import Candidate, Holder, claim_body
-from asyncjob.lifecycle.move import Move, merge_body, render
+from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
+from asyncjob.lifecycle.move import PhaseChange, status_fields, status_merge_patch
 from asyncjob.lifecycle.outcome import Failure
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob.lifecycle.policy import layer_of, resolve
+from asyncjob.lifecycle.policy import read_policy_layer, resolve_policy
 from asyncjob.lifecycle.view import JobView, read_job
-from asyncjob_worker.bodies import outcome_body, renewal_body
-from asyncjob_worker.held import Draft, HeldJob
+from asyncjob_worker.bodies import outcome_patch, renewal_patch
+from asyncjob_worker.held import HandlerReport, HeldJob
 
 Object = dict[str, Any]
 
@@ -29,7 +29,7 @@ WORKER: Final = "worker"
 OPERATOR: Final = "operator"
 USER: Final = "user"
 
-LIVES: Final[Mapping[str, tuple[Object, tuple[str, ...]]]] = {
+SAMPLE_LIVES: Final[Mapping[str, tuple[Object, tuple[str, ...]]]] = {
     "plain": ({}, ("claim", "succeed")),
     "long": ({}, ("claim", "renew", "report", "succeed")),
     "retried": ({}, ("claim", "report", "fail", "promote", "claim", "succeed")),
@@ -80,7 +80,7 @@ LIVES: Final[Mapping[str, tuple[Object, tuple[str, ...]]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class JobWrite:
     """One write: whose it is, which, and onto what. `body` is a merge-patch or a JSON Patch."""
 
     by: str
@@ -89,17 +89,17 @@ class Write:
     body: Any
 
 
-Decide = Callable[[JobView, str], Move]
+Decide = Callable[[JobView, str], PhaseChange]
 
-NO_LUCK = Failure(type="ConnectionError", category="Network", message="no luck")
-HOPELESS = Failure(type="ValueError", category="Validation", message="hopeless", final=True)
+RETRYABLE_FAILURE = Failure(type="ConnectionError", category="Network", message="no luck")
+FINAL_FAILURE = Failure(type="ValueError", category="Validation", message="hopeless", final=True)
 
 _BY_WORKER: Final[Mapping[str, Decide]] = {
     "succeed": lambda job, now: outcome.succeed(job, now=now, result={"sum": 3}),
-    "fail": lambda job, now: outcome.fail(job, NO_LUCK, now=now, draw=0.5),
-    "give up": lambda job, now: outcome.fail(job, HOPELESS, now=now, draw=0.5),
+    "fail": lambda job, now: outcome.fail(job, RETRYABLE_FAILURE, now=now, draw=0.5),
+    "give up": lambda job, now: outcome.fail(job, FINAL_FAILURE, now=now, draw=0.5),
     "release": lambda job, now: outcome.release(job, Reason.RELEASED, "drained", now=now, draw=0.5),
-    "stop": lambda job, now: outcome.cancelled(job, "on request", now=now),
+    "stop": lambda job, now: outcome.cancel_running_job(job, "on request", now=now),
 }
 
 _BY_OPERATOR: Final[Mapping[str, Decide]] = {
@@ -109,11 +109,13 @@ _BY_OPERATOR: Final[Mapping[str, Decide]] = {
     "crash": lambda job, now: outcome.crash(job, Reason.LEASE_EXPIRED, "silent", now=now, draw=0.5),
     "evict": lambda job, now: outcome.release(job, Reason.WORKER_GONE, "gone", now=now, draw=0.5),
     "redrive": lambda job, now: gate.redrive(job, now=now),
-    "drop": lambda job, now: gate.drop(job, _dropped(job), "on request", now=now),
-    "time out": lambda job, now: gate.give_up(job, Reason.QUEUE_TIMEOUT, "nobody came", now=now),
+    "drop": lambda job, now: gate.cancel_waiting_job(job, _dropped(job), "on request", now=now),
+    "time out": lambda job, now: gate.dead_letter(
+        job, Reason.QUEUE_TIMEOUT, "nobody came", now=now
+    ),
 }
 
-_WISHES: Final[Mapping[str, Object]] = {
+_USER_REQUESTS: Final[Mapping[str, Object]] = {
     "wish cancel": {"cancel": True},
     "wish redrive": {"redrive": 1},
 }
@@ -123,44 +125,52 @@ def _dropped(job: JobView) -> Reason:
     return Reason.DISMISSED if job.phase is Phase.DEAD_LETTER else Reason.CANCEL_REQUESTED
 
 
-def write(act: str, obj: Object, *, pod_uid: str, now: str) -> Write:
+def write(act: str, obj: Object, *, pod_uid: str, now: str) -> JobWrite:
     """Return the write with which worker, operator or user does this to the job as it is."""
     if act == "claim":
-        return Write(WORKER, act, "status", _claim(obj, pod_uid, now))
+        return JobWrite(WORKER, act, "status", _claim(obj, pod_uid, now))
     if act in {"renew", "report"}:
-        return Write(WORKER, act, "status", _renewal(obj, now, reports=act == "report"))
+        return JobWrite(WORKER, act, "status", _renewal(obj, now, reports=act == "report"))
     if act in _BY_WORKER:
-        return Write(WORKER, act, "status", _outcome(obj, _BY_WORKER[act], now))
-    if act in _WISHES:
-        return Write(USER, act, "", {"spec": _WISHES[act]})
+        return JobWrite(WORKER, act, "status", _outcome(obj, _BY_WORKER[act], now))
+    if act in _USER_REQUESTS:
+        return JobWrite(USER, act, "", {"spec": _USER_REQUESTS[act]})
     version = obj["metadata"]["resourceVersion"]
     move = _BY_OPERATOR[act](read_job(obj), now)
-    return Write(OPERATOR, act, "status", dict(merge_body(render(move, obj["status"]), version)))
+    return JobWrite(
+        OPERATOR,
+        act,
+        "status",
+        dict(status_merge_patch(status_fields(move, obj["status"]), version)),
+    )
 
 
 def _claim(obj: Object, pod_uid: str, now: str) -> Object:
     seen = read_job(obj)
     candidate = Candidate(seen.name, seen.resource_version, seen.type, attempt=seen.attempt)
-    holder, policy = Holder(POD, pod_uid, f"{POD}/1"), resolve(layer_of(obj["spec"]))
+    holder, policy = (
+        LeaseHolder(POD, pod_uid, f"{POD}/1"),
+        resolve_policy(read_policy_layer(obj["spec"])),
+    )
     claim = f"claim-{seen.attempt + 1}"
-    return dict(claim_body(candidate, holder, policy, claim=claim, now=now))
+    return dict(claim_patch(candidate, holder, policy, claim=claim, now=now))
 
 
-def _held(obj: Object) -> HeldJob:
-    held = HeldJob.from_answer(obj, 0.0)
+def _leased_job(obj: Object) -> HeldJob:
+    held = HeldJob.from_response(obj, 0.0)
     held.renewals = obj["status"]["lease"]["renewals"]
     return held
 
 
 def _renewal(obj: Object, now: str, *, reports: bool) -> list[JsonObject]:
-    draft = Draft(1, {"percent": 40, "message": "half"}, {"row": 7}, 1) if reports else None
-    return renewal_body(_held(obj), draft, now)
+    draft = HandlerReport(1, {"percent": 40, "message": "half"}, {"row": 7}, 1) if reports else None
+    return renewal_patch(_leased_job(obj), draft, now)
 
 
 def _outcome(obj: Object, decide: Decide, now: str) -> list[JsonObject]:
-    return outcome_body(_held(obj), decide(read_job(obj), now), obj["status"], None)
+    return outcome_patch(_leased_job(obj), decide(read_job(obj), now), obj["status"], None)
 
 
-def recorded(write_: Write, phase: str) -> Object:
+def write_record(write_: JobWrite, phase: str) -> Object:
     """Return a write as it is kept, with the phase that it leads to."""
     return {**asdict(write_), "phase": phase}

@@ -10,7 +10,7 @@ SIGNAL_OFFSET = 128
 
 
 @dataclass(frozen=True)
-class Ended:
+class ContainerTermination:
     """How a container ended."""
 
     exit_code: int
@@ -40,14 +40,16 @@ class Container:
     container_id: str
     started: datetime
     restarts: int = 0
-    ended: Ended | None = None
-    before: Ended | None = None
+    ended: ContainerTermination | None = None
+    before: ContainerTermination | None = None
 
     def end(self, returncode: int, now: datetime, reason: str = "") -> "Container":
         """Return it after its process ended (negative: by which signal)."""
         code = exit_code(returncode)
         why = reason or ("Error" if code else "Completed")
-        return replace(self, ended=Ended(code, why, self.started, now, self.container_id))
+        return replace(
+            self, ended=ContainerTermination(code, why, self.started, now, self.container_id)
+        )
 
     def restart(self, container_id: str, now: datetime) -> "Container":
         """Return it after it was started again in the same Pod."""

@@ -10,18 +10,18 @@ MANAGED_BY = {"app.kubernetes.io/managed-by": MANAGER}
 IMAGE = "asyncjob-dev/process"
 
 
-def namespace(name: str) -> dict[str, Any]:
+def build_namespace(name: str) -> dict[str, Any]:
     """Return a Namespace."""
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
-def service_account(name: str, space: str) -> dict[str, Any]:
+def build_service_account(name: str, space: str) -> dict[str, Any]:
     """Return a ServiceAccount."""
     metadata = {"name": name, "namespace": space}
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
 
 
-def pod(
+def build_pod(
     name: str, *, account: str, node: str, labels: Mapping[str, str], restart: bool
 ) -> dict[str, Any]:
     """Return the Pod of one worker.
@@ -42,7 +42,7 @@ def pod(
     }
 
 
-def pod_status(container: Container, *, restart: bool) -> dict[str, Any]:
+def build_pod_status(container: Container, *, restart: bool) -> dict[str, Any]:
     """Return the Pod's status as a kubelet would write it."""
     ready = "False" if container.ended else "True"
     conditions = [
@@ -59,7 +59,7 @@ def pod_status(container: Container, *, restart: bool) -> dict[str, Any]:
     }
 
 
-def token_request(pod_name: str, pod_uid: str, seconds: int) -> dict[str, Any]:
+def build_token_request(pod_name: str, pod_uid: str, seconds: int) -> dict[str, Any]:
     """Return a TokenRequest for a token that is bound to this very Pod."""
     bound = {"kind": "Pod", "apiVersion": "v1", "name": pod_name, "uid": pod_uid}
     return {

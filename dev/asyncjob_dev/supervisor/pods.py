@@ -17,8 +17,8 @@ from asyncjob_dev.errors import ApiError
 from asyncjob_dev.kubeconfig import write_kubeconfig
 from asyncjob_dev.process import ManagedProcess
 from asyncjob_dev.supervisor import manifests, objects
-from asyncjob_dev.supervisor.reporter import Reporter
-from asyncjob_dev.supervisor.tokens import Identity, TokenFile
+from asyncjob_dev.supervisor.reporter import PodStatusReporter
+from asyncjob_dev.supervisor.tokens import PodIdentity, TokenFile
 from asyncjob_dev.supervisor.worker import DevWorker, PodRef, WorkerSpec
 
 NODE = "dev-node"
@@ -44,10 +44,10 @@ class DevPods:
         self, *, service_accounts: Iterable[str] = ("asyncjob-worker",), rbac: Iterable[Path] = ()
     ) -> None:
         """Make the namespace and the service accounts and apply the RBAC objects in the files."""
-        wanted = [objects.namespace(self.namespace)]
-        wanted += [objects.service_account(name, self.namespace) for name in service_accounts]
-        for document in [*wanted, *manifests.documents(rbac)]:
-            manifests.apply(self._api, document, self.namespace)
+        wanted = [objects.build_namespace(self.namespace)]
+        wanted += [objects.build_service_account(name, self.namespace) for name in service_accounts]
+        for document in [*wanted, *manifests.read_manifests(rbac)]:
+            manifests.apply_manifest(self._api, document, self.namespace)
 
     def start(self, spec: WorkerSpec) -> DevWorker:
         """Create the Pod, put its token and kubeconfig in place, start the process."""
@@ -75,7 +75,7 @@ class DevPods:
     def _create_pod(self, spec: WorkerSpec) -> PodRef:
         pods = f"/api/v1/namespaces/{self.namespace}/pods"
         path = f"{pods}/{spec.name}"
-        wanted = objects.pod(
+        wanted = objects.build_pod(
             spec.name,
             account=spec.service_account,
             node=self._node,
@@ -96,10 +96,10 @@ class DevPods:
         PodRef(self._api, path, old["metadata"]["uid"]).delete(force=True)
         return self._api.create(pods, wanted)
 
-    def _reporter(self, spec: WorkerSpec, pod: PodRef, token: Path) -> Reporter:
-        who = Identity(self.namespace, spec.service_account, spec.name, pod.uid)
+    def _reporter(self, spec: WorkerSpec, pod: PodRef, token: Path) -> PodStatusReporter:
+        who = PodIdentity(self.namespace, spec.service_account, spec.name, pod.uid)
         file = TokenFile(self._api, token, who, spec.token_seconds)
-        return Reporter(self._api, pod.path, pod.uid, file, restart=spec.restart)
+        return PodStatusReporter(self._api, pod.path, pod.uid, file, restart=spec.restart)
 
     def _process(self, spec: WorkerSpec, pod: PodRef, folder: Path) -> ManagedProcess:
         kubeconfig = folder / "kubeconfig"
@@ -115,7 +115,7 @@ class DevPods:
             spec.name,
             spec.argv,
             log_file=folder / "log",
-            env=environment(os.environ, spec, pod.uid, self.namespace, kubeconfig),
+            env=worker_environment(os.environ, spec, pod.uid, self.namespace, kubeconfig),
             cwd=spec.cwd,
             grace=spec.grace,
         )
@@ -132,7 +132,7 @@ class DevPods:
         self.stop()
 
 
-def environment(
+def worker_environment(
     ours: Mapping[str, str], spec: WorkerSpec, pod_uid: str, namespace: str, kubeconfig: Path
 ) -> dict[str, str]:
     """Return the environment of a worker, as the downward API would fill it."""

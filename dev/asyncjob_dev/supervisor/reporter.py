@@ -12,7 +12,7 @@ from http import HTTPStatus
 from asyncjob_dev.api import Api
 from asyncjob_dev.errors import ApiError, ApiUnavailableError
 from asyncjob_dev.supervisor.containers import Container
-from asyncjob_dev.supervisor.objects import pod_status
+from asyncjob_dev.supervisor.objects import build_pod_status
 from asyncjob_dev.supervisor.tokens import TokenFile
 
 log = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ RETRY_SECONDS = 0.5
 LONGEST_WAIT = 3600.0
 
 
-class Reporter:
+class PodStatusReporter:
     """The reporting thread of one Pod; its token file is filled at once."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Reporter:
             self._wanted = container
             self._changed.notify_all()
 
-    def settle(self, within: float) -> bool:
+    def wait_published(self, within: float) -> bool:
         """Wait until the API server knows the newest; False when it was not told in time."""
         with self._changed:
             return self._changed.wait_for(lambda: self._published is self._wanted, within)
@@ -72,13 +72,13 @@ class Reporter:
 
     def _await_work(self) -> bool:
         with self._changed:
-            self._changed.wait_for(self._has_work, self._patience())
+            self._changed.wait_for(self._has_work, self._wait_seconds())
             return not self._closed
 
     def _has_work(self) -> bool:
         return self._closed or (self._published is not self._wanted and not self._failing)
 
-    def _patience(self) -> float:
+    def _wait_seconds(self) -> float:
         left = (self._due - datetime.now(UTC)).total_seconds()
         return RETRY_SECONDS if self._failing else min(max(0.0, left), LONGEST_WAIT)
 
@@ -94,13 +94,13 @@ class Reporter:
             self._failed(error, wanted)
 
     def _publish(self, container: Container) -> None:
-        status = pod_status(container, restart=self._restart)
+        status = build_pod_status(container, restart=self._restart)
         # With the uid, or we would write into a Pod that took the name over.
         patch = {"metadata": {"uid": self._pod_uid}, "status": status}
         self._api.merge(f"{self._pod_path}/status", patch)
-        self._settled(container)
+        self._mark_published(container)
 
-    def _settled(self, container: Container | None) -> None:
+    def _mark_published(self, container: Container | None) -> None:
         with self._changed:
             self._published = container
             self._changed.notify_all()
@@ -121,7 +121,7 @@ class Reporter:
             log.info("pod is gone, nothing more to report", extra=details)
             self._due = datetime.max.replace(tzinfo=UTC)
             self._failing = False
-            self._settled(wanted)
+            self._mark_published(wanted)
             return
         if not self._failing:
             log.warning("pod status or token not written, trying on", extra=details)

@@ -18,11 +18,11 @@ from asyncjob_dev.process import ManagedProcess
 from asyncjob_dev.readiness import wait_until
 from asyncjob_dev.supervisor.containers import Container, container_id
 from asyncjob_dev.supervisor.objects import IMAGE
-from asyncjob_dev.supervisor.reporter import Reporter
+from asyncjob_dev.supervisor.reporter import PodStatusReporter
 
 log = logging.getLogger(__name__)
 
-LAST_WORDS_SECONDS = 5.0
+FINAL_REPORT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class DevWorker:
     """A worker process with a Pod of its own; made by `DevPods.start`."""
 
     def __init__(
-        self, spec: WorkerSpec, pod: PodRef, process: ManagedProcess, reporter: Reporter
+        self, spec: WorkerSpec, pod: PodRef, process: ManagedProcess, reporter: PodStatusReporter
     ) -> None:
         self.spec = spec
         self.process = process
@@ -104,9 +104,9 @@ class DevWorker:
         """Return the Pod as the API server has it; `ApiError` 404 once it is deleted."""
         return self._pod.api.get(self._pod.path)
 
-    def settle(self, within: float = 10.0) -> None:
+    def wait_published(self, within: float = 10.0) -> None:
         """Wait until the API server knows how the process fares now."""
-        if not self._reporter.settle(within):
+        if not self._reporter.wait_published(within):
             raise NotReadyError(f"the status of pod {self.name}", within, None, "")
 
     def wait_ended(self, within: float) -> None:
@@ -146,7 +146,7 @@ class DevWorker:
         self.terminate()
         self.process.stop(self.spec.grace if grace is None else grace)
         self._runner.join()
-        self._reporter.settle(LAST_WORDS_SECONDS)
+        self._reporter.wait_published(FINAL_REPORT_SECONDS)
         self._reporter.close()
         try:
             self._pod.delete(force=True)
@@ -157,7 +157,7 @@ class DevWorker:
         while True:
             returncode = self.process.wait()
             assert returncode is not None
-            self._note(self._container.end(returncode, datetime.now(UTC), self._reason))
+            self._report(self._container.end(returncode, datetime.now(UTC), self._reason))
             self._reason = ""
             if not self.spec.restart or self._stopping.wait(self.spec.restart_delay):
                 return
@@ -166,9 +166,9 @@ class DevWorker:
                     return
                 self.process.spawn()
             restarted = self._container_id(self._container.restarts + 1)
-            self._note(self._container.restart(restarted, datetime.now(UTC)))
+            self._report(self._container.restart(restarted, datetime.now(UTC)))
 
-    def _note(self, container: Container) -> None:
+    def _report(self, container: Container) -> None:
         self._container = container
         self._reporter.report(container)
 

@@ -10,8 +10,15 @@ from typing import Final
 import click
 
 from asyncjob_dev.errors import DevError
-from asyncjob_dev.supply.audit import FILES, Ignored, Ran, findings, report, verdict
-from asyncjob_dev.supply.sbom import IMAGES, PROGRAMS, make
+from asyncjob_dev.supply.audit import (
+    FILES,
+    AuditOutput,
+    IgnoredVulnerability,
+    findings,
+    report,
+    verdict,
+)
+from asyncjob_dev.supply.sbom import IMAGES, PROGRAMS, make_bill
 
 ROOT: Final = Path()
 
@@ -29,7 +36,7 @@ def sbom(out: Path) -> None:
     """Write a bill of materials (CycloneDX) for each image."""
     try:
         for image in IMAGES:
-            click.echo(make(image, ROOT.absolute(), out))
+            click.echo(make_bill(image, ROOT.absolute(), out))
     except DevError as error:
         raise click.ClickException(str(error)) from error
 
@@ -48,17 +55,17 @@ def audit(service: str) -> None:
     sys.exit(verdict(found))
 
 
-def _ignored() -> dict[str, Ignored]:
+def _ignored() -> dict[str, IgnoredVulnerability]:
     said = tomllib.loads((ROOT / "requirements/audit.toml").read_text(encoding="utf-8"))
-    return {one["id"]: Ignored(**one) for one in said.get("ignored", [])}
+    return {one["id"]: IgnoredVulnerability(**one) for one in said.get("ignored", [])}
 
 
-def _ran(file: str, service: str) -> Ran:
+def _ran(file: str, service: str) -> AuditOutput:
     options = ("--format=json", "--progress-spinner=off", "--require-hashes", "--disable-pip")
     where = (f"--vulnerability-service={service}", f"--requirement=requirements/{file}.txt")
     program = str(PROGRAMS / "pip-audit")
     done = subprocess.run([program, *options, *where], capture_output=True, text=True, check=False)
-    return Ran(done.stdout, done.stderr)
+    return AuditOutput(done.stdout, done.stderr)
 
 
 if __name__ == "__main__":

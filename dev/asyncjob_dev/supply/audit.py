@@ -15,7 +15,7 @@ FILES: Final = ("worker", "operator", "build", "dev")
 """Requirement files; the first two are shipped."""
 
 
-class Verdict(IntEnum):
+class AuditVerdict(IntEnum):
     """The exit code."""
 
     CLEAN = 0
@@ -24,7 +24,7 @@ class Verdict(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ignored:
+class IgnoredVulnerability:
     """A vulnerability that does not concern us: why, and until when that was thought through."""
 
     id: str
@@ -33,7 +33,7 @@ class Ignored:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class AuditOutput:
     """What a run of pip-audit left."""
 
     stdout: str
@@ -45,12 +45,14 @@ class Findings:
     """What was found in one file, and what of it was not looked up."""
 
     file: str
-    looked: int = 0
+    checked: int = 0
     vulnerable: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
 
-def findings(file: str, ran: Ran, ignored: Mapping[str, Ignored], today: date) -> Findings:
+def findings(
+    file: str, ran: AuditOutput, ignored: Mapping[str, IgnoredVulnerability], today: date
+) -> Findings:
     """Return what a run found; one without a readable answer has looked at nothing."""
     try:
         dependencies: list[dict[str, Any]] = json.loads(ran.stdout)["dependencies"]
@@ -60,14 +62,14 @@ def findings(file: str, ran: Ran, ignored: Mapping[str, Ignored], today: date) -
     unknown = [one for one in dependencies if "skip_reason" in one]
     return Findings(
         file,
-        looked=len(dependencies) - len(unknown),
-        vulnerable=tuple(_told(dependencies, ignored, today)),
+        checked=len(dependencies) - len(unknown),
+        vulnerable=tuple(_vulnerabilities(dependencies, ignored, today)),
         unknown=tuple(f"{one['name']}: {one['skip_reason']}" for one in unknown),
     )
 
 
-def _told(
-    dependencies: list[dict[str, Any]], ignored: Mapping[str, Ignored], today: date
+def _vulnerabilities(
+    dependencies: list[dict[str, Any]], ignored: Mapping[str, IgnoredVulnerability], today: date
 ) -> Iterator[str]:
     for one in dependencies:
         for found in one.get("vulns", ()):
@@ -80,28 +82,30 @@ def _told(
             yield f"{one['name']} {one['version']}: {' '.join(ids)}, fixed in {fixes}{late}"
 
 
-def verdict(all_: list[Findings]) -> Verdict:
+def verdict(all_: list[Findings]) -> AuditVerdict:
     """Return the verdict on all files."""
     if any(one.vulnerable for one in all_):
-        return Verdict.VULNERABLE
-    if any(one.unknown or not one.looked for one in all_):
-        return Verdict.NOT_LOOKED
-    return Verdict.CLEAN
+        return AuditVerdict.VULNERABLE
+    if any(one.unknown or not one.checked for one in all_):
+        return AuditVerdict.NOT_LOOKED
+    return AuditVerdict.CLEAN
 
 
 def report(all_: list[Findings]) -> Iterator[str]:
     """Yield what people are told."""
     for one in all_:
         name = f"requirements/{one.file}.txt"
-        yield f"{name}: looked up {one.looked}, vulnerable {len(one.vulnerable)}"
+        yield f"{name}: looked up {one.checked}, vulnerable {len(one.vulnerable)}"
         yield from (f"  VULNERABLE {text}" for text in one.vulnerable)
         if one.unknown:
             more = f" and {len(one.unknown) - 1} more" if len(one.unknown) > 1 else ""
             yield f"  NOT LOOKED UP {one.unknown[0]}{more}"
     yield {
-        Verdict.CLEAN: "no known vulnerabilities",
-        Verdict.VULNERABLE: "vulnerable: upgrade (make lock), or say in requirements/audit.toml "
+        AuditVerdict.CLEAN: "no known vulnerabilities",
+        AuditVerdict.VULNERABLE: "vulnerable: upgrade (make lock), or say in "
+        "requirements/audit.toml "
         "why it does not concern us",
-        Verdict.NOT_LOOKED: "NOT AUDITED: the advisory service could not be asked about all of it; "
+        AuditVerdict.NOT_LOOKED: "NOT AUDITED: the advisory service could not be asked about all "
+        "of it; "
         "this says nothing about vulnerabilities",
     }[verdict(all_)]

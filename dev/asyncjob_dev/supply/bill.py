@@ -12,24 +12,27 @@ _PIN: Final = re.compile(
 def pins(requirements: str) -> dict[str, str]:
     """Return name → version of what a requirement file pins for every platform."""
     found = _PIN.findall(requirements)
-    return {_plain(name): version for name, version, marker in found if not marker}
+    return {_normalized_name(name): version for name, version, marker in found if not marker}
 
 
-def _plain(name: str) -> str:
+def _normalized_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def components(bill: Mapping[str, Any]) -> dict[str, str]:
     """Return name → version of what a bill lists."""
-    return {_plain(one["name"]): one["version"] for one in bill.get("components", ())}
+    return {_normalized_name(one["name"]): one["version"] for one in bill.get("components", ())}
 
 
-def portable(bill: Mapping[str, Any]) -> dict[str, Any]:
+def without_local_paths(bill: Mapping[str, Any]) -> dict[str, Any]:
     """Return the bill without the places on the machine that made it."""
-    return {**bill, "components": [_portable(one) for one in bill.get("components", ())]}
+    return {
+        **bill,
+        "components": [_component_without_local_paths(one) for one in bill.get("components", ())],
+    }
 
 
-def _portable(component: Mapping[str, Any]) -> dict[str, Any]:
+def _component_without_local_paths(component: Mapping[str, Any]) -> dict[str, Any]:
     kept = [
         one for one in component.get("externalReferences", ()) if not one["url"].startswith("file:")
     ]
@@ -37,7 +40,9 @@ def _portable(component: Mapping[str, Any]) -> dict[str, Any]:
     return {**rest, "externalReferences": kept} if kept else rest
 
 
-def faults(bill: Mapping[str, Any], requirements: str, own: Mapping[str, str]) -> Iterator[str]:
+def bill_problems(
+    bill: Mapping[str, Any], requirements: str, own: Mapping[str, str]
+) -> Iterator[str]:
     """Yield what is missing from the bill or has another version; `own` are our distributions."""
     listed = components(bill)
     for name, version in {**pins(requirements), **own}.items():

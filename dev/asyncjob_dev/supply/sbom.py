@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from asyncjob_dev.errors import DevError
-from asyncjob_dev.supply.bill import faults, portable
+from asyncjob_dev.supply.bill import bill_problems, without_local_paths
 
 PROGRAMS: Final = Path(sys.executable).parent
 
@@ -39,7 +39,7 @@ class BillError(DevError):
     """A bill of materials could not be made, or is not what was installed."""
 
 
-def make(image: Image, root: Path, out: Path) -> Path:
+def make_bill(image: Image, root: Path, out: Path) -> Path:
     """Write `out`/NAME.cdx.json; raises BillError."""
     pinned = root / "requirements" / f"{image.requirements}.txt"
     target = out / f"{image.name}.cdx.json"
@@ -53,8 +53,8 @@ def make(image: Image, root: Path, out: Path) -> Path:
             f"--pyproject={project}",
             "--output-reproducible",
         )
-    made = portable(json.loads(bill))
-    found = list(faults(made, pinned.read_text(), _own(image, root)))
+    made = without_local_paths(json.loads(bill))
+    found = list(bill_problems(made, pinned.read_text(), _own(image, root)))
     if found:
         raise BillError(f"{image.name}: {'; '.join(found)}")
     out.mkdir(parents=True, exist_ok=True)

@@ -8,9 +8,9 @@ from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp
 
 from asyncjob_gateway import dashboard, openapi
-from asyncjob_gateway.auth.loopback import LoopbackOnly
+from asyncjob_gateway.auth.loopback import LoopbackOnlyMiddleware
 from asyncjob_gateway.context import AppContext
-from asyncjob_gateway.limits.load import Limited
+from asyncjob_gateway.limits.load import LoadLimitMiddleware
 from asyncjob_gateway.problems import handlers
 from asyncjob_gateway.routes import (
     bulk,
@@ -24,24 +24,24 @@ from asyncjob_gateway.routes import (
     wishes,
     workers,
 )
-from asyncjob_gateway.telemetry.requests import Observed
+from asyncjob_gateway.telemetry.requests import AccessLogMiddleware
 
 ROUTERS = (
     public.router,
     submissions.router,
-    submissions.batches,
-    bulk.router,
+    submissions.batch_router,
+    bulk.dead_letters_router,
     events.router,
     jobs.router,
     wishes.router,
     queues.router,
     cron_jobs.router,
-    workers.router,
+    workers.workers_router,
     health.router,
     dashboard.router,
 )
 
-UNSEEN: Final = TelemetryConfig(
+NO_FRAMEWORK_TELEMETRY: Final = TelemetryConfig(
     tracing=False, metrics=False, logs=False, operation_spans=False, auto_configure=False
 )
 """The framework's own telemetry would show query strings and what errors say."""
@@ -56,16 +56,16 @@ def make_app() -> FastAPI:
         docs_url=None,  # they would load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
-        telemetry=UNSEEN,
+        telemetry=NO_FRAMEWORK_TELEMETRY,
     )
-    handlers.install(app)
+    handlers.install_exception_handlers(app)
     for router in ROUTERS:
         app.include_router(router)
     openapi.install(app)
     return app
 
 
-def serve_with(context: AppContext) -> ASGIApp:
+def make_asgi_app(context: AppContext) -> ASGIApp:
     """Return the whole of it: from the access log inwards, limits, the app."""
     settings = context.settings
     routes = make_app()
@@ -79,7 +79,9 @@ def serve_with(context: AppContext) -> ASGIApp:
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"],
             expose_headers=["Location", "Retry-After", "X-Request-Id"],
         )
-    app = Limited(app, most=settings.max_requests, seconds=settings.request_timeout)
+    app = LoadLimitMiddleware(
+        app, max_requests=settings.max_requests, timeout=settings.request_timeout
+    )
     if settings.open:
-        app = LoopbackOnly(app)
-    return Observed(app, context.metrics)
+        app = LoopbackOnlyMiddleware(app)
+    return AccessLogMiddleware(app, context.metrics)

@@ -10,13 +10,13 @@ import click
 import uvloop
 
 from asyncjob.errors import AsyncJobError
-from asyncjob.logs import configure
-from asyncjob.tracing.provider import set_up
-from asyncjob_gateway.options import PREFIX, all_options
-from asyncjob_gateway.process import serve
-from asyncjob_gateway.settings import Settings
+from asyncjob.logs import configure_logging
+from asyncjob.tracing.provider import set_up_tracing
+from asyncjob_gateway.options import ENV_PREFIX, all_options
+from asyncjob_gateway.process import run_gateway
+from asyncjob_gateway.settings import GatewaySettings
 
-_MANY: Final = {
+_REPEATABLE_OPTIONS: Final = {
     "namespace": "namespaces",
     "audience": "audiences",
     "forward_header": "forward_headers",
@@ -24,7 +24,7 @@ _MANY: Final = {
 }
 """Options that may be given several times, and the settings that they fill."""
 
-_SERVICE: Final = "asyncjob-gateway"
+_TRACE_SERVICE: Final = "asyncjob-gateway"
 _DISTRIBUTION: Final = "asyncjob-operator"
 
 
@@ -34,7 +34,7 @@ def main() -> None:
     """Serve AsyncJobs over HTTP."""
 
 
-@main.command(context_settings={"auto_envvar_prefix": PREFIX})
+@main.command(context_settings={"auto_envvar_prefix": ENV_PREFIX})
 @all_options
 def run(*, log_format: Any, log_level: str, **given: Any) -> None:
     """Run until SIGTERM.
@@ -43,19 +43,21 @@ def run(*, log_format: Any, log_level: str, **given: Any) -> None:
     spaces there.
     """
     level = logging.getLevelNamesMapping()[log_level.upper()]
-    configure(log_format, level, discreet=["sse_starlette"])  # it logs each event, in full
-    settings = Settings(**{_MANY.get(name, name): value for name, value in given.items()})
+    configure_logging(log_format, level, info_only=["sse_starlette"])  # it logs each event, in full
+    settings = GatewaySettings(
+        **{_REPEATABLE_OPTIONS.get(name, name): value for name, value in given.items()}
+    )
     try:
-        with _traced():
-            uvloop.run(serve(settings))
+        with _tracing():
+            uvloop.run(run_gateway(settings))
     except AsyncJobError as error:
         raise click.ClickException(" ".join(str(error).split())) from error
 
 
 @contextmanager
-def _traced() -> Iterator[None]:
+def _tracing() -> Iterator[None]:
     """Trace submissions as the environment asks, and hand on the last spans in the end."""
-    close = set_up(os.environ, _SERVICE, _DISTRIBUTION)
+    close = set_up_tracing(os.environ, _TRACE_SERVICE, _DISTRIBUTION)
     try:
         yield
     finally:

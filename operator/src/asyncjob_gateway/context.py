@@ -13,17 +13,17 @@ from starlette.requests import Request
 
 from asyncjob.kube import KubeSession
 from asyncjob_gateway import kinds
-from asyncjob_gateway.auth.access import Access, demand
+from asyncjob_gateway.auth.access import Authorizer, require
 from asyncjob_gateway.auth.caller import Caller
 from asyncjob_gateway.auth.rights import Right
 from asyncjob_gateway.auth.tokens import Authenticator
-from asyncjob_gateway.cache.namespace import NamespaceView
+from asyncjob_gateway.cache.namespace import NamespaceCache
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.events.streams import Streams
-from asyncjob_gateway.limits.bodies import Bodies
+from asyncjob_gateway.events.streams import StreamLimiter
+from asyncjob_gateway.limits.bodies import BodyReader
 from asyncjob_gateway.operations import Operations
-from asyncjob_gateway.settings import Settings
-from asyncjob_gateway.telemetry.metrics import Metrics
+from asyncjob_gateway.settings import GatewaySettings
+from asyncjob_gateway.telemetry.metrics import GatewayMetrics
 from asyncjob_gateway.telemetry.requests import trace_context
 
 
@@ -31,74 +31,74 @@ from asyncjob_gateway.telemetry.requests import trace_context
 class AppContext:
     """Everything that routes share. `default` is the namespace of requests that name none."""
 
-    settings: Settings
+    settings: GatewaySettings
     session: KubeSession
     authenticator: Authenticator
-    access: Access
-    views: Mapping[str, NamespaceView]
-    default: str
-    streams: Streams
-    metrics: Metrics
-    bodies: Bodies
-    state: "State"
+    authorizer: Authorizer
+    caches: Mapping[str, NamespaceCache]
+    default_namespace: str
+    streams: StreamLimiter
+    metrics: GatewayMetrics
+    body_reader: BodyReader
+    state: "AppState"
 
-    def view(self, namespace: str | None) -> NamespaceView:
+    def cache(self, namespace: str | None) -> NamespaceCache:
         """Return what is known of a namespace; raises RefusedError for one that is not served."""
-        found = self.views.get(namespace or self.default)
+        found = self.caches.get(namespace or self.default_namespace)
         if found is None:
             raise RefusedError(kinds.NOT_FOUND, f"namespace {namespace} is not served here")
         return found
 
 
 @dataclass(slots=True)
-class State:
+class AppState:
     """What changes: whether the gateway is about to stop, and whether it parses a large body."""
 
     stopping: bool = False
-    parsing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    parse_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class RequestContext:
     """One request: who asks, about which namespace, in which trace."""
 
-    context: AppContext
+    app: AppContext
     caller: Caller
-    view: NamespaceView
+    cache: NamespaceCache
     traceparent: str | None
 
     @property
     def namespace(self) -> str:
         """The namespace that it is about."""
-        return self.view.name
+        return self.cache.name
 
     @property
     def operations(self) -> Operations:
         """What can be done in the namespace."""
-        context = self.context
+        context = self.app
         return Operations(
-            context.session, self.view, context.metrics, self.demand, self.traceparent
+            context.session, self.cache, context.metrics, self.require, self.traceparent
         )
 
-    async def demand(self, right: Right) -> None:
+    async def require(self, right: Right) -> None:
         """Raise RefusedError unless the caller has the right."""
-        await demand(self.context.access, self.caller, right, self.namespace)
+        await require(self.app.authorizer, self.caller, right, self.namespace)
 
-    async def may(self, right: Right) -> bool:
+    async def is_allowed(self, right: Right) -> bool:
         """Return whether the caller has the right."""
-        return await self.context.access.may(self.caller, right, self.namespace)
+        return await self.app.authorizer.is_allowed(self.caller, right, self.namespace)
 
 
-def context_of(request: Request) -> AppContext:
+def app_context(request: Request) -> AppContext:
     """Return the context of the app that serves the request."""
     context: AppContext = request.app.state.context
     return context
 
 
-async def identify(request: Request, headers: Headers) -> None:
+async def authenticate(request: Request, headers: Headers) -> None:
     """Note who asks, by these headers; raises RefusedError where that cannot be told."""
-    authenticator = context_of(request).authenticator
-    request.state.caller = await authenticator.identify(headers, address_of(request))
+    authenticator = app_context(request).authenticator
+    request.state.caller = await authenticator.authenticate(headers, address_of(request))
 
 
 def address_of(request: Request) -> str:
@@ -106,11 +106,13 @@ def address_of(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-async def enter(request: Request, namespace: str | None, *rights: Right) -> Visit:
+async def request_context(
+    request: Request, namespace: str | None, *rights: Right
+) -> RequestContext:
     """Return the visit; raises RefusedError unless the caller has the rights there."""
-    context = context_of(request)
+    context = app_context(request)
     trace = trace_context(request.scope)
-    made = Visit(context, request.state.caller, context.view(namespace), trace)
+    made = RequestContext(context, request.state.caller, context.cache(namespace), trace)
     for right in rights:
-        await made.demand(right)
+        await made.require(right)
     return made

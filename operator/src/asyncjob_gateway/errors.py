@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from asyncjob.errors import AsyncJobError, ConfigError
 from asyncjob.rest.problem import FieldProblem
-from asyncjob_gateway.kinds import Kind
+from asyncjob_gateway.kinds import ProblemType
 
 
 class UnsafeSettingsError(ConfigError):
@@ -20,7 +20,7 @@ class RefusedError(AsyncJobError):
 
     def __init__(
         self,
-        kind: Kind,
+        kind: ProblemType,
         detail: str = "",
         *,
         job_id: str | None = None,

@@ -5,11 +5,11 @@ from typing import Any, Final
 Examples = dict[str, Any]
 
 
-def _named(**values: Any) -> Examples:
+def _examples(**values: Any) -> Examples:
     return {name.replace("_", "-"): {"value": value} for name, value in values.items()}
 
 
-PUBLIC_SUBMISSIONS: Final = _named(
+PUBLIC_SUBMISSIONS: Final = _examples(
     plain={"jobType": "SEND_EMAIL", "payload": {"to": "ada@example.org", "subject": "Hello"}},
     once={
         "jobType": "SEND_EMAIL",
@@ -18,7 +18,7 @@ PUBLIC_SUBMISSIONS: Final = _named(
     },
 )
 
-SUBMISSIONS: Final = _named(
+SUBMISSIONS: Final = _examples(
     plain={"type": "report.csv", "payload": {"month": "2026-11"}},
     every_option={
         "type": "report.csv",
@@ -36,7 +36,7 @@ SUBMISSIONS: Final = _named(
     one_at_a_time={"type": "mailbox.sync", "deduplicationId": "mailbox-7"},
 )
 
-BATCHES: Final = _named(
+BATCHES: Final = _examples(
     two={
         "jobs": [
             {"type": "SEND_EMAIL", "payload": {"to": "ada@example.org"}},
@@ -45,13 +45,13 @@ BATCHES: Final = _named(
     }
 )
 
-CHANGES: Final = _named(suspend={"suspend": True}, hurry={"priority": 100})
+CHANGES: Final = _examples(suspend={"suspend": True}, hurry={"priority": 100})
 
-BULKS: Final = _named(
+BULK_ACTIONS: Final = _examples(
     look_first={"selection": {"type": "SEND_EMAIL"}, "limit": 100, "dryRun": True},
     do_it={"selection": {"type": "SEND_EMAIL", "olderThanSeconds": 3600}, "limit": 100},
 )
 
-BACKFILLS: Final = _named(
+BACKFILLS: Final = _examples(
     two_weeks={"from": "2026-11-01T00:00:00Z", "to": "2026-11-14T23:59:59Z", "maxActive": 2},
 )

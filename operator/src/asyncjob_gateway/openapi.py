@@ -19,9 +19,9 @@ DESCRIPTION: Final = """Durable asynchronous jobs on Kubernetes.
 (RFC 9457) whose `type` is one of a closed list. Callers send a bearer token of the cluster; what
 they may do is what RBAC says."""
 
-_REFS: Final = "#/components/schemas/{model}"
-_REFERENCE: Final = re.compile(r'"#/components/schemas/([^"]+)"')
-_FRAMEWORK: Final = ("HTTPValidationError", "ValidationError")
+_REF_TEMPLATE: Final = "#/components/schemas/{model}"
+_REF_PATTERN: Final = re.compile(r'"#/components/schemas/([^"]+)"')
+_FRAMEWORK_SCHEMAS: Final = ("HTTPValidationError", "ValidationError")
 
 
 def install(app: FastAPI) -> None:
@@ -29,19 +29,19 @@ def install(app: FastAPI) -> None:
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = _document(app)
+            app.openapi_schema = _build_document(app)
         return app.openapi_schema
 
     app.openapi = document  # type: ignore[method-assign]  # the way that the framework documents
 
 
-def _document(app: FastAPI) -> dict[str, Any]:
+def _build_document(app: FastAPI) -> dict[str, Any]:
     found = get_openapi(title=TITLE, version=VERSION, description=DESCRIPTION, routes=app.routes)
     schemas = found["components"]["schemas"]
-    for name in _FRAMEWORK:
+    for name in _FRAMEWORK_SCHEMAS:
         schemas.pop(name, None)
     for model in (Problem, Submission):
-        schemas.update(_schemas(model))
+        schemas.update(_schemas_of(model))
     found["components"]["securitySchemes"] = {
         "token": {
             "type": "http",
@@ -55,11 +55,11 @@ def _document(app: FastAPI) -> dict[str, Any]:
         if path not in {"/healthz", "/readyz"}:
             for operation in operations.values():
                 operation["security"] = [{"token": []}]
-    _close(found)
+    _forbid_additional_properties(found)
     return _without_framework_errors(found)
 
 
-def _close(found: dict[str, Any]) -> None:
+def _forbid_additional_properties(found: dict[str, Any]) -> None:
     """Say of all that is sent that fields which nobody knows are refused, inner ones as well."""
     schemas, seen = found["components"]["schemas"], set[str]()
     bodies = [
@@ -68,18 +68,18 @@ def _close(found: dict[str, Any]) -> None:
         for operation in operations.values()
         if "requestBody" in operation
     ]
-    waiting = set(_REFERENCE.findall(json.dumps(bodies))) | {Submission.__name__}
+    waiting = set(_REF_PATTERN.findall(json.dumps(bodies))) | {Submission.__name__}
     while waiting:
         name = waiting.pop()
         seen.add(name)
         schema = schemas[name]
         if "properties" in schema:
             schema.setdefault("additionalProperties", False)
-        waiting |= set(_REFERENCE.findall(json.dumps(schema))) - seen
+        waiting |= set(_REF_PATTERN.findall(json.dumps(schema))) - seen
 
 
-def _schemas(model: Any) -> dict[str, Any]:
-    schema = model.model_json_schema(by_alias=True, ref_template=_REFS, mode="validation")
+def _schemas_of(model: Any) -> dict[str, Any]:
+    schema = model.model_json_schema(by_alias=True, ref_template=_REF_TEMPLATE, mode="validation")
     return {**schema.pop("$defs", {}), model.__name__: schema}
 
 

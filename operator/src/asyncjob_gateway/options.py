@@ -7,29 +7,33 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from asyncjob_gateway.settings import Settings
+from asyncjob_gateway.settings import GatewaySettings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-PREFIX: Final = "ASYNCJOB_GATEWAY"
-DEFAULTS: Final = Settings()
-SECONDS: Final = click.FloatRange(min=0)
-POSITIVE: Final = click.FloatRange(min=0, min_open=True)
+ENV_PREFIX: Final = "ASYNCJOB_GATEWAY"
+DEFAULTS: Final = GatewaySettings()
+NON_NEGATIVE_SECONDS: Final = click.FloatRange(min=0)
+POSITIVE_SECONDS: Final = click.FloatRange(min=0, min_open=True)
 PORT: Final = click.IntRange(0, 65535)
 COUNT: Final = click.IntRange(min=1)
-LEVELS: Final = click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False)
+LOG_LEVELS: Final = click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False)
 
-NEVER: Final = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
+CREDENTIAL_HEADERS: Final = frozenset(
+    {"authorization", "proxy-authorization", "cookie", "set-cookie"}
+)
 """Headers that are never handed to handlers: they are credentials."""
 
-_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
+_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 
 
-def _headers(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+def _check_header_names(
+    _: click.Context, __: click.Parameter, names: tuple[str, ...]
+) -> tuple[str, ...]:
     for name in names:
-        if not _HEADER.fullmatch(name):
+        if not _HEADER_NAME.fullmatch(name):
             raise click.BadParameter(f"{name!r} is no name of a header.")
-        if name.lower() in NEVER:
+        if name.lower() in CREDENTIAL_HEADERS:
             raise click.BadParameter(f"{name} carries credentials; it is never handed on.")
     return tuple(name.lower() for name in names)
 
@@ -38,7 +42,7 @@ def _option(flags: str, **details: Any) -> Callable[[F], F]:
     return click.option(flags, **{"show_default": True, **details})
 
 
-CONNECTION: Final = (
+CLUSTER_OPTIONS: Final = (
     _option(
         "--namespace",
         multiple=True,
@@ -53,7 +57,7 @@ CONNECTION: Final = (
     ),
 )
 
-LISTENING: Final = (
+LISTEN_OPTIONS: Final = (
     _option("--host", default=DEFAULTS.host, help="Address to listen on."),
     _option("--port", type=PORT, default=DEFAULTS.port, help="Port to listen on."),
     _option(
@@ -83,7 +87,7 @@ LISTENING: Final = (
     _option("--metrics-host", default=DEFAULTS.metrics_host, help="Address of /metrics."),
 )
 
-CALLERS: Final = (
+AUTH_OPTIONS: Final = (
     _option(
         "--open",
         is_flag=True,
@@ -98,14 +102,14 @@ CALLERS: Final = (
     ),
     _option(
         "--auth-cache",
-        type=SECONDS,
+        type=NON_NEGATIVE_SECONDS,
         default=DEFAULTS.auth_cache,
         help="Seconds for which tokens and rights are remembered: a withdrawn one counts for so "
         "long.",
     ),
     _option(
         "--auth-rate",
-        type=POSITIVE,
+        type=POSITIVE_SECONDS,
         default=DEFAULTS.auth_rate,
         help="Tokens, and rights, that the API server is asked about per second at most: half of "
         "the tokens those never seen good, a quarter those of one address; a quarter of the rights "
@@ -114,14 +118,14 @@ CALLERS: Final = (
     _option(
         "--forward-header",
         multiple=True,
-        callback=_headers,
+        callback=_check_header_names,
         show_default="none",
         help="Header of a submission that is handed to the job's handler, in `request.headers`; "
         "repeatable. Never Authorization or Cookie.",
     ),
 )
 
-LIMITS: Final = (
+LIMIT_OPTIONS: Final = (
     _option(
         "--max-body",
         type=COUNT,
@@ -154,67 +158,74 @@ LIMITS: Final = (
     ),
     _option(
         "--request-timeout",
-        type=POSITIVE,
+        type=POSITIVE_SECONDS,
         default=DEFAULTS.request_timeout,
         help="Seconds after which a request is given up.",
     ),
     _option(
         "--header-timeout",
-        type=POSITIVE,
+        type=POSITIVE_SECONDS,
         default=DEFAULTS.header_timeout,
         help="Seconds within which a connection has to send the whole head of a request.",
     ),
     _option(
         "--body-timeout",
-        type=POSITIVE,
+        type=POSITIVE_SECONDS,
         default=DEFAULTS.body_timeout,
         help="Seconds within which the body of a request has to be there.",
     ),
     _option(
         "--heartbeat",
-        type=POSITIVE,
+        type=POSITIVE_SECONDS,
         default=DEFAULTS.heartbeat,
         help="Seconds between signs of life in a stream of events.",
     ),
 )
 
-STOPPING: Final = (
+SHUTDOWN_OPTIONS: Final = (
     _option(
         "--drain",
-        type=SECONDS,
+        type=NON_NEGATIVE_SECONDS,
         default=DEFAULTS.drain,
         help="Seconds for which it goes on serving after SIGTERM, not ready any more.",
     ),
     _option(
         "--grace",
-        type=SECONDS,
+        type=NON_NEGATIVE_SECONDS,
         default=DEFAULTS.grace,
         help="Seconds that requests under way then get to finish.",
     ),
 )
 
-LOGGING: Final = (
+LOG_OPTIONS: Final = (
     _option(
         "--log-format",
         type=click.Choice(["text", "json"]),
         default="text",
         help="`text` or `json`.",
     ),
-    _option("--log-level", type=LEVELS, default="INFO", help="Least level that is logged."),
+    _option("--log-level", type=LOG_LEVELS, default="INFO", help="Least level that is logged."),
 )
 
-GROUPS: Final = (CONNECTION, LISTENING, CALLERS, LIMITS, STOPPING, LOGGING)
+OPTION_GROUPS: Final = (
+    CLUSTER_OPTIONS,
+    LISTEN_OPTIONS,
+    AUTH_OPTIONS,
+    LIMIT_OPTIONS,
+    SHUTDOWN_OPTIONS,
+    LOG_OPTIONS,
+)
 
 
 def all_options(command: F) -> F:
     """Give a command all options of the gateway, in the order of the reference page."""
-    for option in reversed([option for group in GROUPS for option in group]):
+    for option in reversed([option for group in OPTION_GROUPS for option in group]):
         command = option(command)
     return command
 
 
 @dataclass(frozen=True, slots=True)
-class Documented:
+class OptionDoc:
     """One option as the reference shows it."""
 
     flag: str
@@ -223,15 +234,15 @@ class Documented:
     meaning: str
 
 
-def documented(command: click.Command) -> Iterator[Documented]:
+def option_docs(command: click.Command) -> Iterator[OptionDoc]:
     """Return what the reference says of each option of a command."""
     for option in command.params:
         if isinstance(option, click.Option):
-            variable = f"{PREFIX}_{(option.name or '').upper()}"
-            yield Documented(option.opts[0], variable, _default(option), option.help or "")
+            variable = f"{ENV_PREFIX}_{(option.name or '').upper()}"
+            yield OptionDoc(option.opts[0], variable, _default_text(option), option.help or "")
 
 
-def _default(option: click.Option) -> str:
+def _default_text(option: click.Option) -> str:
     if isinstance(option.show_default, str):
         return option.show_default
     number = isinstance(option.default, float)

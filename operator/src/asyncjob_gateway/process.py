@@ -10,121 +10,125 @@ from prometheus_client import start_http_server
 
 from asyncjob.instruments import Samples
 from asyncjob.kube import KubeSession, load_access
-from asyncjob.metrics import Spec, gateway
-from asyncjob_gateway.app import serve_with
-from asyncjob_gateway.auth.access import Access, OwnRights, Reviews
-from asyncjob_gateway.auth.tokens import Authenticator, Open, Tokens
-from asyncjob_gateway.cache.namespace import NamespaceView
-from asyncjob_gateway.context import AppContext, State
-from asyncjob_gateway.events.streams import Streams
-from asyncjob_gateway.limits.bodies import Bodies
-from asyncjob_gateway.limits.connections import Connections, Patience
-from asyncjob_gateway.limits.descriptors import room_for
-from asyncjob_gateway.server import serve as serve_app
-from asyncjob_gateway.settings import Settings
-from asyncjob_gateway.telemetry.metrics import Metrics, Reading
+from asyncjob.metrics import MetricSpec, gateway
+from asyncjob_gateway.app import make_asgi_app
+from asyncjob_gateway.auth.access import Authorizer, OpenAuthorizer, ReviewAuthorizer
+from asyncjob_gateway.auth.tokens import Authenticator, OpenAuthenticator, TokenAuthenticator
+from asyncjob_gateway.cache.namespace import NamespaceCache
+from asyncjob_gateway.context import AppContext, AppState
+from asyncjob_gateway.events.streams import StreamLimiter
+from asyncjob_gateway.limits.bodies import BodyReader
+from asyncjob_gateway.limits.connections import ConnectionLimits, ConnectionTable
+from asyncjob_gateway.limits.descriptors import reserve_descriptors
+from asyncjob_gateway.server import serve_until_stopped
+from asyncjob_gateway.settings import GatewaySettings
+from asyncjob_gateway.telemetry.metrics import GatewayMetrics, MetricSource
 
 log = structlog.get_logger()
 
 FIELD_MANAGER = "asyncjob-gateway"
-CONNECTIONS = 64
-WATCHES = 3
+API_SERVER_CONNECTIONS = 64
+WATCHES_PER_NAMESPACE = 3
 """Of each namespace; they have connections of their own, and count among the descriptors only."""
 
-TAKING_SECONDS = 30.0
+WRITE_TIMEOUT_SECONDS = 30.0
 """Who takes nothing of an answer, or of a stream, for so long is hung up on."""
 
 
-async def serve(settings: Settings) -> None:
+async def run_gateway(settings: GatewaySettings) -> None:
     """Run the gateway until SIGTERM or SIGINT; raises UnsafeSettingsError before anything."""
     settings.check()
-    access, metrics = await load_access(settings.kubeconfig), Metrics()
+    access, metrics = await load_access(settings.kubeconfig), GatewayMetrics()
     names = settings.namespaces or (access.namespace,)
-    connections = _connections(settings, own=CONNECTIONS + WATCHES * len(names))
+    connections = _make_connections(
+        settings, outgoing=API_SERVER_CONNECTIONS + WATCHES_PER_NAMESPACE * len(names)
+    )
     async with KubeSession(
         access,
         field_manager=FIELD_MANAGER,
-        connections=CONNECTIONS,
-        observer=metrics.api_request,
+        connections=API_SERVER_CONNECTIONS,
+        observer=metrics.observe_api_request,
     ) as session:
-        views = {name: NamespaceView(name) for name in names}
+        views = {name: NamespaceCache(name) for name in names}
         context = make_context(settings, session, views, metrics)
-        with _metrics_served(settings, context.metrics):
-            await _run(context, connections)
+        with _metrics_server(settings, context.metrics):
+            await _serve_with_caches(context, connections)
     log.info("stopped")
 
 
 def make_context(
-    settings: Settings,
+    settings: GatewaySettings,
     session: KubeSession,
-    views: Mapping[str, NamespaceView],
-    metrics: Metrics,
+    caches: Mapping[str, NamespaceCache],
+    metrics: GatewayMetrics,
 ) -> AppContext:
     """Return what all routes work with."""
-    metrics.read(_readings(views))
+    metrics.register_sources(_cache_metrics(caches))
     return AppContext(
         settings=settings,
         session=session,
-        authenticator=_authenticator(settings, session),
-        access=_access(settings, session),
-        views=views,
-        default=next(iter(views)),
-        streams=Streams(
+        authenticator=_make_authenticator(settings, session),
+        authorizer=_make_authorizer(settings, session),
+        caches=caches,
+        default_namespace=next(iter(caches)),
+        streams=StreamLimiter(
             settings.max_streams, settings.max_streams_per_caller, settings.heartbeat, metrics
         ),
         metrics=metrics,
-        bodies=Bodies(settings.body_timeout),
-        state=State(),
+        body_reader=BodyReader(settings.body_timeout),
+        state=AppState(),
     )
 
 
-def _connections(settings: Settings, own: int) -> Connections:
+def _make_connections(settings: GatewaySettings, outgoing: int) -> ConnectionTable:
     """Return the register of callers' connections, as many as there are file descriptors for."""
-    room = room_for(settings.max_connections, own)
+    room = reserve_descriptors(settings.max_connections, outgoing)
     if room < settings.max_connections:
         log.warning("file descriptors allow fewer connections", connections=room)
-    patience = Patience(room, head=settings.header_timeout, taking=TAKING_SECONDS)
-    return Connections(patience, time.monotonic)
+    patience = ConnectionLimits(
+        room, head_timeout=settings.header_timeout, write_timeout=WRITE_TIMEOUT_SECONDS
+    )
+    return ConnectionTable(patience, time.monotonic)
 
 
-async def _run(context: AppContext, connections: Connections) -> None:
+async def _serve_with_caches(context: AppContext, connections: ConnectionTable) -> None:
     """Serve, with the caches kept up to date; a cache that fails takes the process along."""
     async with asyncio.TaskGroup() as group:
         keepers = [
-            group.create_task(view.keep(context.session, context.metrics.watch_begun))
-            for view in context.views.values()
+            group.create_task(view.run(context.session, context.metrics.watch_counter))
+            for view in context.caches.values()
         ]
-        await serve_app(serve_with(context), context, connections)
+        await serve_until_stopped(make_asgi_app(context), context, connections)
         for keeper in keepers:
             keeper.cancel()
 
 
-def _authenticator(settings: Settings, session: KubeSession) -> Authenticator:
+def _make_authenticator(settings: GatewaySettings, session: KubeSession) -> Authenticator:
     if settings.open:
-        return Open()
-    return Tokens(
+        return OpenAuthenticator()
+    return TokenAuthenticator(
         session, settings.audiences, settings.auth_cache, settings.auth_rate, time.monotonic
     )
 
 
-def _access(settings: Settings, session: KubeSession) -> Access:
+def _make_authorizer(settings: GatewaySettings, session: KubeSession) -> Authorizer:
     if settings.open:
-        return OwnRights(session)
-    return Reviews(session, settings.auth_cache, settings.auth_rate, time.monotonic)
+        return OpenAuthorizer(session)
+    return ReviewAuthorizer(session, settings.auth_cache, settings.auth_rate, time.monotonic)
 
 
-def _readings(views: Mapping[str, NamespaceView]) -> Mapping[Spec, Reading]:
+def _cache_metrics(caches: Mapping[str, NamespaceCache]) -> Mapping[MetricSpec, MetricSource]:
     def jobs() -> Samples:
-        return {(name,): len(view.jobs) for name, view in views.items()}
+        return {(name,): len(view.jobs) for name, view in caches.items()}
 
     def synced() -> Samples:
-        return {(name,): float(view.synced) for name, view in views.items()}
+        return {(name,): float(view.synced) for name, view in caches.items()}
 
     return {gateway.CACHE_JOBS: jobs, gateway.CACHE_SYNCED: synced}
 
 
 @contextmanager
-def _metrics_served(settings: Settings, metrics: Metrics) -> Generator[None]:
+def _metrics_server(settings: GatewaySettings, metrics: GatewayMetrics) -> Generator[None]:
     """Serve /metrics on a port of its own while inside: it is not for callers of the API."""
     if not settings.metrics_port:
         yield

@@ -13,9 +13,9 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from asyncjob_gateway.context import AppContext
-from asyncjob_gateway.limits.connections import Connections
-from asyncjob_gateway.limits.protocol import protocol_of
-from asyncjob_gateway.settings import Settings
+from asyncjob_gateway.limits.connections import ConnectionTable
+from asyncjob_gateway.limits.protocol import protocol_class
+from asyncjob_gateway.settings import GatewaySettings
 
 log = structlog.get_logger()
 
@@ -27,24 +27,29 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(app: ASGIApp, context: AppContext, connections: Connections) -> None:
+async def serve_until_stopped(
+    app: ASGIApp, context: AppContext, connections: ConnectionTable
+) -> None:
     """Serve until SIGTERM or SIGINT, and a little longer."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    server = _Server(_config(app, context.settings, connections))
+    server = _Server(_uvicorn_config(app, context.settings, connections))
     async with asyncio.TaskGroup() as group:
-        group.create_task(_serve(server, stop, context.settings, connections))
+        group.create_task(_run_server(server, stop, context.settings, connections))
         await stop.wait()
         await _stop(server, context)
 
 
-async def _serve(
-    server: uvicorn.Server, stop: asyncio.Event, settings: Settings, connections: Connections
+async def _run_server(
+    server: uvicorn.Server,
+    stop: asyncio.Event,
+    settings: GatewaySettings,
+    connections: ConnectionTable,
 ) -> None:
     log.info("listening", host=settings.host, port=settings.port, open=settings.open)
-    sweeping = asyncio.create_task(connections.keep_sweeping())
+    sweeping = asyncio.create_task(connections.run())
     try:
         await server.serve()
     finally:
@@ -58,17 +63,19 @@ async def _stop(server: uvicorn.Server, context: AppContext) -> None:
     if not server.should_exit and server.started:
         await asyncio.sleep(context.settings.drain)  # until nobody sends requests here any more
     context.streams.stopping.set()
-    for view in context.views.values():
-        view.feed.wake_all()
+    for view in context.caches.values():
+        view.changes.wake_all()
     server.should_exit = True
 
 
-def _config(app: ASGIApp, settings: Settings, connections: Connections) -> uvicorn.Config:
+def _uvicorn_config(
+    app: ASGIApp, settings: GatewaySettings, connections: ConnectionTable
+) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         host=settings.host,
         port=settings.port,
-        http=protocol_of(connections),
+        http=protocol_class(connections),
         log_config=None,
         access_log=False,
         lifespan="off",

@@ -8,7 +8,7 @@ from asyncjob_gateway.errors import UnsafeSettingsError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class GatewaySettings:
     """Durations are in seconds, sizes in bytes; no namespaces means the gateway's own.
 
     `open` lets everyone in who can reach it, which only a loopback `host` may do.

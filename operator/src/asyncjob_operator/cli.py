@@ -11,7 +11,7 @@ import uvloop
 
 from asyncjob.errors import AsyncJobError
 from asyncjob.names import OPERATOR_LEASE
-from asyncjob_operator.core.options import Options, RetentionOptions
+from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
 from asyncjob_operator.handlers.process import check as look_for_problems
 from asyncjob_operator.handlers.process import serve
 from asyncjob_operator.handlers.settings import Settings
@@ -19,29 +19,29 @@ from asyncjob_operator.telemetry.logs import LogFormat, configure_logs
 
 Command = Callable[..., None]
 
-PREFIX: Final = "ASYNCJOB_OPERATOR_"
+ENVVAR_PREFIX: Final = "ASYNCJOB_OPERATOR_"
 DEFAULTS: Final = Settings()
 SECONDS: Final = click.FloatRange(min=0)
 POSITIVE: Final = click.FloatRange(min=0, min_open=True)
 PORT: Final = click.IntRange(0, 65535)
-KEPT: Final = "retention_"
-DECIDING: Final = (
+RETENTION_PREFIX: Final = "retention_"
+DECISION_OPTIONS: Final = (
     "recovery",
     "lease_margin",
     "timeout_margin",
     "unknown_type_delay",
     "missing_dependency_timeout",
 )
-LEVELS: Final = click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False)
+LOG_LEVELS: Final = click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False)
 
 
 def _option(flags: str, **details: Any) -> Callable[[Command], Command]:
     name = flags.split("/", maxsplit=1)[0].removeprefix("--")
-    envvar = PREFIX + name.replace("-", "_").upper()
+    envvar = ENVVAR_PREFIX + name.replace("-", "_").upper()
     return click.option(flags, envvar=envvar, show_default=True, show_envvar=True, **details)
 
 
-CONNECTION: Final = (
+CONNECTION_OPTIONS: Final = (
     _option("--namespace", multiple=True, help="Namespace to operate in; repeatable. All if none."),
     _option("--kubeconfig", help="Where the cluster is; else KUBECONFIG, the pod, ~/.kube/config."),
     _option(
@@ -58,7 +58,7 @@ CONNECTION: Final = (
     _option("--lease-name", default=OPERATOR_LEASE, help="Name of the election's Lease."),
 )
 
-RUNNING: Final = (
+RUN_OPTIONS: Final = (
     _option(
         "--identity",
         help="Name of this replica in the election, before a part by chance; the host's if none.",
@@ -159,18 +159,20 @@ RUNNING: Final = (
     _option("--health-port", type=PORT, default=0, help="Port of /healthz and /readyz; 0: none."),
 )
 
-LOGGING: Final = (
+LOGGING_OPTIONS: Final = (
     _option(
         "--log-format",
         type=click.Choice([item.value for item in LogFormat]),
         default=LogFormat.TEXT.value,
         help="How log lines look.",
     ),
-    _option("--log-level", type=LEVELS, default="INFO", help="Least level that is logged."),
+    _option("--log-level", type=LOG_LEVELS, default="INFO", help="Least level that is logged."),
 )
 
 
-def _with(*groups: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
+def _with_options(
+    *groups: tuple[Callable[[Command], Command], ...],
+) -> Callable[[Command], Command]:
     def add(command: Command) -> Command:
         for option in reversed([option for group in groups for option in group]):
             command = option(command)
@@ -186,7 +188,7 @@ def main() -> None:
 
 
 @main.command()
-@_with(CONNECTION, RUNNING, LOGGING)
+@_with_options(CONNECTION_OPTIONS, RUN_OPTIONS, LOGGING_OPTIONS)
 def run(*, log_format: str, log_level: str, **given: Any) -> None:
     """Run until SIGTERM. While something is missing, say so once a minute and wait."""
     configure_logs(LogFormat(log_format), log_level.upper())
@@ -197,7 +199,7 @@ def run(*, log_format: str, log_level: str, **given: Any) -> None:
 
 
 @main.command()
-@_with(CONNECTION)
+@_with_options(CONNECTION_OPTIONS)
 def check(**given: Any) -> None:
     """Say what keeps the operator from working, or jobs from being guarded; exit 1 if any."""
     try:
@@ -206,7 +208,7 @@ def check(**given: Any) -> None:
         raise click.ClickException(str(error)) from error
     for line in findings.warnings:
         click.echo(f"warning: {line}", err=True)
-    errors = [*findings.errors, *findings.unguarded]
+    errors = [*findings.errors, *findings.missing_policies]
     for line in errors:
         click.echo(f"error: {line}", err=True)
     if errors:
@@ -216,19 +218,24 @@ def check(**given: Any) -> None:
 
 def _settings(given: dict[str, Any]) -> Settings:
     """Sort what was given into the settings; what a command has no option for stays default."""
-    kept = {name[len(KEPT) :]: value for name, value in given.items() if name.startswith(KEPT)}
-    decided = {name: given[name] for name in DECIDING if name in given}
+    kept = {
+        name[len(RETENTION_PREFIX) :]: value
+        for name, value in given.items()
+        if name.startswith(RETENTION_PREFIX)
+    }
+    decided = {name: given[name] for name in DECISION_OPTIONS if name in given}
     timing = {name: kept.pop(name) for name in ("interval", "rate") if name in kept}
     rest = {
         name: value
         for name, value in given.items()
-        if name not in {*DECIDING, "namespace", "identity"} and not name.startswith(KEPT)
+        if name not in {*DECISION_OPTIONS, "namespace", "identity"}
+        and not name.startswith(RETENTION_PREFIX)
     }
     return Settings(
         namespaces=tuple(given["namespace"]),
         identity=f"{given.get('identity') or platform.node()}_{secrets.token_hex(4)}",
-        options=Options(**decided),
+        options=DecisionOptions(**decided),
         retention_options=RetentionOptions(**kept),
-        **{KEPT + name: value for name, value in timing.items()},
+        **{RETENTION_PREFIX + name: value for name, value in timing.items()},
         **rest,
     )

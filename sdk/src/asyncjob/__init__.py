@@ -45,7 +45,7 @@ __version__ = "0.1.0"
 _APP: Final = "asyncjob.app"
 _CLIENT: Final = "asyncjob.client"
 _MODELS: Final = "asyncjob.models"
-_HOMES: Final = {
+_MODULES: Final = {
     "AsyncCronJob": _MODELS,
     "AsyncJob": _MODELS,
     "AsyncJobSpec": _MODELS,
@@ -106,9 +106,9 @@ __all__ = [
 if not TYPE_CHECKING:  # else a type checker would let any name pass
 
     def __getattr__(name: str) -> object:
-        if name not in _HOMES:
+        if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value: object = getattr(import_module(_HOMES[name]), name)
+        value: object = getattr(import_module(_MODULES[name]), name)
         globals()[name] = value
         return value
 

@@ -6,7 +6,7 @@ from asyncjob.json_types import JsonObject, as_object, child, text
 from asyncjob.names import WORKER_ANNOTATION
 
 
-def announced(lease: JsonObject) -> JsonObject:
+def read_registration(lease: JsonObject) -> JsonObject:
     """Return what a worker's Lease says of it; nothing where that cannot be read."""
     said = text(child(child(lease, "metadata"), "annotations"), WORKER_ANNOTATION)
     try:

@@ -13,35 +13,37 @@ import orjson
 
 from asyncjob.json_types import Json
 
-DEEPEST: Final = 1000
+MAX_PARSED_LEVELS: Final = 1000
 """Levels that are kept of what the parser refuses, which goes to 1,024.
 
 Far more than can be written again (254): what was cut is never sent back as if it were whole.
 """
 
-SHOWN: Final = 100
+MAX_SHOWN_LEVELS: Final = 100
 """Levels that people are shown; our own clients submit 64 at most."""
 
-CUT: Final = "(nested too deeply)"
+TRUNCATED_TEXT: Final = "(nested too deeply)"
 
-_REFUSAL: Final = "depth limit exceeded"
+_DEPTH_ERROR: Final = "depth limit exceeded"
 _BRACKETS: Final = b"{}[]"
-_STEPS: Final = bytes(1 if byte in b"{[" else 255 if byte in b"}]" else 0 for byte in range(256))
+_DEPTH_CHANGES: Final = bytes(
+    1 if byte in b"{[" else 255 if byte in b"}]" else 0 for byte in range(256)
+)
 """What each byte adds to the depth, as signed bytes: 255 is -1."""
 
-_BLANK: Final = bytes.maketrans(_BRACKETS, b"....")
-_NO_OPENING: Final = bytes(byte for byte in range(256) if byte not in b"{[")
-_NO_CLOSING: Final = bytes(byte for byte in range(256) if byte not in b"}]")
-_NEITHER: Final = bytes(byte for byte in range(256) if byte not in b'{}[]"')
-_CHUNK: Final = 1024
-_SEGMENT: Final = 2**18
-_MOST_CUTS: Final = 1000
-_FEWEST_LEVELS: Final = 30
+_MASKED_BRACKETS: Final = bytes.maketrans(_BRACKETS, b"....")
+_ALL_BUT_OPENING: Final = bytes(byte for byte in range(256) if byte not in b"{[")
+_ALL_BUT_CLOSING: Final = bytes(byte for byte in range(256) if byte not in b"}]")
+_ALL_BUT_BRACKETS_AND_QUOTES: Final = bytes(byte for byte in range(256) if byte not in b'{}[]"')
+_CHUNK_BYTES: Final = 1024
+_SEGMENT_BYTES: Final = 2**18
+_MAX_CUTS: Final = 1000
+_MIN_LEVELS: Final = 30
 """Text that crosses one level again and again costs a step of Python each time: beyond so many
 times it is cut at half the levels instead, down to these. The fields we read are 10 levels deep."""
 
 
-class Shallow(dict[str, Json]):
+class TruncatedObject(dict[str, Json]):
     """An object of which something was too deep to be read."""
 
 
@@ -53,29 +55,29 @@ def loads(data: bytes) -> Json:
     try:
         return orjson.loads(data)  # type: ignore[no-any-return]  # JSON is what it parses
     except orjson.JSONDecodeError as error:
-        if not str(error).startswith(_REFUSAL):
+        if not str(error).startswith(_DEPTH_ERROR):
             raise
-    found: Json = orjson.loads(_cut_to_fit(data))
-    return Shallow(found) if isinstance(found, dict) else found
+    found: Json = orjson.loads(_truncate_to_fit(data))
+    return TruncatedObject(found) if isinstance(found, dict) else found
 
 
-def cut_text(data: bytes, levels: int) -> bytes:
+def truncate_text(data: bytes, levels: int) -> bytes:
     """Return JSON text with each object or list below so many levels replaced by null."""
-    return _without(data, list(_too_deep(_no_strings(data), levels)))
+    return _replace_by_null(data, list(_find_too_deep(_mask_strings(data), levels)))
 
 
-def _cut_to_fit(data: bytes) -> bytes:
-    plain, levels = _no_strings(data), DEEPEST
+def _truncate_to_fit(data: bytes) -> bytes:
+    plain, levels = _mask_strings(data), MAX_PARSED_LEVELS
     while True:
-        cuts = list(islice(_too_deep(plain, levels), _MOST_CUTS))
-        if len(cuts) < _MOST_CUTS:
-            return _without(data, cuts)
-        if levels // 2 < _FEWEST_LEVELS:
-            return _without(data, list(_too_deep(plain, levels)))
+        cuts = list(islice(_find_too_deep(plain, levels), _MAX_CUTS))
+        if len(cuts) < _MAX_CUTS:
+            return _replace_by_null(data, cuts)
+        if levels // 2 < _MIN_LEVELS:
+            return _replace_by_null(data, list(_find_too_deep(plain, levels)))
         levels //= 2
 
 
-def _without(data: bytes, cuts: Iterable[tuple[int, int]]) -> bytes:
+def _replace_by_null(data: bytes, cuts: Iterable[tuple[int, int]]) -> bytes:
     kept, begin = [], 0
     for start, end in cuts:
         kept += [data[begin:start], b"null"]
@@ -83,46 +85,46 @@ def _without(data: bytes, cuts: Iterable[tuple[int, int]]) -> bytes:
     return b"".join([*kept, data[begin:]])
 
 
-def _no_strings(data: bytes) -> bytes:
+def _mask_strings(data: bytes) -> bytes:
     """Return text of the same length in which no string has a bracket or an escaped quote."""
     if b"\\" in data:
         data = data.replace(rb"\\", b"..").replace(rb"\"", b"..")
     blanked, inside = [], False
-    for start in range(0, len(data), _SEGMENT):
-        segment = data[start : start + _SEGMENT]
+    for start in range(0, len(data), _SEGMENT_BYTES):
+        segment = data[start : start + _SEGMENT_BYTES]
         ends_inside = inside ^ bool(segment.count(b'"') % 2)
-        if _is_plain(segment, inside=inside, ends_inside=ends_inside):
+        if _has_no_brackets_in_strings(segment, inside=inside, ends_inside=ends_inside):
             blanked.append(segment)
         else:
-            blanked.append(_blanked(segment, inside=inside))
+            blanked.append(_mask_brackets_in_strings(segment, inside=inside))
         inside = ends_inside
     return b"".join(blanked)
 
 
-def _is_plain(segment: bytes, *, inside: bool, ends_inside: bool) -> bool:
+def _has_no_brackets_in_strings(segment: bytes, *, inside: bool, ends_inside: bool) -> bool:
     """Return whether no string has a bracket: with all else left out, each is then two quotes."""
-    bones = segment.translate(None, _NEITHER)
+    bones = segment.translate(None, _ALL_BUT_BRACKETS_AND_QUOTES)
     return b'"' not in (b'"' * inside + bones + b'"' * ends_inside).replace(b'""', b"")
 
 
-def _blanked(segment: bytes, *, inside: bool) -> bytes:
+def _mask_brackets_in_strings(segment: bytes, *, inside: bool) -> bytes:
     """Return the segment without brackets in strings, all of them at once."""
     parts, first = segment.split(b'"'), 0 if inside else 1
     if len(parts) > first:
-        parts[first::2] = b'"'.join(parts[first::2]).translate(_BLANK).split(b'"')
+        parts[first::2] = b'"'.join(parts[first::2]).translate(_MASKED_BRACKETS).split(b'"')
     return b'"'.join(parts)
 
 
-def _too_deep(plain: bytes, levels: int) -> Iterator[tuple[int, int]]:
+def _find_too_deep(plain: bytes, levels: int) -> Iterator[tuple[int, int]]:
     """Yield begin and end of each object and list below so many levels.
 
     Only chunks in which the depth may cross that level are gone through byte by byte.
     """
     depth, begin = 0, 0
-    for start in range(0, len(plain), _CHUNK):
-        chunk = plain[start : start + _CHUNK]
-        opened = len(chunk.translate(None, _NO_OPENING))
-        closed = len(chunk.translate(None, _NO_CLOSING))
+    for start in range(0, len(plain), _CHUNK_BYTES):
+        chunk = plain[start : start + _CHUNK_BYTES]
+        opened = len(chunk.translate(None, _ALL_BUT_OPENING))
+        closed = len(chunk.translate(None, _ALL_BUT_CLOSING))
         if depth + opened > levels and depth - closed <= levels:
             for is_begin, at in _crossings(chunk, depth, levels):
                 if is_begin:
@@ -134,7 +136,7 @@ def _too_deep(plain: bytes, levels: int) -> Iterator[tuple[int, int]]:
 
 def _crossings(chunk: bytes, depth: int, levels: int) -> Iterator[tuple[bool, int]]:
     """Yield where the depth goes beyond the levels (True), and where it comes back, in turn."""
-    steps = memoryview(chunk.translate(_STEPS)).cast("b")
+    steps = memoryview(chunk.translate(_DEPTH_CHANGES)).cast("b")
     depths = array("i", accumulate(steps, initial=depth))
     at, beyond = 0, depth > levels
     try:
@@ -146,12 +148,12 @@ def _crossings(chunk: bytes, depth: int, levels: int) -> Iterator[tuple[bool, in
         return
 
 
-def shown(value: Json, levels: int = SHOWN) -> Json:
+def truncate_for_display(value: Json, levels: int = MAX_SHOWN_LEVELS) -> Json:
     """Return a value with words in place of what lies below so many levels."""
     if not isinstance(value, dict | list | tuple):
         return value
     if not levels:
-        return CUT
+        return TRUNCATED_TEXT
     if isinstance(value, dict):
-        return {key: shown(one, levels - 1) for key, one in value.items()}
-    return [shown(one, levels - 1) for one in value]
+        return {key: truncate_for_display(one, levels - 1) for key, one in value.items()}
+    return [truncate_for_display(one, levels - 1) for one in value]

@@ -43,7 +43,7 @@ class AlreadyExistsError(ConflictError):
     """An object of this name exists (409)."""
 
 
-class NotFoundError(ApiError):
+class ObjectNotFoundError(ApiError):
     """No such object, or its type is not installed (404)."""
 
 

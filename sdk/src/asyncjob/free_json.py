@@ -15,21 +15,21 @@ from pydantic_core import PydanticSerializationError, from_json, to_jsonable_pyt
 
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json
-from asyncjob.levels import kinds, levels
+from asyncjob.levels import iter_levels, types_in
 
-MAX_BYTES: Final = 256 * 1024
+MAX_STORED_BYTES: Final = 256 * 1024
 """Largest checkpoint or result kept in the job itself, unless configured otherwise."""
 
 MAX_DEPTH: Final = 64
 """Deepest nesting; the API server's own limit lies higher, its cost does not."""
 
-_PLACE: Final = re.compile(r" at line \d+ column \d+$")
-_HOLDER: Final = 5
+_POSITION: Final = re.compile(r" at line \d+ column \d+$")
+_CONTAINER_COST: Final = 5
 """What an object or list costs, in plain values: measured, to parse, check and copy."""
 
 _INT64: Final = range(-(2**63), 2**63)
-_PLAIN: Final = frozenset({dict, list, str, int, float, bool, type(None)})
-_ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(Any)
+_PLAIN_TYPES: Final = frozenset({dict, list, str, int, float, bool, type(None)})
+_ANY_ADAPTER: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 
 _Path = tuple["_Path", str | int] | str
 """Where a value lies, from the inside outwards; put into words only once something is wrong there.
@@ -50,7 +50,7 @@ class TooManyValuesError(FreeJsonError):
     """The text holds more values than it may."""
 
 
-def normalize(value: object, *, what: str, max_bytes: int = MAX_BYTES) -> Json:
+def normalize(value: object, *, what: str, max_bytes: int = MAX_STORED_BYTES) -> Json:
     """Return the value as plain JSON, exactly as it will be read back.
 
     Pydantic models and dataclasses become objects, dates and UUIDs text. Raises FreeJsonError that
@@ -61,10 +61,10 @@ def normalize(value: object, *, what: str, max_bytes: int = MAX_BYTES) -> Json:
     return orjson.loads(data)  # type: ignore[no-any-return]  # parsed from our own encoding
 
 
-def encode(value: object, *, what: str, max_bytes: int = MAX_BYTES) -> bytes:
+def encode(value: object, *, what: str, max_bytes: int = MAX_STORED_BYTES) -> bytes:
     """Return the value as JSON text; raises FreeJsonError like `normalize`."""
-    plain = _plain(value, what)
-    _check(plain, what)
+    plain = _to_plain(value, what)
+    _check_storable(plain, what)
     data = _encode(plain, what)
     if len(data) > max_bytes:
         raise TooManyBytesError(f"{what} has {len(data)} bytes, the limit is {max_bytes}")
@@ -80,15 +80,15 @@ def parse(
     more than `max_values` values is read at all. A text that is no JSON is not repeated in the
     message, only the place is named.
     """
-    if max_values is not None and _is_costlier(data, max_values):
-        counted = f"an object or list counts as {_HOLDER}"
+    if max_values is not None and _costs_more_than(data, max_values):
+        counted = f"an object or list counts as {_CONTAINER_COST}"
         raise TooManyValuesError(f"{what} has more than {max_values:,} values ({counted})")
     try:
         value: Json = from_json(data, allow_inf_nan=False)
     except ValueError as error:
-        place = _PLACE.search(str(error))
+        place = _POSITION.search(str(error))
         raise FreeJsonError(f"{what} is not JSON{place[0] if place else ''}") from None
-    _check(value, what, max_depth)
+    _check_storable(value, what, max_depth)
     return value
 
 
@@ -98,7 +98,7 @@ def dump(adapter: TypeAdapter[Any], value: object, *, what: str) -> object:
     What pydantic itself raises passes through.
     """
     plain: object = adapter.dump_python(value, mode="json", warnings="none")
-    _check_nulls(adapter, value, plain, what)
+    _check_lost_numbers(adapter, value, plain, what)
     return plain
 
 
@@ -107,66 +107,68 @@ def size_of(value: Json) -> int:
     return len(orjson.dumps(value))
 
 
-def clean(text: str) -> str:
+def replace_unencodable(text: str) -> str:
     """Return the text with what UTF-8 cannot encode, such as a badly named file, replaced."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _plain(value: object, what: str) -> object:
+def _to_plain(value: object, what: str) -> object:
     try:
         plain = to_jsonable_python(value)
-        _check_nulls(_ANYTHING, value, plain, what)
+        _check_lost_numbers(_ANY_ADAPTER, value, plain, what)
     except (PydanticSerializationError, ValueError, RecursionError) as error:
         raise FreeJsonError(f"{what} is not JSON: {error}") from error
     return plain
 
 
-def _is_costlier(data: bytes, most: int) -> bool:
+def _costs_more_than(data: bytes, max_values: int) -> bool:
     """Return whether a JSON text holds more values, an object or list counted as five.
 
     What it costs is in the number of its values, not of its bytes: a million empty lists take
     a second and tens of megabytes, a text of the same length a millisecond. Hence they are counted
     before they exist.
     """
-    if _cost(data) <= most:
+    if _cost(data) <= max_values:
         return False
     unescaped = data.replace(rb"\\", b"").replace(rb"\"", b"")
-    if unescaped.count(b'"') > 4 * most:  # two for each text, and each value may have a key
+    if unescaped.count(b'"') > 4 * max_values:  # two for each text, and each value may have a key
         return True
-    return _cost(b"".join(unescaped.split(b'"')[::2])) > most
+    return _cost(b"".join(unescaped.split(b'"')[::2])) > max_values
 
 
 def _cost(data: bytes) -> int:
-    return 1 + data.count(b",") + _HOLDER * (data.count(b"[") + data.count(b"{"))
+    return 1 + data.count(b",") + _CONTAINER_COST * (data.count(b"[") + data.count(b"{"))
 
 
-def _check_nulls(adapter: TypeAdapter[Any], value: object, plain: object, what: str) -> None:
+def _check_lost_numbers(adapter: TypeAdapter[Any], value: object, plain: object, what: str) -> None:
     """Pydantic writes NaN as null wherever the type of a value is not declared to be a float."""
-    if not any(type(None) in kinds(level) for level in levels(plain)):
+    if not any(type(None) in types_in(level) for level in iter_levels(plain)):
         return
     dumped = adapter.dump_python(value, warnings="none")
     if not _is_plain(dumped):
-        _compare(dumped, plain, what)
+        _compare_numbers(dumped, plain, what)
 
 
 def _is_plain(value: object) -> bool:
     """Return whether it is JSON already, so that no null in it was something else before."""
-    for level in levels(value):
-        found = kinds(level)
-        if not found <= _PLAIN or (float in found and not _all_finite(_of(float, level))):
+    for level in iter_levels(value):
+        found = types_in(level)
+        if not found <= _PLAIN_TYPES or (
+            float in found and not _all_finite(_values_of_type(float, level))
+        ):
             return False
     return True
 
 
-def _compare(value: object, plain: object, path: _Path) -> None:
+def _compare_numbers(value: object, plain: object, path: _Path) -> None:
     if plain is None:
         _check_number(value, path)
     elif isinstance(plain, dict) and isinstance(value, Mapping):
         for item, (key, kept) in zip(value.values(), plain.items(), strict=False):
-            _compare(item, kept, (path, str(key)))
+            _compare_numbers(item, kept, (path, str(key)))
     elif isinstance(plain, list) and isinstance(value, Sequence):
         for index, (item, kept) in enumerate(zip(value, plain, strict=False)):
-            _compare(item, kept, (path, index))
+            _compare_numbers(item, kept, (path, index))
     elif isinstance(plain, list) and isinstance(value, AbstractSet) and None in plain:
         for item in value:
             _check_number(item, path)
@@ -179,30 +181,30 @@ def _encode(plain: object, what: str) -> bytes:
         raise FreeJsonError(f"{what} is not JSON: {error}") from error
 
 
-def _check(value: object, what: str, max_depth: int = MAX_DEPTH) -> None:
+def _check_storable(value: object, what: str, max_depth: int = MAX_DEPTH) -> None:
     """Raise FreeJsonError where something cannot be stored."""
     above: list[list[object]] = []
-    for level in levels(value):
+    for level in iter_levels(value):
         above.append(level)
         if len(above) > max_depth + 1:
-            too_deep = _words(_path(above, 0, what))
+            too_deep = _dotted_path(_path_to(above, 0, what))
             raise FreeJsonError(f"{too_deep} is nested deeper than {max_depth} levels")
-        if not all(_all_storable(kind, level) for kind in kinds(level)):
+        if not all(_all_storable(kind, level) for kind in types_in(level)):
             for index, one in enumerate(level):
                 if not _is_storable(one):
-                    _check_number(one, _path(above, index, what))
+                    _check_number(one, _path_to(above, index, what))
 
 
-def _of(kind: type, level: list[object]) -> list[Any]:
+def _values_of_type(kind: type, level: list[object]) -> list[Any]:
     return [one for one in level if type(one) is kind]
 
 
 def _all_storable(kind: type, level: list[object]) -> bool:
     if issubclass(kind, float):
-        return _all_finite(_of(kind, level))
+        return _all_finite(_values_of_type(kind, level))
     if not issubclass(kind, int) or kind is bool:
         return True
-    numbers = _of(kind, level)
+    numbers = _values_of_type(kind, level)
     return min(numbers) in _INT64 and max(numbers) in _INT64
 
 
@@ -216,7 +218,7 @@ def _is_storable(value: object) -> bool:
     return not isinstance(value, int) or value in _INT64
 
 
-def _path(above: list[list[object]], index: int, what: str) -> _Path:
+def _path_to(above: list[list[object]], index: int, what: str) -> _Path:
     """Return where the value of this index in the last level lies."""
     steps: list[str | int] = []
     for level in reversed(above[:-1]):
@@ -235,12 +237,12 @@ def _path(above: list[list[object]], index: int, what: str) -> _Path:
 
 def _check_number(value: object, path: _Path) -> None:
     if isinstance(value, float) and not math.isfinite(value):
-        raise FreeJsonError(f"{_words(path)} is {value}, which JSON does not have")
+        raise FreeJsonError(f"{_dotted_path(path)} is {value}, which JSON does not have")
     if isinstance(value, int) and value not in _INT64:
-        raise FreeJsonError(f"{_words(path)} is an integer beyond 64 bits; send it as text")
+        raise FreeJsonError(f"{_dotted_path(path)} is an integer beyond 64 bits; send it as text")
 
 
-def _words(path: _Path) -> str:
+def _dotted_path(path: _Path) -> str:
     steps: list[str] = []
     while not isinstance(path, str):
         path, step = path

@@ -14,7 +14,7 @@ from prometheus_client import (
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-from asyncjob.metrics import Kind, Spec
+from asyncjob.metrics import MetricSpec, MetricType
 
 # They would be a second series for each counter, which is in no table and no query.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library is typed but for this
@@ -22,28 +22,30 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # the library is typ
 Samples = Mapping[tuple[str, ...], float]
 """Label values → value."""
 
-Family = CounterMetricFamily | GaugeMetricFamily
+MetricFamily = CounterMetricFamily | GaugeMetricFamily
 
 
-def counter(spec: Spec, registry: CollectorRegistry) -> Counter:
+def counter(metric: MetricSpec, registry: CollectorRegistry) -> Counter:
     """Return a counter."""
-    return Counter(spec.name, spec.help, spec.labels, registry=registry)
+    return Counter(metric.name, metric.help, metric.labels, registry=registry)
 
 
-def gauge(spec: Spec, registry: CollectorRegistry) -> Gauge:
+def gauge(metric: MetricSpec, registry: CollectorRegistry) -> Gauge:
     """Return a gauge."""
-    return Gauge(spec.name, spec.help, spec.labels, registry=registry)
+    return Gauge(metric.name, metric.help, metric.labels, registry=registry)
 
 
-def histogram(spec: Spec, registry: CollectorRegistry) -> Histogram:
+def histogram(metric: MetricSpec, registry: CollectorRegistry) -> Histogram:
     """Return a histogram."""
-    return Histogram(spec.name, spec.help, spec.labels, buckets=spec.buckets, registry=registry)
+    return Histogram(
+        metric.name, metric.help, metric.labels, buckets=metric.buckets, registry=registry
+    )
 
 
-def family(spec: Spec, samples: Samples) -> Family:
+def metric_family(metric: MetricSpec, samples: Samples) -> MetricFamily:
     """Return a counter's or a gauge's values as they are now, for a collector."""
-    kind = CounterMetricFamily if spec.kind is Kind.COUNTER else GaugeMetricFamily
-    made = kind(spec.name, spec.help, labels=spec.labels)
+    kind = CounterMetricFamily if metric.kind is MetricType.COUNTER else GaugeMetricFamily
+    made = kind(metric.name, metric.help, labels=metric.labels)
     for labels, value in samples.items():
         made.add_metric(labels, value)
     return made

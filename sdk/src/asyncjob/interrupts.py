@@ -3,7 +3,7 @@
 import signal
 
 
-def heed_interrupts() -> None:
+def restore_sigint() -> None:
     """Raise KeyboardInterrupt at SIGINT, even if whoever started this program had it ignored.
 
     A shell without job control starts each `command &` so, and all that the command starts inherits

@@ -8,19 +8,19 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 
-def levels(value: object) -> Iterator[list[object]]:
+def iter_levels(value: object) -> Iterator[list[object]]:
     """Yield the values of each level, from the outermost on."""
     level = [value]
     while level:
         yield level
         holders = [one for one in level if isinstance(one, dict | list)]
-        level = list(chain.from_iterable(map(_inside, holders)))
+        level = list(chain.from_iterable(map(_children_of, holders)))
 
 
-def kinds(level: list[object]) -> set[type]:
+def types_in(level: list[object]) -> set[type]:
     """Return the types of the values of one level."""
     return set(map(type, level))
 
 
-def _inside(holder: dict[object, object] | list[object]) -> Iterable[object]:
-    return holder.values() if isinstance(holder, dict) else holder
+def _children_of(container: dict[object, object] | list[object]) -> Iterable[object]:
+    return container.values() if isinstance(container, dict) else container

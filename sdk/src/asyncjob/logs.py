@@ -7,15 +7,15 @@ from typing import Literal
 
 import structlog
 
-Format = Literal["text", "json"]
+LogFormat = Literal["text", "json"]
 
 
-def configure(
-    style: Format = "text", level: int = logging.INFO, *, discreet: Iterable[str] = ()
+def configure_logging(
+    style: LogFormat = "text", level: int = logging.INFO, *, info_only: Iterable[str] = ()
 ) -> None:
     """Send the logs of this process to stderr, those of its libraries included.
 
-    Of the loggers that are named as `discreet` nothing below INFO is shown, whatever the level:
+    Of the loggers that are named as `info_only` nothing below INFO is shown, whatever the level:
     they would log what they carry.
     """
     chain: list[structlog.typing.Processor] = [
@@ -37,11 +37,11 @@ def configure(
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
-    for name in discreet:
+    for name in info_only:
         logging.getLogger(name).setLevel(max(level, logging.INFO))
 
 
-def _renderers(style: Format) -> list[structlog.typing.Processor]:
+def _renderers(style: LogFormat) -> list[structlog.typing.Processor]:
     strip = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     # Never the values of variables, which both show by default: a payload may be a secret.
     if style == "json":

@@ -104,7 +104,7 @@ def is_namespace(text: str) -> bool:
     return len(text) <= _NAMESPACE_MAX and _NAMESPACE.fullmatch(text) is not None
 
 
-def collection(namespace: str | None, plural: str) -> str:
+def collection_path(namespace: str | None, plural: str) -> str:
     """Return the API path of a collection of ours, in one namespace or in all."""
     scope = f"/namespaces/{namespace}" if namespace else ""
     return f"/apis/{GROUP}/{VERSION}{scope}/{plural}"
@@ -112,7 +112,7 @@ def collection(namespace: str | None, plural: str) -> str:
 
 def job_path(namespace: str, name: str) -> str:
     """Return the API path of one AsyncJob."""
-    return f"{collection(namespace, JOBS)}/{name}"
+    return f"{collection_path(namespace, JOBS)}/{name}"
 
 
 def job_status_path(namespace: str, name: str) -> str:
@@ -122,7 +122,7 @@ def job_status_path(namespace: str, name: str) -> str:
 
 def queue_path(namespace: str, name: str) -> str:
     """Return the API path of one AsyncQueue."""
-    return f"{collection(namespace, QUEUES)}/{name}"
+    return f"{collection_path(namespace, QUEUES)}/{name}"
 
 
 def queue_status_path(namespace: str, name: str) -> str:
@@ -132,7 +132,7 @@ def queue_status_path(namespace: str, name: str) -> str:
 
 def cron_job_path(namespace: str, name: str) -> str:
     """Return the API path of one AsyncCronJob."""
-    return f"{collection(namespace, CRON_JOBS)}/{name}"
+    return f"{collection_path(namespace, CRON_JOBS)}/{name}"
 
 
 def cron_job_status_path(namespace: str, name: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 from asyncjob.client import JobsClient, KubernetesJobsClient
 from asyncjob.client.errors import GatewayUnavailableError
 from asyncjob.rest.job import Job
-from asyncjob_dev.controlplane import ControlPlane, Options
+from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
 from contract.clients.town import Place, Town
 from support.workers import Field, field_on, install
 
@@ -61,7 +61,7 @@ def test_a_wait_and_a_submit_outlast_a_gateway_that_is_killed(place_of_all: Town
 
 @pytest.fixture
 def fragile(tmp_path: Path) -> Iterator[Field]:
-    with ControlPlane(Options(with_controller_manager=False)) as plane:
+    with ControlPlane(ControlPlaneOptions(with_controller_manager=False)) as plane:
         install(plane)
         with field_on(plane, tmp_path) as field:
             yield field

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from asyncjob.names import API_VERSION, CRON_JOB_KIND, CRON_JOBS, JOB_KIND, JOBS, collection
+from asyncjob.names import API_VERSION, CRON_JOB_KIND, CRON_JOBS, JOB_KIND, JOBS, collection_path
 from asyncjob_dev.api import Object
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.kubeconfig import write_kubeconfig
@@ -149,4 +149,4 @@ class Place:
         return self.town.field.api.create(self._path(plural), body)
 
     def _path(self, plural: str) -> str:
-        return collection(self.town.namespace, plural)
+        return collection_path(self.town.namespace, plural)

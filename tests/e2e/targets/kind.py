@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from asyncjob_dev.binaries import resolve
-from asyncjob_dev.binaries.pins import KIND
+from asyncjob_dev.binaries.pins import KIND_TOOL
 from e2e.targets.target import Environment, Images
 
 UP_SECONDS = 600
@@ -45,7 +45,7 @@ class KindTarget:
             self._kind("delete", "cluster", f"--kubeconfig={self.kubeconfig}")
 
     def _kind(self, *arguments: str) -> None:
-        command = [str(resolve(KIND).path), *arguments, f"--name={self._cluster}"]
+        command = [str(resolve(KIND_TOOL).path), *arguments, f"--name={self._cluster}"]
         done = subprocess.run(
             command,
             env=dict(self._environ),

@@ -6,10 +6,10 @@ import pytest
 
 from asyncjob_bench import store
 from asyncjob_bench.parts import writes
-from asyncjob_bench.parts.part import Bench
+from asyncjob_bench.parts.part import PartContext
 from asyncjob_bench.parts.scale import SMALL
 from asyncjob_bench.reckoning.results import Results
-from asyncjob_bench.reckoning.verdicts import judge, read_limits
+from asyncjob_bench.reckoning.verdicts import check_limits, read_limits
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -24,10 +24,10 @@ COUNTED = {
 def test_a_plain_job_costs_the_writes_events_and_requests_it_is_meant_to() -> None:
     scale, results = replace(SMALL, counted_jobs=40, warm_up=10), Results()
     with writes.audited(controllers=False) as site:
-        found = writes.measure(Bench(site, scale, results))
-    verdicts = judge(read_limits(store.LIMITS, "counts"), found, only_measured=True)
+        found = writes.measure(PartContext(site, scale, results))
+    verdicts = check_limits(read_limits(store.LIMITS, "counts"), found, only_measured=True)
     assert {verdict.limit.key for verdict in verdicts} == COUNTED
-    missed = [(it.limit.key, it.number, it.limit.words) for it in verdicts if not it.met]
+    missed = [(it.limit.key, it.number, it.limit.text) for it in verdicts if not it.met]
     assert not missed, results.curves["writes-by-user"]
     by_user = [
         (row["user"], row["per job"])

@@ -26,10 +26,10 @@ TINY = replace(
     operator_jobs=20,
 )
 PARTS = (
-    Part("bare", bare.measure, compared=True),
-    Part("raw", raw.measure, compared=True),
-    Part("end-to-end", end_to_end.measure, compared=True),
-    Part("pickup", pickup.measure, compared=True),
+    Part("bare", bare.measure_bare, compared=True),
+    Part("raw", raw.measure_raw, compared=True),
+    Part("end-to-end", end_to_end.measure_throughput, compared=True),
+    Part("pickup", pickup.measure_pickup, compared=True),
     Part("orphans", orphans.measure),
     Part("conflicts", conflicts.measure),
     Part("operator", operator_load.measure),

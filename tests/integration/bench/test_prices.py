@@ -6,7 +6,7 @@ import pytest
 
 from asyncjob_bench import store
 from asyncjob_bench.parts.scale import SMALL
-from asyncjob_bench.prices.measure import price
+from asyncjob_bench.prices.measure import measure_variant
 from asyncjob_bench.prices.variants import UNCHANGED, VARIANTS
 from asyncjob_bench.reckoning.verdicts import read_limits
 
@@ -16,12 +16,12 @@ SCALE = replace(SMALL, priced_jobs=400, warm_up=100)
 
 
 def cost(variant: str) -> float:
-    return price(VARIANTS[variant], SCALE)["KiB/job"]
+    return measure_variant(VARIANTS[variant], SCALE)["KiB/job"]
 
 
 def test_three_writes_cost_no_more_than_they_did_and_far_less_without_schema_and_laws() -> None:
     limits = {limit.key: limit for limit in read_limits(store.LIMITS, "counts")}
     limit = limits["api_server_kib_per_job"]
     installed = cost(UNCHANGED)
-    assert limit.holds(installed), f"{installed:.0f} KiB per job; {limit.words}"
+    assert limit.holds(installed), f"{installed:.0f} KiB per job; {limit.text}"
     assert cost("shapeless, with the policy of ownership alone") < 0.75 * installed

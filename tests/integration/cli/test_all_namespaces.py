@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
 from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.operator import RBAC, service_account
 from support.workers import Field
@@ -32,13 +32,13 @@ def other(field: Field) -> Iterator[str]:
     api.create("/api/v1/namespaces", {"metadata": {"name": OTHER}})
     for namespace in (OTHER, field.namespace):
         job = an_object("AsyncJob", "twin", {**SPEC, "queue": "bare"})
-        api.create(collection(namespace, JOBS), job)
-        api.create(collection(namespace, QUEUES), an_object("AsyncQueue", "mail", {}))
+        api.create(collection_path(namespace, JOBS), job)
+        api.create(collection_path(namespace, QUEUES), an_object("AsyncQueue", "mail", {}))
         schedule = an_object("AsyncCronJob", "nightly", SCHEDULE)
-        api.create(collection(namespace, CRON_JOBS), schedule)
+        api.create(collection_path(namespace, CRON_JOBS), schedule)
     yield OTHER
     for plural, name in ((JOBS, "twin"), (QUEUES, "mail"), (CRON_JOBS, "nightly")):
-        api.delete(f"{collection(field.namespace, plural)}/{name}")
+        api.delete(f"{collection_path(field.namespace, plural)}/{name}")
 
 
 def rows(text: str, name: str) -> list[str]:

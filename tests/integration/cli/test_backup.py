@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import CRON_JOBS, PARENT_LABEL, QUEUES, collection, cron_job_path, queue_path
+from asyncjob.names import (
+    CRON_JOBS,
+    PARENT_LABEL,
+    QUEUES,
+    collection_path,
+    cron_job_path,
+    queue_path,
+)
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.builders import cron_job, job
@@ -40,9 +47,11 @@ def populated(plane: ControlPlane) -> None:
     admin = install(plane)
     space = Space("shop", admin).create()
     worker = space.worker("worker-0")
-    admin.create(collection("shop", QUEUES), {**_named("AsyncQueue", "mail"), "spec": {}}).object()
+    admin.create(
+        collection_path("shop", QUEUES), {**_named("AsyncQueue", "mail"), "spec": {}}
+    ).object()
     schedule = cron_job("yearly", schedule="@yearly", trigger=2)
-    uid = admin.create(collection("shop", CRON_JOBS), schedule).object()["metadata"]["uid"]
+    uid = admin.create(collection_path("shop", CRON_JOBS), schedule).object()["metadata"]["uid"]
     assert uid
 
     def life(name: str, phase: Phase = Phase.QUEUED, **spec: object) -> Life:
@@ -57,7 +66,7 @@ def populated(plane: ControlPlane) -> None:
     parent = life("parent", Phase.RUNNING)
     child = job("child", **SPEC)
     child["metadata"]["labels"] = {PARENT_LABEL: parent.read()["metadata"]["uid"]}
-    admin.create(collection("shop", "asyncjobs"), child).object()
+    admin.create(collection_path("shop", "asyncjobs"), child).object()
     for number in range(MANY):
         life(f"many-{number:03}", queue="elsewhere")
 

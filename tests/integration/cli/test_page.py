@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from asyncjob.cli.entry import run
-from asyncjob.names import CRON_JOBS, collection
+from asyncjob.names import CRON_JOBS, collection_path
 from support.console import commands
 from support.workers import ROOT, Field
 
@@ -92,4 +92,4 @@ def _schedule(field: Field) -> None:
         "metadata": {"name": "nightly"},
         "spec": {"schedule": "30 2 * * *", "jobTemplate": template},
     }
-    field.api.create(collection(field.namespace, CRON_JOBS), body)
+    field.api.create(collection_path(field.namespace, CRON_JOBS), body)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob.depth import CUT
+from asyncjob.depth import TRUNCATED_TEXT
 from asyncjob_dev.controlplane import ControlPlane
 from support.gateway import GatewayProcess
 from support.jobs import until
@@ -77,7 +77,7 @@ def test_deep_jobs_stop_neither_those_who_list_and_watch_nor_their_neighbours(
         for levels in (READ, *UNREAD):
             answer = http.get(f"/api/v1/jobs/deep-{levels}")
             assert answer.status_code == 200
-            assert CUT in answer.text
+            assert TRUNCATED_TEXT in answer.text
             assert http.get(f"/dashboard/jobs/deep-{levels}").status_code == 200
 
 

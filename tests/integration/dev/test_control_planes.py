@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.api import Api
-from asyncjob_dev.controlplane import ControlPlane, Options, datadir, processes
+from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions, datadir, processes
 from asyncjob_dev.errors import (
     ApiError,
     ApiUnavailableError,
@@ -27,7 +27,7 @@ from support.signals import ignoring
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-BARE = Options(with_controller_manager=False)
+BARE = ControlPlaneOptions(with_controller_manager=False)
 
 
 def config_map(name: str) -> dict[str, object]:
@@ -145,7 +145,7 @@ def test_it_stops_while_its_store_is_frozen() -> None:
 
 
 def test_a_data_directory_keeps_data_and_credentials(tmp_path: Path) -> None:
-    options = Options(data_dir=tmp_path / "data", with_controller_manager=False)
+    options = ControlPlaneOptions(data_dir=tmp_path / "data", with_controller_manager=False)
     with ControlPlane(options) as first:
         token = first.admin_token
         first.api.create(CONFIG_MAPS, config_map("kept"))
@@ -159,7 +159,9 @@ def test_a_data_directory_keeps_data_and_credentials(tmp_path: Path) -> None:
 def test_a_taken_port_is_a_clear_error_and_leaves_nothing_running() -> None:
     before = set(children(os.getpid()))
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        options = Options(api_port=taken.getsockname()[1], with_controller_manager=False)
+        options = ControlPlaneOptions(
+            api_port=taken.getsockname()[1], with_controller_manager=False
+        )
         with pytest.raises(PortTakenError) as caught:
             ControlPlane(options).start()
     text = str(caught.value)
@@ -198,7 +200,9 @@ def test_it_never_uses_the_store_of_another(
 
 
 def test_a_wrong_flag_shows_what_the_process_said() -> None:
-    options = Options(apiserver_flags=("--no-such-flag",), with_controller_manager=False)
+    options = ControlPlaneOptions(
+        apiserver_flags=("--no-such-flag",), with_controller_manager=False
+    )
     with pytest.raises(ProcessDiedError, match=r"(?s)one of its flags.*--no-such-flag"):
         ControlPlane(options).start()
 
@@ -212,7 +216,7 @@ def test_a_killed_parent_leaves_no_process_and_its_folder_is_swept() -> None:
         program.kill()
     assert eventually(lambda: all(parent_of(pid) is None for pid in processes_of_it))
     assert kubeconfig.exists()
-    datadir.sweep(kubeconfig.parent.parent)
+    datadir.remove_stale(kubeconfig.parent.parent)
     assert not kubeconfig.parent.exists()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from asyncjob_dev.api import Api
 from asyncjob_dev.binaries import resolve
-from asyncjob_dev.controlplane import ControlPlane, Options
+from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
 from asyncjob_dev.errors import ApiError
 from asyncjob_dev.supervisor import DevPods, DevWorker, WorkerSpec
 
@@ -22,7 +22,7 @@ REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 def container(worker: DevWorker) -> dict[str, Any]:
-    worker.settle()
+    worker.wait_published()
     (status,) = worker.pod()["status"]["containerStatuses"]
     assert isinstance(status, dict)
     return status
@@ -161,7 +161,7 @@ def test_a_pod_left_behind_is_replaced(plane: ControlPlane, pods: DevPods, tmp_p
         assert new.pod_uid != old.pod_uid
         old.kill()
         old.wait_ended(10)
-        old.settle()
+        old.wait_published()
         assert "running" in container(new)["state"]
 
 
@@ -199,7 +199,7 @@ def test_an_end_during_an_outage_is_reported_afterwards(tmp_path: Path) -> None:
     with ControlPlane() as plane, DevPods(plane.api, tmp_path / "pods") as pods:
         pods.prepare()
         worker = pods.start(WorkerSpec(name="w", argv=FOREVER))
-        worker.settle()
+        worker.wait_published()
         plane.kill_apiserver()
         worker.kill()
         worker.wait_ended(10)
@@ -208,7 +208,7 @@ def test_an_end_during_an_outage_is_reported_afterwards(tmp_path: Path) -> None:
 
 
 def test_workers_stop_while_the_api_server_is_down(tmp_path: Path) -> None:
-    with ControlPlane(Options(with_controller_manager=False)) as plane:
+    with ControlPlane(ControlPlaneOptions(with_controller_manager=False)) as plane:
         pods = DevPods(plane.api, tmp_path / "pods")
         pods.prepare()
         worker = pods.start(WorkerSpec(name="w", argv=FOREVER))

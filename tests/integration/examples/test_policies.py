@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from asyncjob.lifecycle.policy import layer_of, resolve
+from asyncjob.lifecycle.policy import read_policy_layer, resolve_policy
 from asyncjob_dev.controlplane import ControlPlane
 
 ROOT = Path(__file__).parents[3]
@@ -48,7 +48,9 @@ def test_the_stored_job_resolves_to_the_policy_of_its_manifest(
     spec = json.loads(applied.stdout)["spec"]
 
     assert spec["retryPolicy"] == manifest["spec"]["retryPolicy"]
-    assert resolve(layer_of(spec)) == resolve(layer_of(manifest["spec"]))
+    assert resolve_policy(read_policy_layer(spec)) == resolve_policy(
+        read_policy_layer(manifest["spec"])
+    )
 
 
 @each_manifest

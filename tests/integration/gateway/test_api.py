@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
 from asyncjob_gateway.app import make_app
 from integration.gateway.conftest import Site
 from support.builders import cron_job
@@ -120,7 +120,7 @@ def test_lists_have_what_was_just_submitted_and_select_by_every_filter(
         "kind": "AsyncJob",
         "spec": {"type": "seek.me"},
     }
-    site.space.admin.create(collection(site.space.name, JOBS), child).object()
+    site.space.admin.create(collection_path(site.space.name, JOBS), child).object()
     life = site.life("unlucky")
     life.create(type="seek.me")
     life.bring(Phase.DEAD_LETTER)
@@ -169,7 +169,7 @@ def test_paging_neither_skips_nor_repeats_while_jobs_come_and_go(
             break
         params["cursor"] = page.json()["next"]
         gone = seen[0]
-        site.space.admin.delete(f"{collection(site.space.name, JOBS)}/{gone}")
+        site.space.admin.delete(f"{collection_path(site.space.name, JOBS)}/{gone}")
     assert len(seen) == len(set(seen))
     assert before <= set(seen)
     first = http.get("/api/v1/jobs", params={"type": "paged", "limit": 5}).json()
@@ -185,7 +185,7 @@ def test_a_full_queue_refuses_what_is_new_and_knows_what_is_not(
         "metadata": {"name": "narrow"},
         "spec": {"maxQueued": 2},
     }
-    site.space.admin.create(collection(site.space.name, QUEUES), queue).object()
+    site.space.admin.create(collection_path(site.space.name, QUEUES), queue).object()
     until(lambda: http.get("/api/v1/queues/narrow").json()["configured"], 5)
     first = submit(http, queue="narrow", idempotencyKey="narrow-1")
     submit(http, queue="narrow")
@@ -210,7 +210,7 @@ def test_queues_appear_with_jobs_alone_and_are_paused_into_being(http: httpx.Cli
 
 def test_cron_jobs_are_shown_triggered_and_suspended(site: Site, http: httpx.Client) -> None:
     body = cron_job("tidy", payload={"a": 1})
-    site.space.admin.create(collection(site.space.name, CRON_JOBS), body).object()
+    site.space.admin.create(collection_path(site.space.name, CRON_JOBS), body).object()
     [listed] = [one for one in http.get("/api/v1/cron-jobs").json() if one["name"] == "tidy"]
     assert listed["spec"] is None
     assert http.get("/api/v1/cron-jobs/tidy").json()["spec"]["schedule"]
@@ -243,7 +243,7 @@ def test_changes_come_as_events_and_who_comes_back_misses_none(
         assert (first["event"], json.loads(first["data"])["id"]) == ("job", "told-1")
         assert "payload" not in json.loads(first["data"])
     submit(http, type="told", name="told-2")
-    site.space.admin.delete(f"{collection(site.space.name, JOBS)}/told-1")
+    site.space.admin.delete(f"{collection_path(site.space.name, JOBS)}/told-1")
     back = {"Last-Event-ID": first["id"]}
     with http.stream("GET", "/api/v1/events", params={"type": "told"}, headers=back) as response:
         told = events(response)
@@ -321,7 +321,7 @@ def test_each_example_of_the_document_is_accepted(
         path = path.replace("{id}", submit(http))
     if "{name}" in path:
         site.space.admin.create(
-            collection(site.space.name, CRON_JOBS), cron_job("of-the-document")
+            collection_path(site.space.name, CRON_JOBS), cron_job("of-the-document")
         ).object()
         path = path.replace("{name}", "of-the-document")
     answer = http.request(method, path, json=body)

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import CRON_JOBS, collection
-from asyncjob.rest.public import PUBLIC_WORDS
+from asyncjob.names import CRON_JOBS, collection_path
+from asyncjob.rest.public import PUBLIC_STATUS_BY_PHASE
 from integration.gateway.conftest import Site
 from support.builders import at, cron_job
 
@@ -41,7 +41,7 @@ def test_nothing_but_the_contract_is_shown_in_any_phase(
     assert answer.json().keys() == SHOWN
     assert answer.json()["jobId"] == name
     assert answer.json()["jobType"] == "test"
-    assert answer.json()["status"] == PUBLIC_WORDS[phase]
+    assert answer.json()["status"] == PUBLIC_STATUS_BY_PHASE[phase]
     for hidden in (SECRET, site.worker.pod, site.worker.pod_uid, "attempt", "no luck", "hopeless"):
         assert hidden not in answer.text
     assert answer.headers["content-type"] == "application/json"
@@ -235,7 +235,7 @@ def test_a_backfill_is_written_once_and_replaced_only_if_asked(
     site: Site, http: httpx.Client
 ) -> None:
     body = cron_job("past")
-    site.space.admin.create(collection(site.space.name, CRON_JOBS), body).object()
+    site.space.admin.create(collection_path(site.space.name, CRON_JOBS), body).object()
     path = "/api/v1/cron-jobs/past/backfill"
     span = {"from": "2020-01-01T00:00:00Z", "to": "2020-01-02T00:00:00Z", "maxActive": 3}
     for _ in range(2):

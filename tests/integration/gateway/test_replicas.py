@@ -12,7 +12,7 @@ from typing import Self
 import httpx
 import pytest
 
-from asyncjob.names import JOBS, QUEUES, collection
+from asyncjob.names import JOBS, QUEUES, collection_path
 from integration.gateway.conftest import Site
 from support.gateway import GatewayProcess, get, post
 from support.jobs import until
@@ -36,7 +36,7 @@ def submit(url: str, key: str, **more: object) -> httpx.Response:
 
 def jobs(site: Site) -> list[dict[str, dict[str, str]]]:
     found: list[dict[str, dict[str, str]]] = site.space.admin.get(
-        collection(site.space.name, JOBS)
+        collection_path(site.space.name, JOBS)
     ).object()["items"]
     return found
 
@@ -71,7 +71,7 @@ def test_replicas_fill_a_limited_queue_and_go_beyond_it_by_one_job_each_at_most(
         "metadata": {"name": "shared"},
         "spec": {"maxQueued": 20},
     }
-    site.space.admin.create(collection(site.space.name, QUEUES), queue).object()
+    site.space.admin.create(collection_path(site.space.name, QUEUES), queue).object()
     for replica in replicas:
         until(lambda: get(f"{replica.url}/api/v1/queues/shared").json()["configured"], 10)  # noqa: B023  # called at once
     begin = threading.Barrier(60)

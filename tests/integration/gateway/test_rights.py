@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import CRON_JOBS, collection
+from asyncjob.names import CRON_JOBS, collection_path
 from integration.gateway.conftest import Site
 from support.api import Client
 from support.builders import cron_job
@@ -121,7 +121,7 @@ def jobs(site: Site) -> None:
         life.create(payload=PAYLOAD)
         life.bring(phase)
     body = cron_job("nightly", payload=PAYLOAD)
-    site.space.admin.create(collection(site.space.name, CRON_JOBS), body).object()
+    site.space.admin.create(collection_path(site.space.name, CRON_JOBS), body).object()
 
 
 def _said(value: Any) -> str:
@@ -197,7 +197,7 @@ def test_a_schedule_that_reads_a_secret_is_triggered_only_by_who_may_read_it(
 ) -> None:
     source = {"secretKeyRef": {"name": "theirs", "key": "payload"}}
     body = cron_job("from-secret", payloadFrom=source)
-    site.space.admin.create(collection(site.space.name, CRON_JOBS), body).object()
+    site.space.admin.create(collection_path(site.space.name, CRON_JOBS), body).object()
     span = {"from": "2020-01-01T00:00:00Z", "to": "2020-01-02T00:00:00Z"}
     for wish, asked in (("trigger", None), ("backfill", span)):
         answer = callers.admin.post(f"/api/v1/cron-jobs/from-secret/{wish}", json=asked)

@@ -16,9 +16,9 @@ import pytest
 from asyncjob.json_types import child
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.lifecycle import outcome
-from asyncjob.lifecycle.move import json_patch, render
+from asyncjob.lifecycle.move import status_fields, status_json_patch
 from asyncjob.lifecycle.view import read_job
-from asyncjob.names import JOBS, collection, job_status_path
+from asyncjob.names import JOBS, collection_path, job_status_path
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.api import Client
@@ -57,12 +57,14 @@ async def fill(plane: ControlPlane, folder: Path, namespace: str, result: Any) -
         for number in numbers:
             name = f"{namespace}-{number:03}"
             status = job_status_path(namespace, name)
-            made = await admin.create(collection(namespace, JOBS), job(name))
+            made = await admin.create(collection_path(namespace, JOBS), job(name))
             claim = claim_of(dict(made), worker.pod, worker.pod_uid)
             claimed = await session.merge_patch(status, claim)
             before = child(claimed, "status")
-            done = render(outcome.succeed(read_job(claimed), now=at(9), result=result), before)
-            await session.json_patch(status, list(json_patch(done, before)))
+            done = status_fields(
+                outcome.succeed(read_job(claimed), now=at(9), result=result), before
+            )
+            await session.json_patch(status, list(status_json_patch(done, before)))
 
     async with (
         KubeSession(await load_access(str(plane.kubeconfig)), field_manager="test") as admin,

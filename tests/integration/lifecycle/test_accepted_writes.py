@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from asyncjob.lifecycle import gate, outcome
-from asyncjob.lifecycle.claim import renewal
+from asyncjob.lifecycle.claim import renewal_fields
 from asyncjob.lifecycle.outcome import Failure
-from asyncjob.lifecycle.phases import FINISHED, Phase, Reason
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
 from asyncjob.names import (
     CRON_JOB_UID_LABEL,
     CRON_JOBS,
@@ -17,7 +17,7 @@ from asyncjob.names import (
     POD_UID_ANNOTATION,
     QUEUES,
     WORKER_LEASE_PREFIX,
-    collection,
+    collection_path,
 )
 from support import lives
 from support.builders import at, cron_job, job, queue
@@ -51,8 +51,8 @@ def by_worker(scene: Scene, life: Life, decide: Decide) -> dict[str, Any]:
     "failure",
     [
         Failure("E", "Internal", "m"),
-        Failure("E", "Internal", "m", after=5.0),
-        Failure("E", "Internal", "m", after=5.0, reason=Reason.RETRY_REQUESTED),
+        Failure("E", "Internal", "m", retry_after=5.0),
+        Failure("E", "Internal", "m", retry_after=5.0, reason=Reason.RETRY_REQUESTED),
         Failure("E", "Timeout", "m", reason=Reason.EXECUTION_TIMEOUT),
         Failure("E", "Validation", "m", final=True, reason=Reason.INVALID_PAYLOAD),
         Failure("E", "Internal", "m", final=True, reason=Reason.RESULT_REFUSED),
@@ -186,7 +186,7 @@ def test_every_ground_to_cancel_a_waiting_job(
     scene: Scene, spec: dict[str, Any], reason: Reason
 ) -> None:
     life = scene.life(**spec)
-    by_operator(scene, life, lambda view: gate.drop(view, reason, "", now=at()))
+    by_operator(scene, life, lambda view: gate.cancel_waiting_job(view, reason, "", now=at()))
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_priority_changes_while_a_job_waits(scene: Scene) -> None:
     life.wish(priority=9).object()
 
 
-@pytest.mark.parametrize("phase", sorted(FINISHED))
+@pytest.mark.parametrize("phase", sorted(FINISHED_PHASES))
 def test_a_rerun_of_a_finished_job_is_acknowledged(scene: Scene, phase: Phase) -> None:
     life = scene.life(phase)
     life.wish(rerun=3).object()
@@ -242,7 +242,7 @@ def test_a_rerun_of_a_finished_job_is_acknowledged(scene: Scene, phase: Phase) -
 
 def test_a_heartbeat_with_progress_and_a_checkpoint(scene: Scene) -> None:
     life = scene.life(Phase.RUNNING)
-    fields = renewal(life.status()["lease"], 1, at(20))
+    fields = renewal_fields(life.status()["lease"], 1, at(20))
     riding = {"progress": {"percent": 40, "message": "half"}, "checkpoint": [1, {"a": None}]}
     operations = [
         {"op": "add", "path": f"/status/{name}", "value": value}
@@ -308,7 +308,7 @@ def test_leases_of_others_are_none_of_our_business(scene: Scene) -> None:
 
 
 def test_a_job_is_created_with_the_wishes_that_need_no_past(scene: Scene) -> None:
-    path = collection(scene.space.name, JOBS)
+    path = collection_path(scene.space.name, JOBS)
     wishes: dict[str, Any] = {
         "cancel": True,
         "suspend": True,
@@ -330,29 +330,29 @@ def test_who_may_read_a_secret_may_have_a_job_read_it(scene: Scene) -> None:
     may_get = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
     scene.space.grant("author", AUTHOR_RULE, may_get)
     author = scene.space.as_account("author")
-    path = collection(scene.space.name, JOBS)
+    path = collection_path(scene.space.name, JOBS)
     author.create(path, job(payloadFrom=SECRET)).object()
     author.merge(f"{path}/job", {"spec": {"rerun": 1}}).object()
 
 
 def test_the_operator_creates_children_of_jobs_that_read_secrets(scene: Scene) -> None:
-    path = collection(scene.space.name, JOBS)
+    path = collection_path(scene.space.name, JOBS)
     scene.operator.create(path, job("nightly-1", payloadFrom=SECRET)).object()
 
 
 def test_cancelling_and_suspending_takes_no_right_to_the_secret(scene: Scene) -> None:
     scene.space.grant("author", AUTHOR_RULE)
     author = scene.space.as_account("author")
-    jobs = collection(scene.space.name, JOBS)
+    jobs = collection_path(scene.space.name, JOBS)
     scene.space.admin.create(jobs, job(payloadFrom=SECRET)).object()
     author.merge(f"{jobs}/job", {"spec": {"cancel": True}}).object()
-    crons = collection(scene.space.name, CRON_JOBS)
+    crons = collection_path(scene.space.name, CRON_JOBS)
     scene.space.admin.create(crons, cron_job(payloadFrom=SECRET)).object()
     author.merge(f"{crons}/nightly", {"spec": {"suspend": True}}).object()
 
 
 def test_a_schedule_goes_forward(scene: Scene) -> None:
-    path = collection(scene.space.name, CRON_JOBS)
+    path = collection_path(scene.space.name, CRON_JOBS)
     scene.space.admin.create(path, cron_job()).object()
     for time in (at(0), at(60), at(60)):
         body = {"status": {"lastScheduleTime": time}}
@@ -364,7 +364,7 @@ def test_a_submitter_creates_a_child_and_owns_it_by_something_of_its_own(scene: 
     body = job("child")
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "mine", "uid": "some-uid"}
     body["metadata"] |= {"labels": {PARENT_LABEL: "a-uid"}, "ownerReferences": [owner]}
-    submitter.create(collection(scene.space.name, JOBS), body).object()
+    submitter.create(collection_path(scene.space.name, JOBS), body).object()
 
 
 def test_labels_and_annotations_of_no_meaning_to_us_stay_free(scene: Scene) -> None:
@@ -392,7 +392,7 @@ def test_who_may_update_finalizers_sets_one_and_takes_it_away(scene: Scene) -> N
 def test_a_gateway_pauses_queues_and_triggers_suspends_and_backfills_schedules(
     scene: Scene,
 ) -> None:
-    who, queues = member(scene.space, "asyncjob-gateway"), collection(scene.space.name, QUEUES)
+    who, queues = member(scene.space, "asyncjob-gateway"), collection_path(scene.space.name, QUEUES)
     made = who.create(queues, queue("mail", paused=True)).object()
     who.merge(f"{queues}/mail", {"spec": {"paused": False}}).object()
     backfill = {"from": at(), "to": at(60)}

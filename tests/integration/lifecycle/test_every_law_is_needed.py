@@ -9,10 +9,10 @@ from functools import partial
 
 import pytest
 
-from asyncjob.schema.laws.law import Law
+from asyncjob.schema.laws.law import Rule
 from asyncjob.schema.policies.book import POLICIES
-from asyncjob.schema.policies.policy import Policy
-from asyncjob.schema.rules import RULES
+from asyncjob.schema.policies.policy import AdmissionPolicy
+from asyncjob.schema.rules import CRD_RULES
 from support import mutants
 from support.api import Answer, Client
 from support.enforcement import until
@@ -22,8 +22,8 @@ from support.identities import Space
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 """The first test installs a policy less a law, and a namespace, for each law."""
 
-GOVERNED = [(policy, law) for policy in POLICIES for law in policy.laws]
-RULED = [rule.law for rule in RULES]
+GOVERNED = [(policy, law) for policy in POLICIES for law in policy.rules]
+RULED = [rule.rule for rule in CRD_RULES]
 
 
 def cases_of(law: str) -> list[Case]:
@@ -58,10 +58,10 @@ def set_scene(space: Space) -> Scene:
 
 @pytest.mark.parametrize(("policy", "law"), GOVERNED, ids=[law.id for _, law in GOVERNED])
 def test_without_a_law_of_a_policy_a_write_goes_through(
-    admin: Client, lesser_policies: None, policy: Policy, law: Law
+    admin: Client, lesser_policies: None, policy: AdmissionPolicy, law: Rule
 ) -> None:
     scene = set_scene(Space(namespace_without(law.id), admin))
-    others = [other for other in policy.laws if other.id != law.id]
+    others = [other for other in policy.rules if other.id != law.id]
     if others:
         lesser = f"{scene.space.name}.{policy.name}"
         witness = cases_of(others[0].id)[0]
@@ -74,7 +74,7 @@ def is_refused_by(policy: str, answer: Answer) -> bool:
     return f"'{policy}'" in answer.message
 
 
-def assert_one_goes_through(scene: Scene, law: Law) -> None:
+def assert_one_goes_through(scene: Scene, law: Rule) -> None:
     """Try until one is accepted; each makes its own job, and none takes effect."""
     cases = cases_of(law.id)
     tried = iter(cases * 100)
@@ -83,12 +83,12 @@ def assert_one_goes_through(scene: Scene, law: Law) -> None:
 
 @pytest.mark.parametrize("law", RULED, ids=[law.id for law in RULED])
 def test_without_a_rule_of_a_crd_a_write_goes_through(
-    admin: Client, space: Space, law: Law
+    admin: Client, space: Space, law: Rule
 ) -> None:
     scene = set_scene(space)
     case = cases_of(law.id)[0]
     try:
-        mutants.replace_crds(admin, tuple(rule for rule in RULES if rule.law != law))
+        mutants.replace_crds(admin, tuple(rule for rule in CRD_RULES if rule.rule != law))
         assert_one_goes_through(scene, law)
     finally:
         mutants.replace_crds(admin)

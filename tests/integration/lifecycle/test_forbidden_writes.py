@@ -3,7 +3,7 @@
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import JOBS, collection
+from asyncjob.names import JOBS, collection_path
 from support.builders import claim_of, job
 from support.forbidden import OTHERS, WORKERS, Case, Scene
 from support.forbidden.case import NUMBERS
@@ -55,7 +55,7 @@ def test_a_worker_cannot_change_a_spec_or_labels(scene: Scene) -> None:
 
 
 def test_a_worker_cannot_create_a_job(scene: Scene) -> None:
-    path = collection(scene.space.name, JOBS)
+    path = collection_path(scene.space.name, JOBS)
     assert scene.worker.client.create(path, job()).status == 403
 
 
@@ -63,7 +63,7 @@ def test_a_worker_that_may_submit_children_reads_no_secret_by_them(scene: Scene)
     name = f"asyncjob-worker-{next(NUMBERS)}"
     scene.space.account(name)
     scene.space.bind(name, "asyncjob-worker-children")
-    worker, path = scene.space.as_account(name), collection(scene.space.name, JOBS)
+    worker, path = scene.space.as_account(name), collection_path(scene.space.name, JOBS)
     for source in (SECRET, CONFIG_MAP):
         answer = worker.create(path, job("theft", payloadFrom=source))
         assert answer.status == 403

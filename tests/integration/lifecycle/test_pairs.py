@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from asyncjob.lifecycle.move import move
+from asyncjob.lifecycle.move import change_phase
 from asyncjob.lifecycle.phases import Phase
 from support import lives
 from support.api import Answer, Client
@@ -107,7 +107,7 @@ def write(
         return by.merge(life.status_path, claim_of(obj, life.worker.pod, life.worker.pod_uid))
     if target is source:
         return by.merge(life.status_path, {"status": {"phase": target.value}})
-    decide = decisions.get((source, target), lambda view: move(view, target, now=at(9)))
+    decide = decisions.get((source, target), lambda view: change_phase(view, target, now=at(9)))
     return life.move(decide, by, **_needed(target))
 
 

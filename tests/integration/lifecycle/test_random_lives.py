@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from asyncjob.lifecycle.phases import Phase as LifePhase
-from asyncjob.names import JOBS, collection, job_status_path
+from asyncjob.names import JOBS, collection_path, job_status_path
 from asyncjob.schema.manifests import to_yaml
-from asyncjob.schema.policies.lifecycle import LIFECYCLE
-from asyncjob.schema.policies.policy import Policy
+from asyncjob.schema.policies.lifecycle import LIFECYCLE_POLICY
+from asyncjob.schema.policies.policy import AdmissionPolicy
 from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
 from support.builders import job
@@ -75,17 +75,19 @@ def test_no_mix_of_writes_by_anyone_breaks_a_law(quiet: Space) -> None:
 @pytest.fixture
 def lenient(quiet_plane: ControlPlane, quiet: Space) -> Iterator[Space]:
     """Take one law out of the policy, for as long as the test runs."""
-    laws = tuple(law for law in LIFECYCLE.laws if law.id != PLANTED)
-    assert len(laws) == len(LIFECYCLE.laws) - 1
-    install(quiet_plane, quiet, replace(LIFECYCLE, laws=laws), forgery_passes=True)
+    laws = tuple(law for law in LIFECYCLE_POLICY.rules if law.id != PLANTED)
+    assert len(laws) == len(LIFECYCLE_POLICY.rules) - 1
+    install(quiet_plane, quiet, replace(LIFECYCLE_POLICY, rules=laws), forgery_passes=True)
     yield quiet
-    install(quiet_plane, quiet, LIFECYCLE, forgery_passes=False)
+    install(quiet_plane, quiet, LIFECYCLE_POLICY, forgery_passes=False)
 
 
-def install(plane: ControlPlane, space: Space, policy: Policy, *, forgery_passes: bool) -> None:
+def install(
+    plane: ControlPlane, space: Space, policy: AdmissionPolicy, *, forgery_passes: bool
+) -> None:
     """Apply the policy and wait until it is in force."""
     plane.kubectl("apply", "--filename=-", input=to_yaml(policy.manifests()))
-    space.admin.create(collection(space.name, JOBS), job("probe"))
+    space.admin.create(collection_path(space.name, JOBS), job("probe"))
     until(
         lambda answer: answer.accepted == forgery_passes,
         lambda: space.admin.dry().merge(

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from asyncjob_dev.api import Object
-from asyncjob_operator.apply.notices import BURST
+from asyncjob_operator.apply.notices import EVENT_BURST
 from support.jobs import until
 from support.replicas import Replicas
 from support.workers import Field
@@ -72,7 +72,7 @@ def left_out(field: Field) -> None:
     assert told["involvedObject"]["kind"] == "Namespace"
     assert "status.phase=DeadLetter" in told["message"], "and says where they all are"
     one_by_one = [one for one in events(field) if one["involvedObject"]["kind"] == "AsyncJob"]
-    assert len(one_by_one) < BURST + 5
+    assert len(one_by_one) < EVENT_BURST + 5
     assert {one["reason"] for one in one_by_one} == {"NotRetryable"}
 
 

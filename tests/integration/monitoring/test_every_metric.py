@@ -8,8 +8,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from asyncjob.metrics import TABLE
-from asyncjob.names import CRON_JOBS, WORKER_LEASE_PREFIX, collection
-from asyncjob_operator.kube.paths import leases
+from asyncjob.names import CRON_JOBS, WORKER_LEASE_PREFIX, collection_path
+from asyncjob_operator.kube.paths import leases_path
 from support.builders import cron_job
 from support.gateway import GatewayProcess
 from support.jobs import now, until
@@ -98,7 +98,7 @@ def ends_of_all_kinds(http: httpx.Client, field: Field, moved: Moved) -> None:
     field.until_phase("dead", "DeadLetter")
     assert http.post("/api/v1/jobs/dead/dismiss").status_code == 202
     field.until_phase("dead", "Cancelled")
-    field.api.create(collection(field.namespace, CRON_JOBS), cron_job(type="echo"))
+    field.api.create(collection_path(field.namespace, CRON_JOBS), cron_job(type="echo"))
     assert http.post("/api/v1/cron-jobs/nightly/trigger").status_code == 202
     field.create("brief", "echo", ttlSecondsAfterFinished=0)
     moved.until("jobs_redriven", "jobs_cancelled", "operator_cron_runs")
@@ -153,6 +153,6 @@ def a_worker_that_dies(field: Field, moved: Moved) -> None:
     field.until_phase("orphan", "Running")
     other.kill()
     moved.until("operator_recovery_recovered", "operator_recovery_seconds")
-    lease = f"{leases(field.namespace)}/{WORKER_LEASE_PREFIX}mortal"
+    lease = f"{leases_path(field.namespace)}/{WORKER_LEASE_PREFIX}mortal"
     field.api.merge(lease, {"spec": {"leaseDurationSeconds": 1}})  # it is 45, too long to wait for
     moved.until("operator_workers_removed")

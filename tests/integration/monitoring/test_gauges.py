@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.metrics import TABLE, Kind
+from asyncjob.metrics import TABLE, MetricType
 from support.jobs import now, until
 from support.operator import OperatorProcess
 from support.replicas import Replicas
@@ -96,7 +96,7 @@ def jobs_path(field: Field) -> str:
     return f"/apis/asyncjob.dev/v1alpha1/namespaces/{field.namespace}/asyncjobs"
 
 
-COUNTERS = {spec.shown_as for spec in TABLE if spec.kind is Kind.COUNTER}
+COUNTERS = {spec.exposed_name for spec in TABLE if spec.kind is MetricType.COUNTER}
 
 
 class Watching:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from asyncjob_dev.binaries import resolve
-from asyncjob_dev.monitoring.rules import FILE, alerts, read_rules
+from asyncjob_dev.monitoring.rules import ALERTS_FILE, alert_rules, read_rules
 
 pytestmark = pytest.mark.integration
 
@@ -260,7 +260,7 @@ CASES = {
 def test_each_alert_fires_when_it_should_and_only_then(tmp_path: Path) -> None:
     file = tmp_path / "test.yaml"
     tests = [promtool_test(name, case) for name, case in CASES.items()]
-    content = {"rule_files": [str(FILE)], "evaluation_interval": "1m", "tests": tests}
+    content = {"rule_files": [str(ALERTS_FILE)], "evaluation_interval": "1m", "tests": tests}
     file.write_text(yaml.safe_dump(content))
     promtool("test", "rules", file)
 
@@ -275,7 +275,7 @@ def promtool(*arguments: str | Path) -> None:
 
 def promtool_test(name: str, case: Case) -> dict[str, Any]:
     """Return promtool's own form: the alerts that fire, as the series that Prometheus keeps."""
-    [rule] = [one for one in alerts(read_rules()) if one["alert"] == case.alert]
+    [rule] = [one for one in alert_rules(read_rules()) if one["alert"] == case.alert]
     labels = {
         "alertname": case.alert,
         "alertstate": "firing",
@@ -296,10 +296,10 @@ def promtool_test(name: str, case: Case) -> dict[str, Any]:
 
 
 def test_every_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not() -> None:
-    names = {rule["alert"] for rule in alerts(read_rules())}
+    names = {rule["alert"] for rule in alert_rules(read_rules())}
     assert {case.alert for case in CASES.values() if case.fires is not None} == names
     assert {case.alert for case in CASES.values() if case.fires is None} == names
 
 
 def test_prometheus_takes_the_file() -> None:
-    promtool("check", "rules", FILE)
+    promtool("check", "rules", ALERTS_FILE)

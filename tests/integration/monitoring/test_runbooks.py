@@ -11,15 +11,15 @@ import pytest
 import yaml
 
 from asyncjob_dev.binaries import resolve
-from asyncjob_dev.monitoring.queries import wrong
-from asyncjob_dev.monitoring.rules import FILE
+from asyncjob_dev.monitoring.queries import query_problems
+from asyncjob_dev.monitoring.rules import ALERTS_FILE
 from support.operator import OperatorProcess
 from support.replicas import Replicas
 from support.workers import Field
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
 
-RUNBOOKS = FILE.parents[3] / "docs" / "runbooks"
+RUNBOOKS = ALERTS_FILE.parents[3] / "docs" / "runbooks"
 _CODE = re.compile(r"`((?:kubectl|asyncjob(?:-operator)?) [^`]*)`")
 _QUERY = re.compile(r"`((?:sum|max|histogram_quantile)[ (][^`]*|asyncjob_\w+(?:\{[^`]*\})?)`")
 
@@ -99,7 +99,7 @@ EXPECTED = {
 def test_each_query_of_a_runbook_is_one_that_prometheus_takes(tmp_path: Path) -> None:
     queries = found(_QUERY)
     assert len(queries) >= 10
-    assert {query: wrong(query) for query in queries if wrong(query)} == {}
+    assert {query: query_problems(query) for query in queries if query_problems(query)} == {}
     rules = [{"record": f"one:{number}", "expr": query} for number, query in enumerate(queries)]
     file = tmp_path / "rules.yaml"
     file.write_text(yaml.safe_dump({"groups": [{"name": "runbooks", "rules": rules}]}))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob.names import JOBS, collection
+from asyncjob.names import JOBS, collection_path
 from asyncjob_dev.api import Object
 from asyncjob_dev.controlplane import ControlPlane
 from support.fake_worker import FakeWorker
@@ -56,7 +56,7 @@ class Scene:
         return time.monotonic() - began
 
     def same(self) -> list[Object]:
-        listed = self.crowd.api.get(collection(self.crowd.namespace, JOBS))["items"]
+        listed = self.crowd.api.get(collection_path(self.crowd.namespace, JOBS))["items"]
         return [job for job in listed if job["metadata"]["name"].startswith("same-")]
 
     def settled(self) -> bool:

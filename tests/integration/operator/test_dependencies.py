@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from asyncjob.names import JOBS, PARENT_LABEL, collection
+from asyncjob.names import JOBS, PARENT_LABEL, collection_path
 from asyncjob_dev.errors import ApiError
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, until
@@ -23,7 +23,7 @@ def child(jobs: Jobs, name: str, parent: str, **spec: object) -> None:
         "metadata": {"name": name, "labels": {PARENT_LABEL: uid}},
         "spec": {"type": "test", **spec},
     }
-    jobs.api.create(collection(jobs.namespace, JOBS), body)
+    jobs.api.create(collection_path(jobs.namespace, JOBS), body)
 
 
 def until_says(jobs: Jobs, name: str, words: str) -> None:
@@ -39,7 +39,7 @@ def do(jobs: Jobs, worker: FakeWorker, *names: str) -> None:
 def test_the_example_is_applied_backwards_and_runs_forwards(jobs: Jobs, worker: FakeWorker) -> None:
     for name in ("count", "report", "digest"):
         body = yaml.safe_load((CHAIN / f"{name}.yaml").read_text())
-        jobs.api.create(collection(jobs.namespace, JOBS), body)
+        jobs.api.create(collection_path(jobs.namespace, JOBS), body)
     until_says(jobs, "count", "waiting for digest and report")
     with pytest.raises(ApiError, match="cannot go from Pending to Running"):
         worker.claim("count")

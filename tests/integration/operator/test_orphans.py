@@ -8,7 +8,7 @@ import pytest
 
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession, load_access
-from asyncjob.names import JOBS, collection, job_status_path
+from asyncjob.names import JOBS, collection_path, job_status_path
 from asyncjob_dev.controlplane import ControlPlane
 from support.fake_worker import FakeWorker, worker_kubeconfig
 from support.jobs import Jobs, until
@@ -48,7 +48,7 @@ class Crowd:
             "metadata": {"name": name},
             "spec": {"type": "test"},
         }
-        return await self._user.create(collection(self._namespace, JOBS), body)
+        return await self._user.create(collection_path(self._namespace, JOBS), body)
 
 
 async def gather(worker: FakeWorker, admin: Path, own: Path) -> None:
@@ -61,14 +61,16 @@ async def gather(worker: FakeWorker, admin: Path, own: Path) -> None:
 
 def phases(jobs: Jobs, phase: str) -> list[dict[str, object]]:
     """Return the jobs in a phase."""
-    answer = jobs.api.get(collection(jobs.namespace, JOBS), fieldSelector=f"status.phase={phase}")
+    answer = jobs.api.get(
+        collection_path(jobs.namespace, JOBS), fieldSelector=f"status.phase={phase}"
+    )
     found: list[dict[str, object]] = answer["items"]
     return found
 
 
 def any_running(jobs: Jobs) -> bool:
     query = {"fieldSelector": "status.phase=Running", "limit": "1"}
-    return bool(jobs.api.get(collection(jobs.namespace, JOBS), **query)["items"])
+    return bool(jobs.api.get(collection_path(jobs.namespace, JOBS), **query)["items"])
 
 
 @pytest.mark.timeout(180)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob.names import JOBS, collection
+from asyncjob.names import JOBS, collection_path
 from asyncjob_dev.controlplane import ControlPlane
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, until
@@ -68,7 +68,7 @@ def test_a_namespace_beyond_its_limit_is_told_of_once_in_an_event(
         for begun in (0, 5):
             for number in range(begun, begun + 5):
                 finish(jobs, worker, f"job-{number}")
-            until(lambda: len(jobs.api.get(collection(jobs.namespace, JOBS))["items"]) == 2, 8)
+            until(lambda: len(jobs.api.get(collection_path(jobs.namespace, JOBS))["items"]) == 2, 8)
         [event] = until(lambda: jobs.events(jobs.namespace), 5)
         warnings = operator.logs().count("too many finished jobs")
     assert (event["type"], event["reason"]) == ("Warning", "StoreNearLimit")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.names import SCHEDULED_TIME_ANNOTATION
 from asyncjob_dev.controlplane import ControlPlane
 from support.crons import Crons, SkewedOperator, hourly, minutes_ago, times_of
@@ -151,7 +151,7 @@ def test_three_operators_with_leader_changes_and_clocks_that_jump_run_each_time_
     scheduled = [run for run in runs if run["metadata"]["name"] != "hourly-t1"]
     times = Counter(run["metadata"]["annotations"][SCHEDULED_TIME_ANNOTATION] for run in scheduled)
     assert set(times.values()) == {1}
-    hours = [from_text(time).timestamp() / 3600 for time in sorted(times)]
+    hours = [parse_timestamp(time).timestamp() / 3600 for time in sorted(times)]
     assert hours == [hours[0] + number for number in range(48)]
     assert sum(one["status"]["phase"] == "Queued" for one in crons.runs("alone")) == 1
 

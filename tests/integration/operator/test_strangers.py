@@ -9,7 +9,7 @@ from asyncjob.names import (
     CRON_JOB_UID_LABEL,
     JOBS,
     PARENT_LABEL,
-    collection,
+    collection_path,
     job_path,
 )
 from asyncjob_dev.controlplane import ControlPlane
@@ -35,7 +35,7 @@ def labelled(jobs: Jobs, name: str, labels: dict[str, str], **spec: object) -> N
         "metadata": {"name": name, "labels": labels},
         "spec": {"type": "test", **spec},
     }
-    jobs.api.create(collection(jobs.namespace, JOBS), body)
+    jobs.api.create(collection_path(jobs.namespace, JOBS), body)
 
 
 def test_a_job_that_names_a_parent_in_another_namespace_holds_up_nobody_there(
@@ -114,7 +114,7 @@ def held(jobs: Jobs, name: str, **spec: object) -> None:
         "metadata": {"name": name, "finalizers": ["example.com/forgotten"]},
         "spec": {"type": "test", **spec},
     }
-    jobs.api.create(collection(jobs.namespace, JOBS), body)
+    jobs.api.create(collection_path(jobs.namespace, JOBS), body)
 
 
 def test_a_running_job_that_is_being_deleted_gives_its_place_back_when_its_worker_is_dead(

@@ -9,8 +9,8 @@ import pytest
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.kube import KubeSession, load_access
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_operator.apply.farewell import Farewell
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.apply.farewell import StaleWorkerCollector
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, until
 from support.operator import QUICK, OperatorProcess
@@ -77,19 +77,19 @@ async def test_a_worker_that_renews_its_lease_in_the_last_moment_keeps_it(
     operator_access: Path, alone: Jobs
 ) -> None:
     clock = iter((0.0, 120.0))
-    access, metrics = await load_access(str(operator_access)), Metrics()
+    access, metrics = await load_access(str(operator_access)), OperatorMetrics()
     async with TooLate(access, field_manager="asyncjob-operator") as session:
         session.worker = FakeWorker(alone)
-        farewell = Farewell(
+        farewell = StaleWorkerCollector(
             session,
             (alone.namespace,),
             timeout=120,
-            busy=set,
+            busy_pods=set,
             clock=lambda: next(clock),
             leads=lambda: True,
             metrics=metrics,
             containment=containment(),
         )
-        assert [await farewell.look() for _ in range(2)] == [0, 0]
+        assert [await farewell.collect() for _ in range(2)] == [0, 0]
         assert session.worker.announced
         assert "renewTime" in alone.api.get(session.worker.lease_path)["spec"]

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from asyncjob import columns
-from asyncjob.lifecycle.policy import PolicyLayer, layer_of
-from asyncjob.lifecycle.timestamps import from_text
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection, job_status_path
-from asyncjob.schema.crd import RESOURCES
+from asyncjob.lifecycle.policy import PolicyLayer, read_policy_layer
+from asyncjob.lifecycle.timestamps import parse_timestamp
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path, job_status_path
+from asyncjob.schema.crd import CUSTOM_RESOURCES
 from asyncjob.schema.policies.book import POLICIES
-from asyncjob.schema.policies.policy import Policy
+from asyncjob.schema.policies.policy import AdmissionPolicy
 from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
 from support.builders import at, cron_job, job, queue
@@ -53,7 +53,7 @@ def kubectl(control_plane: ControlPlane, namespace: str) -> Callable[..., str]:
 
 def rows(client: Client, namespace: str) -> dict[str, dict[str, Any]]:
     """Return the cells of each job by the column's name."""
-    path = collection(namespace, JOBS) + "?includeObject=None"
+    path = collection_path(namespace, JOBS) + "?includeObject=None"
     table = client.request("GET", path, accept=TABLE).object()
     names = [column["name"] for column in table["columnDefinitions"]]
     cells = [dict(zip(names, row["cells"], strict=True)) for row in table["rows"]]
@@ -64,7 +64,7 @@ def test_everything_applies_again_without_a_change_or_a_warning(
     kubectl: Callable[..., str],
 ) -> None:
     printed = kubectl("apply", f"--filename={CRDS}").splitlines()
-    assert len(printed) == len(RESOURCES) + 2 * len(POLICIES)
+    assert len(printed) == len(CUSTOM_RESOURCES) + 2 * len(POLICIES)
     assert [line for line in printed if not line.endswith("unchanged")] == []
 
 
@@ -96,7 +96,7 @@ def test_policies_are_typed_correctly(admin: Client) -> None:
         admin.delete(f"{path}/{name}").object()
 
 
-def _copy(admin: Client, path: str, policy: Policy) -> str:
+def _copy(admin: Client, path: str, policy: AdmissionPolicy) -> str:
     manifest: dict[str, Any] = policy.manifests()[0]
     name = f"copy.{manifest['metadata']['name']}"
     admin.create(path, {**manifest, "metadata": {"name": name}}).object()
@@ -115,9 +115,9 @@ def test_explain_tells_what_a_job_is(kubectl: Callable[..., str]) -> None:
 
 
 def test_short_names_and_the_category_work(kubectl: Callable[..., str], space: Space) -> None:
-    space.admin.create(collection(space.name, JOBS), job("one")).object()
-    space.admin.create(collection(space.name, QUEUES), queue("default")).object()
-    space.admin.create(collection(space.name, CRON_JOBS), cron_job("nightly")).object()
+    space.admin.create(collection_path(space.name, JOBS), job("one")).object()
+    space.admin.create(collection_path(space.name, QUEUES), queue("default")).object()
+    space.admin.create(collection_path(space.name, CRON_JOBS), cron_job("nightly")).object()
     assert "one" in kubectl("get", "aj")
     assert "default" in kubectl("get", "aq")
     assert "nightly" in kubectl("get", "acj")
@@ -126,7 +126,7 @@ def test_short_names_and_the_category_work(kubectl: Callable[..., str], space: S
 
 
 def test_a_job_is_queued_without_a_write_by_anyone(space: Space) -> None:
-    created = space.admin.create(collection(space.name, JOBS), job()).object()
+    created = space.admin.create(collection_path(space.name, JOBS), job()).object()
     counters = ("attempt", "retries", "crashes", "releases", "redrives", "reruns")
     assert created["status"] == {"phase": "Queued", **dict.fromkeys(counters, 0)}
     assert created["spec"] == {"type": "test", "queue": "default", "priority": 0}
@@ -136,7 +136,7 @@ def test_a_job_is_queued_without_a_write_by_anyone(space: Space) -> None:
 def test_a_status_is_owned_whole_so_that_its_history_does_not_grow_the_metadata(
     space: Space,
 ) -> None:
-    space.admin.create(collection(space.name, JOBS), job("one")).object()
+    space.admin.create(collection_path(space.name, JOBS), job("one")).object()
     told = {"status": {"message": "waits for its turn"}}
     written = space.admin.merge(job_status_path(space.name, "one"), told).object()
     owned = [one["fieldsV1"] for one in written["metadata"]["managedFields"]]
@@ -146,14 +146,14 @@ def test_a_status_is_owned_whole_so_that_its_history_does_not_grow_the_metadata(
 
 def test_a_status_cannot_be_brought_along_at_creation(space: Space) -> None:
     body = {**job(), "status": {"phase": "Succeeded", "attempt": 7}}
-    created = space.admin.create(collection(space.name, JOBS), body).object()
+    created = space.admin.create(collection_path(space.name, JOBS), body).object()
     assert (created["status"]["phase"], created["status"]["attempt"]) == ("Queued", 0)
 
 
 def test_get_shows_the_useful_columns_and_wide_all(
     kubectl: Callable[..., str], space: Space
 ) -> None:
-    space.admin.create(collection(space.name, JOBS), job("one", priority=5)).object()
+    space.admin.create(collection_path(space.name, JOBS), job("one", priority=5)).object()
     narrow, wide = kubectl("get", "aj"), kubectl("get", "aj", "--output=wide")
     assert narrow.split()[:7] == ["NAME", "PHASE", "TYPE", "QUEUE", "ATTEMPT", "PROGRESS", "AGE"]
     assert "PRIORITY" not in narrow
@@ -172,7 +172,7 @@ def test_get_shows_the_useful_columns_and_wide_all(
     ],
 )
 def test_field_selectors_find_jobs(space: Space, selector: str, found: set[str]) -> None:
-    path = collection(space.name, JOBS)
+    path = collection_path(space.name, JOBS)
     for body in (job("fast", queue="fast"), job("printing", type="print")):
         space.admin.create(path, body).object()
     space.admin.create(path, job("unwanted", cancel=True)).object()
@@ -193,7 +193,7 @@ def test_a_row_carries_what_choosing_and_claiming_need(space: Space) -> None:
     }
     spec: Any = {"executionTimeoutSeconds": 5, "leaseDurationSeconds": 30, "retryPolicy": retry}
     body = job("one", priority=-3, suspend=False, cancel=True, **spec)
-    space.admin.create(collection(space.name, JOBS), body).object()
+    space.admin.create(collection_path(space.name, JOBS), body).object()
 
     row = rows(space.admin, space.name)["one"]
 
@@ -206,15 +206,15 @@ def test_a_row_carries_what_choosing_and_claiming_need(space: Space) -> None:
         "leaseDurationSeconds": row[columns.LEASE],
         "retryPolicy": json.loads(row[columns.RETRY_POLICY]),
     }
-    assert layer_of(read) == layer_of(spec)
+    assert read_policy_layer(read) == read_policy_layer(spec)
 
 
 def test_a_row_without_a_policy_of_its_own_is_empty_there(space: Space) -> None:
-    space.admin.create(collection(space.name, JOBS), job("one")).object()
+    space.admin.create(collection_path(space.name, JOBS), job("one")).object()
     row = rows(space.admin, space.name)["one"]
     unset = (columns.TIMEOUT, columns.LEASE, columns.RETRY_POLICY, columns.GATE)
     assert [row[name] for name in unset] == [None] * 4
-    assert layer_of({}) == PolicyLayer()
+    assert read_policy_layer({}) == PolicyLayer()
 
 
 @pytest.mark.parametrize(
@@ -233,14 +233,16 @@ def test_a_row_without_a_policy_of_its_own_is_empty_there(space: Space) -> None:
 def test_the_gate_shows_the_first_thing_that_holds_a_job_back(
     space: Space, spec: dict[str, Any], gate: str | None
 ) -> None:
-    space.admin.create(collection(space.name, JOBS), job("one", **spec)).object()
+    space.admin.create(collection_path(space.name, JOBS), job("one", **spec)).object()
     assert rows(space.admin, space.name)["one"][columns.GATE] == gate
 
 
 def test_queue_and_cron_columns_print(kubectl: Callable[..., str], space: Space) -> None:
-    space.admin.create(collection(space.name, QUEUES), queue("fast", maxConcurrency=4)).object()
+    space.admin.create(
+        collection_path(space.name, QUEUES), queue("fast", maxConcurrency=4)
+    ).object()
     counts = [{"phase": "Queued", "count": 11}, {"phase": "DeadLetter", "count": 2}]
-    path = f"{collection(space.name, QUEUES)}/fast/status"
+    path = f"{collection_path(space.name, QUEUES)}/fast/status"
     status = {"counts": counts, "workers": 3, "oldestQueuedSeconds": 70}
     space.operator().merge(path, {"status": status}).object()
     header, line = kubectl("get", "aq").splitlines()
@@ -248,7 +250,7 @@ def test_queue_and_cron_columns_print(kubectl: Callable[..., str], space: Space)
     assert header.split() == ["NAME", "PAUSED", "LIMIT", *counted, "AGE"]
     assert line.split()[:7] == ["fast", "false", "4", "11", "2", "70", "3"]
 
-    space.admin.create(collection(space.name, CRON_JOBS), cron_job()).object()
+    space.admin.create(collection_path(space.name, CRON_JOBS), cron_job()).object()
     assert "0 3 * * *" in kubectl("get", "acj")
 
 
@@ -281,7 +283,7 @@ def test_queue_and_cron_columns_print(kubectl: Callable[..., str], space: Space)
 def test_a_bad_manifest_is_refused_by_the_name_of_the_field(
     space: Space, spec: dict[str, Any], field: str
 ) -> None:
-    answer = space.admin.create(collection(space.name, JOBS), job(**spec))
+    answer = space.admin.create(collection_path(space.name, JOBS), job(**spec))
     assert answer.status == 422
     assert field in answer.message
 
@@ -291,13 +293,13 @@ def test_a_bad_manifest_is_refused_by_the_name_of_the_field(
     [at(), "2026-11-21T15:00:00Z", "2026-11-21T15:00:00.123456+05:30", "9999-12-31T23:59:59-14:00"],
 )
 def test_what_time_the_api_server_accepts_can_be_read(space: Space, time: str) -> None:
-    space.admin.create(collection(space.name, JOBS), job(notAfter=time)).object()
-    assert from_text(time).tzinfo is not None
+    space.admin.create(collection_path(space.name, JOBS), job(notAfter=time)).object()
+    assert parse_timestamp(time).tzinfo is not None
 
 
 def test_a_manifest_without_a_type_is_refused_by_the_name_of_the_field(space: Space) -> None:
     body = {**job(), "spec": {}}
-    answer = space.admin.create(collection(space.name, JOBS), body)
+    answer = space.admin.create(collection_path(space.name, JOBS), body)
     assert answer.status == 422
     assert "spec.type: Required value" in answer.message
 
@@ -317,16 +319,16 @@ def test_a_misspelt_field_is_named_by_kubectl(control_plane: ControlPlane, names
     ids=repr,
 )
 def test_any_json_is_a_payload_and_comes_back_as_it_was(space: Space, payload: Any) -> None:
-    created = space.admin.create(collection(space.name, JOBS), job(payload=payload)).object()
+    created = space.admin.create(collection_path(space.name, JOBS), job(payload=payload)).object()
     assert created["spec"].get("payload") == payload
 
 
 @pytest.mark.parametrize("type_name", ["SEND_EMAIL", "report.daily", "a/b", "x"])
 def test_handlers_may_be_named_in_either_style(space: Space, type_name: str) -> None:
-    assert space.admin.create(collection(space.name, JOBS), job(type=type_name)).accepted
+    assert space.admin.create(collection_path(space.name, JOBS), job(type=type_name)).accepted
 
 
 def test_wait_for_a_condition_works(kubectl: Callable[..., str], space: Space) -> None:
-    space.admin.create(collection(space.name, JOBS), job("one")).object()
+    space.admin.create(collection_path(space.name, JOBS), job("one")).object()
     printed = kubectl("wait", "aj/one", "--for=jsonpath={.status.phase}=Queued", "--timeout=5s")
     assert "condition met" in printed

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from asyncjob_dev.binaries import resolve
-from asyncjob_dev.controlplane import ControlPlane, Options
+from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
 from support.api import Client
 from support.charts import NAMESPACE, Helm, Rendered
 from support.enforcement import until_laws_hold
@@ -55,7 +55,7 @@ def audit(tmp_path_factory: pytest.TempPathFactory) -> Audit:
 @pytest.fixture(scope="session")
 def control_plane(audit: Audit, rendered: Rendered) -> Iterator[ControlPlane]:
     """Run a control plane on which the chart is installed, less what would run in pods."""
-    with ControlPlane(Options(apiserver_flags=audit.flags)) as plane:
+    with ControlPlane(ControlPlaneOptions(apiserver_flags=audit.flags)) as plane:
         for namespace in (NAMESPACE, ELECTIONS, ELSEWHERE):
             plane.kubectl("create", "namespace", namespace)
         installed = [item for item in rendered.objects if item["kind"] in KINDS]

@@ -15,7 +15,7 @@ from asyncjob.names import (
     CRON_JOBS,
     JOBS,
     QUEUES,
-    collection,
+    collection_path,
     queue_path,
 )
 from support.api import Answer, Client
@@ -69,7 +69,7 @@ def created(**metadata: Any) -> Attempt:
     def attempt(thief: Client, scene: Scene) -> Answer:
         body = job()
         body["metadata"] = {"generateName": "theft-", **metadata}
-        return thief.create(collection(HOME, JOBS), body)
+        return thief.create(collection_path(HOME, JOBS), body)
 
     return attempt
 
@@ -108,7 +108,7 @@ REMOVES: dict[str, Attempt] = {
     "have its end lie in the past": reported("2020-01-01T00:00:00Z"),
     "have its end be unknown": reported(None),
     "create a queue that keeps nothing": lambda thief, _: thief.create(
-        collection(HOME, QUEUES), queue("theft", retention=NOTHING)
+        collection_path(HOME, QUEUES), queue("theft", retention=NOTHING)
     ),
     "have a queue keep nothing": lambda thief, scene: thief.merge(
         scene.queue(), {"spec": {"retention": NOTHING}}
@@ -154,14 +154,14 @@ ENDS: dict[str, Attempt] = {
 }
 
 OUTSIDE: dict[str, Attempt] = {
-    "see its jobs": lambda thief, _: thief.get(collection(ELSEWHERE, JOBS)),
-    "create a job there": lambda thief, _: thief.create(collection(ELSEWHERE, JOBS), job()),
-    "delete all its jobs": lambda thief, _: thief.delete(collection(ELSEWHERE, JOBS)),
+    "see its jobs": lambda thief, _: thief.get(collection_path(ELSEWHERE, JOBS)),
+    "create a job there": lambda thief, _: thief.create(collection_path(ELSEWHERE, JOBS), job()),
+    "delete all its jobs": lambda thief, _: thief.delete(collection_path(ELSEWHERE, JOBS)),
     "pause a queue there": lambda thief, _: thief.merge(
         queue_path(ELSEWHERE, "any"), {"spec": {"paused": True}}
     ),
     "trigger a schedule there": lambda thief, _: thief.merge(
-        f"{collection(ELSEWHERE, CRON_JOBS)}/any", {"spec": {"trigger": 1}}
+        f"{collection_path(ELSEWHERE, CRON_JOBS)}/any", {"spec": {"trigger": 1}}
     ),
 }
 
@@ -224,7 +224,7 @@ def test_a_worker_claims_in_its_own_name_and_an_administrator_of_jobs_deletes(
     asks: dict[str, Callable[[Client], Answer]] = {
         SUBMITTER: lambda client: created()(client, scene),
         GATEWAY: lambda client: client.create(
-            collection(HOME, QUEUES), queue("paused", paused=True)
+            collection_path(HOME, QUEUES), queue("paused", paused=True)
         ),
         ADMIN: lambda client: REMOVES["delete it"](client, scene),
         OPERATOR: lambda client: REMOVES["delete it"](client, scene),

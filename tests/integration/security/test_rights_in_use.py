@@ -27,7 +27,7 @@ from asyncjob.names import (
     VOUCH_VERB,
     WORKER_COMPONENT,
     WORKER_LEASE_PREFIX,
-    collection,
+    collection_path,
 )
 from asyncjob_dev.controlplane import ControlPlane
 from support import builders
@@ -59,7 +59,9 @@ RARE = {
 }
 """What takes a coincidence: to see a queue again that somebody else wrote at the same moment."""
 
-JOB_PATHS, QUEUE_PATHS, CRON_PATHS = (collection(HERE, one) for one in (JOBS, QUEUES, CRON_JOBS))
+JOB_PATHS, QUEUE_PATHS, CRON_PATHS = (
+    collection_path(HERE, one) for one in (JOBS, QUEUES, CRON_JOBS)
+)
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{HERE}/leases"
 OPERATOR = (
     *QUICK,

@@ -3,7 +3,7 @@
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES, WORKER_LEASE_PREFIX, collection
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES, WORKER_LEASE_PREFIX, collection_path
 from support.api import Client
 from support.builders import at, claim_of, cron_job, job, queue
 from support.lives import succeeded
@@ -17,7 +17,7 @@ GONE = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "no-such
 THEFTS = (
     *ANYONE,
     theft("delete a job", lambda thief, scene: thief.delete(scene.life().path)),
-    theft("delete all jobs", lambda thief, _: thief.delete(collection(HOME, JOBS))),
+    theft("delete all jobs", lambda thief, _: thief.delete(collection_path(HOME, JOBS))),
     theft(
         "have a job deleted by the garbage collector",
         lambda thief, scene: thief.merge(
@@ -52,7 +52,7 @@ THEFTS = (
     theft("delete a queue", lambda thief, scene: thief.delete(scene.queue())),
     theft(
         "create a schedule",
-        lambda thief, _: thief.create(collection(HOME, CRON_JOBS), cron_job("theft")),
+        lambda thief, _: thief.create(collection_path(HOME, CRON_JOBS), cron_job("theft")),
     ),
     theft(
         "change a queue's limits",
@@ -60,7 +60,9 @@ THEFTS = (
     ),
     theft(
         "create a queue with limits",
-        lambda thief, _: thief.create(collection(HOME, QUEUES), queue("theft", maxConcurrency=1)),
+        lambda thief, _: thief.create(
+            collection_path(HOME, QUEUES), queue("theft", maxConcurrency=1)
+        ),
     ),
     theft(
         "change what a schedule does",
@@ -119,7 +121,7 @@ def test_it_has_handlers_read_any_secret_that_their_worker_may_read(
 ) -> None:
     """The price of `vouch`: what the handler does with it is all that is left to a thief."""
     source = {"secretKeyRef": {"name": "orders", "key": "payload"}}
-    assert thief.create(collection(HOME, JOBS), job("vouched", payloadFrom=source)).accepted
+    assert thief.create(collection_path(HOME, JOBS), job("vouched", payloadFrom=source)).accepted
     assert refused(thief.get(f"{CORE}/secrets/orders"))
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import JOBS, WORKER_LEASE_PREFIX, collection
+from asyncjob.names import JOBS, WORKER_LEASE_PREFIX, collection_path
 from support.api import Client
 from support.builders import at, job
 from support.lives import Decide, failed, given_up, released, succeeded
@@ -86,5 +86,5 @@ def test_it_writes_and_deletes_any_job_and_has_handlers_read_secrets(
     assert thief.delete(scene.life().path).accepted
     assert thief.get(f"{CORE}/pods").accepted
     source = {"secretKeyRef": {"name": "orders", "key": "payload"}}
-    assert thief.create(collection(HOME, JOBS), job("operated", payloadFrom=source)).accepted
+    assert thief.create(collection_path(HOME, JOBS), job("operated", payloadFrom=source)).accepted
     assert thief.delete(f"{LEASES}/any").status != 403

@@ -11,7 +11,7 @@ from asyncjob.names import (
     OPERATE_VERB,
     PARENT_LABEL,
     QUEUE_LABEL,
-    collection,
+    collection_path,
 )
 from support.api import Client
 from support.builders import job
@@ -54,7 +54,7 @@ THEFTS = (
     theft(
         "have a Secret read that it may not read itself",
         lambda thief, _: thief.create(
-            collection(HOME, JOBS),
+            collection_path(HOME, JOBS),
             job("theft", payloadFrom={"secretKeyRef": {"name": "orders", "key": "payload"}}),
         ),
     ),
@@ -95,7 +95,7 @@ def test_what_a_job_is_created_with_counts_only_where_its_author_has_a_say(
     scene: Scene, thieves: dict[str, Client]
 ) -> None:
     """Status, identity and times are the API server's; wishes come later."""
-    path, thief = collection(HOME, JOBS), thieves["submitter"]
+    path, thief = collection_path(HOME, JOBS), thieves["submitter"]
     body = job("forged")
     body["status"] = {"phase": "Succeeded", "admitted": True, "attempt": 9}
     body["metadata"] |= {
@@ -125,12 +125,12 @@ def test_a_submitter_reads_all_jobs_of_the_namespace_and_makes_its_own_a_child_o
     body: dict[str, Any] = job("labelled")
     uid = life.read()["metadata"]["uid"]
     body["metadata"]["labels"] = {PARENT_LABEL: uid, QUEUE_LABEL: "x"}
-    made = thief.create(collection(HOME, JOBS), body).object()
+    made = thief.create(collection_path(HOME, JOBS), body).object()
     assert made["spec"].get("queue") == "default"  # no label steers that
 
 
 def test_a_viewer_submits_nothing(thieves: dict[str, Client]) -> None:
-    assert refused(thieves["viewer"].create(collection(HOME, JOBS), job("never")))
+    assert refused(thieves["viewer"].create(collection_path(HOME, JOBS), job("never")))
 
 
 @pytest.mark.parametrize("who", ["built-in-edit", "built-in-admin"])

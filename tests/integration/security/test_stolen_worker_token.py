@@ -5,7 +5,7 @@ from http import HTTPStatus
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import JOBS, WORKER_LEASE_PREFIX, collection, queue_status_path
+from asyncjob.names import JOBS, WORKER_LEASE_PREFIX, collection_path, queue_status_path
 from support.api import Client
 from support.builders import claim_of, job
 from support.identities import Worker
@@ -19,8 +19,8 @@ ACCOUNT = "asyncjob-worker-default"
 THEFTS = (
     *ANYONE,
     theft("delete a job", lambda thief, scene: thief.delete(scene.life().path)),
-    theft("delete all jobs", lambda thief, _: thief.delete(collection(HOME, JOBS))),
-    theft("create a job", lambda thief, _: thief.create(collection(HOME, JOBS), job())),
+    theft("delete all jobs", lambda thief, _: thief.delete(collection_path(HOME, JOBS))),
+    theft("create a job", lambda thief, _: thief.create(collection_path(HOME, JOBS), job())),
     theft(
         "cancel a job",
         lambda thief, scene: thief.merge(scene.life().path, {"spec": {"cancel": True}}),
@@ -133,4 +133,6 @@ def test_of_a_worker_with_payload_sources_and_children_it_has_just_these(scene: 
 
 def _submits(thief: Client, secret: str) -> bool:
     source = {"secretKeyRef": {"name": secret, "key": "payload"}}
-    return thief.create(collection(HOME, JOBS), job(f"theft-{secret}", payloadFrom=source)).accepted
+    return thief.create(
+        collection_path(HOME, JOBS), job(f"theft-{secret}", payloadFrom=source)
+    ).accepted

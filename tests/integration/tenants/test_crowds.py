@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from asyncjob.names import CRON_JOBS, QUEUES, collection
+from asyncjob.names import CRON_JOBS, QUEUES, collection_path
 from asyncjob_dev.controlplane import ControlPlane
 from support import builders, crowd
 from support.honest import WITHIN, HonestTenant, broken_loops
@@ -56,7 +56,7 @@ def test_jobs_queues_and_schedules_of_many_namespaces_are_all_seen_to(
         jobs.create("scheduled", notBefore=now(2))
         jobs.create("limited", queue="limited")
         schedule = builders.cron_job("nightly")
-        jobs.api.create(collection(jobs.namespace, CRON_JOBS), schedule)
+        jobs.api.create(collection_path(jobs.namespace, CRON_JOBS), schedule)
     for jobs in many:
         until(partial(_is_seen_to, jobs), 30, f"all of {jobs.namespace}")
 
@@ -64,8 +64,8 @@ def test_jobs_queues_and_schedules_of_many_namespaces_are_all_seen_to(
 def _is_seen_to(jobs: Jobs) -> bool:
     """Return whether start time, limit, schedule and queue have all been acted on."""
     came, admitted = jobs.status("scheduled"), jobs.status("limited")
-    schedule = jobs.api.get(f"{collection(jobs.namespace, CRON_JOBS)}/nightly")
-    queue = jobs.api.get(f"{collection(jobs.namespace, QUEUES)}/limited")
+    schedule = jobs.api.get(f"{collection_path(jobs.namespace, CRON_JOBS)}/nightly")
+    queue = jobs.api.get(f"{collection_path(jobs.namespace, QUEUES)}/limited")
     started = came["phase"] == "Queued" and came.get("admitted")
     return bool(started and admitted.get("admitted") and "status" in schedule and "status" in queue)
 
@@ -131,7 +131,7 @@ def test_of_two_thousand_duplicates_one_runs_and_nobody_else_waits(
 def test_runs_that_a_quota_refuses_come_once_it_allows_them(
     control_plane: ControlPlane, space: Space
 ) -> None:
-    schedules = collection(space.name, CRON_JOBS)
+    schedules = collection_path(space.name, CRON_JOBS)
     quota = space.path("resourcequotas")
     hard = {"count/asyncjobs.asyncjob.dev": "0"}
     space.admin.create(quota, {"metadata": {"name": "none"}, "spec": {"hard": hard}}).object()
@@ -142,7 +142,7 @@ def test_runs_that_a_quota_refuses_come_once_it_allows_them(
     jobs = Jobs(control_plane.api, space.name)
     told = until(lambda: jobs.events("triggered"), 30, "an Event")
     assert any("quota" in event["message"] for event in told), told
-    assert jobs.api.get(collection(space.name, "asyncjobs"))["items"] == []
+    assert jobs.api.get(collection_path(space.name, "asyncjobs"))["items"] == []
     space.admin.delete(f"{quota}/none").object()
-    listed = collection(space.name, "asyncjobs")
+    listed = collection_path(space.name, "asyncjobs")
     until(lambda: len(jobs.api.get(listed)["items"]) == 1, 90, "the run")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from asyncjob.lifecycle.move import render
+from asyncjob.lifecycle.move import status_fields
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import read_job
 from asyncjob.names import (
@@ -34,7 +34,7 @@ from asyncjob.names import (
     WORKER_ANNOTATION,
     WORKER_COMPONENT,
     WORKER_LEASE_PREFIX,
-    collection,
+    collection_path,
     job_status_path,
 )
 from support.api import MERGE, Client
@@ -152,7 +152,7 @@ def account(space: Space, role: str) -> Account:
 
 def create_all(thief: Account, space: Space, plural: str, foreign: str) -> None:
     """Create an object for each field and value."""
-    path, fields = collection(space.name, plural), (*schema_fields(plural, "spec"), *METADATA)
+    path, fields = collection_path(space.name, plural), (*schema_fields(plural, "spec"), *METADATA)
     for number, (field, value) in enumerate(tried(fields, foreign)):
         body = MANIFESTS[plural](f"{plural[:8]}-{number}")
         thief.write("POST", path, field.put(body, value), f"{plural} {field}", value)
@@ -180,8 +180,10 @@ def test_neither_an_administrator_of_jobs_nor_the_gateway_harms_other_tenants(
     thief, worker = account(space, role), space.worker("worker-0")
     for plural in (QUEUES, CRON_JOBS):
         create_all(thief, space, plural, foreign)
-        space.admin.create(collection(space.name, plural), MANIFESTS[plural]("victim")).object()
-        path = f"{collection(space.name, plural)}/victim"
+        space.admin.create(
+            collection_path(space.name, plural), MANIFESTS[plural]("victim")
+        ).object()
+        path = f"{collection_path(space.name, plural)}/victim"
         patch_all(thief, path, [*schema_fields(plural, "spec"), *METADATA], foreign)
     for phase in (Phase.QUEUED, Phase.RUNNING, Phase.SUCCEEDED, Phase.DEAD_LETTER):
         life = Life(space.name, f"victim-{phase.value.lower()}", space.admin, worker)
@@ -269,5 +271,5 @@ def ending(space: Space, worker: Worker, name: str, field: Field, value: Value) 
     life = Life(space.name, name, space.admin, worker)
     life.create()
     obj = life.claim()
-    fields = render(succeeded(read_job(obj)), obj["status"])
+    fields = status_fields(succeeded(read_job(obj)), obj["status"])
     return life.status_path, field.put({"status": fields}, value)

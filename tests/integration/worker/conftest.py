@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.controlplane import ControlPlane, Options
+from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
 from support.operator import OperatorProcess
 from support.workers import Field, field_on, install
 
@@ -45,7 +45,7 @@ def field(plane: ControlPlane, operator: OperatorProcess, tmp_path: Path) -> Ite
 @pytest.fixture
 def fragile(tmp_path: Path) -> Iterator[Field]:
     """Prepare a namespace on a control plane of its own, to be broken."""
-    with ControlPlane(Options(with_controller_manager=False)) as plane:
+    with ControlPlane(ControlPlaneOptions(with_controller_manager=False)) as plane:
         install(plane)
         with field_on(plane, tmp_path) as prepared:
             yield prepared

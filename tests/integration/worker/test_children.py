@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asyncjob.kube import KubeSession, load_access
-from asyncjob.names import JOBS, PARENT_LABEL, PARENT_NAME_ANNOTATION, collection
+from asyncjob.names import JOBS, PARENT_LABEL, PARENT_NAME_ANNOTATION, collection_path
 from support.builders import job
 from support.probes import Probes
 from support.workers import CHILDREN_ROLE, Field, until
@@ -93,7 +93,7 @@ async def add_children(field: Field, parent_uid: str) -> None:
         for number in numbers:
             body = job(f"child-{number}", payload="x" * 200 * 1024, suspend=True)
             body["metadata"]["labels"] = {PARENT_LABEL: parent_uid}
-            await session.create(collection(field.namespace, JOBS), body)
+            await session.create(collection_path(field.namespace, JOBS), body)
 
     access = await load_access(str(field.plane.kubeconfig))
     async with KubeSession(access, field_manager="test") as session, asyncio.TaskGroup() as group:

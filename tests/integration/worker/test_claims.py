@@ -14,12 +14,12 @@ from structlog.testing import capture_logs
 from asyncjob import JobContext, WorkerApp
 from asyncjob.kube import ClusterAccess, KubeSession, load_access, watch
 from asyncjob.lifecycle.claim import Candidate
-from asyncjob.names import JOBS, QUEUES, collection
+from asyncjob.names import JOBS, QUEUES, collection_path
 from asyncjob_worker.claimer import Claimer
-from asyncjob_worker.enforcement import Enforcement
+from asyncjob_worker.enforcement import EnforcementCheck
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.lateness import Lateness
-from asyncjob_worker.queue_view import QueueView
+from asyncjob_worker.queue_view import QueueState
 from support.inside import MANAGER, LossySession, all_done, team
 from support.workers import Field, Identity
 
@@ -54,7 +54,7 @@ def identities(field: Field, count: int) -> list[Identity]:
 
 async def create(session: KubeSession, field: Field, names: Sequence[str], **spec: Any) -> None:
     """Create jobs, several at a time."""
-    path, some = collection(field.namespace, JOBS), asyncio.Semaphore(16)
+    path, some = collection_path(field.namespace, JOBS), asyncio.Semaphore(16)
 
     async def one(name: str) -> None:
         body: dict[str, Any] = {
@@ -82,8 +82,8 @@ class Rival:
         self.tries = 0
         self.won: dict[str, HeldJob] = {}
         self.session = KubeSession(access, field_manager=MANAGER, observer=self.observe)
-        enforcement = Enforcement(self.session, required=False)
-        queue = QueueView(lambda: None)
+        enforcement = EnforcementCheck(self.session, required=False)
+        queue = QueueState(lambda: None)
         # Nobody runs these jobs; their recovery must not fall into the tests that come next.
         queue.replace([{"spec": {"defaults": {"leaseDurationSeconds": 600}}}])
         late = Lateness(0.25, time.monotonic)
@@ -117,7 +117,7 @@ async def test_of_32_claimers_one_gets_each_of_1000_jobs_and_losers_do_no_work(
     async with AsyncExitStack() as stack:
         boss = await admin(field, stack)
         await create(boss, field, [f"j{number}" for number in range(CONTESTED)])
-        path = collection(field.namespace, JOBS)
+        path = collection_path(field.namespace, JOBS)
         page: Any = await boss.get(path)
         jobs = [
             Candidate(item["metadata"]["name"], item["metadata"]["resourceVersion"], "count")
@@ -194,7 +194,7 @@ async def test_16_workers_with_a_full_backlog_hardly_ever_run_for_the_same_job(
         people = await stack.enter_async_context(team(app, identities(field, TEAM), concurrency=1))
         await create(boss, field, names)
         await people.until_acquainted()
-        queue = f"{collection(field.namespace, QUEUES)}/default"
+        queue = f"{collection_path(field.namespace, QUEUES)}/default"
         await boss.merge_patch(queue, {"spec": {"paused": False}})
         await all_done(field, names)
         share = ratio(people.won, people.conflicts)

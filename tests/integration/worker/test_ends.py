@@ -326,6 +326,6 @@ def test_short_leases_on_an_overloaded_machine_never_let_two_attempts_run(field:
 def test_sigint_drains_like_sigterm(field: Field) -> None:
     worker = field.worker()
     assert worker.process.pid
-    worker.process._child.signal(signal.SIGINT)  # type: ignore[union-attr]
+    worker.process._subprocess.signal(signal.SIGINT)  # type: ignore[union-attr]
     assert ended(worker) == 0
     assert "worker stopped" in field.log(worker)

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from asyncjob import JobContext, WorkerApp
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.kube import KubeSession
-from asyncjob_worker.keeper import Keeper
+from asyncjob_worker.keeper import HeartbeatThread
 from support.inside import all_done, team
 from support.workers import Field
 
@@ -36,7 +36,7 @@ async def test_a_worker_whose_heartbeat_thread_has_died_gives_its_jobs_back_and_
     field: Field, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dies = asyncio.Event()
-    monkeypatch.setattr(Keeper, "alive", property(lambda _: not dies.is_set()))
+    monkeypatch.setattr(HeartbeatThread, "alive", property(lambda _: not dies.is_set()))
     async with team(
         waiting_app(asyncio.Event()), [field.identity("inside")], concurrency=1
     ) as people:
@@ -99,7 +99,7 @@ async def test_a_result_is_tried_until_the_lease_is_lost_and_then_given_up_aloud
             await ended.wait()
             await asyncio.to_thread(field.worker, "worker-1")
             before = await asyncio.to_thread(field.until_phase, "j", "Succeeded")
-            assert people.workers[0]._parts.runner.running
+            assert people.workers[0]._components.runner.running
             cut_off.clear()
             await people.until_idle()
         after = await asyncio.to_thread(field.status, "j")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from asyncjob.kube import KubeSession, load_access
-from asyncjob.names import JOBS, collection
+from asyncjob.names import JOBS, collection_path
 from support.probes import Probes
 from support.workers import Field
 
@@ -35,7 +35,7 @@ class Creation:
     """Creates jobs by several connections, never far ahead of the worker."""
 
     def __init__(self, field: Field, session: KubeSession, probes: Probes) -> None:
-        self._path = collection(field.namespace, JOBS)
+        self._path = collection_path(field.namespace, JOBS)
         self._session = session
         self._probes = probes
         self._numbers = count()
@@ -89,7 +89,7 @@ async def test_memory_stays_flat_over_10000_jobs_and_each_runs_once(
         creation = Creation(field, session, probes)
         await creation.run()
         found = Counter[tuple[str, int]]()
-        async for job in session.list(collection(field.namespace, JOBS)):
+        async for job in session.list(collection_path(field.namespace, JOBS)):
             status: Any = job["status"]
             found[status["phase"], status["attempt"]] += 1
     early, late = creation.most(0, PART), creation.most(JOBS_IN_ALL - PART, JOBS_IN_ALL)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.controlplane import ControlPlane, Options
+from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
 from support.probes import Probes
 from support.workers import CRDS, ROLES, Field, field_on, until
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(18
 @pytest.fixture
 def bare(tmp_path: Path) -> Iterator[Field]:
     """Prepare a namespace on a control plane without CRDs and policies."""
-    with ControlPlane(Options(with_controller_manager=False)) as plane:
+    with ControlPlane(ControlPlaneOptions(with_controller_manager=False)) as plane:
         plane.kubectl("apply", f"--filename={ROLES}")
         with field_on(plane, tmp_path) as prepared:
             yield prepared

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from asyncjob.lifecycle.timestamps import to_text
+from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob_dev.errors import ApiError
 from support.probes import Probes
 from support.workers import Field, until
@@ -38,7 +38,7 @@ def test_a_plain_job_costs_three_writes_and_none_by_the_operator(field: Field) -
 
 
 def in_seconds(seconds: float) -> str:
-    return to_text(datetime.now(UTC) + timedelta(seconds=seconds))
+    return format_timestamp(datetime.now(UTC) + timedelta(seconds=seconds))
 
 
 ROUND_TRIPS: list[Any] = [

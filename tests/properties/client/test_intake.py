@@ -7,8 +7,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncjob.canonical import canonical, digest
-from asyncjob.intake import content_of, key_name, number_of, numbered_name, read_submission, stem
+from asyncjob.canonical import canonical_json, digest
+from asyncjob.intake import (
+    dedup_name_prefix,
+    fingerprint_of,
+    key_name,
+    read_submission,
+    sequence_name,
+    sequence_of,
+)
 from asyncjob.models.base import NAME_PATTERN
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -39,7 +46,7 @@ def as_floats(value: Any) -> Any:
 
 
 def content(payload: Any) -> str:
-    return content_of(read_submission({"type": "t", "payload": payload}))
+    return fingerprint_of(read_submission({"type": "t", "payload": payload}))
 
 
 @given(VALUES)
@@ -49,7 +56,7 @@ def test_order_of_keys_and_way_of_writing_numbers_make_no_difference(value: Any)
 
 @given(VALUES)
 def test_a_value_is_the_same_once_it_was_stored_and_read(value: Any) -> None:
-    assert canonical(json.loads(json.dumps(value))) == canonical(value)
+    assert canonical_json(json.loads(json.dumps(value))) == canonical_json(value)
 
 
 @given(VALUES, VALUES)
@@ -61,7 +68,7 @@ def test_different_values_have_different_texts(one: Any, other: Any) -> None:
             return [typed(item) for item in value]
         return ("bool", value) if isinstance(value, bool) else value
 
-    assert (canonical(one) == canonical(other)) is (typed(one) == typed(other))
+    assert (canonical_json(one) == canonical_json(other)) is (typed(one) == typed(other))
 
 
 @given(st.text("ab-", min_size=1, max_size=5), KEYS, KEYS)
@@ -70,19 +77,21 @@ def test_names_are_legal_and_differ_whenever_keys_or_namespaces_do(
 ) -> None:
     names = {key_name(namespace, key) for key in (one, other)}
     assert len(names) == len({one, other})
-    assert names.isdisjoint({stem(namespace, one), stem(namespace, other)})
+    assert names.isdisjoint(
+        {dedup_name_prefix(namespace, one), dedup_name_prefix(namespace, other)}
+    )
     assert key_name(namespace, one) != key_name(f"{namespace}x", one)
-    for name in (*names, numbered_name(stem(namespace, one), 1)):
+    for name in (*names, sequence_name(dedup_name_prefix(namespace, one), 1)):
         assert re.fullmatch(NAME_PATTERN.strip("^$"), name)
         assert len(name) <= 63
 
 
 @given(st.integers(1, 999_999_998))
 def test_later_numbers_come_first(number: int) -> None:
-    begin = stem("ns", "d")
-    name, later = numbered_name(begin, number), numbered_name(begin, number + 1)
+    begin = dedup_name_prefix("ns", "d")
+    name, later = sequence_name(begin, number), sequence_name(begin, number + 1)
     assert later < name
-    assert number_of(name, begin) == number
+    assert sequence_of(name, begin) == number
 
 
 @given(VALUES)

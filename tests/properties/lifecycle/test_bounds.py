@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncjob.lifecycle import gate
-from asyncjob.lifecycle.move import Move, render
-from asyncjob.lifecycle.outcome import Failure, cancelled, crash, fail, release, succeed
+from asyncjob.lifecycle.move import PhaseChange, status_fields
+from asyncjob.lifecycle.outcome import Failure, cancel_running_job, crash, fail, release, succeed
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob.lifecycle.policy import LONGEST_SECONDS, EffectivePolicy
+from asyncjob.lifecycle.policy import MAX_DURATION_SECONDS, EffectivePolicy
 from asyncjob.lifecycle.view import JobView, read_job
 from asyncjob.models.status import AsyncJobStatus
 
@@ -26,21 +26,21 @@ NASTY_TIMES = (
     "yesterday",
 )
 NO_LUCK = Failure(type="E" * 999, category="Internal", message="m" * 9999)
-Ends = Callable[[JobView, float], Move]
+Ends = Callable[[JobView, float], PhaseChange]
 WHILE_RUNNING: dict[str, Ends] = {
     "succeed": lambda job, _: succeed(job, now=NOW),
     "fail": lambda job, draw: fail(job, NO_LUCK, now=NOW, draw=draw),
     "crash": lambda job, draw: crash(job, Reason.LEASE_EXPIRED, "m" * 9999, now=NOW, draw=draw),
     "release": lambda job, draw: release(job, Reason.RELEASED, "", now=NOW, draw=draw),
-    "cancel": lambda job, _: cancelled(job, "m" * 9999, now=NOW),
+    "cancel": lambda job, _: cancel_running_job(job, "m" * 9999, now=NOW),
 }
 WHILE_DEAD: dict[str, Ends] = {
-    "dismiss": lambda job, _: gate.drop(job, Reason.DISMISSED, "", now=NOW),
+    "dismiss": lambda job, _: gate.cancel_waiting_job(job, Reason.DISMISSED, "", now=NOW),
     "redrive": lambda job, _: gate.redrive(job, now=NOW),
 }
 delays = st.one_of(
-    st.sampled_from([0.0, LONGEST_SECONDS - 0.001, float(LONGEST_SECONDS)]),
-    st.floats(0, LONGEST_SECONDS),
+    st.sampled_from([0.0, MAX_DURATION_SECONDS - 0.001, float(MAX_DURATION_SECONDS)]),
+    st.floats(0, MAX_DURATION_SECONDS),
 )
 policies = st.builds(
     EffectivePolicy,
@@ -80,5 +80,5 @@ def test_no_change_of_phase_carries_a_value_beyond_the_schemas_bounds(
     }
     decided = {**WHILE_RUNNING, **WHILE_DEAD}[ending](read_job(obj), draw)
     AsyncJobStatus.model_validate(
-        {name: value for name, value in render(decided, {}).items() if value is not None}
+        {name: value for name, value in status_fields(decided, {}).items() if value is not None}
     )

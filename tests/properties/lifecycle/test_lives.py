@@ -7,19 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncjob.lifecycle import gate
-from asyncjob.lifecycle.claim import Candidate, Holder, claim_body
-from asyncjob.lifecycle.move import MAX_HISTORY, Move, json_patch, render
-from asyncjob.lifecycle.outcome import Failure, cancelled, crash, fail, release, succeed
-from asyncjob.lifecycle.phases import FINISHED, Phase, Reason
+from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
+from asyncjob.lifecycle.move import (
+    MAX_HISTORY_ENTRIES,
+    PhaseChange,
+    status_fields,
+    status_json_patch,
+)
+from asyncjob.lifecycle.outcome import Failure, cancel_running_job, crash, fail, release, succeed
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
 from asyncjob.lifecycle.policy import EffectivePolicy
-from asyncjob.lifecycle.transitions import find_edge
+from asyncjob.lifecycle.transitions import find_transition
 from asyncjob.lifecycle.view import JobView, read_job
 from support.builders import at, stored
 
 Status = dict[str, Any]
-Step = Callable[[JobView, float], Move | None]
+Step = Callable[[JobView, float], PhaseChange | None]
 
-ME = Holder("worker-0", "worker-0-uid", "worker-0/1")
+ME = LeaseHolder("worker-0", "worker-0-uid", "worker-0/1")
 NO_LUCK = Failure(type="ValueError", category="Internal", message="no luck")
 HOPELESS = Failure(type="ValueError", category="Internal", message="hopeless", final=True)
 
@@ -29,7 +34,7 @@ WHILE_RUNNING: dict[str, Step] = {
     "give up": lambda job, draw: fail(job, HOPELESS, now=at(), draw=draw),
     "crash": lambda job, draw: crash(job, Reason.LEASE_EXPIRED, "", now=at(), draw=draw),
     "release": lambda job, draw: release(job, Reason.RELEASED, "", now=at(), draw=draw),
-    "cancel": lambda job, _: cancelled(job, "", now=at()),
+    "cancel": lambda job, _: cancel_running_job(job, "", now=at()),
 }
 OTHERWISE: dict[Phase, Step] = {
     Phase.SCHEDULED: lambda job, _: gate.promote(job, now=at()),
@@ -42,7 +47,7 @@ OTHERWISE: dict[Phase, Step] = {
 WHILE_QUEUED: dict[str, Step] = {
     "schedule": lambda job, _: gate.schedule(job, now=at()),
     "hold": lambda job, _: gate.hold(job, Reason.QUEUE_PAUSED, "", now=at()),
-    "time out": lambda job, _: gate.give_up(job, Reason.QUEUE_TIMEOUT, "", now=at()),
+    "time out": lambda job, _: gate.dead_letter(job, Reason.QUEUE_TIMEOUT, "", now=at()),
 }
 
 choices = st.tuples(
@@ -54,14 +59,14 @@ choices = st.tuples(
 
 def claimed(status: Status, policy: EffectivePolicy, number: int) -> Status:
     seen = Candidate("job", "1", "test", attempt=status["attempt"])
-    body: Any = claim_body(seen, ME, policy, claim=f"claim-{number}", now=at())
+    body: Any = claim_patch(seen, ME, policy, claim=f"claim-{number}", now=at())
     return {key: value for key, value in {**status, **body["status"]}.items() if value is not None}
 
 
-def patched(status: Status, move: Move) -> Status:
+def patched(status: Status, move: PhaseChange) -> Status:
     """Apply the JSON Patch as the API server would."""
     after = dict(status)
-    for operation in json_patch(render(move, status), status):
+    for operation in status_json_patch(status_fields(move, status), status):
         name = str(operation["path"]).rpartition("/")[2]
         if operation["op"] == "remove":
             del after[name]
@@ -98,18 +103,18 @@ def test_every_step_of_every_life_obeys_the_laws(
 
 def obeys(before: Status, after: Status) -> None:
     source, target = Phase(before["phase"]), Phase(after["phase"])
-    edge = find_edge(source, target)
+    edge = find_transition(source, target)
     assert edge is not None
     assert (Reason(after["reason"]) in edge.reasons) if "reason" in after else not edge.reasons
     has_what_its_phase_asks_for(target, after)
-    counts_what_the_edge_names(edge.grows, before, after)
+    counts_what_the_edge_names(edge.incremented, before, after)
     keeps_history(target, before, after)
 
 
 def has_what_its_phase_asks_for(phase: Phase, status: Status) -> None:
     assert ("lease" in status) == (phase is Phase.RUNNING)
-    assert ("completionTime" in status) == (phase in FINISHED)
-    assert len(status.get("conditions", [])) == (phase in FINISHED)
+    assert ("completionTime" in status) == (phase in FINISHED_PHASES)
+    assert len(status.get("conditions", [])) == (phase in FINISHED_PHASES)
     assert ("nextAttemptTime" in status) == (phase is Phase.RETRYING)
     assert ("retryDelaySeconds" in status) == (phase is Phase.RETRYING)
 
@@ -135,8 +140,8 @@ def keeps_history(target: Phase, before: Status, after: Status) -> None:
     if target is Phase.RUNNING:
         assert new == old
         return
-    assert len(new) == min(len(old) + 1, MAX_HISTORY)
+    assert len(new) == min(len(old) + 1, MAX_HISTORY_ENTRIES)
     assert new[-1]["phase"] == target
-    assert new[:-1] == old[-(MAX_HISTORY - 1) :]
+    assert new[:-1] == old[-(MAX_HISTORY_ENTRIES - 1) :]
     cut = after.get("historyOmitted", 0) - before.get("historyOmitted", 0)
-    assert cut == (len(old) == MAX_HISTORY)
+    assert cut == (len(old) == MAX_HISTORY_ENTRIES)

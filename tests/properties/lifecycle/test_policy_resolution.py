@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncjob.lifecycle.policy import (
-    BUILT_IN,
+    BUILT_IN_POLICY,
     Backoff,
     PolicyLayer,
-    layer_of,
-    read_effective,
-    resolve,
+    read_effective_policy,
+    read_policy_layer,
+    resolve_policy,
 )
 
 seconds = st.floats(0, 31_536_000)
@@ -35,31 +35,31 @@ layers = st.builds(
 def test_each_value_comes_from_the_first_layer_that_has_it(
     job: PolicyLayer, queue: PolicyLayer, handler: PolicyLayer
 ) -> None:
-    found = resolve(job, queue, handler)
+    found = resolve_policy(job, queue, handler)
     for field in fields(PolicyLayer):
-        said = [getattr(layer, field.name) for layer in (job, queue, handler, BUILT_IN)]
+        said = [getattr(layer, field.name) for layer in (job, queue, handler, BUILT_IN_POLICY)]
         assert getattr(found, field.name) == next(value for value in said if value is not None)
 
 
 @given(layers)
 def test_the_policy_in_force_survives_the_way_through_a_status(layer: PolicyLayer) -> None:
-    policy = resolve(layer)
-    assert read_effective({"effective": policy.to_json()}) == policy
+    policy = resolve_policy(layer)
+    assert read_effective_policy({"effective": policy.to_json()}) == policy
 
 
 @given(layers)
 def test_a_policy_read_as_a_layer_decides_everything(layer: PolicyLayer) -> None:
-    body = resolve(layer).to_json()
+    body = resolve_policy(layer).to_json()
     times = {name: body[name] for name in ("executionTimeoutSeconds", "leaseDurationSeconds")}
-    again = layer_of({**times, "retryPolicy": body})
-    assert resolve(again, PolicyLayer(max_retries=77)) == resolve(layer)
+    again = read_policy_layer({**times, "retryPolicy": body})
+    assert resolve_policy(again, PolicyLayer(max_retries=77)) == resolve_policy(layer)
 
 
 @given(layers, layers)
 def test_adding_a_weaker_layer_never_changes_what_a_stronger_one_says(
     strong: PolicyLayer, weak: PolicyLayer
 ) -> None:
-    found = resolve(strong, weak)
+    found = resolve_policy(strong, weak)
     for field in fields(PolicyLayer):
         said = getattr(strong, field.name)
         assert said is None or getattr(found, field.name) == said

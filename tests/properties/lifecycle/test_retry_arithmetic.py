@@ -3,13 +3,13 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from asyncjob.lifecycle.policy import LONGEST_SECONDS, Backoff, EffectivePolicy
+from asyncjob.lifecycle.policy import MAX_DURATION_SECONDS, Backoff, EffectivePolicy
 from asyncjob.lifecycle.retry import (
     MAX_REQUESTED_DELAY_SECONDS,
-    base_delay,
-    category_is_retried,
-    delay,
+    base_retry_delay,
+    is_retryable_category,
     requested_delay,
+    retry_delay,
 )
 
 seconds = st.floats(0, 31_536_000)
@@ -34,7 +34,7 @@ def exponential(initial: float, cap: float = 3600.0) -> EffectivePolicy:
 
 @given(policies, retries)
 def test_the_delay_before_jitter_never_exceeds_the_cap(policy: EffectivePolicy, n: int) -> None:
-    assert 0 <= base_delay(policy, n) <= policy.max_delay_seconds
+    assert 0 <= base_retry_delay(policy, n) <= policy.max_delay_seconds
 
 
 @given(policies, retries, draws)
@@ -42,31 +42,33 @@ def test_the_delay_before_jitter_never_exceeds_the_cap(policy: EffectivePolicy, 
 def test_jitter_carries_no_delay_beyond_what_a_status_may_say(
     policy: EffectivePolicy, n: int, draw: float
 ) -> None:
-    assert 0 <= delay(policy, n, draw) <= LONGEST_SECONDS
+    assert 0 <= retry_delay(policy, n, draw) <= MAX_DURATION_SECONDS
 
 
 @given(policies)
 def test_the_first_delay_is_the_initial_one_or_the_cap(policy: EffectivePolicy) -> None:
-    assert base_delay(policy, 0) == min(policy.initial_delay_seconds, policy.max_delay_seconds)
+    assert base_retry_delay(policy, 0) == min(
+        policy.initial_delay_seconds, policy.max_delay_seconds
+    )
 
 
 @given(policies, retries)
 def test_delays_never_shrink_from_retry_to_retry(policy: EffectivePolicy, n: int) -> None:
-    assert base_delay(policy, n) <= base_delay(policy, n + 1)
+    assert base_retry_delay(policy, n) <= base_retry_delay(policy, n + 1)
 
 
 @given(policies, retries, draws)
 def test_jitter_stays_within_its_share_to_both_sides(
     policy: EffectivePolicy, n: int, draw: float
 ) -> None:
-    base = base_delay(policy, n)
+    base = base_retry_delay(policy, n)
     low, high = base * (1 - policy.jitter), base * (1 + policy.jitter)
-    assert low - ROUNDING <= delay(policy, n, draw) <= high + ROUNDING
+    assert low - ROUNDING <= retry_delay(policy, n, draw) <= high + ROUNDING
 
 
 @given(policies, retries)
 def test_the_middle_of_the_jitter_is_the_delay_itself(policy: EffectivePolicy, n: int) -> None:
-    assert abs(delay(policy, n, 0.5) - base_delay(policy, n)) <= ROUNDING
+    assert abs(retry_delay(policy, n, 0.5) - base_retry_delay(policy, n)) <= ROUNDING
 
 
 @given(seconds, draws)
@@ -74,7 +76,7 @@ def test_without_jitter_the_first_retry_waits_exactly_the_initial_delay(
     initial: float, draw: float
 ) -> None:
     policy = exponential(initial, cap=31_536_000)
-    assert delay(policy, 0, draw) == round(initial, 3)
+    assert retry_delay(policy, 0, draw) == round(initial, 3)
 
 
 @given(seconds, retries)
@@ -82,17 +84,17 @@ def test_a_fixed_backoff_never_grows(initial: float, n: int) -> None:
     policy = EffectivePolicy(
         backoff=Backoff.FIXED, initial_delay_seconds=initial, max_delay_seconds=1e9, jitter=0.0
     )
-    assert base_delay(policy, n) == initial
+    assert base_retry_delay(policy, n) == initial
 
 
 def test_the_ten_thousandth_retry_does_not_overflow() -> None:
-    assert base_delay(exponential(2.0), 10_000) == 3600.0
-    assert base_delay(exponential(0.0), 10_000) == 0.0
+    assert base_retry_delay(exponential(2.0), 10_000) == 3600.0
+    assert base_retry_delay(exponential(0.0), 10_000) == 0.0
 
 
 def test_the_documented_schedules_come_out() -> None:
     def first(policy: EffectivePolicy, count: int) -> list[float]:
-        return [base_delay(policy, n) for n in range(count)]
+        return [base_retry_delay(policy, n) for n in range(count)]
 
     assert first(exponential(2.0), 4) == [2, 4, 8, 16]
     assert first(exponential(5.0), 4) == [5, 10, 20, 40]
@@ -108,7 +110,7 @@ def test_a_requested_delay_is_within_bounds(after: float) -> None:
 def test_what_is_never_to_be_retried_is_not_whatever_else_is_said(
     policy: EffectivePolicy, category: str
 ) -> None:
-    retried = category_is_retried(policy, category)
+    retried = is_retryable_category(policy, category)
     if category in policy.no_retry_on:
         assert not retried
     else:

@@ -8,20 +8,26 @@ from hypothesis import strategies as st
 
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.transitions import Actor, find_edge
-from asyncjob.lifecycle.view import Dependency, JobView, read_job
-from asyncjob_operator.core.death import Holder
+from asyncjob.lifecycle.transitions import Actor, find_transition
+from asyncjob.lifecycle.view import DependencyView, JobView, read_job
+from asyncjob_operator.core.death import HolderStatus
 from asyncjob_operator.core.decide import decide
-from asyncjob_operator.core.decision import Admit, Cascade, Rename, Rerun, Transition
+from asyncjob_operator.core.decision import (
+    Admit,
+    CascadeCancel,
+    ChangePhase,
+    CreateRerun,
+    UpdateWaitReason,
+)
 from asyncjob_operator.core.duplicates import is_live
 from asyncjob_operator.core.heap import DeadlineHeap
-from asyncjob_operator.core.moment import Moment
-from asyncjob_operator.core.options import Options
-from asyncjob_operator.core.pods import Ending
+from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.core.pods import ContainerTermination
 from asyncjob_operator.core.queue_view import QueueView
-from asyncjob_operator.core.sighting import Sighting, sight
+from asyncjob_operator.core.sighting import Observation, observe
 from asyncjob_operator.core.snapshot import Snapshot
-from asyncjob_operator.core.ties import FREE, Need, Relative, Ties
+from asyncjob_operator.core.ties import NO_DEPENDENCIES, Dependencies, DependencyState, RelatedJob
 from support.snapshots import EPOCH, WORKER, at, job, pod, raw, running, stamp
 
 times = st.integers(-200, 200).map(stamp)
@@ -56,33 +62,35 @@ def jobs(draw: st.DrawFn, name: str = "job") -> JobView:
 
 
 @st.composite
-def holders(draw: st.DrawFn) -> Holder:
+def holders(draw: st.DrawFn) -> HolderStatus:
     when, code = EPOCH + draw(st.integers(-50, 50)), draw(st.sampled_from([0, 1, 137]))
-    ending = Ending(when, code, "", running_again=draw(st.booleans()))
-    fate = {key: draw(st.booleans()) for key in ("deleting", "over", "disrupted")}
-    known = pod(ending=draw(st.sampled_from([None, ending])), **fate)
-    return Holder(
+    ending = ContainerTermination(when, code, "", restarted=draw(st.booleans()))
+    fate = {key: draw(st.booleans()) for key in ("deleting", "terminated", "disrupted")}
+    known = pod(termination=draw(st.sampled_from([None, ending])), **fate)
+    return HolderStatus(
         pods_known=draw(st.booleans()),
         pod=draw(st.sampled_from([None, known, pod()])),
-        newest=draw(st.sampled_from(["", WORKER, "another"])),
-        newest_since=draw(st.floats(0, 100)),
-        ending_seen_at=draw(st.floats(0, 100)),
+        newest_worker=draw(st.sampled_from(["", WORKER, "another"])),
+        newest_worker_since=draw(st.floats(0, 100)),
+        termination_seen_at=draw(st.floats(0, 100)),
     )
 
 
 @st.composite
-def ties(draw: st.DrawFn) -> Ties:
+def ties(draw: st.DrawFn) -> Dependencies:
     """Return what may tie a job that depends on one other to it, and to a parent."""
     anyone = st.builds(
-        Relative,
+        RelatedJob,
         *(st.just(text) for text in ("ns", "other", "uid-other")),
         phase=st.sampled_from(Phase),
-        cascades=st.booleans(),
+        cascades_cancel=st.booleans(),
     )
-    one = Dependency("other", any_end=draw(st.booleans()), children=draw(st.booleans()))
-    need = Need(one, draw(st.none() | anyone), draw(st.booleans()), draw(st.none() | anyone))
+    one = DependencyView("other", any_outcome=draw(st.booleans()), children=draw(st.booleans()))
+    need = DependencyState(
+        one, draw(st.none() | anyone), draw(st.booleans()), draw(st.none() | anyone)
+    )
     cycle = (draw(anyone),) if draw(st.integers(0, 5)) == 0 else ()
-    return Ties((need,), draw(st.none() | anyone), cycle)
+    return Dependencies((need,), draw(st.none() | anyone), cycle)
 
 
 @st.composite
@@ -91,9 +99,9 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     queue = QueueView(paused=draw(st.booleans()))
     rival = draw(st.none() | jobs("other").filter(is_live)) if view.gates.deduplication_id else None
     first = draw(st.floats(0, 100))
-    seen = sight(None, view, queue, at(first), live=draw(st.booleans()))
-    tied = draw(ties()) if view.gates.depends_on and not view.attempt else FREE
-    return Snapshot(view, seen, Options(), queue, draw(holders()), rival, ties=tied)
+    seen = observe(None, view, queue, at(first), live=draw(st.booleans()))
+    tied = draw(ties()) if view.gates.depends_on and not view.attempt else NO_DEPENDENCIES
+    return Snapshot(view, seen, DecisionOptions(), queue, draw(holders()), rival, dependencies=tied)
 
 
 @given(snapshots(), st.floats(100, 10_000), st.floats(0, 0.999))
@@ -101,18 +109,18 @@ def test_every_decided_transition_is_an_edge_of_the_operators_with_one_of_its_re
     snapshot: Snapshot, moment: float, draw: float
 ) -> None:
     effect = decide(snapshot, at(moment, draw=draw)).effect
-    if isinstance(effect, Transition):
-        edge = find_edge(snapshot.job.phase, effect.move.target)
+    if isinstance(effect, ChangePhase):
+        edge = find_transition(snapshot.job.phase, effect.change.target)
         assert edge is not None
-        assert effect.move.reason in edge.by[Actor.OPERATOR]
-        assert effect.move.reason in edge.reasons
+        assert effect.change.reason in edge.reasons_by_actor[Actor.OPERATOR]
+        assert effect.change.reason in edge.reasons
 
 
 @given(snapshots(), st.floats(100, 10_000))
 def test_without_an_effect_the_next_look_lies_ahead(snapshot: Snapshot, moment: float) -> None:
     decision = decide(snapshot, at(moment))
-    if decision.effect is None and decision.look_again_at is not None:
-        assert decision.look_again_at > moment
+    if decision.effect is None and decision.requeue_at is not None:
+        assert decision.requeue_at > moment
 
 
 @given(snapshots(), st.floats(100, 10_000))
@@ -127,24 +135,24 @@ def test_decisions_settle_after_a_few_steps(snapshot: Snapshot, moment: float) -
             break
 
 
-def _after(snapshot: Snapshot, effect: object, now: Moment) -> Snapshot:
+def _after(snapshot: Snapshot, effect: object, now: Now) -> Snapshot:
     """Return the snapshot after the effect has been carried out."""
     view = snapshot.job
     match effect:
-        case Transition(move=move):
+        case ChangePhase(change=move):
             view = _moved(view, move.fields)
         case Admit():
             view = replace(view, admitted=True)
-        case Rename(reason=reason, message=message):
-            view = replace(view, reason=reason.value, waits_for=message)
-        case Cascade():
-            view = replace(view, wishes=replace(view.wishes, cancel=True, cancel_cascade=True))
-        case Rerun(number=number):
+        case UpdateWaitReason(reason=reason, message=message):
+            view = replace(view, reason=reason.value, pending_message=message)
+        case CascadeCancel():
+            view = replace(view, control=replace(view.control, cancel=True, cancel_cascade=True))
+        case CreateRerun(number=number):
             view = replace(view, reruns=number)
         case _:
-            view = replace(view, redrives=view.wishes.redrive)
-    seen = sight(snapshot.seen, view, snapshot.queue, now, live=True)
-    return replace(snapshot, job=view, seen=seen)
+            view = replace(view, redrives=view.control.redrive)
+    seen = observe(snapshot.observation, view, snapshot.queue, now, live=True)
+    return replace(snapshot, job=view, observation=seen)
 
 
 def _moved(view: JobView, fields: Any) -> JobView:
@@ -166,13 +174,13 @@ def _moved(view: JobView, fields: Any) -> JobView:
 )
 def test_no_wall_clock_ends_a_lease_early(beats: list[tuple[float, float]], duration: int) -> None:
     """However the wall clock jumps, a lease ends its duration after the last renewal was seen."""
-    sighting: Sighting | None = None
-    options, now, view = Options(lease_margin=0), 0.0, job()
+    sighting: Observation | None = None
+    options, now, view = DecisionOptions(lease_margin=0), 0.0, job()
     for renewals, (pause, skew) in enumerate(beats):
         now += pause
         view = job(Phase.RUNNING, **running(duration, renewals))
-        sighting = sight(sighting, view, QueueView(), at(now, skew=skew), live=False)
-        holder = Holder(pods_known=True, pod=pod(), newest=WORKER)
+        sighting = observe(sighting, view, QueueView(), at(now, skew=skew), live=False)
+        holder = HolderStatus(pods_known=True, pod=pod(), newest_worker=WORKER)
         snapshot = Snapshot(view, sighting, options, holder=holder)
         just_before = decide(snapshot, at(now + duration - 0.001, skew=-skew))
         assert just_before.effect is None
@@ -184,7 +192,7 @@ def test_a_backoff_is_never_longer_than_its_delay(
     delay: float, skew: float, first: float, live: bool
 ) -> None:
     view = job(Phase.RETRYING, retryDelaySeconds=delay, nextAttemptTime=stamp(first + delay))
-    retry_at = sight(None, view, QueueView(), at(first, skew=skew), live=live).retry_at
+    retry_at = observe(None, view, QueueView(), at(first, skew=skew), live=live).retry_at
     assert retry_at is not None
     assert first <= retry_at <= first + delay
 
@@ -201,7 +209,7 @@ def test_the_heap_is_a_map_from_keys_to_their_last_deadlines(
         else:
             model[key] = deadline
     assert len(heap) == len(model)
-    assert heap.next_at() == min(model.values(), default=None)
+    assert heap.next_deadline() == min(model.values(), default=None)
     due = heap.pop_due(25, limit=100)
     assert sorted(due) == sorted(key for key, deadline in model.items() if deadline <= 25)
     assert [model[key] for key in due] == sorted(model[key] for key in due)

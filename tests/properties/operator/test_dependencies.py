@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asyncjob_operator.core.cycle import find_cycle
-from asyncjob_operator.core.options import Options
+from asyncjob_operator.core.options import DecisionOptions
 from support.world import World
 
 SIZE = 7
@@ -59,7 +59,7 @@ class Run:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.world = World(Options(missing_dependency_timeout=TIMEOUT))
+        self.world = World(DecisionOptions(missing_dependency_timeout=TIMEOUT))
 
     async def play(self, restart_at: int) -> None:
         """Create and end jobs until nothing can be done any more, and restart once on the way."""

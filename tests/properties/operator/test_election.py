@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncjob_operator.core.election import Candidacy, Record, Step
+from asyncjob_operator.core.election import ElectionCandidate, ElectionStep, LeaderElectionRecord
 
 DURATION = 10.0
 REPLICAS = 3
@@ -15,15 +15,15 @@ REPLICAS = 3
 class Store:
     """The Lease as the API server holds it."""
 
-    record: Record | None = None
+    record: LeaderElectionRecord | None = None
     version: int = 0
 
-    def write(self, seen: Record | None, holder: str) -> Record | None:
+    def write(self, seen: LeaderElectionRecord | None, holder: str) -> LeaderElectionRecord | None:
         """Write if nothing has changed since `seen`."""
         if (self.record and self.record.version) != (seen and seen.version):
             return None
         self.version += 1
-        self.record = Record(holder, str(self.version), DURATION, 0)
+        self.record = LeaderElectionRecord(holder, str(self.version), DURATION, 0)
         return self.record
 
 
@@ -33,10 +33,10 @@ class Replica:
 
     name: str
     offset: float
-    candidacy: Candidacy = field(init=False)
+    candidacy: ElectionCandidate = field(init=False)
 
     def __post_init__(self) -> None:
-        self.candidacy = Candidacy(self.name, DURATION)
+        self.candidacy = ElectionCandidate(self.name, DURATION)
 
 
 turns = st.lists(
@@ -71,9 +71,9 @@ def _turn(replica: Replica, store: Store, now: float, latency: float, fate: str)
             candidacy.resign()
             store.write(candidacy.record, "")
         return now
-    if candidacy.step(now + clock) is not Step.RENEW:
+    if candidacy.next_step(now + clock) is not ElectionStep.RENEW:
         candidacy.observe(store.record, now + clock)
-    if candidacy.step(now + clock) is Step.WAIT:
+    if candidacy.next_step(now + clock) is ElectionStep.WAIT:
         return now
     sent_at = now + clock
     written = store.write(candidacy.record, replica.name)
@@ -81,7 +81,7 @@ def _turn(replica: Replica, store: Store, now: float, latency: float, fate: str)
         return now
     now += latency
     if written:
-        candidacy.written(written, sent_at, now + clock)
+        candidacy.record_write(written, sent_at, now + clock)
     else:
         candidacy.observe(store.record, now + clock)
     return now

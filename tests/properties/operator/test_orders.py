@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView
-from asyncjob_operator.core.admission.line import Line, Waiting
-from asyncjob_operator.core.duplicates import Contenders, rank
+from asyncjob_operator.core.admission.line import PendingJob, PendingQueue
+from asyncjob_operator.core.duplicates import DuplicateGroup, dedup_rank
 from asyncjob_operator.core.heap import KeyedHeap
 from support.snapshots import job, stamp
 
@@ -15,7 +15,9 @@ NAMES = "abcdef"
 
 def contender(name: str, *, phase: Phase, admitted: bool, created: int) -> JobView:
     view = job(phase, name, admitted=admitted)
-    return JobView(**{f: getattr(view, f) for f in view.__slots__} | {"created": stamp(created)})
+    return JobView(
+        **{f: getattr(view, f) for f in view.__slots__} | {"creation_timestamp": stamp(created)}
+    )
 
 
 CONTENDERS = st.builds(
@@ -31,7 +33,7 @@ CONTENDERS = st.builds(
 def test_the_first_two_contenders_and_each_ones_rival_are_those_that_sorting_gives(
     events: list[tuple[JobView, bool]],
 ) -> None:
-    contenders, known = Contenders(), dict[str, JobView]()
+    contenders, known = DuplicateGroup(), dict[str, JobView]()
     for view, stays in events:
         before = known.pop(view.uid, None)
         if before:
@@ -39,16 +41,16 @@ def test_the_first_two_contenders_and_each_ones_rival_are_those_that_sorting_giv
         if stays:
             known[view.uid] = view
             contenders.add(view)
-        order = [one.uid for one in sorted(known.values(), key=rank)]
+        order = [one.uid for one in sorted(known.values(), key=dedup_rank)]
         assert contenders.first_two() == tuple(order[:2])
         assert bool(contenders) is bool(order)
         for uid in NAMES:
             others = [other for other in order if other != f"uid-{uid}"]
-            assert contenders.rival_of(f"uid-{uid}") == next(iter(others), None)
+            assert contenders.first_other(f"uid-{uid}") == next(iter(others), None)
 
 
 WAITING = st.builds(
-    lambda name, key, priority, since: Waiting(name, name, "", key, priority, since),
+    lambda name, key, priority, since: PendingJob(name, name, "", key, priority, since),
     st.sampled_from(NAMES),
     st.sampled_from(["", "x", "y", "z"]),
     st.integers(-3, 3),
@@ -61,13 +63,13 @@ class Model:
 
     def __init__(self, ageing: int | None) -> None:
         self.ageing = ageing
-        self.waiting: dict[str, Waiting] = {}
+        self.waiting: dict[str, PendingJob] = {}
         self.turns: dict[str, int] = {}
 
-    def take(self, count: int, shut: frozenset[str]) -> list[Waiting]:
-        taken: list[Waiting] = []
+    def take(self, count: int, shut: frozenset[str]) -> list[PendingJob]:
+        taken: list[PendingJob] = []
         while len(taken) < count:
-            heads: dict[str, Waiting] = {}
+            heads: dict[str, PendingJob] = {}
             for one in sorted(self.waiting.values(), key=lambda one: one.rank(self.ageing)):
                 heads.setdefault(one.key, one)
             open_heads = [one for one in heads.values() if one.key not in shut]
@@ -79,8 +81,8 @@ class Model:
             taken.append(chosen)
         return taken
 
-    def _order(self, one: Waiting) -> tuple[int, int, float, str]:
-        return (one.tier(self.ageing), self.turns.get(one.key, 0), one.since, one.uid)
+    def _order(self, one: PendingJob) -> tuple[int, int, float, str]:
+        return (one.priority_tier(self.ageing), self.turns.get(one.key, 0), one.created, one.uid)
 
 
 @given(
@@ -95,18 +97,18 @@ class Model:
     ),
 )
 def test_the_line_gives_places_in_the_order_that_sorting_anew_gives(
-    ageing: int | None, events: list[Waiting | str | tuple[int, frozenset[str]]]
+    ageing: int | None, events: list[PendingJob | str | tuple[int, frozenset[str]]]
 ) -> None:
-    line, model = Line(ageing), Model(ageing)
+    line, model = PendingQueue(ageing), Model(ageing)
     for event in events:
         match event:
-            case Waiting():
-                line.put(event)
+            case PendingJob():
+                line.add(event)
                 model.waiting[event.uid] = event
             case str():
                 assert line.discard(event) is (model.waiting.pop(event, None) is not None)
             case (count, shut):
-                taken = line.take(count, lambda key: key not in shut)  # used at once
+                taken = line.pop(count, lambda key: key not in shut)  # used at once
                 assert taken == model.take(count, shut)
         assert len(line) == len(model.waiting)
 

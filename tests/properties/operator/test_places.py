@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView
 from asyncjob_operator.core.decision import Admit
-from asyncjob_operator.core.moment import Moment
-from asyncjob_operator.core.options import Options
-from asyncjob_operator.observe.admissions import Admissions
-from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.observe.admissions import AdmissionRounds
+from asyncjob_operator.observe.observer import JobController
 from support.snapshots import at, raw
 
 QUEUE = ("ns", "default")
@@ -47,7 +47,7 @@ class Server:
         merged = {
             "phase": phase.value,
             "attempt": attempt,
-            "lastTransitionTime": at(self.clock).text,
+            "lastTransitionTime": at(self.clock).timestamp,
         }
         self.put(name, {**merged, **status}, **spec)
 
@@ -61,7 +61,7 @@ class Server:
     def end(self, name: str, phase: Phase) -> None:
         """End an attempt."""
         if self.jobs[name]["status"]["phase"] == "Running":
-            more = {"completionTime": at(0).text} if phase is Phase.SUCCEEDED else {}
+            more = {"completionTime": at(0).timestamp} if phase is Phase.SUCCEEDED else {}
             self.move(name, phase, **more)
 
     def suspend(self, name: str) -> None:
@@ -90,32 +90,32 @@ class Operator:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.observer = Observer(Options(), self.moment, self)
-        self.admissions = Admissions(self.observer)
+        self.observer = JobController(DecisionOptions(), self.moment, self)
+        self.admissions = AdmissionRounds(self.observer)
         self.pending: list[Callable[[], None]] = []
         self.sync_queue()
 
-    def moment(self) -> Moment:
+    def moment(self) -> Now:
         return at(self.server.clock)
 
-    def want(self, uid: str, lane: str) -> None: ...
-    def unwant(self, uid: str) -> None: ...
-    def make_room(self, queue: tuple[str, str]) -> None: ...
-    def died(self, job: JobView, message: str) -> None: ...
+    def enqueue(self, uid: str, lane: str) -> None: ...
+    def dequeue(self, uid: str) -> None: ...
+    def enqueue_admission(self, queue: tuple[str, str]) -> None: ...
+    def on_dead_letter(self, job: JobView, message: str) -> None: ...
 
     def sync_job(self, name: str) -> None:
-        self.observer.saw(deepcopy(self.server.jobs[name]), live=True)
+        self.observer.on_update(deepcopy(self.server.jobs[name]), live=True)
 
     def sync_queue(self) -> None:
-        self.observer.queues.saw(deepcopy(self.server.queue))
+        self.observer.queues.on_update(deepcopy(self.server.queue))
 
     def allot(self) -> None:
         """Plan with what is known here; the write comes later, if at all."""
-        for place in self.admissions.doubts(QUEUE):
-            self.admissions.settle(QUEUE, place, deepcopy(self.server.jobs[place.name]))
+        for place in self.admissions.unverified(QUEUE):
+            self.admissions.record(QUEUE, place, deepcopy(self.server.jobs[place.name]))
         plan = self.admissions.plan(QUEUE, self.moment())
-        if plan and (plan.taken or plan.freed):
-            places = [place.to_json() for place in plan.places]
+        if plan and (plan.admitted or plan.reclaimed):
+            places = [place.to_json() for place in plan.reservations]
             version = plan.version
 
             def write() -> None:
@@ -124,7 +124,7 @@ class Operator:
                     self.server.queue["metadata"]["resourceVersion"] = str(self.server.version)
                     self.server.queue["status"] = {"reservations": places}
                 self.sync_queue()
-                self.admissions.put_back(plan)
+                self.admissions.requeue(plan)
 
             self.pending.append(write)
 
@@ -135,7 +135,7 @@ class Operator:
         if isinstance(decision.effect, Admit):
             version = read["metadata"]["resourceVersion"]
             self.pending.append(lambda: self._admit(name, version))
-        self.observer.look(f"uid-{name}")
+        self.observer.evaluate(f"uid-{name}")
 
     def _admit(self, name: str, version: str) -> None:
         job = self.server.jobs[name]
@@ -188,7 +188,7 @@ def stage(limit: int) -> tuple[Server, tuple[Operator, Operator]]:
     server = Server(maxConcurrency=limit)
     operators = (Operator(server), Operator(server))
     for operator in operators:
-        operator.observer.roll_calls.slots = lambda *_: 100  # type: ignore[method-assign]
+        operator.observer.worker_registry.slots = lambda *_: 100  # type: ignore[method-assign]
         for name in NAMES:
             operator.sync_job(name)
     return server, operators

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from asyncjob import Fail, JobContext, Retry, WorkerApp
 from asyncjob.errors import InvalidError
-from asyncjob.lifecycle.phases import FINISHED, Phase
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.testing import FakeCluster, FakeJob
 from support.checker import violations
 
@@ -80,7 +80,7 @@ async def live(jobs: list[tuple[list[str], dict[str, Any]]], deeds: list[tuple[s
             await do(cluster, cluster.jobs[number % len(jobs)], deed)
         await cluster.run_until_idle()
         for job in cluster.jobs:
-            assert job.phase in FINISHED or job.model.spec.suspend
+            assert job.phase in FINISHED_PHASES or job.model.spec.suspend
             for before, after in pairwise(job.versions):
                 assert violations(before, after) == []
 
@@ -91,7 +91,7 @@ async def do(cluster: FakeCluster, job: FakeJob, deed: str) -> None:
     elif deed == "step":
         seen = len(job.versions)
         await cluster.run_until(
-            lambda: len(job.versions) > seen or job.phase in FINISHED or held(job)
+            lambda: len(job.versions) > seen or job.phase in FINISHED_PHASES or held(job)
         )
     elif deed in {"crash", "drain"}:
         if job.phase is Phase.RUNNING:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncjob_worker.backlog import PARTITIONS, Backlog, deal, partition_of
+from asyncjob_worker.backlog import PARTITIONS, Backlog, assign_partitions, partition_of
 from support.worker_parts import candidate
 
 WORKERS = st.sets(
@@ -14,7 +14,7 @@ NAMES = st.lists(st.text("abc123-", min_size=1, max_size=8), unique=True, max_si
 
 @given(WORKERS)
 def test_in_each_partition_the_ranks_of_the_workers_are_a_permutation(workers: set[str]) -> None:
-    hands = [deal(worker, workers) for worker in sorted(workers)]
+    hands = [assign_partitions(worker, workers) for worker in sorted(workers)]
     wanted = list(range(len(workers)))
     assert all(sorted(hand[place] for hand in hands) == wanted for place in range(PARTITIONS))
 
@@ -23,15 +23,18 @@ def test_in_each_partition_the_ranks_of_the_workers_are_a_permutation(workers: s
 def test_each_worker_comes_first_in_about_its_share(workers: set[str]) -> None:
     share = PARTITIONS / len(workers)
     for worker in workers:
-        mine = sum(rank == 0 for rank in deal(worker, workers))
+        mine = sum(rank == 0 for rank in assign_partitions(worker, workers))
         assert share / 2 < mine < share * 2
 
 
 @given(WORKERS, st.text("klm", min_size=1))
 def test_a_newcomer_takes_only_what_it_comes_first_in(workers: set[str], newcomer: str) -> None:
-    theirs = deal(newcomer, workers)
+    theirs = assign_partitions(newcomer, workers)
     for worker in workers:
-        before, after = deal(worker, workers), deal(worker, {*workers, newcomer})
+        before, after = (
+            assign_partitions(worker, workers),
+            assign_partitions(worker, {*workers, newcomer}),
+        )
         lost = {place for place in range(PARTITIONS) if before[place] == 0 != after[place]}
         assert lost <= {place for place in range(PARTITIONS) if theirs[place] == 0}
 
@@ -42,11 +45,11 @@ def test_every_job_is_taken_by_exactly_one_before_anything_is_stolen(
 ) -> None:
     taken: list[str] = []
     for worker in workers:
-        backlog = Backlog(steal_after=1.0, limit=1000)
-        backlog.deal_anew(deal(worker, workers), 0)
+        backlog = Backlog(takeover_delay=1.0, limit=1000)
+        backlog.reassign(assign_partitions(worker, workers), 0)
         for name in names:
             backlog.put(candidate(name), 0)
-        while (found := backlog.take(0)) is not None:
+        while (found := backlog.pop(0)) is not None:
             taken.append(found.name)
     assert sorted(taken) == sorted(names)
 
@@ -55,14 +58,14 @@ def test_every_job_is_taken_by_exactly_one_before_anything_is_stolen(
 def test_a_worker_left_alone_takes_every_job_in_the_end(
     workers: set[str], names: list[str]
 ) -> None:
-    backlog = Backlog(steal_after=1.0, limit=1000)
-    backlog.deal_anew(deal("me", workers), 0)
+    backlog = Backlog(takeover_delay=1.0, limit=1000)
+    backlog.reassign(assign_partitions("me", workers), 0)
     for name in names:
         backlog.put(candidate(name), 0)
     taken = []
-    while (found := backlog.take(0)) is not None:
+    while (found := backlog.pop(0)) is not None:
         taken.append(found.name)
-    while (found := backlog.take(len(workers))) is not None:
+    while (found := backlog.pop(len(workers))) is not None:
         taken.append(found.name)
     assert sorted(taken) == sorted(names)
     assert backlog.ready_at() is None
@@ -86,11 +89,11 @@ def take_step(
             backlog.drop(name)
             return known - {name}
         case "deal":
-            backlog.deal_anew([value] * PARTITIONS, now)
+            backlog.reassign([value] * PARTITIONS, now)
         case "lost":
-            backlog.lost(now)
+            backlog.restart_takeover_delay(now)
         case _:
-            taken = backlog.take(now, crashed_too=bool(value))
+            taken = backlog.pop(now, include_crashed=bool(value))
             return known - {taken.name} if taken else known
     return known
 
@@ -112,13 +115,13 @@ def take_step(
 def test_a_backlog_never_loses_a_job_nor_gives_one_twice(
     steps: list[tuple[str, str, int, int]],
 ) -> None:
-    backlog, known, now = Backlog(steal_after=1.0, limit=100), set[str](), 0.0
+    backlog, known, now = Backlog(takeover_delay=1.0, limit=100), set[str](), 0.0
     for step in steps:
         now += 1.0
         known = take_step(backlog, known, step, now)
         assert len(backlog) == len(known)
     rest = []
     for later in (10, 20):
-        while (last := backlog.take(now + later)) is not None:
+        while (last := backlog.pop(now + later)) is not None:
             rest.append(last.name)
     assert sorted(rest) == sorted(known)

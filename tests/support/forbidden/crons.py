@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from asyncjob.names import CRON_JOBS, collection
+from asyncjob.names import CRON_JOBS, collection_path
 from support.api import Answer
 from support.builders import at, cron_job
 from support.forbidden.case import NUMBERS, Case, Scene
@@ -12,13 +12,15 @@ def _created(law: str, title: str, **spec: Any) -> Case:
     def attempt(scene: Scene) -> Answer:
         body = cron_job(f"case-{next(NUMBERS)}")
         body["spec"] |= spec
-        return scene.acting(scene.space.admin).create(collection(scene.space.name, CRON_JOBS), body)
+        return scene.acting(scene.space.admin).create(
+            collection_path(scene.space.name, CRON_JOBS), body
+        )
 
     return Case(law, title, attempt)
 
 
 def _settled_back(scene: Scene) -> Answer:
-    path, name = collection(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
+    path, name = collection_path(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
     scene.space.admin.create(path, cron_job(name)).object()
     later, earlier = ({"status": {"settledTime": at(time)}} for time in (60, 0))
     scene.operator.merge(f"{path}/{name}/status", later).object()
@@ -27,7 +29,7 @@ def _settled_back(scene: Scene) -> Answer:
 
 def _trigger(value: int | None) -> Case:
     def attempt(scene: Scene) -> Answer:
-        path, name = collection(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
+        path, name = collection_path(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
         body = cron_job(name)
         body["spec"]["trigger"] = 3
         scene.space.admin.create(path, body).object()

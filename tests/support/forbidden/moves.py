@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from asyncjob.lifecycle.gate import drop
-from asyncjob.lifecycle.move import Move, move
+from asyncjob.lifecycle.gate import cancel_waiting_job
+from asyncjob.lifecycle.move import PhaseChange, change_phase
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.view import JobView
 from support.api import Answer
@@ -21,16 +21,16 @@ from support.lives import (
 )
 
 
-def _late(view: JobView) -> Move:
-    return drop(view, Reason.DEADLINE_EXCEEDED, "late", now=at(9))
+def _late(view: JobView) -> PhaseChange:
+    return cancel_waiting_job(view, Reason.DEADLINE_EXCEEDED, "late", now=at(9))
 
 
-def _duplicate(view: JobView) -> Move:
-    return drop(view, Reason.DUPLICATE, "twice", now=at(9))
+def _duplicate(view: JobView) -> PhaseChange:
+    return cancel_waiting_job(view, Reason.DUPLICATE, "twice", now=at(9))
 
 
-def _back(view: JobView) -> Move:
-    return move(view, Phase.QUEUED, now=at(9), reason=Reason.GATE_OPENED)
+def _back(view: JobView) -> PhaseChange:
+    return change_phase(view, Phase.QUEUED, now=at(9), reason=Reason.GATE_OPENED)
 
 
 def _redriven_to(redrives: int) -> Case:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from asyncjob.lifecycle.move import Move, move
+from asyncjob.lifecycle.move import PhaseChange, change_phase
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.view import JobView
 from support.api import Answer
@@ -21,11 +21,11 @@ from support.lives import (
 _REFERENCE: Final = {"uri": "s3://a", "sizeBytes": 1, "sha256": "0" * 64}
 
 
-def _paused(view: JobView) -> Move:
-    return move(view, Phase.PENDING, now=at(9), reason=Reason.QUEUE_PAUSED)
+def _paused(view: JobView) -> PhaseChange:
+    return change_phase(view, Phase.PENDING, now=at(9), reason=Reason.QUEUE_PAUSED)
 
 
-def _failed_under_the_built_in_policy(view: JobView) -> Move:
+def _failed_under_the_built_in_policy(view: JobView) -> PhaseChange:
     return failed(replace(view, effective=None))
 
 

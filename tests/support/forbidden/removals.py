@@ -14,7 +14,7 @@ from asyncjob.names import (
     QUEUES,
     SCHEDULED_TIME_ANNOTATION,
     TRIGGER_ANNOTATION,
-    collection,
+    collection_path,
 )
 from support.api import Answer, Client
 from support.builders import cron_job, job, queue
@@ -54,14 +54,14 @@ def gateway(scene: Scene) -> Client:
 
 def new_queue(scene: Scene, **spec: Any) -> str:
     """Create a queue and return its path."""
-    name, path = f"queue-{next(NUMBERS)}", collection(scene.space.name, QUEUES)
+    name, path = f"queue-{next(NUMBERS)}", collection_path(scene.space.name, QUEUES)
     scene.space.admin.create(path, queue(name, **spec)).object()
     return f"{path}/{name}"
 
 
 def new_cron_job(scene: Scene) -> str:
     """Create a schedule and return its path."""
-    name, path = f"cron-{next(NUMBERS)}", collection(scene.space.name, CRON_JOBS)
+    name, path = f"cron-{next(NUMBERS)}", collection_path(scene.space.name, CRON_JOBS)
     scene.space.admin.create(path, cron_job(name)).object()
     return f"{path}/{name}"
 
@@ -86,7 +86,7 @@ def _created(law: str, title: str, metadata: dict[str, Any]) -> Case:
         body = job(f"case-{next(NUMBERS)}")
         body["metadata"] |= metadata
         submitter = member(scene.space, "asyncjob-job-submitter")
-        return scene.acting(submitter).create(collection(scene.space.name, JOBS), body)
+        return scene.acting(submitter).create(collection_path(scene.space.name, JOBS), body)
 
     return Case(law, f"a job created with {title}", attempt)
 
@@ -94,7 +94,7 @@ def _created(law: str, title: str, metadata: dict[str, Any]) -> Case:
 def _queue_created_with_a_finalizer(scene: Scene) -> Answer:
     body = queue(f"queue-{next(NUMBERS)}")
     body["metadata"] |= _FINALIZER
-    return scene.acting(gateway(scene)).create(collection(scene.space.name, QUEUES), body)
+    return scene.acting(gateway(scene)).create(collection_path(scene.space.name, QUEUES), body)
 
 
 def _finalizer_by_an_administrator(scene: Scene) -> Answer:

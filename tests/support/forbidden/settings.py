@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from asyncjob.names import QUEUES, collection
+from asyncjob.names import QUEUES, collection_path
 from support.api import Answer, Client
 from support.builders import queue
 from support.forbidden.case import NUMBERS, Case, Scene
@@ -25,13 +25,13 @@ def _author(scene: Scene) -> Client:
 
 def _created(scene: Scene) -> Answer:
     body = queue(f"queue-{next(NUMBERS)}", retention=_NOTHING_KEPT)
-    return scene.acting(_author(scene)).create(collection(scene.space.name, QUEUES), body)
+    return scene.acting(_author(scene)).create(collection_path(scene.space.name, QUEUES), body)
 
 
 def _created_with(title: str, **spec: Any) -> Case:
     def attempt(scene: Scene) -> Answer:
         body = queue(f"queue-{next(NUMBERS)}", **spec)
-        return scene.acting(gateway(scene)).create(collection(scene.space.name, QUEUES), body)
+        return scene.acting(gateway(scene)).create(collection_path(scene.space.name, QUEUES), body)
 
     return Case("settings.changed", title, attempt)
 

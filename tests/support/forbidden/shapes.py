@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
 from support.api import Answer
 from support.builders import at, cron_job, job, queue
 from support.forbidden.case import NUMBERS, Case, Scene
@@ -12,26 +12,26 @@ _DELAYS: Final = {"initialDelaySeconds": 10, "maxDelaySeconds": 9}
 
 def _job(law: str, title: str, **spec: Any) -> Case:
     def attempt(scene: Scene) -> Answer:
-        path = collection(scene.space.name, JOBS)
+        path = collection_path(scene.space.name, JOBS)
         return scene.acting(scene.space.admin).create(path, job(f"case-{next(NUMBERS)}", **spec))
 
     return Case(law, title, attempt)
 
 
 def _queue(scene: Scene) -> Answer:
-    path = collection(scene.space.name, QUEUES)
+    path = collection_path(scene.space.name, QUEUES)
     body = queue(f"case-{next(NUMBERS)}", defaults={"retryPolicy": _DELAYS})
     return scene.acting(scene.space.admin).create(path, body)
 
 
 def _cron(scene: Scene) -> Answer:
-    path = collection(scene.space.name, CRON_JOBS)
+    path = collection_path(scene.space.name, CRON_JOBS)
     body = cron_job(f"case-{next(NUMBERS)}", notBefore=at(2), notAfter=at(1))
     return scene.acting(scene.space.admin).create(path, body)
 
 
 def _back_in_time(scene: Scene) -> Answer:
-    path = collection(scene.space.name, CRON_JOBS)
+    path = collection_path(scene.space.name, CRON_JOBS)
     name = f"case-{next(NUMBERS)}"
     scene.space.admin.create(path, cron_job(name)).object()
     status_path = f"{path}/{name}/status"

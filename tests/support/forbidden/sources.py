@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from asyncjob.names import CRON_JOBS, GROUP, JOBS, collection, job_path
+from asyncjob.names import CRON_JOBS, GROUP, JOBS, collection_path, job_path
 from support.api import Answer, Client
 from support.builders import at, cron_job, job
 from support.forbidden.case import NUMBERS, Case, Scene
@@ -24,7 +24,7 @@ def _author(scene: Scene) -> Client:
 
 def _job(**spec: Any) -> Any:
     def attempt(scene: Scene) -> Answer:
-        path = collection(scene.space.name, JOBS)
+        path = collection_path(scene.space.name, JOBS)
         return scene.acting(_author(scene)).create(path, job(f"case-{next(NUMBERS)}", **spec))
 
     return attempt
@@ -32,7 +32,7 @@ def _job(**spec: Any) -> Any:
 
 def _cron(**template: Any) -> Any:
     def attempt(scene: Scene) -> Answer:
-        path = collection(scene.space.name, CRON_JOBS)
+        path = collection_path(scene.space.name, CRON_JOBS)
         body = cron_job(f"case-{next(NUMBERS)}", **template)
         return scene.acting(_author(scene)).create(path, body)
 
@@ -42,13 +42,13 @@ def _cron(**template: Any) -> Any:
 def _rerun(scene: Scene) -> Answer:
     name = f"case-{next(NUMBERS)}"
     body = job(name, payloadFrom=SECRET)
-    scene.space.admin.create(collection(scene.space.name, JOBS), body).object()
+    scene.space.admin.create(collection_path(scene.space.name, JOBS), body).object()
     path = job_path(scene.space.name, name)
     return scene.acting(_author(scene)).merge(path, {"spec": {"rerun": 1}})
 
 
 def _cron_of_another_type(scene: Scene) -> Answer:
-    path = collection(scene.space.name, CRON_JOBS)
+    path = collection_path(scene.space.name, CRON_JOBS)
     name = f"case-{next(NUMBERS)}"
     scene.space.admin.create(path, cron_job(name, payloadFrom=SECRET)).object()
     change = {"spec": {"jobTemplate": {"spec": {"type": "print"}}}}
@@ -57,7 +57,7 @@ def _cron_of_another_type(scene: Scene) -> Answer:
 
 def _cron_wish(**wish: Any) -> Any:
     def attempt(scene: Scene) -> Answer:
-        path, name = collection(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
+        path, name = collection_path(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
         scene.space.admin.create(path, cron_job(name, payloadFrom=SECRET)).object()
         return scene.acting(_author(scene)).merge(f"{path}/{name}", {"spec": wish})
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import CRON_JOBS, JOBS, collection
+from asyncjob.names import CRON_JOBS, JOBS, collection_path
 from support.api import Answer
 from support.builders import at, cron_job, job
 from support.forbidden.case import NUMBERS, Case, Scene
@@ -61,7 +61,7 @@ def _wish(
 
 def _created(title: str, body: Callable[[str], dict[str, Any]], plural: str = JOBS) -> Case:
     def attempt(scene: Scene) -> Answer:
-        path = collection(scene.space.name, plural)
+        path = collection_path(scene.space.name, plural)
         return scene.acting(scene.space.admin).create(path, body(f"case-{next(NUMBERS)}"))
 
     return Case("wish.not-at-creation", title, attempt)
@@ -69,14 +69,14 @@ def _created(title: str, body: Callable[[str], dict[str, Any]], plural: str = JO
 
 def _selfish(title: str, needs: Callable[[str], list[Any]]) -> Case:
     def attempt(scene: Scene) -> Answer:
-        path, name = collection(scene.space.name, JOBS), f"case-{next(NUMBERS)}"
+        path, name = collection_path(scene.space.name, JOBS), f"case-{next(NUMBERS)}"
         return scene.acting(scene.space.admin).create(path, job(name, dependsOn=needs(name)))
 
     return Case("spec.depends-on-others", title, attempt)
 
 
 def _rescheduled(scene: Scene) -> Answer:
-    path, name = collection(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
+    path, name = collection_path(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
     scene.space.admin.create(path, cron_job(name)).object()
     body = {"spec": {"jobTemplate": {"spec": {"redrive": 1}}}}
     return scene.acting(scene.space.admin).merge(f"{path}/{name}", body)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection, job_path
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path, job_path
 from support import builders
 from support.identities import Worker
 from support.lives import Life
@@ -17,20 +17,20 @@ def create_job(seat: Seat, name: str, labels: dict[str, str] | None = None, **sp
     """Create a job."""
     body = builders.job(name, **spec)
     body["metadata"]["labels"] = labels or {}
-    return seat.admin.create(collection(seat.namespace, JOBS), body).object()
+    return seat.admin.create(collection_path(seat.namespace, JOBS), body).object()
 
 
 def create_queue(seat: Seat, name: str, **spec: Any) -> Any:
     """Create an AsyncQueue."""
     body = builders.queue(name, **spec)
-    return seat.admin.create(collection(seat.namespace, QUEUES), body).object()
+    return seat.admin.create(collection_path(seat.namespace, QUEUES), body).object()
 
 
 def create_cron_job(seat: Seat, name: str, **spec: Any) -> Any:
     """Create an AsyncCronJob, suspended but for its triggers."""
     body = builders.cron_job(name)
     body["spec"].update(suspend=True, **spec)
-    return seat.admin.create(collection(seat.namespace, CRON_JOBS), body).object()
+    return seat.admin.create(collection_path(seat.namespace, CRON_JOBS), body).object()
 
 
 def read_job(seat: Seat, name: str) -> Any:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from asyncjob.kube import KubeSession, load_access
-from asyncjob.lifecycle.claim import Holder
+from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.kubeconfig import write_kubeconfig
 from asyncjob_worker.settings import identify
@@ -69,7 +69,7 @@ class Seat:
     kubeconfig: Path
     client: Client
     admin: Client
-    holder: Holder
+    holder: LeaseHolder
 
     @property
     def username(self) -> str:

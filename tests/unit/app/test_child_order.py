@@ -8,10 +8,10 @@ from pydantic import BaseModel
 
 from asyncjob import RetryPolicy
 from asyncjob.app.child_errors import SubmitRefusedError
-from asyncjob.app.child_order import ChildOptions, ChildOrder, Parent, child_order
+from asyncjob.app.child_order import ChildManifest, ChildOptions, ParentJob, build_child_manifest
 from asyncjob.models.spec import Dependency, DependencyOutcome
 
-PARENT = Parent("report-42", "uid-1", "reports", priority=3, traceparent="00-a")
+PARENT = ParentJob("report-42", "uid-1", "reports", priority=3, traceparent="00-a")
 
 
 class Page(BaseModel):
@@ -19,13 +19,13 @@ class Page(BaseModel):
 
 
 def order(
-    payload: Any = None, *, type_: str = "page", parent: Parent = PARENT, **options: Any
-) -> ChildOrder:
-    return child_order(parent, type_, payload, ChildOptions(**options))
+    payload: Any = None, *, type_: str = "page", parent: ParentJob = PARENT, **options: Any
+) -> ChildManifest:
+    return build_child_manifest(parent, type_, payload, ChildOptions(**options))
 
 
-def spec(made: ChildOrder) -> Any:
-    return made.body["spec"]
+def spec(made: ChildManifest) -> Any:
+    return made.manifest["spec"]
 
 
 def test_a_payload_that_is_refused_names_the_way_out_only_where_it_is_one() -> None:
@@ -37,7 +37,7 @@ def test_a_payload_that_is_refused_names_the_way_out_only_where_it_is_one() -> N
 
 def test_a_child_says_whose_it_is_and_inherits_queue_priority_and_trace() -> None:
     made = order(Page(number=1), key="p1")
-    metadata: Any = made.body["metadata"]
+    metadata: Any = made.manifest["metadata"]
     assert metadata["labels"] == {"asyncjob.dev/parent": "uid-1"}
     assert metadata["annotations"]["asyncjob.dev/parent-name"] == "report-42"
     assert metadata["name"].startswith("report-42-")
@@ -83,7 +83,7 @@ def test_the_name_follows_from_the_parents_uid_and_the_key() -> None:
     name = order({"a": 1}, key="k").name
     assert order({"a": 2}, key="k", type_="other").name == name
     assert order({"a": 1}, key="l").name != name
-    assert order({"a": 1}, key="k", parent=Parent("report-42", "uid-2", "reports")).name != name
+    assert order({"a": 1}, key="k", parent=ParentJob("report-42", "uid-2", "reports")).name != name
 
 
 def test_without_a_key_it_follows_from_all_that_was_given() -> None:
@@ -96,20 +96,20 @@ def test_without_a_key_it_follows_from_all_that_was_given() -> None:
 
 
 def test_what_it_inherits_does_not_change_a_child() -> None:
-    raised = Parent("report-42", "uid-1", "reports", priority=9, traceparent="00-z")
+    raised = ParentJob("report-42", "uid-1", "reports", priority=9, traceparent="00-z")
     again = order({"a": 1}, parent=raised)
-    assert (again.name, again.content) == (order({"a": 1}).name, order({"a": 1}).content)
+    assert (again.name, again.fingerprint) == (order({"a": 1}).name, order({"a": 1}).fingerprint)
 
 
 def test_times_are_no_other_content_because_they_are_counted_from_now() -> None:
     first = order(1, key="k", not_before="2026-01-01T00:00:00Z")
-    assert order(1, key="k", not_before="2026-01-01T00:00:09Z").content == first.content
-    assert order(2, key="k", not_before="2026-01-01T00:00:00Z").content != first.content
+    assert order(1, key="k", not_before="2026-01-01T00:00:09Z").fingerprint == first.fingerprint
+    assert order(2, key="k", not_before="2026-01-01T00:00:00Z").fingerprint != first.fingerprint
 
 
 @pytest.mark.parametrize("name", ["p" * 253, "a" * 39 + ".-" + "b" * 100])
 def test_a_long_name_of_a_parent_is_cut(name: str) -> None:
-    made = order(1, parent=Parent(name, "u", "q"))
+    made = order(1, parent=ParentJob(name, "u", "q"))
     assert len(made.name) <= 57
     assert ".-" not in made.name
     assert "--" not in made.name

@@ -28,10 +28,10 @@ from asyncjob.app.child_errors import (
     SubmitForbiddenError,
     SubmitRefusedError,
 )
-from asyncjob.app.libraries import LIBRARIES
+from asyncjob.app.libraries import LIBRARY_CATEGORIES
 from asyncjob.free_json import FreeJsonError
 from asyncjob.json_types import Json
-from asyncjob.tracing.context import carried, trace_id_of
+from asyncjob.tracing.context import normalize_traceparent, trace_id_of
 
 
 class Sink:
@@ -96,9 +96,9 @@ def test_the_trace_id_is_read_from_the_trace_context(
 
 
 def test_a_trace_context_of_a_later_version_is_carried_as_one_of_ours() -> None:
-    assert carried(f"cc-{TRACE}-{'cd' * 8}-01-more") == f"00-{TRACE}-{'cd' * 8}-01"
-    assert carried("00-nonsense") is None
-    assert carried(None) is None
+    assert normalize_traceparent(f"cc-{TRACE}-{'cd' * 8}-01-more") == f"00-{TRACE}-{'cd' * 8}-01"
+    assert normalize_traceparent("00-nonsense") is None
+    assert normalize_traceparent(None) is None
 
 
 def test_a_context_that_nobody_submits_for_says_so() -> None:
@@ -200,7 +200,7 @@ def test_built_in_errors_have_their_categories(error: Exception, category: str) 
     assert categorize(error, {}) == category
 
 
-@pytest.mark.parametrize("path", sorted(LIBRARIES))
+@pytest.mark.parametrize("path", sorted(LIBRARY_CATEGORIES))
 def test_errors_of_libraries_that_are_here_are_where_the_table_says(path: str) -> None:
     module, _, name = path.rpartition(".")
     found = sys.modules.get(module)

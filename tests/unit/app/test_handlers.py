@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_serializer
 
 from asyncjob import JobContext, RetryPolicy, WorkerApp
 from asyncjob.app import Handler, HandlerError, Isolation
-from asyncjob.app.handler import build, explain
+from asyncjob.app.handler import build_handler, describe_validation_error
 from asyncjob.free_json import FreeJsonError, normalize
 from asyncjob.lifecycle.policy import PolicyLayer
 
@@ -39,7 +39,7 @@ async def takes_both(job: JobContext, payload: int) -> int:
 
 
 def built(function: Any) -> Handler:
-    return build("t", function, PolicyLayer())
+    return build_handler("t", function, PolicyLayer())
 
 
 def test_async_and_sync_handlers_run_where_they_belong() -> None:
@@ -53,22 +53,22 @@ def test_a_handler_with_a_process_of_its_own_runs_in_there_as_it_would_here() ->
     def sync(job: JobContext) -> None: ...
 
     for function, place in ((takes_both, Isolation.LOOP), (sync, Isolation.THREAD)):
-        handler = build("t", function, PolicyLayer(), isolation="process", memory_mib=64)
+        handler = build_handler("t", function, PolicyLayer(), isolation="process", memory_mib=64)
         assert handler.isolation is Isolation.PROCESS
         assert handler.memory_mib == 64
-        assert handler.inside().isolation is place
+        assert handler.inside_process().isolation is place
 
 
 def test_payload_and_result_of_such_a_handler_are_checked_in_its_process() -> None:
     async def work(job: JobContext, payload: Strict) -> Strict:
         return payload
 
-    outside = build("t", work, PolicyLayer(), isolation="process")
+    outside = build_handler("t", work, PolicyLayer(), isolation="process")
     day = {"day": "2026-01-01"}
     assert outside.read_payload({"day": "never"}) == {"day": "never"}
     assert outside.dump_result(day) == day
-    assert outside.inside().read_payload(day) == Strict(day=date(2026, 1, 1))
-    assert outside.inside().dump_result(Strict(day=date(2026, 1, 1))) == day
+    assert outside.inside_process().read_payload(day) == Strict(day=date(2026, 1, 1))
+    assert outside.inside_process().dump_result(Strict(day=date(2026, 1, 1))) == day
 
 
 @pytest.mark.parametrize(
@@ -162,10 +162,10 @@ def test_a_schema_error_names_the_fields_on_one_line() -> None:
 
     with pytest.raises(ValidationError) as error:
         built(work).read_payload({"day": "never"})
-    assert explain(error.value).startswith("day: ")
+    assert describe_validation_error(error.value).startswith("day: ")
     with pytest.raises(ValidationError) as error:
         built(work).read_payload(None)
-    assert explain(error.value).startswith("payload: ")
+    assert describe_validation_error(error.value).startswith("payload: ")
 
 
 def test_a_declared_result_is_dumped_by_its_type_and_any_other_left_alone() -> None:

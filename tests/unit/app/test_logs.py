@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 import structlog
 
-from asyncjob.logs import Format, configure
+from asyncjob.logs import LogFormat, configure_logging
 
 SECRET = "hunter" + str(2)
 
@@ -27,11 +27,11 @@ def fail(password: str) -> None:
     raise ValueError(len(password))
 
 
-@pytest.mark.parametrize("style", get_args(Format))
+@pytest.mark.parametrize("style", get_args(LogFormat))
 def test_an_error_is_logged_with_its_lines_and_never_with_the_values_of_variables(
-    style: Format, root: logging.Logger, capsys: pytest.CaptureFixture[str]
+    style: LogFormat, root: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    configure(style)
+    configure_logging(style)
     try:
         fail(SECRET)
     except ValueError:
@@ -46,7 +46,7 @@ def test_an_error_is_logged_with_its_lines_and_never_with_the_values_of_variable
 def test_a_discreet_logger_shows_no_details_even_at_debug(
     root: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    configure("json", logging.DEBUG, discreet=["chatty"])
+    configure_logging("json", logging.DEBUG, info_only=["chatty"])
     for name in ("chatty.inner", "plain"):
         logging.getLogger(name).debug("chunk: %s", SECRET + name)
         logging.getLogger(name).info("told")

@@ -7,10 +7,10 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from asyncjob.app import Category, Fail, Handler, Retry, WorkerApp, outcomes
-from asyncjob.app.error_report import HandlerCrashedError, ReportedError, report_of
+from asyncjob.app.error_report import HandlerCrashedError, ReportedError, to_error_report
 from asyncjob.app.stop import Stop
 from asyncjob.free_json import FreeJsonError
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob_worker.held import HeldJob
 from support.worker_parts import NOW, held, job
@@ -34,22 +34,22 @@ def handler(result: type | None = None) -> Handler:
     return app.handlers["echo"]
 
 
-def succeeded(result: object, *, of: Handler | None = None, max_bytes: int = 1000) -> Move:
+def succeeded(result: object, *, of: Handler | None = None, max_bytes: int = 1000) -> PhaseChange:
     return outcomes.succeeded(held().job, of or handler(), result, max_bytes=max_bytes, now=NOW)
 
 
-def failed(error: BaseException, of: HeldJob | None = None) -> Move:
+def failed(error: BaseException, of: HeldJob | None = None) -> PhaseChange:
     own: dict[type[BaseException], str] = {ZeroDivisionError: "Arithmetic"}
     return outcomes.failed((of or held()).job, error, own, now=NOW, draw=0.5)
 
 
-def category(move: Move) -> Any:
+def category(move: PhaseChange) -> Any:
     error = move.fields["error"]
     assert isinstance(error, dict)
     return error["category"]
 
 
-def stopped(why: Stop) -> Move | None:
+def stopped(why: Stop) -> PhaseChange | None:
     return outcomes.stopped(held().job, why, refusal="too large", now=NOW, draw=0.5)
 
 
@@ -81,7 +81,7 @@ def test_the_last_death_allowed_is_followed_by_a_dead_letter() -> None:
 )
 def test_an_error_means_the_same_from_another_process(error: Exception) -> None:
     own: dict[type[BaseException], str] = {ZeroDivisionError: "Arithmetic"}
-    reported = ReportedError(report_of(error, own))
+    reported = ReportedError(to_error_report(error, own))
     nothing_known_here = outcomes.failed(held().job, reported, {}, now=NOW, draw=0.5)
     assert nothing_known_here == failed(error)
 

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from typing import Any, assert_type
 
 from asyncjob import Child, Event, JobContext, JobEnded, JobEvent, WorkerApp, WorkerEvent
-from asyncjob.app import ChildView, JobInfo, JobParent, Resources, Submission, open_resources
+from asyncjob.app import ChildSubmission, ChildView, JobInfo, JobParent, Resources, open_resources
 
 app = WorkerApp()
 
@@ -18,7 +18,7 @@ async def typed(job: JobContext, payload: int, *, text: str) -> str:
 
 async def children(job: JobContext) -> Sequence[ChildView]:
     submission = job.submit("typed", 1, key="k")
-    assert_type(submission, Submission)
+    assert_type(submission, ChildSubmission)
     child = await submission
     assert_type(child, Child)
     assert_type(await child.wait(1.0, check=True), ChildView)

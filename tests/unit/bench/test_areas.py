@@ -5,7 +5,7 @@ import json
 import pstats
 from pathlib import Path
 
-from asyncjob_bench.reckoning.areas import AREAS, REST, Callers, Times, areas
+from asyncjob_bench.reckoning.areas import AREAS, OTHER_AREA, Callers, Times, area_shares
 
 OURS = ("/here/src/asyncjob_worker/claimer.py", 3, "claim")
 READ = ("~", 0, "<method 'read' of '_ssl._SSLSocket' objects>")
@@ -26,10 +26,10 @@ def test_a_builtin_counts_for_its_caller_unless_it_is_known_itself() -> None:
         LENGTH: told(3.0, ours=2.0, other=1.0),
         OTHER: told(2.0),
     }
-    found = {row["what"]: row["worker %"] for row in areas({"worker": times})}
+    found = {row["what"]: row["worker %"] for row in area_shares({"worker": times})}
     assert found["sends and receives, TLS included"] == 40.0
     assert found["what asyncjob does"] == 30.0
-    assert found[REST] == 30.0
+    assert found[OTHER_AREA] == 30.0
     assert len(found) == len(AREAS) + 1
 
 
@@ -37,7 +37,7 @@ def test_a_real_profile_is_told_whole(tmp_path: Path) -> None:
     profile = cProfile.Profile()
     profile.runcall(lambda: [json.dumps([number] * 100) for number in range(500)])
     profile.dump_stats(tmp_path / "one.pstats")
-    rows = areas({"it": pstats.Stats(str(tmp_path / "one.pstats")).stats})  # type: ignore[attr-defined]
+    rows = area_shares({"it": pstats.Stats(str(tmp_path / "one.pstats")).stats})  # type: ignore[attr-defined]
     shares = {str(row["what"]): float(row["it %"]) for row in rows}
     assert shares["codes JSON"] > 50
     assert abs(sum(shares.values()) - 100) < 1

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from asyncjob_bench.reckoning.audit import Write, count_writes, total
+from asyncjob_bench.reckoning.audit import AuditedWrite, count_writes, total
 
 ACCOUNT = "system:serviceaccount:ns:"
 JOBS = "asyncjobs.asyncjob.dev"
@@ -47,11 +47,11 @@ LOG = [
 
 def test_each_kind_of_write_is_counted_by_user_and_code() -> None:
     assert dict(count_writes(LOG)) == {
-        Write("asyncjob-submitter", "create", JOBS, 201): 1,
-        Write("asyncjob-worker", "patch", f"{JOBS}/status", 200): 2,
-        Write("asyncjob-worker", "patch", f"{JOBS}/status", 409): 1,
-        Write("asyncjob-operator", "patch", "leases.coordination.k8s.io", 200): 1,
-        Write("admin", "create", "pods", 201): 1,
+        AuditedWrite("asyncjob-submitter", "create", JOBS, 201): 1,
+        AuditedWrite("asyncjob-worker", "patch", f"{JOBS}/status", 200): 2,
+        AuditedWrite("asyncjob-worker", "patch", f"{JOBS}/status", 409): 1,
+        AuditedWrite("asyncjob-operator", "patch", "leases.coordination.k8s.io", 200): 1,
+        AuditedWrite("admin", "create", "pods", 201): 1,
     }
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from asyncjob_bench.reckoning.budget import Usage, merged, row
+from asyncjob_bench.reckoning.budget import Usage, cpu_row, merge_rounds
 from asyncjob_bench.reckoning.results import Row
-from asyncjob_bench.reckoning.sizing import cores, road, sizing
+from asyncjob_bench.reckoning.sizing import cluster_sizing, cores, sizing
 
 BEFORE = Usage({"etcd": 1.0, "kube-apiserver": 10.0}, busy=100.0, available=1000.0)
 AFTER = Usage({"etcd": 1.5, "kube-apiserver": 13.0, "new": 0.5}, busy=105.0, available=1008.0)
@@ -39,7 +39,7 @@ def test_ticks_that_come_late_make_nobody_negative() -> None:
 def test_cpu_per_job_is_in_milliseconds() -> None:
     used = AFTER - BEFORE
     assert used.per_job(1000) == {"etcd": 0.5, "kube-apiserver": 3.0, "new": 0.5}
-    shown = row("raw", used, 1000)
+    shown = cpu_row("raw", used, 1000)
     assert (shown["what"], shown["all ms/job"], shown["cores busy"]) == ("raw", 4.0, 0.625)
 
 
@@ -60,22 +60,22 @@ def test_what_programs_used_in_a_flow_is_found_by_both_tables() -> None:
     names = ("etcd", "kube-apiserver", "operator", "workers")
     figures = Usage(dict.fromkeys(names, 2.0), 8.0, 8.0).figures(100)
     assert {f"{name.replace('-', '_')} cores" for name in names} <= set(sizing(figures)[0])
-    assert road(figures)[0]["API server cores"] == cores(1000, 20.0) // 1 + 1
+    assert cluster_sizing(figures)[0]["API server cores"] == cores(1000, 20.0) // 1 + 1
 
 
 def test_without_a_measurement_nothing_is_sized() -> None:
-    assert (sizing({}), road({"cpu_ms_per_job_operator": 1.0})) == ([], [])
+    assert (sizing({}), cluster_sizing({"cpu_ms_per_job_operator": 1.0})) == ([], [])
 
 
 def test_clusters_are_counted_by_cores_or_by_etcd_whichever_is_the_limit() -> None:
     per_job = {"cpu_ms_per_job_operator": 0.9, "cpu_ms_per_job_workers": 3.0}
-    by_etcd = road({**per_job, "cpu_ms_per_job_kube_apiserver": 0.6})
+    by_etcd = cluster_sizing({**per_job, "cpu_ms_per_job_kube_apiserver": 0.6})
     assert [(it["writes/s"], it["clusters"]) for it in by_etcd] == [
         (3000.0, 1.0),
         (9000.0, 1.0),
         (30_000.0, 3.0),
     ]
-    by_cores = road({**per_job, "cpu_ms_per_job_kube_apiserver": 12.0})
+    by_cores = cluster_sizing({**per_job, "cpu_ms_per_job_kube_apiserver": 12.0})
     assert [(it["API server cores"], it["clusters"]) for it in by_cores] == [
         (20.0, 1.0),
         (60.0, 2.0),
@@ -86,7 +86,7 @@ def test_clusters_are_counted_by_cores_or_by_etcd_whichever_is_the_limit() -> No
 
 def test_rounds_of_the_same_are_one_row_of_medians() -> None:
     rounds: list[Row] = [{"what": "raw", "etcd": value} for value in (1.0, 9.0, 2.0)]
-    assert merged([*rounds, {"what": "native"}]) == [
+    assert merge_rounds([*rounds, {"what": "native"}]) == [
         {"what": "raw", "etcd": 2.0},
         {"what": "native"},
     ]

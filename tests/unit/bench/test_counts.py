@@ -5,8 +5,8 @@ import pytest
 from asyncjob_bench import store
 from asyncjob_bench.counting import blocks
 from asyncjob_bench.counting.counts import COUNTS
-from asyncjob_bench.counting.instructions import counted
-from asyncjob_bench.reckoning.verdicts import judge, read_limits
+from asyncjob_bench.counting.instructions import count_instructions
+from asyncjob_bench.reckoning.verdicts import check_limits, read_limits
 
 LIMITS = read_limits(store.LIMITS, "counts")
 BY_API_SERVER = {
@@ -25,8 +25,8 @@ def test_everything_that_has_a_limit_is_counted() -> None:
 
 @pytest.mark.parametrize("key", COUNTS)
 def test_a_plain_job_costs_no_more_than_it_is_meant_to(key: str) -> None:
-    (verdict,) = judge([it for it in LIMITS if it.key == key], {key: COUNTS[key]()})
-    assert verdict.met, f"{verdict.number} is not {verdict.limit.words}"
+    (verdict,) = check_limits([it for it in LIMITS if it.key == key], {key: COUNTS[key]()})
+    assert verdict.met, f"{verdict.number} is not {verdict.limit.text}"
 
 
 def double(number: int) -> int:
@@ -37,7 +37,7 @@ def double(number: int) -> int:
 
 
 def instructions(number: int) -> int:
-    with counted((__file__,)) as count:
+    with count_instructions((__file__,)) as count:
         double(number)
     return count.instructions
 
@@ -53,14 +53,14 @@ def test_each_turn_of_a_loop_counts() -> None:
 
 
 def test_what_is_not_ours_does_not_count() -> None:
-    with counted(("/nowhere",)) as count:
+    with count_instructions(("/nowhere",)) as count:
         double(10)
     assert count.instructions == 0
 
 
 def test_blocks_that_are_kept_count_and_others_do_not() -> None:
     held: list[object] = []
-    assert blocks.kept(lambda number: held.append([str(number)] * 3), 5_000) == pytest.approx(
-        3, 0.2
-    )
-    assert blocks.kept(lambda number: str(number) * 3, 5_000) == pytest.approx(0, abs=0.1)
+    assert blocks.blocks_kept(
+        lambda number: held.append([str(number)] * 3), 5_000
+    ) == pytest.approx(3, 0.2)
+    assert blocks.blocks_kept(lambda number: str(number) * 3, 5_000) == pytest.approx(0, abs=0.1)

@@ -6,7 +6,7 @@ import pytest
 
 from asyncjob_bench import page, store
 from asyncjob_bench.errors import BenchError
-from asyncjob_bench.page_blocks import NOTHING
+from asyncjob_bench.page_blocks import NOT_MEASURED
 from asyncjob_bench.reckoning.verdicts import read_limits
 from asyncjob_dev.reference.blocks import names
 from support.measured import results
@@ -35,7 +35,7 @@ def written(tmp_path: Path) -> Path:
 
 def test_what_nobody_has_published_is_called_not_measured(written: Path, tmp_path: Path) -> None:
     page.refresh(only_check=False, page=written, shown=tmp_path / "none")
-    assert written.read_text(encoding="utf-8").count(NOTHING) == 3
+    assert written.read_text(encoding="utf-8").count(NOT_MEASURED) == 3
 
 
 def test_published_results_fill_tables_and_draw_plots(written: Path, tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_published_results_fill_tables_and_draw_plots(written: Path, tmp_path: P
     assert page.refresh(only_check=False, page=written, shown=shown) == [written]
     text = written.read_text(encoding="utf-8")
     assert "| native_ratio | ≥ 5 | 6 | 6.50 | 6.40 to 6.60 | aim reached |" in text
-    assert text.count(NOTHING) == 1
+    assert text.count(NOT_MEASURED) == 1
     assert "![rates](performance/rates.svg)" in text
     assert (shown / "rates.svg").exists()
     assert page.refresh(only_check=False, page=written, shown=shown) == []

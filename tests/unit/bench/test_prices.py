@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from asyncjob.schema.policies.book import POLICIES
-from asyncjob_bench.prices.measure import installed, rows
+from asyncjob_bench.prices.measure import installed, variant_rows
 from asyncjob_bench.prices.variants import UNCHANGED, VARIANTS
 
 POLICY = "kind: ValidatingAdmissionPolicy\n"
@@ -54,6 +54,6 @@ def test_a_price_is_what_the_variant_saves_at_the_median() -> None:
         UNCHANGED: [{"KiB/job": 900.0}, {"KiB/job": 1000.0}, {"KiB/job": 1200.0}],
         "less": [{"KiB/job": 900.0}, {"KiB/job": 100.0}, {"KiB/job": 1500.0}],
     }
-    table = {str(row["what"]): row for row in rows(found)}
+    table = {str(row["what"]): row for row in variant_rows(found)}
     assert (table[UNCHANGED]["saves %"], table["less"]["KiB/job"]) == (0, 900)
     assert table["less"]["saves %"] == pytest.approx(10)

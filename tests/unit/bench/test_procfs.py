@@ -8,13 +8,13 @@ import pytest
 
 from asyncjob_bench.errors import BenchError
 from asyncjob_bench.ground import procfs
-from asyncjob_bench.ground.procfs import Stat, family, machine_ticks, memory_mib
+from asyncjob_bench.ground.procfs import ProcessStat, machine_ticks, memory_mib, with_descendants
 
 STAT = "42 (a (nasty) name) S 7 42 42 0 -1 4194560 9 0 0 0 100 20 3 4 20 0 1 0 5 6 7"
 
 
 def test_ticks_include_those_of_children_that_have_ended() -> None:
-    assert Stat.of(STAT) == Stat(parent=7, ticks=127)
+    assert ProcessStat.of(STAT) == ProcessStat(parent=7, ticks=127)
 
 
 def test_a_machine_is_busy_when_it_neither_idles_nor_waits() -> None:
@@ -46,9 +46,9 @@ def test_a_process_is_charged_with_what_its_children_use() -> None:
 
 
 def test_a_family_is_a_process_with_its_children_and_theirs() -> None:
-    stats = {1: Stat(0, 9), 2: Stat(1, 9), 3: Stat(2, 9), 4: Stat(0, 9)}
-    assert family([1], stats) == {1, 2, 3}
-    assert family([2, 4, 5], stats) == {2, 3, 4}
+    stats = {1: ProcessStat(0, 9), 2: ProcessStat(1, 9), 3: ProcessStat(2, 9), 4: ProcessStat(0, 9)}
+    assert with_descendants([1], stats) == {1, 2, 3}
+    assert with_descendants([2, 4, 5], stats) == {2, 3, 4}
 
 
 def test_this_process_occupies_memory() -> None:

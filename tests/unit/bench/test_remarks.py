@@ -2,7 +2,7 @@
 
 import pytest
 
-from asyncjob_bench.reckoning.remarks import annotate, remark
+from asyncjob_bench.reckoning.remarks import annotate_text, limit_comment
 from asyncjob_bench.reckoning.spread import Spread
 from asyncjob_bench.reckoning.verdicts import Limit
 
@@ -24,7 +24,7 @@ WRITES = Limit("writes", "exactly", 3.0)
 def test_a_remark_says_mean_spread_and_room(
     limit: Limit, values: tuple[float, ...], expected: str
 ) -> None:
-    assert remark(limit, Spread(values)) == expected
+    assert limit_comment(limit, Spread(values)) == expected
 
 
 TEXT = """\
@@ -42,7 +42,7 @@ other = { at_most = 1 }
 def test_old_remarks_are_replaced_and_other_comments_stay() -> None:
     limits = {it.key: it for it in (MEMORY, WRITES)}
     spreads = {"memory": Spread((400.0,)), "writes": Spread((3.0,)), "other": Spread((9.0,))}
-    assert annotate(TEXT, limits, spreads).splitlines() == [
+    assert annotate_text(TEXT, limits, spreads).splitlines() == [
         "# About all of them.",
         "[bars]",
         "# What it means.",

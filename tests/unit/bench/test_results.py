@@ -9,7 +9,7 @@ import pytest
 from asyncjob_bench import report, store
 from asyncjob_bench.errors import BenchError
 from asyncjob_bench.reckoning import charts, tables
-from asyncjob_bench.reckoning.verdicts import judge, read_limits
+from asyncjob_bench.reckoning.verdicts import check_limits, read_limits
 from support.measured import results
 
 
@@ -52,7 +52,7 @@ def test_a_number_is_shown_with_the_digits_that_count(value: float, shown: str) 
 
 def test_the_table_of_bars_shows_limit_aim_median_spread_and_verdict() -> None:
     found = results(end_to_end_ratio=(0.6, 0.69, 0.8))
-    verdicts = judge(read_limits(store.LIMITS, "bars"), found.medians)
+    verdicts = check_limits(read_limits(store.LIMITS, "bars"), found.medians)
     lines = {line[0]: line[1:] for line in tables.bars(verdicts, found)}
     assert lines["end_to_end_ratio"] == ("≥ 0.7", "0.800", "0.690", "0.600 to 0.800", "MISSED")
     assert lines["writes_per_job"] == ("= 3", "", "3", "", "met")
@@ -111,4 +111,4 @@ def test_a_plot_of_nothing_but_zeros_can_be_drawn() -> None:
 
 
 def test_names_of_lines_that_end_close_together_do_not_cover_each_other() -> None:
-    assert charts.apart([100.0, 101.0, 40.0, 99.0]) == [87.0, 101.0, 40.0, 73.0]
+    assert charts.spread_labels([100.0, 101.0, 40.0, 99.0]) == [87.0, 101.0, 40.0, 73.0]

@@ -2,32 +2,32 @@
 
 from asyncjob_bench.parts.registry import PARTS as REAL
 from asyncjob_bench.parts.scale import FULL
-from asyncjob_bench.reckoning.rounds import order, with_ratios
+from asyncjob_bench.reckoning.rounds import round_order, with_ratios
 
 PARTS = ["raw", "whole", "native"]
 
 
 def test_every_round_has_every_part_once() -> None:
     for number in range(7):
-        assert sorted(order(PARTS, number)) == sorted(PARTS)
+        assert sorted(round_order(PARTS, number)) == sorted(PARTS)
 
 
 def test_what_is_held_against_the_ceiling_stands_beside_it_before_and_after() -> None:
     names = [part.name for part in REAL if part.compared]
     for number, scale in ((0, FULL), (1, FULL)):
         assert scale.rounds % 2 == 0
-        here = order(names, number)
+        here = round_order(names, number)
         assert abs(here.index("raw") - here.index("end-to-end")) == 1
-    assert order(names, 0).index("raw") < order(names, 0).index("end-to-end")
-    assert order(names, 1).index("raw") > order(names, 1).index("end-to-end")
+    assert round_order(names, 0).index("raw") < round_order(names, 0).index("end-to-end")
+    assert round_order(names, 1).index("raw") > round_order(names, 1).index("end-to-end")
 
 
 def test_every_other_round_is_the_one_before_turned_round() -> None:
-    assert order(PARTS, 1) == order(PARTS, 0)[::-1]
+    assert round_order(PARTS, 1) == round_order(PARTS, 0)[::-1]
 
 
 def test_no_parts_are_no_round() -> None:
-    assert order([], 3) == []
+    assert round_order([], 3) == []
 
 
 def test_a_ratio_is_taken_between_what_one_round_measured() -> None:

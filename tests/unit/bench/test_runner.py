@@ -6,7 +6,7 @@ from typing import cast
 
 from asyncjob_bench.errors import LeftOutError, WrongOutcomeError
 from asyncjob_bench.ground.site import Site
-from asyncjob_bench.parts.part import Bench, Measure, Numbers, Part
+from asyncjob_bench.parts.part import Measure, Numbers, Part, PartContext
 from asyncjob_bench.parts.runner import Runner
 from asyncjob_bench.parts.scale import SMALL
 
@@ -36,7 +36,7 @@ class Ground:
     def part(self, name: str, *found: Numbers | Exception, compared: bool = True) -> Part:
         answers = iter(found)
 
-        def measure(bench: Bench) -> Numbers:
+        def measure(bench: PartContext) -> Numbers:
             self.ran.append((name, self.opened.index(cast("FakeSite", bench.site))))
             answer = next(answers)
             if isinstance(answer, Exception):

@@ -1,6 +1,6 @@
 """The API server's profile, told in shares."""
 
-from asyncjob_bench.reckoning.shares import DOINGS, shares
+from asyncjob_bench.reckoning.shares import API_SERVER_ACTIVITIES, api_server_shares
 
 TOP = """\
 File: kube-apiserver
@@ -15,7 +15,7 @@ Showing nodes accounting for 5.36s, 63.96% of 8.38s total
 
 
 def test_each_doing_has_the_share_of_its_functions_with_all_that_they_call() -> None:
-    found = {str(row["what"]): row["share %"] for row in shares(TOP)}
+    found = {str(row["what"]): row["share %"] for row in api_server_shares(TOP)}
     assert found["applies patches (with their share of coding)"] == 10.5
     assert found["collects garbage"] == 16.71
-    assert len(found) == 2 < len(DOINGS)
+    assert len(found) == 2 < len(API_SERVER_ACTIVITIES)

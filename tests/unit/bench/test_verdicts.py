@@ -6,7 +6,7 @@ import pytest
 
 from asyncjob_bench import store
 from asyncjob_bench.errors import BenchError
-from asyncjob_bench.reckoning.verdicts import Limit, judge, read_limits
+from asyncjob_bench.reckoning.verdicts import Limit, check_limits, read_limits
 
 RATIO = Limit("ratio", "at_least", 0.7, 0.8)
 CONFLICTS = Limit("conflicts", "at_most", 0.05)
@@ -14,8 +14,8 @@ WRITES = Limit("writes", "exactly", 3.0)
 
 
 def word(limit: Limit, number: float | None) -> str:
-    (verdict,) = judge([limit], {} if number is None else {limit.key: number})
-    return verdict.word
+    (verdict,) = check_limits([limit], {} if number is None else {limit.key: number})
+    return verdict.label
 
 
 @pytest.mark.parametrize(
@@ -37,12 +37,12 @@ def test_a_count_is_met_exactly(number: float, expected: str) -> None:
 
 
 def test_what_was_not_measured_is_not_met() -> None:
-    (verdict,) = judge([RATIO], {})
+    (verdict,) = check_limits([RATIO], {})
     assert not verdict.met
 
 
 def test_of_a_part_only_what_it_measured_is_judged() -> None:
-    verdicts = judge([RATIO, WRITES], {"writes": 3.0}, only_measured=True)
+    verdicts = check_limits([RATIO, WRITES], {"writes": 3.0}, only_measured=True)
     assert [verdict.limit.key for verdict in verdicts] == ["writes"]
 
 
@@ -71,7 +71,7 @@ CEILING = {
 
 
 def test_the_bars_are_those_of_the_design_and_of_what_they_are_compared_with() -> None:
-    found = {it.key: it.words for it in read_limits(store.LIMITS, "bars")}
+    found = {it.key: it.text for it in read_limits(store.LIMITS, "bars")}
     assert found == {**BARS, **CEILING}
 
 

@@ -192,7 +192,7 @@ async def test_what_a_program_leaves_running_is_ended(tmp_path: Path) -> None:
 async def test_a_stop_asks_first_and_then_forces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group.end, "__defaults__", (0.3,))
+    monkeypatch.setattr(group.end_group, "__defaults__", (0.3,))
     pids, asked = tmp_path / "pids", tmp_path / "asked"
     script = 'trap "touch $2" TERM; sleep 300 & echo $$ $! >"$1"; while :; do sleep 0.05; done'
     payload = {"argv": [SH, "-c", script, "sh", str(pids), str(asked)]}
@@ -247,7 +247,7 @@ def test_orphans_of_a_program_are_reaped_where_that_is_ours(tmp_path: Path) -> N
 
 FIRST_PROCESS = """
 import ctypes, pathlib, subprocess, sys
-from asyncjob_worker.builtin.programs.group import end, has_ended
+from asyncjob_worker.builtin.programs.group import end_group, has_ended
 
 SUBREAPER = 36
 assert ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0) == 0
@@ -255,7 +255,7 @@ script = 'sleep 300 & echo $! >"$1"'
 process = subprocess.Popen(["/bin/sh", "-c", script, "sh", sys.argv[1]], start_new_session=True)
 while not has_ended(process):
     pass
-assert end(process) == 0
+assert end_group(process) == 0
 orphan = pathlib.Path(sys.argv[1]).read_text().strip()
 sys.exit(pathlib.Path("/proc", orphan).exists())
 """

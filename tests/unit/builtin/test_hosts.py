@@ -5,11 +5,11 @@ from yarl import URL
 
 from asyncjob.errors import ConfigError
 from asyncjob_worker.builtin.settings import read_settings
-from asyncjob_worker.builtin.web.hosts import HostRefusedError, Hosts, parse_host, parse_url
+from asyncjob_worker.builtin.web.hosts import HostAllowList, HostRefusedError, parse_host, parse_url
 
 
-def hosts(*entries: str) -> Hosts:
-    return Hosts(tuple(map(parse_host, entries)))
+def hosts(*entries: str) -> HostAllowList:
+    return HostAllowList(tuple(map(parse_host, entries)))
 
 
 def is_allowed(url: str, *entries: str) -> bool:

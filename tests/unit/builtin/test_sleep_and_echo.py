@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from asyncjob import testing as kit
 from asyncjob_worker.builtin import app, build_app
-from asyncjob_worker.builtin.pause import sleep_on
+from asyncjob_worker.builtin.pause import sleep_in_steps
 from support.handler_runs import Reports, context, run_handler
 
 
@@ -45,7 +45,7 @@ async def test_an_echo_is_the_payload(payload: dict[str, Any]) -> None:
 
 async def test_sleep_reports_and_saves_every_step(clock: Clock) -> None:
     reports = Reports()
-    result = await sleep_on(context(reports), 4.0, clock, clock.pause)
+    result = await sleep_in_steps(context(reports), 4.0, clock, clock.pause)
     assert result.slept == 4.0
     assert clock.pauses == [1.0] * 4
     assert reports.percents == [25, 50, 75, 100]
@@ -54,22 +54,22 @@ async def test_sleep_reports_and_saves_every_step(clock: Clock) -> None:
 
 async def test_a_long_sleep_reports_a_hundred_times(clock: Clock) -> None:
     reports = Reports()
-    await sleep_on(context(reports), 1000.0, clock, clock.pause)
+    await sleep_in_steps(context(reports), 1000.0, clock, clock.pause)
     assert len(reports.percents) == 100
 
 
 async def test_sleep_goes_on_with_what_is_left(clock: Clock) -> None:
-    await sleep_on(context(last_checkpoint={"slept": 7.5}), 10.0, clock, clock.pause)
+    await sleep_in_steps(context(last_checkpoint={"slept": 7.5}), 10.0, clock, clock.pause)
     assert sum(clock.pauses) == 2.5
 
 
 async def test_what_was_overslept_is_not_slept_again(clock: Clock) -> None:
-    result = await sleep_on(context(last_checkpoint={"slept": 20}), 10.0, clock, clock.pause)
+    result = await sleep_in_steps(context(last_checkpoint={"slept": 20}), 10.0, clock, clock.pause)
     assert (clock.pauses, result.slept) == ([], 10.0)
 
 
 async def test_no_seconds_are_no_division_by_zero(clock: Clock) -> None:
-    assert (await sleep_on(context(), 0.0, clock, clock.pause)).slept == 0
+    assert (await sleep_in_steps(context(), 0.0, clock, clock.pause)).slept == 0
 
 
 @pytest.mark.parametrize("seconds", [-1, 1e9, "soon"])

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from asyncjob_worker.builtin.web.retry_after import seconds_to_wait
-from asyncjob_worker.builtin.web.statuses import contains, statuses_of
+from asyncjob_worker.builtin.web.retry_after import retry_after_seconds
+from asyncjob_worker.builtin.web.statuses import contains_status, statuses_of
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 NOON = "Thu, 01 Jan 2026 12:00:00 GMT"
@@ -27,9 +27,9 @@ def test_anything_else_is_refused(entry: int | str) -> None:
 
 
 def test_one_of_several_is_enough() -> None:
-    assert contains((201, "5xx"), 503)
-    assert not contains((201, "5xx"), 200)
-    assert not contains((), 200)
+    assert contains_status((201, "5xx"), 503)
+    assert not contains_status((201, "5xx"), 200)
+    assert not contains_status((), 200)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_one_of_several_is_enough() -> None:
     ],
 )
 def test_both_forms_of_retry_after_are_read(value: str, date: str | None, seconds: int) -> None:
-    assert seconds_to_wait(value, date, NOW) == seconds
+    assert retry_after_seconds(value, date, NOW) == seconds
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_both_forms_of_retry_after_are_read(value: str, date: str | None, second
     ],
 )
 def test_what_says_nothing_is_left_to_the_policy(value: str | None) -> None:
-    assert seconds_to_wait(value, NOON, NOW) is None
+    assert retry_after_seconds(value, NOON, NOW) is None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from asyncjob.cli.place import Place
+from asyncjob.cli.place import ConnectionOptions
 from asyncjob.client.errors import JobNotFoundError
 from asyncjob.errors import NoClusterError, UnknownOutcomeError
 from asyncjob.lifecycle.phases import Phase
@@ -286,7 +286,7 @@ def test_a_dry_run_names_them_and_asks_nobody(shell: Shell, jobs: FakeJobs) -> N
 def test_a_person_is_asked_first(
     shell: Shell, jobs: FakeJobs, monkeypatch: pytest.MonkeyPatch, answer: str, asked: int
 ) -> None:
-    monkeypatch.setattr("asyncjob.cli.commands.dead_letters.seen", lambda: True)
+    monkeypatch.setattr("asyncjob.cli.commands.dead_letters.stdin_is_terminal", lambda: True)
     result = shell("dismiss", "--all", stdin=answer)
     assert result.exit_code == 0
     assert "Dismiss 1 dead letter (dead)? [y/N]" in result.stderr
@@ -353,10 +353,10 @@ def test_options_of_the_place_count_before_and_after_the_command(
     shell.ok("list")
     shell.ok("list", "--server", "", "--context", "c")
     assert shell.places == [
-        Place(namespace="mail", context="c"),
-        Place(namespace="other"),
-        Place(server="http://gateway", token="t"),
-        Place(server="", token="t", context="c"),
+        ConnectionOptions(namespace="mail", context="c"),
+        ConnectionOptions(namespace="other"),
+        ConnectionOptions(server="http://gateway", token="t"),
+        ConnectionOptions(server="", token="t", context="c"),
     ]
 
 

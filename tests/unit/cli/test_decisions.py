@@ -5,12 +5,12 @@ from itertools import islice
 import pytest
 
 from asyncjob import errors as base
-from asyncjob.cli.bulk import Deed, question, summary
-from asyncjob.cli.exit_codes import EXIT_DOCS, ExitCode, worst
-from asyncjob.cli.failures import exit_code, sentence
-from asyncjob.cli.place import Place
-from asyncjob.cli.screen import wants_colour
-from asyncjob.cli.waiting import FINISHED, Come, judge, pauses_of
+from asyncjob.cli.bulk import BulkAction, bulk_summary, confirmation_question
+from asyncjob.cli.exit_codes import EXIT_CODE_DOCS, ExitCode, worst_exit_code
+from asyncjob.cli.failures import error_message, exit_code_for
+from asyncjob.cli.place import ConnectionOptions
+from asyncjob.cli.screen import use_colour
+from asyncjob.cli.waiting import FINISHED, TargetState, evaluate_wait, poll_intervals
 from asyncjob.client import errors
 from asyncjob.rest.job import Happening
 from asyncjob.rest.selection import BulkReport
@@ -18,46 +18,54 @@ from support.fake_jobs import a_job
 
 
 def test_every_exit_code_is_documented() -> None:
-    assert set(EXIT_DOCS) == set(ExitCode)
+    assert set(EXIT_CODE_DOCS) == set(ExitCode)
 
 
 def test_the_worst_of_several_codes_counts() -> None:
-    assert worst([]) is worst([ExitCode.OK]) is ExitCode.OK
-    assert worst([ExitCode.TIMEOUT, ExitCode.DEAD_LETTER, ExitCode.OK]) is ExitCode.DEAD_LETTER
-    assert worst([ExitCode.CONFLICT, ExitCode.NOT_FOUND]) is ExitCode.NOT_FOUND
-    assert worst([ExitCode.CONFLICT]) is ExitCode.CONFLICT
+    assert worst_exit_code([]) is worst_exit_code([ExitCode.OK]) is ExitCode.OK
+    assert (
+        worst_exit_code([ExitCode.TIMEOUT, ExitCode.DEAD_LETTER, ExitCode.OK])
+        is ExitCode.DEAD_LETTER
+    )
+    assert worst_exit_code([ExitCode.CONFLICT, ExitCode.NOT_FOUND]) is ExitCode.NOT_FOUND
+    assert worst_exit_code([ExitCode.CONFLICT]) is ExitCode.CONFLICT
 
 
 @pytest.mark.parametrize(
     ("phase", "target", "come", "code"),
     [
-        ("Succeeded", FINISHED, Come.YES, ExitCode.OK),
-        ("DeadLetter", FINISHED, Come.YES, ExitCode.DEAD_LETTER),
-        ("Cancelled", FINISHED, Come.YES, ExitCode.CANCELLED),
-        ("Running", FINISHED, Come.NOT_YET, ExitCode.OK),
-        ("DeadLetter", "DeadLetter", Come.YES, ExitCode.OK),
-        ("Queued", "Running", Come.NOT_YET, ExitCode.OK),
-        ("Running", "Running", Come.YES, ExitCode.OK),
-        ("Succeeded", "Cancelled", Come.NEVER, ExitCode.OTHER_END),
-        ("DeadLetter", "Succeeded", Come.NEVER, ExitCode.DEAD_LETTER),
+        ("Succeeded", FINISHED, TargetState.REACHED, ExitCode.OK),
+        ("DeadLetter", FINISHED, TargetState.REACHED, ExitCode.DEAD_LETTER),
+        ("Cancelled", FINISHED, TargetState.REACHED, ExitCode.CANCELLED),
+        ("Running", FINISHED, TargetState.NOT_YET, ExitCode.OK),
+        ("DeadLetter", "DeadLetter", TargetState.REACHED, ExitCode.OK),
+        ("Queued", "Running", TargetState.NOT_YET, ExitCode.OK),
+        ("Running", "Running", TargetState.REACHED, ExitCode.OK),
+        ("Succeeded", "Cancelled", TargetState.UNREACHABLE, ExitCode.OTHER_END),
+        ("DeadLetter", "Succeeded", TargetState.UNREACHABLE, ExitCode.DEAD_LETTER),
     ],
 )
 def test_a_wait_ends_by_what_became_of_the_job(
-    phase: str, target: str, come: Come, code: ExitCode
+    phase: str, target: str, come: TargetState, code: ExitCode
 ) -> None:
-    verdict = judge(a_job(phase=phase), target)
-    assert (verdict.come, verdict.code) == (come, code)
+    verdict = evaluate_wait(a_job(phase=phase), target)
+    assert (verdict.state, verdict.code) == (come, code)
 
 
 def test_a_phase_that_came_and_went_has_come() -> None:
     again = [Happening(time="2026-11-21T20:00:00Z", phase="Retrying", attempt=1)]
-    assert judge(a_job(phase="Succeeded", attempt=2, history=again), "Retrying").come is Come.YES
-    assert judge(a_job(phase="Succeeded", attempt=1), "Running").come is Come.YES
+    assert (
+        evaluate_wait(a_job(phase="Succeeded", attempt=2, history=again), "Retrying").state
+        is TargetState.REACHED
+    )
+    assert (
+        evaluate_wait(a_job(phase="Succeeded", attempt=1), "Running").state is TargetState.REACHED
+    )
 
 
 def test_a_wait_looks_soon_at_first_and_then_as_often_as_was_said() -> None:
-    assert list(islice(pauses_of(1.0), 5)) == [0.2, 0.4, 0.8, 1.0, 1.0]
-    assert list(islice(pauses_of(0.1), 2)) == [0.1, 0.1]
+    assert list(islice(poll_intervals(1.0), 5)) == [0.2, 0.4, 0.8, 1.0, 1.0]
+    assert list(islice(poll_intervals(0.1), 2)) == [0.1, 0.1]
 
 
 @pytest.mark.parametrize(
@@ -79,14 +87,14 @@ def test_a_wait_looks_soon_at_first_and_then_as_often_as_was_said() -> None:
 def test_errors_are_one_line_with_the_way_out_and_a_code(
     error: base.AsyncJobError, code: ExitCode, said: str
 ) -> None:
-    assert exit_code(error) is code
-    assert said in sentence(error, "aj")
-    assert "\n" not in sentence(error, "aj")
+    assert exit_code_for(error) is code
+    assert said in error_message(error, "aj")
+    assert "\n" not in error_message(error, "aj")
 
 
 def test_every_error_of_the_clients_that_a_script_can_act_on_has_a_code() -> None:
     kinds = {getattr(errors, name) for name in errors.__all__} - {errors.JobFailedError}
-    without = {kind.__name__ for kind in kinds if exit_code(kind()) is ExitCode.FAILED}
+    without = {kind.__name__ for kind in kinds if exit_code_for(kind()) is ExitCode.FAILED}
     assert without == {"ResultElsewhereError"}
 
 
@@ -116,8 +124,8 @@ def test_every_error_of_the_clients_that_a_script_can_act_on_has_a_code() -> Non
     ],
 )
 def test_what_is_asked_and_told_about_many(report: BulkReport, asked: str, told: str) -> None:
-    assert question(Deed.REDRIVE, report) == asked
-    assert summary(Deed.REDRIVE, report) == told
+    assert confirmation_question(BulkAction.REDRIVE, report) == asked
+    assert bulk_summary(BulkAction.REDRIVE, report) == told
 
 
 @pytest.mark.parametrize(
@@ -134,9 +142,11 @@ def test_what_is_asked_and_told_about_many(report: BulkReport, asked: str, told:
 def test_colours_are_for_terminals_that_want_them(
     environ: dict[str, str], terminal: bool, refused: bool, colour: bool
 ) -> None:
-    assert wants_colour(environ, terminal=terminal, refused=refused) is colour
+    assert use_colour(environ, terminal=terminal, disabled=refused) is colour
 
 
 def test_what_a_command_says_of_a_place_wins_over_the_root() -> None:
-    said = Place(namespace="mail", server="").over(Place(namespace="x", server="u", token="t"))
-    assert said == Place(namespace="mail", server="", token="t")
+    said = ConnectionOptions(namespace="mail", server="").with_defaults(
+        ConnectionOptions(namespace="x", server="u", token="t")
+    )
+    assert said == ConnectionOptions(namespace="mail", server="", token="t")

@@ -21,26 +21,34 @@ from asyncjob.cli.doctor import (
     workers,
 )
 from asyncjob.cli.doctor.differences import differences
-from asyncjob.cli.doctor.enforcement import EnforcementFacts, Trial
-from asyncjob.cli.doctor.examination import examine_jobs, is_there
-from asyncjob.cli.doctor.finding import Finding, Verdict, ok, problem, warning, worst
-from asyncjob.cli.doctor.report import as_json, exit_code, report, summary
+from asyncjob.cli.doctor.enforcement import EnforcementFacts, ProbeResult
+from asyncjob.cli.doctor.examination import examine_jobs, is_reachable
+from asyncjob.cli.doctor.finding import Finding, Severity, most_severe, ok, problem, warning
+from asyncjob.cli.doctor.report import (
+    finding_json,
+    finding_lines,
+    findings_exit_code,
+    findings_summary,
+)
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject
-from asyncjob.schema.crd import RESOURCES, crd
+from asyncjob.schema.crd import CUSTOM_RESOURCES, crd
 from asyncjob.schema.policies.book import POLICIES
 from support.fake_jobs import FakeJobs, a_job, a_queue, a_worker
 
 NOW = datetime(2026, 11, 21, 20, 5, tzinfo=UTC)
-OK, WARNING, PROBLEM = Verdict
+OK, WARNING, PROBLEM = Severity
 
 
 @pytest.mark.parametrize(
     ("version", "verdict"),
     [("v1.36.3", OK), ("v1.32.0", OK), ("v1.31.9-gke.1", PROBLEM), ("v2.0.0", OK), ("", WARNING)],
 )
-def test_the_api_server_has_to_be_new_enough(version: str, verdict: Verdict) -> None:
-    assert api.judge(api.ApiFacts("https://x", version, None, NOW, NOW)).verdict is verdict
+def test_the_api_server_has_to_be_new_enough(version: str, verdict: Severity) -> None:
+    assert (
+        api.check_api_server(api.ApiServerFacts("https://x", version, None, NOW, NOW)).severity
+        is verdict
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,15 +63,15 @@ def test_the_api_server_has_to_be_new_enough(version: str, verdict: Verdict) -> 
     ],
 )
 def test_a_clock_is_judged_by_what_the_network_cannot_explain(
-    ahead: float, took: float, verdict: Verdict, said: str
+    ahead: float, took: float, verdict: Severity, said: str
 ) -> None:
     sent = NOW + timedelta(seconds=ahead)
-    found = clock.judge(NOW, sent, sent + timedelta(seconds=took))
-    assert (found.verdict, said in found.message) == (verdict, True)
+    found = clock.check_clock(NOW, sent, sent + timedelta(seconds=took))
+    assert (found.severity, said in found.message) == (verdict, True)
 
 
 def test_a_server_that_does_not_say_the_time_is_a_warning() -> None:
-    assert clock.judge(None, NOW, NOW).verdict is WARNING
+    assert clock.check_clock(None, NOW, NOW).severity is WARNING
 
 
 def test_what_the_api_server_adds_is_no_difference_but_what_it_lacks_is() -> None:
@@ -76,21 +84,23 @@ def test_what_the_api_server_adds_is_no_difference_but_what_it_lacks_is() -> Non
 
 
 def definitions() -> dict[str, Any]:
-    return {one.plural: crd(one) for one in RESOURCES}
+    return {one.plural: crd(one) for one in CUSTOM_RESOURCES}
 
 
 def test_types_of_this_release_are_well_and_others_are_told() -> None:
-    served = frozenset(one.plural for one in RESOURCES)
+    served = frozenset(one.plural for one in CUSTOM_RESOURCES)
     there = definitions()
-    assert types.judge(types.TypeFacts(served, there)).verdict is OK
+    assert types.check_resource_types(types.ResourceTypeFacts(served, there)).severity is OK
     there["asyncjobs"]["spec"]["versions"][0]["subresources"] = {}
-    found = types.judge(types.TypeFacts(served, there))
-    assert (found.verdict, "asyncjobs versions[v1alpha1].subresources" in found.message) == (
+    found = types.check_resource_types(types.ResourceTypeFacts(served, there))
+    assert (found.severity, "asyncjobs versions[v1alpha1].subresources" in found.message) == (
         WARNING,
         True,
     )
-    assert types.judge(types.TypeFacts(served, None)).verdict is WARNING
-    assert types.judge(types.TypeFacts(frozenset(), there)).verdict is PROBLEM
+    assert types.check_resource_types(types.ResourceTypeFacts(served, None)).severity is WARNING
+    assert (
+        types.check_resource_types(types.ResourceTypeFacts(frozenset(), there)).severity is PROBLEM
+    )
 
 
 def installed() -> tuple[dict[str, JsonObject], dict[str, JsonObject]]:
@@ -100,8 +110,8 @@ def installed() -> tuple[dict[str, JsonObject], dict[str, JsonObject]]:
 
 def policy_verdicts(
     those: Mapping[str, JsonObject], bindings: Mapping[str, JsonObject]
-) -> list[Verdict]:
-    return [one.verdict for one in policies.judge(policies.PolicyFacts(those, bindings))]
+) -> list[Severity]:
+    return [one.severity for one in policies.check_policies(policies.PolicyFacts(those, bindings))]
 
 
 def test_policies_have_to_be_there_and_bound_to_deny_everywhere() -> None:
@@ -139,42 +149,44 @@ def test_policies_that_differ_or_have_mistakes_are_told() -> None:
     assert policy_verdicts({**those, name: {**those[name], "status": status}}, bindings) == [
         PROBLEM
     ]
-    assert [one.verdict for one in policies.judge(None)] == [WARNING]
+    assert [one.severity for one in policies.check_policies(None)] == [WARNING]
 
 
 @pytest.mark.parametrize(
     ("creation", "change", "verdict"),
     [
-        (Trial.REFUSED, Trial.NOT_TRIED, OK),
-        (Trial.REFUSED, Trial.PASSED, PROBLEM),
-        (Trial.NOT_TRIED, Trial.NOT_TRIED, WARNING),
+        (ProbeResult.REFUSED, ProbeResult.NOT_TRIED, OK),
+        (ProbeResult.REFUSED, ProbeResult.PASSED, PROBLEM),
+        (ProbeResult.NOT_TRIED, ProbeResult.NOT_TRIED, WARNING),
     ],
 )
 def test_one_forbidden_write_that_passes_is_a_problem(
-    creation: Trial, change: Trial, verdict: Verdict
+    creation: ProbeResult, change: ProbeResult, verdict: Severity
 ) -> None:
-    assert enforcement.judge(EnforcementFacts(creation, change)).verdict is verdict
+    assert enforcement.check_enforcement(EnforcementFacts(creation, change)).severity is verdict
 
 
 def test_one_who_may_only_read_is_warned_and_one_who_may_not_has_a_problem() -> None:
-    assert permissions.judge([], "default").verdict is OK
-    found = permissions.judge([permissions.OTHERS[1]], "default")
-    assert (found.verdict, "submit" in found.way_out) == (WARNING, True)
-    assert permissions.judge(permissions.READING, "default").verdict is PROBLEM
+    assert permissions.check_permissions([], "default").severity is OK
+    found = permissions.check_permissions([permissions.OTHER_PERMISSIONS[1]], "default")
+    assert (found.severity, "submit" in found.way_out) == (WARNING, True)
+    assert (
+        permissions.check_permissions(permissions.READ_PERMISSIONS, "default").severity is PROBLEM
+    )
 
 
 def test_an_operator_has_to_lead_and_not_be_silent() -> None:
-    fresh = operator.Election("ops", "pod-1", "2026-11-21T20:04:55Z", 10)
-    stale = replace(fresh, renewed="2026-11-21T20:04:00Z")
+    fresh = operator.OperatorLease("ops", "pod-1", "2026-11-21T20:04:55Z", 10)
+    stale = replace(fresh, renew_time="2026-11-21T20:04:00Z")
     nobody = replace(fresh, holder="")
 
-    def verdicts(*elections: operator.Election) -> list[Verdict]:
-        return [one.verdict for one in operator.judge(elections, NOW)]
+    def verdicts(*elections: operator.OperatorLease) -> list[Severity]:
+        return [one.severity for one in operator.check_operator(elections, NOW)]
 
     assert verdicts(fresh) == [OK]
     assert verdicts(stale, nobody) == [PROBLEM, PROBLEM]
     assert verdicts() == [PROBLEM]
-    assert [one.verdict for one in operator.judge(None, NOW)] == [WARNING]
+    assert [one.severity for one in operator.check_operator(None, NOW)] == [WARNING]
 
 
 def test_queues_without_workers_and_types_without_handlers_are_problems() -> None:
@@ -185,8 +197,8 @@ def test_queues_without_workers_and_types_without_handlers_are_problems() -> Non
         a_queue("mail", paused=True),
     ]
     waiting = [a_job("x", type="SEND_EMAIL"), a_job("y"), a_job("z", queue="lost")]
-    found = workers.judge(live, queues, waiting)
-    assert [(one.verdict, one.check) for one in found] == [
+    found = workers.check_workers(live, queues, waiting)
+    assert [(one.severity, one.check) for one in found] == [
         (OK, "Workers"),
         (PROBLEM, "Workers"),
         (WARNING, "Workers"),
@@ -199,7 +211,7 @@ def test_queues_without_workers_and_types_without_handlers_are_problems() -> Non
 
 
 def test_a_cluster_without_workers_is_a_warning_until_jobs_wait() -> None:
-    assert [one.verdict for one in workers.judge([], [], [])] == [WARNING]
+    assert [one.severity for one in workers.check_workers([], [], [])] == [WARNING]
 
 
 @pytest.mark.parametrize(
@@ -214,20 +226,20 @@ def test_a_cluster_without_workers_is_a_warning_until_jobs_wait() -> None:
     ],
 )
 def test_jobs_that_stand_still_for_longer_than_anything_allows_are_problems(
-    fields: dict[str, Any], verdict: Verdict
+    fields: dict[str, Any], verdict: Severity
 ) -> None:
-    assert worst(stuck.judge([a_job(**fields)], NOW)) is verdict
+    assert most_severe(stuck.check_stuck_jobs([a_job(**fields)], NOW)) is verdict
 
 
 def test_dead_letters_are_a_warning() -> None:
-    assert stuck.judge_dead(0, whole=True) == []
-    [found] = stuck.judge_dead(1, whole=True)
-    assert (found.verdict, found.message) == (WARNING, "1 dead letter waits for a person")
+    assert stuck.check_dead_letters(0, complete=True) == []
+    [found] = stuck.check_dead_letters(1, complete=True)
+    assert (found.severity, found.message) == (WARNING, "1 dead letter waits for a person")
 
 
 def test_a_gateway_has_to_answer_and_speak_our_version() -> None:
-    def verdict(**facts: Any) -> Verdict:
-        return gateway.judge(gateway.GatewayFacts("http://g", **facts)).verdict
+    def verdict(**facts: Any) -> Severity:
+        return gateway.check_gateway(gateway.GatewayFacts("http://g", **facts)).severity
 
     assert verdict(version="v1alpha1") is OK
     assert verdict(version="v9") is WARNING
@@ -240,32 +252,34 @@ def test_what_cannot_be_looked_at_is_noted_and_the_rest_looked_at() -> None:
             raise UnknownOutcomeError("no answer")
 
     found = examine_jobs(Away().add(a_job(phase="DeadLetter")), NOW)
-    assert [(one.verdict, one.check) for one in found] == [
+    assert [(one.severity, one.check) for one in found] == [
         (WARNING, "Workers"),
         (WARNING, "Dead letters"),
     ]
 
 
 def test_nobody_is_asked_on_where_nothing_answers() -> None:
-    assert is_there([ok("API server", "x"), problem("Policies", "y")])
-    assert not is_there([problem("API server", "x")])
-    assert not is_there([problem("Gateway", "x")])
+    assert is_reachable([ok("API server", "x"), problem("Policies", "y")])
+    assert not is_reachable([problem("API server", "x")])
+    assert not is_reachable([problem("Gateway", "x")])
 
 
 FOUND = [ok("Clock", "fine"), warning("Workers", "none", "start some"), problem("API", "a\nb")]
 
 
 def test_a_report_has_a_line_for_each_finding_and_its_way_out() -> None:
-    assert list(report(FOUND)) == [
+    assert list(finding_lines(FOUND)) == [
         "ok        Clock     fine",
         "warning   Workers   none",
         "                    → start some",
         "problem   API       a b",
     ]
-    assert [unstyle(line) for line in report(FOUND, colour=True)] == list(report(FOUND))
-    assert summary(FOUND) == "1 problem, 1 warning"
-    assert summary(FOUND[:1]) == "all is well"
-    assert as_json(FOUND[1]) == {
+    assert [unstyle(line) for line in finding_lines(FOUND, colour=True)] == list(
+        finding_lines(FOUND)
+    )
+    assert findings_summary(FOUND) == "1 problem, 1 warning"
+    assert findings_summary(FOUND[:1]) == "all is well"
+    assert finding_json(FOUND[1]) == {
         "check": "Workers",
         "verdict": "warning",
         "message": "none",
@@ -280,4 +294,4 @@ def test_a_report_has_a_line_for_each_finding_and_its_way_out() -> None:
 def test_the_exit_code_tells_whether_there_is_a_problem(
     findings: list[Finding], strict: bool, code: int
 ) -> None:
-    assert exit_code(findings, strict=strict) == code
+    assert findings_exit_code(findings, strict=strict) == code

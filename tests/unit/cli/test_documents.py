@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from asyncjob.cli import documents, yaml_values
-from asyncjob.cli.documents import Document, DocumentError, parse, read
-from asyncjob.cli.manifests import jobs_in
+from asyncjob.cli.documents import Document, DocumentError, parse_documents, read_documents
+from asyncjob.cli.manifests import job_documents
 
 MANIFEST = """\
 apiVersion: asyncjob.dev/v1alpha1
@@ -20,11 +20,13 @@ spec: {type: report.csv, notBefore: 2026-11-21T20:00:00Z}
 
 
 def values(text: str, suffix: str = "") -> list[object]:
-    return [one.value for one in parse("x", text, suffix)]
+    return [one.value for one in parse_documents("x", text, suffix)]
 
 
 def jobs(text: str, namespace: str | None = None) -> list[object]:
-    return [job.value for one in parse("x", text, "") for job in jobs_in(one, namespace)]
+    return [
+        job.value for one in parse_documents("x", text, "") for job in job_documents(one, namespace)
+    ]
 
 
 def test_what_a_text_is_shows_in_its_suffix_or_in_itself() -> None:
@@ -46,10 +48,10 @@ def test_folders_are_read_by_name_with_their_folders(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "d.json").write_text("\ufeff3", encoding="utf-8")
     (tmp_path / "readme.txt").write_text("no job")
-    found = list(read([str(tmp_path), "-"], io.StringIO("4")))
+    found = list(read_documents([str(tmp_path), "-"], io.StringIO("4")))
     assert [one.value for one in found] == [0, 1, 2, 3, 4]
-    assert found[1].where == f"{tmp_path / 'a.jsonl'}:2"
-    assert found[-1].where == "stdin"
+    assert found[1].location == f"{tmp_path / 'a.jsonl'}:2"
+    assert found[-1].location == "stdin"
 
 
 @pytest.mark.parametrize(
@@ -66,14 +68,14 @@ def test_folders_are_read_by_name_with_their_folders(tmp_path: Path) -> None:
 def test_mistakes_name_file_and_line(tmp_path: Path, name: str, content: bytes, said: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DocumentError, match=said):
-        list(read([str(tmp_path / name)], io.StringIO()))
+        list(read_documents([str(tmp_path / name)], io.StringIO()))
 
 
 def test_a_file_that_is_not_there_and_a_folder_without_jobs_are_told(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="No such file"):
-        list(read([str(tmp_path / "gone.json")], io.StringIO()))
+        list(read_documents([str(tmp_path / "gone.json")], io.StringIO()))
     with pytest.raises(DocumentError, match=r"no \.json, \.jsonl"):
-        list(read([str(tmp_path)], io.StringIO()))
+        list(read_documents([str(tmp_path)], io.StringIO()))
 
 
 def test_manifests_submissions_and_lists_of_either_are_jobs() -> None:
@@ -110,13 +112,16 @@ def test_a_manifest_of_the_namespace_asked_for_is_taken() -> None:
 
 
 def test_documents_know_where_they_come_from() -> None:
-    assert list(parse("f", "1\n---\n2", ".yaml"))[1] == Document("f (document 2)", 2)
+    assert list(parse_documents("f", "1\n---\n2", ".yaml"))[1] == Document("f (document 2)", 2)
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ""])
 def test_json_lines_end_at_line_feeds_alone(suffix: str) -> None:
     text = '{"a": "x\u2028y"}\r\n{"a": "x\u0085y"}\n'
-    assert [one.value for one in parse("x", text, suffix)] == [{"a": "x\u2028y"}, {"a": "x\u0085y"}]
+    assert [one.value for one in parse_documents("x", text, suffix)] == [
+        {"a": "x\u2028y"},
+        {"a": "x\u0085y"},
+    ]
 
 
 def laughs(levels: int) -> str:
@@ -192,16 +197,16 @@ def test_aliases_and_merges_within_reason_are_read() -> None:
 
 
 def test_files_are_bounded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "MOST", 2**20)
+    monkeypatch.setattr(documents, "MAX_TOTAL_BYTES", 2**20)
     half = '"' + "x" * (2**19 - 2) + '"'
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_text(half)
-    assert len(list(read([str(tmp_path)], io.StringIO()))) == 2
+    assert len(list(read_documents([str(tmp_path)], io.StringIO()))) == 2
     with pytest.raises(DocumentError, match=r"stdin: more than 1 MiB in one call; .*in parts"):
-        list(read([str(tmp_path), "-"], io.StringIO("1")))
+        list(read_documents([str(tmp_path), "-"], io.StringIO("1")))
     with pytest.raises(DocumentError, match=r"/dev/zero: more than 1 MiB"):
-        list(read(["/dev/zero"], io.StringIO()))
+        list(read_documents(["/dev/zero"], io.StringIO()))
 
 
 def test_the_bound_of_yaml_is_within_that_of_files() -> None:
-    assert yaml_values.MOST < documents.MOST
+    assert yaml_values.MAX_CHARACTERS < documents.MAX_TOTAL_BYTES

@@ -4,7 +4,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from asyncjob.cli.durations import absolute, age, exactly, seconds, shifted, since
+from asyncjob.cli.durations import (
+    absolute_time,
+    human_duration,
+    parse_duration,
+    precise_duration,
+    relative_time,
+    time_since,
+)
 
 NOW = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
 
@@ -14,13 +21,13 @@ NOW = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
     [("90", 90), ("90s", 90), ("10m", 600), ("2h30m", 9000), ("7d", 604_800), ("1d2h3m4s", 93_784)],
 )
 def test_durations_are_read(text: str, length: int) -> None:
-    assert seconds(text) == length
+    assert parse_duration(text) == length
 
 
 @pytest.mark.parametrize("text", ["", "m", "1.5h", "10 m", "5w", "-3s", "1h2d", "ten"])
 def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="write 90s"):
-        seconds(text)
+        parse_duration(text)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +36,7 @@ def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
      (172_799, "47h"), (172_800, "2d")],
 )  # fmt: skip
 def test_ages_are_rough(length: float, text: str) -> None:
-    assert age(length) == text
+    assert human_duration(length) == text
 
 
 @pytest.mark.parametrize(
@@ -38,26 +45,26 @@ def test_ages_are_rough(length: float, text: str) -> None:
      (90_061, "1d1h")],
 )  # fmt: skip
 def test_durations_are_shown_with_two_units(length: float, text: str) -> None:
-    assert exactly(length) == text
+    assert precise_duration(length) == text
 
 
 def test_times_from_now_on_go_both_ways() -> None:
-    assert shifted(NOW, "+10m") == "2026-11-21T20:10:00Z"
-    assert shifted(NOW, "-2h") == "2026-11-21T18:00:00Z"
-    assert shifted(NOW + timedelta(milliseconds=5), "+1s") == "2026-11-21T20:00:01.005Z"
+    assert relative_time(NOW, "+10m") == "2026-11-21T20:10:00Z"
+    assert relative_time(NOW, "-2h") == "2026-11-21T18:00:00Z"
+    assert relative_time(NOW + timedelta(milliseconds=5), "+1s") == "2026-11-21T20:00:01.005Z"
 
 
 def test_times_are_turned_into_utc_and_a_bare_day_begins_there() -> None:
-    assert absolute("2026-11-21T21:00:00+01:00") == "2026-11-21T20:00:00Z"
-    assert absolute("2026-11-21") == "2026-11-21T00:00:00Z"
+    assert absolute_time("2026-11-21T21:00:00+01:00") == "2026-11-21T20:00:00Z"
+    assert absolute_time("2026-11-21") == "2026-11-21T00:00:00Z"
 
 
 @pytest.mark.parametrize("text", ["2026-11-21T20:00:00", "soon", "2026-13-01"])
 def test_a_time_without_zone_or_sense_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"zone|isoformat|month"):
-        absolute(text)
+        absolute_time(text)
 
 
 def test_what_has_no_time_has_no_age() -> None:
-    assert since(None, NOW) == since("never", NOW) == ""
-    assert since("2026-11-21T19:59:00Z", NOW) == "60s"
+    assert time_since(None, NOW) == time_since("never", NOW) == ""
+    assert time_since("2026-11-21T19:59:00Z", NOW) == "60s"

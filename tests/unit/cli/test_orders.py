@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from asyncjob.cli.documents import Document
-from asyncjob.cli.orders import MistakesError, wanted, with_type
-from asyncjob.cli.submit_options import fields_of, submission_options
+from asyncjob.cli.orders import InvalidInputError, payload_documents, prepare_submissions
+from asyncjob.cli.submit_options import submission_fields, submission_options
 from asyncjob.rest.submission import Submission
 
 
@@ -19,7 +19,7 @@ def options(*words: str) -> dict[str, Any]:
     @click.command()
     @submission_options
     def command(**given: Any) -> None:
-        kept.update(fields_of(given))
+        kept.update(submission_fields(given))
 
     result = CliRunner().invoke(command, list(words), catch_exceptions=False)
     assert result.exit_code == 0, result.output
@@ -27,7 +27,7 @@ def options(*words: str) -> dict[str, Any]:
 
 
 def one(fields: dict[str, Any], *words: str) -> Submission:
-    return wanted([Document("", fields)], options(*words))[0].submission
+    return prepare_submissions([Document("", fields)], options(*words))[0].submission
 
 
 ALL = (
@@ -102,14 +102,14 @@ def test_options_win_over_files_and_leave_the_rest_of_a_policy_alone() -> None:
     ],
 )
 def test_mistakes_name_the_field(fields: dict[str, Any], said: str) -> None:
-    with pytest.raises(MistakesError, match=said):
-        wanted([Document("jobs.json", fields)], {})
+    with pytest.raises(InvalidInputError, match=said):
+        prepare_submissions([Document("jobs.json", fields)], {})
 
 
 def test_all_mistakes_are_told_at_once_but_not_a_thousand() -> None:
     bad = [Document(f"f:{n}", {}) for n in range(12)]
-    with pytest.raises(MistakesError) as told:
-        wanted([*bad, Document("f:12", {"type": "t"})], {})
+    with pytest.raises(InvalidInputError) as told:
+        prepare_submissions([*bad, Document("f:12", {"type": "t"})], {})
     lines = str(told.value).splitlines()
     assert len(lines) == 11
     assert lines[-1] == "… and 2 more"
@@ -117,9 +117,9 @@ def test_all_mistakes_are_told_at_once_but_not_a_thousand() -> None:
 
 @pytest.mark.parametrize("flag", ["--name=n", "--idempotency-key=k"])
 def test_what_would_make_many_jobs_one_is_refused(flag: str) -> None:
-    many = with_type("t", [Document("a", 1), Document("b", 2)])
-    with pytest.raises(MistakesError, match="is for one job, and these are 2"):
-        wanted(many, options(flag))
+    many = payload_documents("t", [Document("a", 1), Document("b", 2)])
+    with pytest.raises(InvalidInputError, match="is for one job, and these are 2"):
+        prepare_submissions(many, options(flag))
 
 
 @pytest.mark.parametrize(

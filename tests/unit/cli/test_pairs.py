@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncjob.cli.pairs import is_pair, payload_of
+from asyncjob.cli.pairs import is_pair, parse_payload
 
 
 def test_pairs_are_text_or_json() -> None:
     words = ["to=ada@example.com", "count:=3", "tags:=[1, null]", "empty=", "query=a=b:=c"]
-    assert payload_of(words) == {
+    assert parse_payload(words) == {
         "to": "ada@example.com",
         "count": 3,
         "tags": [1, None],
@@ -21,13 +21,13 @@ def test_pairs_are_text_or_json() -> None:
 @pytest.mark.parametrize("text", ['{"a": 1}', "[1]", '"a=b"', "3", "null", '{"a=b": 1}', '["x=1"]'])
 def test_one_word_may_be_json(text: str) -> None:
     assert not is_pair(text)
-    assert payload_of([text]) is None or payload_of([text]) is not None
+    assert parse_payload([text]) is None or parse_payload([text]) is not None
 
 
 def test_json_keeps_its_type() -> None:
-    assert payload_of(["3"]) == 3
-    assert payload_of(['{"a": {"b": 1.5}}']) == {"a": {"b": 1.5}}
-    assert payload_of(["null"]) is None
+    assert parse_payload(["3"]) == 3
+    assert parse_payload(['{"a": {"b": 1.5}}']) == {"a": {"b": 1.5}}
+    assert parse_payload(["null"]) is None
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,9 @@ def test_json_keeps_its_type() -> None:
 )
 def test_what_is_neither_says_how_to_write_it(words: list[str], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        payload_of(words)
+        parse_payload(words)
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Z"])))
 def test_any_text_survives_as_the_value_of_a_pair(value: str) -> None:
-    assert payload_of([f"key={value}"]) == {"key": value}
+    assert parse_payload([f"key={value}"]) == {"key": value}

@@ -11,8 +11,8 @@ import click
 import pytest
 
 from asyncjob.cli import offering
-from asyncjob.cli.completing import completions
-from asyncjob.cli.entry import program
+from asyncjob.cli.completing import kubectl_completions
+from asyncjob.cli.entry import program_name
 from asyncjob.cli.root import COMMANDS, root
 from asyncjob.client.errors import NotAllowedError
 from support.cli_shell import Shell
@@ -79,14 +79,20 @@ def test_it_is_installed_under_both_names() -> None:
     ],
 )
 def test_it_calls_itself_as_it_was_called(path: str, name: str) -> None:
-    assert program(path) == name
+    assert program_name(path) == name
 
 
 def test_kubectl_is_offered_commands_options_and_phases() -> None:
-    assert [line.split("\t")[0] for line in completions(root, ["wa"])] == ["watch", "wait", ":4"]
-    assert "--queue" in [line.split("\t")[0] for line in completions(root, ["list", "--qu"])]
-    assert completions(root, ["list", "--phase", "d"]) == ["DeadLetter", ":4"]
-    assert completions(root, ["queue", "pa"])[0].split("\t")[0] == "pause"
+    assert [line.split("\t")[0] for line in kubectl_completions(root, ["wa"])] == [
+        "watch",
+        "wait",
+        ":4",
+    ]
+    assert "--queue" in [
+        line.split("\t")[0] for line in kubectl_completions(root, ["list", "--qu"])
+    ]
+    assert kubectl_completions(root, ["list", "--phase", "d"]) == ["DeadLetter", ":4"]
+    assert kubectl_completions(root, ["queue", "pa"])[0].split("\t")[0] == "pause"
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish", "kubectl"])
@@ -144,7 +150,7 @@ def test_a_cluster_that_does_not_tell_offers_nothing(
         while True:
             time.sleep(60)
 
-    monkeypatch.setattr(offering, "SECONDS", 0.05)
+    monkeypatch.setattr(offering, "TIMEOUT_SECONDS", 0.05)
     for answer in (refused, silent):
         monkeypatch.setattr(shell.jobs, "list", answer)
         assert shell.ok("__complete", "get", "re").split() == [":4"]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from asyncjob.cli.backup import reading
-from asyncjob.cli.backup.format import HEAD
+from asyncjob.cli.backup.format import HEADER_KIND
 from asyncjob.errors import ForbiddenError, InvalidError
-from asyncjob.intake import key_name, numbered_name, stem
+from asyncjob.intake import dedup_name_prefix, key_name, sequence_name
 from support.cli_shell import Shell
 from support.exports import a_file, a_job, a_queue, a_schedule
 
@@ -202,7 +202,7 @@ def test_who_had_begun_waits_for_nothing_and_has_met_its_deadline(
 
 
 def test_elsewhere_keys_find_their_jobs_again(shell: Shell, tmp_path: Path) -> None:
-    keyed, row = key_name("tests", "k"), numbered_name(stem("tests", "d"), 4)
+    keyed, row = key_name("tests", "k"), sequence_name(dedup_name_prefix("tests", "d"), 4)
     jobs = restored(
         shell,
         tmp_path,
@@ -211,7 +211,11 @@ def test_elsewhere_keys_find_their_jobs_again(shell: Shell, tmp_path: Path) -> N
         a_job("plain", dependsOn=[{"name": keyed}]),
         options=("-n", "there"),
     )
-    assert set(jobs) == {key_name("there", "k"), numbered_name(stem("there", "d"), 4), "plain"}
+    assert set(jobs) == {
+        key_name("there", "k"),
+        sequence_name(dedup_name_prefix("there", "d"), 4),
+        "plain",
+    }
     assert jobs["plain"]["spec"]["dependsOn"] == [{"name": key_name("there", "k")}]
     assert {job["metadata"]["namespace"] for job in jobs.values()} == {"there"}
 
@@ -248,7 +252,7 @@ def broken(tmp_path: Path, *lines: Any) -> str:
     return str(file)
 
 
-FIRST = {"kind": HEAD, "format": 1}
+FIRST = {"kind": HEADER_KIND, "format": 1}
 
 
 @pytest.mark.parametrize(
@@ -264,7 +268,10 @@ FIRST = {"kind": HEAD, "format": 1}
         (a_job("a", retryPolicy={"maxRetries": -1}), "spec.retryPolicy.maxRetries: "),
         (a_job("a", "Dancing"), "status.phase: 'Dancing' is none that this version knows"),
         (a_schedule("s", schedule=5), "spec.schedule: "),
-        ({"kind": HEAD, "format": 2, "version": "9.0"}, "format: written by a newer version (9.0)"),
+        (
+            {"kind": HEADER_KIND, "format": 2, "version": "9.0"},
+            "format: written by a newer version (9.0)",
+        ),
         ({"kind": "AsyncJobExportEnd", "counts": {"AsyncJob": 3}}, "counts: "),
     ],
 )
@@ -348,7 +355,7 @@ def test_a_gateway_has_neither(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 def test_a_line_without_end_is_not_read_to_its_end(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "LONGEST", 2**20)
+    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 2**20)
     file = Path(a_file(tmp_path, a_job("a"), end=False))
     with file.open("a") as stream:
         stream.write("x" * (2**20 + 1))

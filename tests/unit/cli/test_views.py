@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 from click import unstyle
 
-from asyncjob.cli.changes import Changes
-from asyncjob.cli.cron_sheet import cron_sheet
-from asyncjob.cli.hints import hints
-from asyncjob.cli.job_rows import job_table, why
-from asyncjob.cli.job_sheet import Look, sheet
-from asyncjob.cli.live import fitting
+from asyncjob.cli.changes import LiveJobs
+from asyncjob.cli.cron_sheet import cron_job_detail
+from asyncjob.cli.hints import job_hints
+from asyncjob.cli.job_rows import job_table, status_detail
+from asyncjob.cli.job_sheet import RenderContext, job_detail
+from asyncjob.cli.live import fit_lines
 from asyncjob.cli.screen import to_json, to_json_line
-from asyncjob.cli.surroundings_rows import cron_table, queue_table, worker_table
-from asyncjob.cli.tables import Cell, Table, lines, one_line, row
+from asyncjob.cli.surroundings_rows import cron_job_table, queue_table, worker_table
+from asyncjob.cli.tables import Cell, Table, one_line, render_lines, row
 from asyncjob.rest.job import Happening
 from support.fake_jobs import a_cron, a_job, a_queue, a_worker
 
 NOW = datetime(2026, 11, 21, 20, 5, tzinfo=UTC)
-LOOK = Look(NOW)
+LOOK = RenderContext(NOW)
 ERROR = {"type": "ValueError", "category": "Internal", "message": "no such column"}
 
 
@@ -42,7 +42,7 @@ def dead(name: str = "dead-1", **fields: Any) -> Any:
 
 
 def shown(table: Table, **how: Any) -> list[str]:
-    return list(lines(table, **how))
+    return list(render_lines(table, **how))
 
 
 def test_columns_are_padded_and_line_ends_are_not() -> None:
@@ -80,7 +80,7 @@ def test_a_list_says_why_each_job_is_where_it_is() -> None:
         a_job("f", "Scheduled", reason="NotBefore"),
         a_job("g", "Running"),
     ]
-    assert [why(job) for job in jobs] == [
+    assert [status_detail(job) for job in jobs] == [
         message,
         "rendering",
         "NotRetryable: ValueError: no such column",
@@ -114,7 +114,7 @@ def test_a_job_that_is_being_cancelled_says_so() -> None:
 
 def test_a_page_of_a_job_has_its_state_first_then_facts_timeline_and_what_to_do() -> None:
     job = dead(payload={"a": None}, retries=3, max_retries=3, crashes=1, labels={"team": "mail"})
-    assert list(sheet(job, LOOK)) == [
+    assert list(job_detail(job, LOOK)) == [
         "dead-1   DeadLetter",
         "  NotRetryable",
         "  ValueError: no such column (Internal)",
@@ -151,7 +151,7 @@ def test_a_page_shows_what_is_set_and_nothing_of_what_is_not() -> None:
         history_omitted=3,
         checkpoint=[1],
     )
-    text = "\n".join(sheet(job, LOOK))
+    text = "\n".join(job_detail(job, LOOK))
     for part in (
         "Queue       default, priority 5",
         "Next        about 2026-11-21 20:06:00",
@@ -175,13 +175,13 @@ def test_the_attempt_that_is_under_way_is_the_last_line_of_the_timeline() -> Non
         worker="worker-1",
         error=ERROR,
     )
-    lines = list(sheet(job, LOOK))
+    lines = list(job_detail(job, LOOK))
     assert "20:04:00   Running   2                worker-1" in lines
     assert "  kubectl -n default logs worker-1 | grep report-42" in lines[-1]
 
 
 def test_a_large_payload_is_cut() -> None:
-    line = next(line for line in sheet(a_job(payload="x" * 5000), LOOK) if "Payload" in line)
+    line = next(line for line in job_detail(a_job(payload="x" * 5000), LOOK) if "Payload" in line)
     assert len(line) < 450
     assert line.endswith("…")
 
@@ -206,7 +206,7 @@ def test_a_large_payload_is_cut() -> None:
     ],
 )
 def test_hints_are_what_makes_sense_in_each_state(job: Any, commands: list[str]) -> None:
-    assert [hint.command for hint in hints(job, "k a")] == [f"k a {text}" for text in commands]
+    assert [hint.command for hint in job_hints(job, "k a")] == [f"k a {text}" for text in commands]
 
 
 def test_queues_show_counts_state_and_limits() -> None:
@@ -225,14 +225,14 @@ def test_queues_show_counts_state_and_limits() -> None:
 
 def test_schedules_and_workers_have_a_line_each() -> None:
     cron = a_cron(next_scheduled_at="2026-11-21T20:10:00Z", suspended=True, reason="Started")
-    assert shown(cron_table([cron], NOW))[1].split()[-3:] == ["in", "5m", "Started"]
+    assert shown(cron_job_table([cron], NOW))[1].split()[-3:] == ["in", "5m", "Started"]
     assert shown(worker_table([a_worker(running=4)], NOW))[1].split() == [
         *("worker-0", "default", "4", "4", "5m", "report.csv"),
     ]
 
 
 def test_the_page_of_a_schedule_says_when_what_and_what_next() -> None:
-    text = "\n".join(cron_sheet(a_cron(last_scheduled_at="2026-11-21T20:00:00Z"), LOOK))
+    text = "\n".join(cron_job_detail(a_cron(last_scheduled_at="2026-11-21T20:00:00Z"), LOOK))
     for part in (
         "nightly   active",
         "30 2 * * * (Europe/Berlin)",
@@ -243,19 +243,19 @@ def test_the_page_of_a_schedule_says_when_what_and_what_next() -> None:
 
 
 def test_a_live_view_keeps_each_job_once_and_forgets_finished_ones_first() -> None:
-    changes = Changes(most=2)
+    changes = LiveJobs(max_jobs=2)
     for job in (a_job("a"), a_job("b", "Succeeded"), a_job("a", "Running"), a_job("c")):
-        changes.take(job)
+        changes.update(job)
     assert [(job.id, job.phase.value) for job in changes.newest()] == [
         ("a", "Running"),
         ("c", "Queued"),
     ]
-    assert changes.summary() == "1 Queued, 1 Running"
+    assert changes.phase_summary() == "1 Queued, 1 Running"
 
 
 def test_a_live_view_is_not_longer_than_the_screen() -> None:
-    assert fitting(["1", "2"], 2) == ["1", "2"]
-    assert fitting(["1", "2", "3"], 2) == ["1", "… 2 more"]
+    assert fit_lines(["1", "2"], 2) == ["1", "2"]
+    assert fit_lines(["1", "2", "3"], 2) == ["1", "… 2 more"]
 
 
 def test_a_cell_without_text_is_not_coloured() -> None:

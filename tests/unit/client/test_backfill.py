@@ -6,7 +6,7 @@ import pytest
 
 from asyncjob.client import JobsClient
 from asyncjob.client.errors import InvalidRequestError, JobStateError
-from asyncjob.client.limits import backfill_ask
+from asyncjob.client.limits import build_backfill
 from asyncjob.client.on_kubernetes.cron_jobs import backfill
 from asyncjob.client.steps import Answer, Call
 from asyncjob.rest.surroundings import BackfillAsk
@@ -80,5 +80,5 @@ def test_what_makes_no_sense_is_not_sent(asked: dict[str, Any], said: str) -> No
         **asked,
     }
     with pytest.raises(InvalidRequestError, match=said):
-        backfill_ask(**whole)
+        build_backfill(**whole)
     assert callable(JobsClient.backfill)

@@ -6,8 +6,8 @@ import pytest
 
 from asyncjob.client.driving import iterate
 from asyncjob.client.errors import JobGoneError, JobNotFoundError, WaitTimeoutError
-from asyncjob.client.following import follow
-from asyncjob.client.on_kubernetes.following import OneJob
+from asyncjob.client.following import follow_job
+from asyncjob.client.on_kubernetes.following import KubernetesJobSource
 from asyncjob.client.steps import Answer, Listen, Next
 from asyncjob.rest.job import Job
 from support.builders import stored
@@ -23,8 +23,8 @@ def world(**status: Any) -> FakeApi:
 
 def seen(api: FakeApi, timeout: float | None = 100.0) -> list[Job]:
     """Follow the job and return what is handed out."""
-    source = OneJob(NAMESPACE, "j")
-    return list(iterate(follow(source, "j", timeout=timeout, poll_seconds=5.0), api))
+    source = KubernetesJobSource(NAMESPACE, "j")
+    return list(iterate(follow_job(source, "j", timeout=timeout, poll_seconds=5.0), api))
 
 
 def event(kind: str = "MODIFIED", **status: Any) -> Obj:
@@ -139,7 +139,7 @@ def test_a_watch_that_tells_something_late_makes_no_wait_longer() -> None:
     def do(step: Any) -> Answer:
         nonlocal silence
         if isinstance(step, Listen):
-            silence = step.silence
+            silence = step.max_silence
         if isinstance(step, Next):
             late = api.now < 8
             api.now += 10 if late else silence

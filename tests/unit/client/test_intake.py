@@ -6,13 +6,13 @@ import pytest
 
 from asyncjob.intake import (
     InvalidSubmissionError,
-    Order,
-    Verdict,
-    content_of_job,
-    number_of,
-    order,
+    JobManifest,
+    Match,
+    build_manifest,
+    fingerprint_of_job,
+    match_existing,
     read_submission,
-    verdict,
+    sequence_of,
 )
 from asyncjob.models.spec import RequestData
 from support.builders import stored
@@ -20,14 +20,14 @@ from support.builders import stored
 CARRIED = RequestData(headers={"x": ["1"]})
 
 
-def made(carried: RequestData | None = None, **fields: Any) -> Order:
+def made(carried: RequestData | None = None, **fields: Any) -> JobManifest:
     submission = read_submission({"type": "t", **fields})
-    return order(submission, "ns", new_id="new-id", carried=carried)
+    return build_manifest(submission, "ns", new_id="new-id", forwarded=carried)
 
 
-def existing(order: Order, **status: Any) -> dict[str, Any]:
+def existing(order: JobManifest, **status: Any) -> dict[str, Any]:
     obj = stored(order.name, status, **dict(order.spec))
-    return {**obj, "metadata": {**obj["metadata"], **order.body["metadata"]}}  # type: ignore[dict-item]  # a manifest
+    return {**obj, "metadata": {**obj["metadata"], **order.manifest["metadata"]}}  # type: ignore[dict-item]  # a manifest
 
 
 def test_names_follow_from_keys_and_namespaces() -> None:
@@ -35,12 +35,18 @@ def test_names_follow_from_keys_and_namespaces() -> None:
     assert made(name="mine").name == "mine"
     keyed = made(idempotencyKey="k")
     assert keyed.name == made(idempotencyKey="k", payload=1).name
-    other = order(read_submission({"type": "t", "idempotencyKey": "k"}), "other", new_id="x")
+    other = build_manifest(
+        read_submission({"type": "t", "idempotencyKey": "k"}), "other", new_id="x"
+    )
     assert keyed.name != other.name
     row = made(deduplicationId="k")
-    assert row.stem != keyed.name
-    assert [row.numbered(number).number for number in (1, 2, 3)] == [1, 2, 3]
-    assert number_of("anything", row.stem) == number_of(f"{row.stem}-x", row.stem) == 0
+    assert row.name_prefix != keyed.name
+    assert [row.with_dedup_sequence(number).dedup_sequence for number in (1, 2, 3)] == [1, 2, 3]
+    assert (
+        sequence_of("anything", row.name_prefix)
+        == sequence_of(f"{row.name_prefix}-x", row.name_prefix)
+        == 0
+    )
 
 
 def test_a_deduplication_id_alone_brings_a_key_of_its_own_and_labels_to_find_it_by() -> None:
@@ -54,16 +60,16 @@ def test_a_deduplication_id_alone_brings_a_key_of_its_own_and_labels_to_find_it_
 def test_a_time_that_utc_has_no_year_for_is_refused_and_named(field: str) -> None:
     read = read_submission({"type": "t", field: "9999-12-31T23:59:59-14:00"})
     with pytest.raises(InvalidSubmissionError, match=f"{field}: there is no such time"):
-        order(read, "ns", new_id="new-id")
+        build_manifest(read, "ns", new_id="new-id")
 
 
 def test_what_came_with_the_request_is_handed_on_and_tells_nothing_apart() -> None:
     with_it, without = made(CARRIED), made()
     assert with_it.spec["request"] == {"headers": {"x": ["1"]}}
-    assert with_it.content == without.content
+    assert with_it.fingerprint == without.fingerprint
     own = made(CARRIED, request={"headers": {"y": ["2"]}})
     assert own.spec["request"] == {"headers": {"y": ["2"]}}
-    assert own.content != without.content
+    assert own.fingerprint != without.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -79,7 +85,7 @@ def test_what_came_with_the_request_is_handed_on_and_tells_nothing_apart() -> No
     ],
 )
 def test_what_changes_nothing_is_the_same_content(more: dict[str, Any]) -> None:
-    assert made(**more).content == made().content
+    assert made(**more).fingerprint == made().fingerprint
 
 
 @pytest.mark.parametrize(
@@ -95,35 +101,37 @@ def test_what_changes_nothing_is_the_same_content(more: dict[str, Any]) -> None:
     ],
 )
 def test_what_changes_something_is_another_content(more: dict[str, Any]) -> None:
-    assert made(**more).content != made().content
+    assert made(**more).fingerprint != made().fingerprint
 
 
 def test_one_moment_is_the_same_however_it_is_written() -> None:
     assert (
-        made(notBefore="2026-01-01T00:00:00Z").content
-        == made(notBefore="2026-01-01T01:00:00.000+01:00").content
+        made(notBefore="2026-01-01T00:00:00Z").fingerprint
+        == made(notBefore="2026-01-01T01:00:00.000+01:00").fingerprint
     )
 
 
 def test_verdicts_on_a_job_under_the_same_key() -> None:
     wanted = made(idempotencyKey="k", payload=1)
     other = made(idempotencyKey="k", payload=2)
-    assert verdict(existing(wanted, phase="Cancelled"), wanted) is Verdict.SAME
-    assert verdict(existing(other), wanted) is Verdict.OTHER_CONTENT
+    assert match_existing(existing(wanted, phase="Cancelled"), wanted) is Match.SAME
+    assert match_existing(existing(other), wanted) is Match.KEY_REUSED
     stranger = existing(wanted)
     stranger["spec"].pop("idempotencyKey")
-    assert verdict(stranger, wanted) is Verdict.TAKEN
+    assert match_existing(stranger, wanted) is Match.NAME_TAKEN
 
 
 def test_verdicts_on_a_job_with_the_same_deduplication_id() -> None:
     mine = made(deduplicationId="d")
-    theirs = order(read_submission({"type": "t", "deduplicationId": "d"}), "ns", new_id="theirs")
-    assert verdict(existing(mine), mine) is Verdict.SAME
-    assert verdict(existing(theirs), mine) is Verdict.DUPLICATE
-    assert verdict(existing(theirs, phase="DeadLetter"), mine) is Verdict.OVER
+    theirs = build_manifest(
+        read_submission({"type": "t", "deduplicationId": "d"}), "ns", new_id="theirs"
+    )
+    assert match_existing(existing(mine), mine) is Match.SAME
+    assert match_existing(existing(theirs), mine) is Match.DUPLICATE
+    assert match_existing(existing(theirs, phase="DeadLetter"), mine) is Match.FINISHED_DUPLICATE
     going = existing(theirs)
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert verdict(going, mine) is Verdict.OVER
+    assert match_existing(going, mine) is Match.FINISHED_DUPLICATE
 
 
 def test_a_job_applied_with_kubectl_is_compared_by_its_spec() -> None:
@@ -131,8 +139,8 @@ def test_a_job_applied_with_kubectl_is_compared_by_its_spec() -> None:
     applied = stored(wanted.name, type="t", idempotencyKey="k", payload={"a": 1})
     applied["spec"].pop("type")
     applied["spec"]["type"] = "t"
-    assert verdict(applied, wanted) is Verdict.SAME
-    assert content_of_job(stored("j", rerunOf={"name": "a", "uid": "b"})) is None
+    assert match_existing(applied, wanted) is Match.SAME
+    assert fingerprint_of_job(stored("j", rerunOf={"name": "a", "uid": "b"})) is None
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:

@@ -9,10 +9,10 @@ from asyncjob.client.driving import iterate, run
 from asyncjob.client.errors import InvalidRequestError
 from asyncjob.client.errors import NotFoundError as ClientNotFoundError
 from asyncjob.client.on_kubernetes import KubernetesOperations
-from asyncjob.client.on_kubernetes.calls import read_all
-from asyncjob.client.on_kubernetes.listing import selectors
+from asyncjob.client.on_kubernetes.calls import list_all
+from asyncjob.client.on_kubernetes.listing import selector_params
 from asyncjob.client.steps import Answer, Call, Step
-from asyncjob.errors import ExpiredError, NotFoundError
+from asyncjob.errors import ExpiredError, ObjectNotFoundError
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.selection import Selection
 from support.builders import stored
@@ -56,11 +56,11 @@ def test_the_server_is_asked_for_what_it_can_look_at() -> None:
         cron_job="nightly",
         parent="dad",
     )
-    fields, labels = (value for _, value in selectors(chosen))
+    fields, labels = (value for _, value in selector_params(chosen))
     left_out = [f"status.phase!={phase}" for phase in sorted(set(Phase) - {Phase.QUEUED})]
     assert fields.split(",") == ["spec.type=t", "spec.queue=q", *left_out]
     assert labels == "a=b,c in (d),asyncjob.dev/cron-job=nightly,asyncjob.dev/parent"
-    assert selectors(Selection()) == ()
+    assert selector_params(Selection()) == ()
 
 
 def test_a_list_that_took_too_long_is_begun_anew() -> None:
@@ -82,7 +82,7 @@ def test_a_list_that_took_too_long_is_begun_anew() -> None:
     api = Forgetful()
     api.put(stored("a"))
     path = f"/apis/asyncjob.dev/v1alpha1/namespaces/{NAMESPACE}/asyncjobs"
-    found = run(read_all(path, (), 5.0, lambda obj: obj["metadata"]), api)
+    found = run(list_all(path, (), 5.0, lambda obj: obj["metadata"]), api)
     assert len(found) == 2  # the fake's second page has it again; the first try's is thrown away
 
 
@@ -135,7 +135,7 @@ def test_numbers_that_make_no_sense_are_named() -> None:
 
 def test_a_resource_type_that_is_not_installed_is_not_taken_for_a_missing_job() -> None:
     api = world()
-    api.error = NotFoundError("404 page not found", status=404)
+    api.error = ObjectNotFoundError("404 page not found", status=404)
     for steps in (OPERATIONS.get("a"), OPERATIONS.cron_job("a"), OPERATIONS.queues()):
         with pytest.raises(ClientNotFoundError, match="are the resource types installed") as caught:
             run(steps, api)

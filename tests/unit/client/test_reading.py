@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.choosing import BadCursorError, from_cursor, matches, to_cursor
+from asyncjob.rest.choosing import BadCursorError, decode_cursor, encode_cursor, matches_selection
 from asyncjob.rest.reading import job_of, summary_of
 from asyncjob.rest.selection import Selection
-from asyncjob.rest.surroundings_reading import cron_job_of, is_silent, queue_of, worker_of
+from asyncjob.rest.surroundings_reading import cron_job_of, is_lease_expired, queue_of, worker_of
 from support.builders import cron_job, queue, stored
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
@@ -90,7 +90,7 @@ def test_a_schedule_is_whole_only_where_it_is_asked_for() -> None:
     obj = cron_job()
     obj["metadata"]["namespace"] = "ns"
     assert cron_job_of(obj).spec is None
-    whole = cron_job_of(obj, whole=True)
+    whole = cron_job_of(obj, detailed=True)
     assert whole.spec
     assert (whole.type, whole.queue, whole.time_zone) == ("test", "default", "UTC")
 
@@ -114,11 +114,11 @@ def lease(**spec: Any) -> dict[str, Any]:
 def test_a_worker_is_told_until_it_is_silent_or_withdraws() -> None:
     info = worker_of(lease(), running=2)
     assert (info.pod, info.queue, info.slots, info.types, info.running) == ("w-0", "q", 3, ["a"], 2)
-    assert not is_silent(lease(), NOW)
-    assert is_silent(lease(), NOW + timedelta(seconds=15))
-    assert is_silent(lease(holderIdentity=""), NOW)
-    assert is_silent(lease(renewTime="0000-01-01T00:00:00.000000Z"), NOW)
-    assert not is_silent(lease(renewTime="9999-12-31T23:59:59.000000Z"), NOW)
+    assert not is_lease_expired(lease(), NOW)
+    assert is_lease_expired(lease(), NOW + timedelta(seconds=15))
+    assert is_lease_expired(lease(holderIdentity=""), NOW)
+    assert is_lease_expired(lease(renewTime="0000-01-01T00:00:00.000000Z"), NOW)
+    assert not is_lease_expired(lease(renewTime="9999-12-31T23:59:59.000000Z"), NOW)
     assert worker_of({**lease(), "metadata": {"name": "x", "namespace": "n"}}).slots == 0
 
 
@@ -128,7 +128,7 @@ def test_a_selection_takes_all_filters_together() -> None:
     job = summary_of(obj)
 
     def fits(**fields: Any) -> bool:
-        return matches(job, obj, Selection(**fields), NOW)
+        return matches_selection(job, obj, Selection(**fields), NOW)
 
     assert fits(phase=[Phase.DEAD_LETTER], type="test", queue="default", reason="NotRetryable")
     assert fits(text="no route")
@@ -146,7 +146,7 @@ def test_a_selection_takes_all_filters_together() -> None:
 
 
 def test_a_cursor_comes_back_as_it_was_and_nonsense_is_refused() -> None:
-    assert from_cursor(to_cursor(("2026", "uid"))) == ("2026", "uid")
-    for nonsense in ("", "x", "ä", to_cursor(("a", "b"))[:-3], "W10", "WzEsMiwzXQ"):
+    assert decode_cursor(encode_cursor(("2026", "uid"))) == ("2026", "uid")
+    for nonsense in ("", "x", "ä", encode_cursor(("a", "b"))[:-3], "W10", "WzEsMiwzXQ"):
         with pytest.raises(BadCursorError):
-            from_cursor(nonsense)
+            decode_cursor(nonsense)

@@ -17,8 +17,8 @@ from asyncjob.client.errors import (
 from asyncjob.client.on_kubernetes import KubernetesOperations
 from asyncjob.client.steps import Answer, Step
 from asyncjob.errors import ForbiddenError, InvalidError
-from asyncjob.intake import key_name, numbered_name, stem
-from asyncjob.kube.session import AS_METADATA
+from asyncjob.intake import dedup_name_prefix, key_name, sequence_name
+from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.submission import Submission, Submitted
 from support.fake_api import NAMESPACE, FakeApi, ended
@@ -27,7 +27,7 @@ IDS = (f"id-{number}" for number in itertools.count())
 EMAIL = Submission(type="email", payload={"to": "a"})
 KEYED = Submission(type="email", payload={"to": "a"}, idempotency_key="k")
 SOLE = Submission(type="email", payload={"to": "a"}, deduplication_id="d")
-FIRST, SECOND = (numbered_name(stem(NAMESPACE, "d"), number) for number in (1, 2))
+FIRST, SECOND = (sequence_name(dedup_name_prefix(NAMESPACE, "d"), number) for number in (1, 2))
 
 
 def submit(api: FakeApi, submission: Submission) -> Submitted:
@@ -237,7 +237,7 @@ def test_of_two_jobs_with_the_key_the_one_that_stays_is_waited_for() -> None:
 def test_looking_for_the_newest_reads_one_object_without_its_payload() -> None:
     api = FakeApi()
     submit(api, SOLE)
-    newest = next(call for call in api.calls if call.accept == AS_METADATA)
+    newest = next(call for call in api.calls if call.accept == METADATA_LIST_TYPE)
     assert dict(newest.params)["limit"] == "1"
 
 

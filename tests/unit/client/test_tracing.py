@@ -13,12 +13,12 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 from opentelemetry.trace import SpanKind
 
 from asyncjob.client.errors import DuplicateJobError
-from asyncjob.client.tracing import in_current_trace, traced
+from asyncjob.client.tracing import trace_submission, with_current_trace
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.submission import Submission, Submitted
 from asyncjob.tracing.context import trace_id_of
-from asyncjob.tracing.submitting import submitting
-from asyncjob_gateway.app import UNSEEN, make_app
+from asyncjob.tracing.submitting import submission_span
+from asyncjob_gateway.app import NO_FRAMEWORK_TELEMETRY, make_app
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 TRACEPARENT = f"00-{TRACE_ID}-b7ad6b7169203331-01"
@@ -53,13 +53,13 @@ class Program:
 def test_who_does_not_trace_loads_nothing_of_opentelemetry(modules: str, never: str) -> None:
     program = (
         f"import sys, {modules}\n"
-        "from asyncjob.client.tracing import in_current_trace, traced\n"
+        "from asyncjob.client.tracing import with_current_trace, trace_submission\n"
         "from asyncjob.rest.submission import Submission\n"
-        "from asyncjob.tracing.provider import set_up\n"
-        "assert set_up({}, 'a', 'b') is None\n"
+        "from asyncjob.tracing.provider import set_up_tracing\n"
+        "assert set_up_tracing({}, 'a', 'b') is None\n"
         "job = Submission(type='t')\n"
-        "assert in_current_trace(job) is job\n"
-        "with traced(job) as sent: assert sent.submission is job\n"
+        "assert with_current_trace(job) is job\n"
+        "with trace_submission(job) as sent: assert sent.submission is job\n"
         f"never = tuple({never!r}.split())\n"
         "sys.exit(any(name.startswith(never) for name in sys.modules))\n"
     )
@@ -70,7 +70,7 @@ def test_the_gateways_framework_makes_no_spans_of_its_own() -> None:
     traced = TelemetryConfig(tracer_provider=TracerProvider(shutdown_on_exit=False))
     assert not make_app()._native_telemetry.enabled()
     assert FastAPI(telemetry=traced)._native_telemetry.enabled(), "what it would do"
-    assert not FastAPI(telemetry={**traced, **UNSEEN})._native_telemetry.enabled()
+    assert not FastAPI(telemetry={**traced, **NO_FRAMEWORK_TELEMETRY})._native_telemetry.enabled()
 
 
 @pytest.mark.parametrize(
@@ -85,27 +85,27 @@ def test_the_gateways_framework_makes_no_spans_of_its_own() -> None:
 def test_without_a_provider_the_job_carries_what_it_was_given(
     named: str | None, given: str | None, carried: str | None
 ) -> None:
-    with traced(JOB.model_copy(update={"traceparent": named}), given) as sent:
+    with trace_submission(JOB.model_copy(update={"traceparent": named}), given) as sent:
         assert sent.submission.traceparent == carried
-        sent.done(Submitted(id="job", created=True, phase=Phase.QUEUED))
+        sent.record(Submitted(id="job", created=True, phase=Phase.QUEUED))
     assert sent.submission.payload == JOB.payload
 
 
 def test_the_callers_span_is_carried_unless_the_submission_names_another() -> None:
     named = JOB.model_copy(update={"traceparent": OTHER})
-    with Program().tracer.start_as_current_span("calling") as span, traced(JOB) as sent:
+    with Program().tracer.start_as_current_span("calling") as span, trace_submission(JOB) as sent:
         mine = f"{span.get_span_context().trace_id:032x}"
         assert trace_id_of(sent.submission.traceparent) == mine
-        assert trace_id_of(in_current_trace(JOB).traceparent) == mine
-        assert in_current_trace(named) is named
-        with traced(named) as other:
+        assert trace_id_of(with_current_trace(JOB).traceparent) == mine
+        assert with_current_trace(named) is named
+        with trace_submission(named) as other:
             assert other.submission.traceparent == OTHER
-    assert in_current_trace(JOB) is JOB
+    assert with_current_trace(JOB) is JOB
 
 
 def test_a_span_of_a_submission_tells_what_where_and_never_the_payload() -> None:
     program = Program()
-    with submitting("report.csv", "reports", TRACEPARENT, program.provider) as span:
+    with submission_span("report.csv", "reports", TRACEPARENT, program.provider) as span:
         made = span.get_span_context()
     ended = program.span
     assert (ended.name, ended.kind) == ("submit report.csv", SpanKind.PRODUCER)
@@ -126,7 +126,7 @@ def test_a_refusal_is_told_by_its_type_and_not_by_its_words() -> None:
     program = Program()
     with (
         pytest.raises(DuplicateJobError),
-        submitting("t", "default", None, program.provider),
+        submission_span("t", "default", None, program.provider),
     ):
         raise DuplicateJobError("secret", job_id="other")
     ended = program.span
@@ -138,7 +138,7 @@ def test_a_refusal_is_told_by_its_type_and_not_by_its_words() -> None:
 
 def test_what_is_not_sampled_stays_so() -> None:
     provider = TracerProvider(sampler=ParentBased(ALWAYS_OFF), shutdown_on_exit=False)
-    with submitting("t", "default", f"{TRACEPARENT[:-2]}00", provider) as span:
+    with submission_span("t", "default", f"{TRACEPARENT[:-2]}00", provider) as span:
         context = span.get_span_context()
     assert f"{context.trace_id:032x}" == TRACE_ID
     assert not context.trace_flags.sampled

@@ -4,16 +4,16 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.selection import BulkFailure, BulkReport, Selection
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.views.bulk import (
-    AT_ONCE,
-    Asked,
-    confirmation,
-    read_asked,
-    report,
+    MAX_BULK_JOBS,
+    BulkAction,
+    bulk_report_page,
+    confirmation_page,
+    read_bulk_action,
 )
 
 
-def asked(**form: list[str]) -> Asked:
-    read = read_asked(form)
+def asked(**form: list[str]) -> BulkAction:
+    read = read_bulk_action(form)
     assert read
     return read
 
@@ -32,25 +32,25 @@ def test_all_means_the_dead_letters_that_match_the_filters() -> None:
 
 
 def test_nothing_selected_wrong_filters_and_unknown_actions_ask_for_nothing() -> None:
-    assert read_asked({"action": ["redrive"]}) is None
-    assert read_asked({"action": ["redrive-all"], "filters": ["newer=soon"]}) is None
-    assert read_asked({"action": ["delete"], "id": ["a"]}) is None
+    assert read_bulk_action({"action": ["redrive"]}) is None
+    assert read_bulk_action({"action": ["redrive-all"], "filters": ["newer=soon"]}) is None
+    assert read_bulk_action({"action": ["delete"], "id": ["a"]}) is None
 
 
 def test_no_more_are_touched_than_were_confirmed_and_never_more_than_a_request_has_time_for() -> (
     None
 ):
     assert asked(action=["redrive-all"], limit=["7"]).limit == 7
-    assert asked(action=["redrive-all"], limit=["999999"]).limit == AT_ONCE
-    assert asked(action=["redrive-all"], limit=["x"]).limit == AT_ONCE
-    many = [str(number) for number in range(AT_ONCE + 5)]
-    assert len(asked(action=["redrive"], id=many).ids) == AT_ONCE
+    assert asked(action=["redrive-all"], limit=["999999"]).limit == MAX_BULK_JOBS
+    assert asked(action=["redrive-all"], limit=["x"]).limit == MAX_BULK_JOBS
+    many = [str(number) for number in range(MAX_BULK_JOBS + 5)]
+    assert len(asked(action=["redrive"], id=many).ids) == MAX_BULK_JOBS
 
 
 def test_the_question_says_how_many() -> None:
     found = BulkReport(matched=5000, done=[str(number) for number in range(1000)], dry_run=True)
 
-    view = confirmation(asked(action=["redrive-all"]), found, Links())
+    view = confirmation_page(asked(action=["redrive-all"]), found, Links())
 
     assert view.question == "Redrive 1,000 dead letters?"
     assert (view.count, view.matched, view.unnamed) == (1000, 5000, 980)
@@ -60,7 +60,7 @@ def test_the_report_says_what_became_of_each() -> None:
     failed = [BulkFailure(id="c", detail="job c is Running")]
     done = BulkReport(matched=10, done=["a", "b"], failed=failed)
 
-    view = report(asked(action=["dismiss-all"], filters=["text=x"]), done, Links())
+    view = bulk_report_page(asked(action=["dismiss-all"], filters=["text=x"]), done, Links())
 
     assert view.title == "2 dead letters dismissed, 1 not"
     assert view.failed == [("c", "/dashboard/jobs/c", "job c is Running")]
@@ -70,4 +70,4 @@ def test_the_report_says_what_became_of_each() -> None:
 
 @pytest.mark.parametrize("limit", ["", "0", "-5", "9" * 5000, "all", "\u0661\u0660"])
 def test_a_limit_that_is_none_means_as_many_as_a_request_has_time_for(limit: str) -> None:
-    assert asked(action=["redrive-all"], limit=[limit]).limit == AT_ONCE
+    assert asked(action=["redrive-all"], limit=[limit]).limit == MAX_BULK_JOBS

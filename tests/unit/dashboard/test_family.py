@@ -1,17 +1,24 @@
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.views.family import PER_JOB, SHOWN, UP, Member, Relative, family
+from asyncjob_gateway.dashboard.views.family import (
+    MAX_ANCESTORS,
+    MAX_CHILDREN_PER_JOB,
+    MAX_TREE_JOBS,
+    JobTreeRow,
+    LinkedJob,
+    job_tree,
+)
 from support.rest_jobs import NOW, summary
 
 
-def relative(name: str, parent: str = "", rerun_of: str = "") -> Relative:
-    return Relative(summary(name), parent, rerun_of)
+def relative(name: str, parent: str = "", rerun_of: str = "") -> LinkedJob:
+    return LinkedJob(summary(name), parent, rerun_of)
 
 
-def tree(name: str, *relatives: Relative) -> list[Member]:
-    return family(name, relatives, Links(), NOW)
+def tree(name: str, *relatives: LinkedJob) -> list[JobTreeRow]:
+    return job_tree(name, relatives, Links(), NOW)
 
 
-def outline(members: list[Member]) -> list[str]:
+def outline(members: list[JobTreeRow]) -> list[str]:
     return [
         "  " * one.depth + one.row.id + (f" {one.relation}" if one.relation else "")
         for one in members
@@ -49,8 +56,8 @@ def test_of_many_children_some_are_shown_and_the_others_counted() -> None:
 
     members = tree("c-039", *jobs)
 
-    assert len(members) == 1 + PER_JOB
-    assert members[0].more == 40 - PER_JOB
+    assert len(members) == 1 + MAX_CHILDREN_PER_JOB
+    assert members[0].more == 40 - MAX_CHILDREN_PER_JOB
     assert members[0].more_url == "/dashboard/jobs?parent=a"
     assert [one.row.id for one in members if one.current] == ["c-039"]
 
@@ -60,7 +67,7 @@ def test_a_tree_is_bounded() -> None:
     jobs += [relative(f"b{one}", "a") for one in range(20)]
     jobs += [relative(f"b{one}-{two}", f"b{one}") for one in range(20) for two in range(20)]
 
-    assert len(tree("a", *jobs)) == SHOWN
+    assert len(tree("a", *jobs)) == MAX_TREE_JOBS
 
 
 def test_in_however_large_a_tree_the_job_itself_is_shown_with_its_line_and_its_children() -> None:
@@ -71,12 +78,12 @@ def test_in_however_large_a_tree_the_job_itself_is_shown_with_its_line_and_its_c
 
     shown = tree("19-19", *jobs)
 
-    assert len(shown) == SHOWN
+    assert len(shown) == MAX_TREE_JOBS
     assert [one.row.id for one in shown if one.current] == ["19-19"]
     assert {"a", "19", "19-19-0", "19-19-1"} <= {one.row.id for one in shown}
     told = sum(one.more for one in shown)
     below = [one for one in jobs if one.parent in {member.row.id for member in shown}]
-    assert told == len(below) - (SHOWN - 1)
+    assert told == len(below) - (MAX_TREE_JOBS - 1)
 
 
 def test_a_line_of_many_generations_is_cut_above() -> None:
@@ -85,8 +92,8 @@ def test_a_line_of_many_generations_is_cut_above() -> None:
     shown = tree("j100", *jobs)
 
     assert [one.row.id for one in shown if one.current] == ["j100"]
-    assert len(shown) == UP + 49
-    assert shown[0].row.id == f"j{100 - UP + 1:03}"
+    assert len(shown) == MAX_ANCESTORS + 49
+    assert shown[0].row.id == f"j{100 - MAX_ANCESTORS + 1:03}"
 
 
 def test_jobs_that_name_each_other_end_no_loop() -> None:

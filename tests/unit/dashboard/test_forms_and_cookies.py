@@ -8,9 +8,9 @@ from starlette.types import Message
 
 from asyncjob_gateway import kinds
 from asyncjob_gateway.dashboard import cookies
-from asyncjob_gateway.dashboard.forms import filled, one, read_form
+from asyncjob_gateway.dashboard.forms import field_value, nonempty_fields, read_form
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.limits.bodies import Bodies
+from asyncjob_gateway.limits.bodies import BodyReader
 
 FORM = "application/x-www-form-urlencoded"
 SECRET = "s3cret"
@@ -48,17 +48,17 @@ def sent(token: str = SECRET, *, cookie: str = SECRET, **more: str) -> Request:
 
 async def refused(asked: Request) -> RefusedError:
     with pytest.raises(RefusedError) as caught:
-        await read_form(asked, Bodies(5.0), MOST)
+        await read_form(asked, BodyReader(5.0), MOST)
     return caught.value
 
 
 async def test_a_form_of_our_own_page_is_read() -> None:
     form = await read_form(
-        sent(origin="http://jobs.example", sec_fetch_site="same-origin"), Bodies(5.0), MOST
+        sent(origin="http://jobs.example", sec_fetch_site="same-origin"), BodyReader(5.0), MOST
     )
 
-    assert one(form, "type") == "a"
-    assert filled(form) == {"type": "a"}
+    assert field_value(form, "type") == "a"
+    assert nonempty_fields(form) == {"type": "a"}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,9 @@ async def test_a_form_without_the_browsers_own_token_is_refused() -> None:
 
 
 async def test_what_is_no_form_is_refused() -> None:
-    assert (await refused(request(b"{}", content_type="application/json"))).kind is kinds.BAD_MEDIA
+    assert (
+        await refused(request(b"{}", content_type="application/json"))
+    ).kind is kinds.UNSUPPORTED_MEDIA_TYPE
     assert (await refused(request(b"a=%ff"))).kind is kinds.MALFORMED
     assert (await refused(request(b"&".join([b"a="] * 3000)))).kind is kinds.MALFORMED
 
@@ -94,7 +96,7 @@ async def test_a_form_is_read_up_to_a_limit_only() -> None:
 
 def kept(asked: Request) -> SimpleCookie:
     response = Response()
-    cookies.keep_token(asked, response, "t0ken")
+    cookies.set_token_cookie(asked, response, "t0ken")
     return SimpleCookie(response.headers["set-cookie"])
 
 
@@ -118,16 +120,16 @@ def test_the_cookies_token_says_who_asks_unless_a_proxy_does() -> None:
     by_cookie = request(cookie="asyncjob-token=mine")
     by_proxy = request(cookie="asyncjob-token=mine", authorization="Bearer proxys")
 
-    assert cookies.headers_of(by_cookie)["authorization"] == "Bearer mine"
-    assert cookies.is_by_cookie(by_cookie)
-    assert cookies.headers_of(by_proxy)["authorization"] == "Bearer proxys"
-    assert not cookies.is_by_cookie(by_proxy)
+    assert cookies.auth_headers(by_cookie)["authorization"] == "Bearer mine"
+    assert cookies.is_cookie_authenticated(by_cookie)
+    assert cookies.auth_headers(by_proxy)["authorization"] == "Bearer proxys"
+    assert not cookies.is_cookie_authenticated(by_proxy)
 
 
 def test_a_cookie_of_an_unencrypted_connection_does_not_count_on_an_encrypted_one() -> None:
     planted = request(scheme="https", cookie="asyncjob-token=planted")
 
-    assert "authorization" not in cookies.headers_of(planted)
+    assert "authorization" not in cookies.auth_headers(planted)
 
 
 def test_a_browser_keeps_one_token_for_all_of_its_forms() -> None:
@@ -137,7 +139,7 @@ def test_a_browser_keeps_one_token_for_all_of_its_forms() -> None:
     assert cookies.form_token(fresh) == given
     assert cookies.form_token(known) == SECRET
     response = Response()
-    cookies.keep_form_token(known, response)
+    cookies.set_form_token_cookie(known, response)
     assert "set-cookie" not in response.headers
-    cookies.keep_form_token(fresh, response)
+    cookies.set_form_token_cookie(fresh, response)
     assert given in response.headers["set-cookie"]

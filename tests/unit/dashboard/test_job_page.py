@@ -3,17 +3,17 @@ import pytest
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.models.status import JobError, Progress
 from asyncjob.rest.job import Job, Link
-from asyncjob_gateway.dashboard.allowed import Allowed
+from asyncjob_gateway.dashboard.allowed import Permissions
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.views.job import JobPage, job_page
-from asyncjob_gateway.dashboard.views.offers import offers
+from asyncjob_gateway.dashboard.views.job import JobPage, make_job_page
+from asyncjob_gateway.dashboard.views.offers import available_actions
 from support.rest_jobs import NOW, before, happened, whole
 
-ALL = Allowed(**dict.fromkeys(Allowed.__dataclass_fields__, True))
+ALL = Permissions(**dict.fromkeys(Permissions.__dataclass_fields__, True))
 
 
-def shown(job: Job, allowed: Allowed = ALL) -> JobPage:
-    return job_page(job, [], allowed, Links(), NOW)
+def shown(job: Job, allowed: Permissions = ALL) -> JobPage:
+    return make_job_page(job, [], allowed, Links(), NOW)
 
 
 @pytest.mark.parametrize(
@@ -29,22 +29,22 @@ def shown(job: Job, allowed: Allowed = ALL) -> JobPage:
     ],
 )
 def test_what_is_offered_is_what_the_phase_admits_of(phase: Phase, wanted: set[str]) -> None:
-    offered = offers(whole(phase=phase), ALL)
+    offered = available_actions(whole(phase=phase), ALL)
 
     assert {name for name in offered.__slots__ if getattr(offered, name)} == wanted
 
 
 def test_a_suspended_job_can_be_resumed_and_not_suspended() -> None:
-    offered = offers(whole(suspended=True), ALL)
+    offered = available_actions(whole(suspended=True), ALL)
 
     assert offered.resume
     assert not offered.suspend
 
 
 def test_nothing_is_offered_twice_or_to_those_who_may_not() -> None:
-    assert not offers(whole(cancelling=True), ALL).cancel
-    assert not offers(whole(phase=Phase.DEAD_LETTER, cancelling=True), ALL).dismiss
-    assert not offers(whole(), Allowed(read_payload=True)).any
+    assert not available_actions(whole(cancelling=True), ALL).cancel
+    assert not available_actions(whole(phase=Phase.DEAD_LETTER, cancelling=True), ALL).dismiss
+    assert not available_actions(whole(), Permissions(read_payload=True)).any
 
 
 def test_the_timeline_begins_with_the_newest_and_tells_how_long_attempts_ran() -> None:
@@ -70,7 +70,7 @@ def test_payload_and_result_are_shown_to_those_allowed_only() -> None:
     job = whole(phase=Phase.SUCCEEDED, payload={"a": 1}, result=[2], checkpoint=3)
 
     assert [one.name for one in shown(job).documents] == ["Payload", "Checkpoint", "Result"]
-    hidden = shown(job, Allowed(control=True))
+    hidden = shown(job, Permissions(control=True))
     assert hidden.documents == []
     assert hidden.payload_hidden
 

@@ -1,6 +1,6 @@
 import pytest
 
-from asyncjob_gateway.dashboard.links import Links, own_page, page_of_form
+from asyncjob_gateway.dashboard.links import Links, page_path_of_form, safe_redirect_target
 
 
 def test_an_address_names_the_namespace_unless_it_is_the_gateways_own() -> None:
@@ -22,7 +22,7 @@ def test_a_name_cannot_leave_its_place_in_an_address() -> None:
 
 @pytest.mark.parametrize("target", ["/dashboard", "/dashboard/jobs?text=a", "/dashboard/jobs/x"])
 def test_after_signing_in_one_goes_on_to_the_page_that_was_asked_for(target: str) -> None:
-    assert own_page(target) == target
+    assert safe_redirect_target(target) == target
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_after_signing_in_one_goes_on_to_the_page_that_was_asked_for(target: str
     ],
 )
 def test_after_signing_in_one_is_sent_nowhere_else(target: str) -> None:
-    assert own_page(target) == "/dashboard/"
+    assert safe_redirect_target(target) == "/dashboard/"
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_after_signing_in_one_is_sent_nowhere_else(target: str) -> None:
     ],
 )
 def test_the_address_of_a_form_leads_back_to_its_page(path: str, page: str) -> None:
-    assert page_of_form(path) == page
+    assert page_path_of_form(path) == page

@@ -5,7 +5,7 @@ from asyncjob.rest.job import Page
 from asyncjob.rest.surroundings import QueueInfo
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.views.filters import read_filters
-from asyncjob_gateway.dashboard.views.job_list import JobList, explained, job_list
+from asyncjob_gateway.dashboard.views.job_list import JobList, make_job_list, with_queue_reason
 from support.rest_jobs import NOW, summary
 
 
@@ -18,7 +18,7 @@ def queue(paused: bool = False, workers: int = 1) -> dict[str, QueueInfo]:
 
 def listed(page: Page, query: str = "", cursor: str = "") -> JobList:
     filters = read_filters(QueryParams(query))
-    return job_list(page, filters, Links("team"), NOW, path="/jobs", cursor=cursor)
+    return make_job_list(page, filters, Links("team"), NOW, path="/jobs", cursor=cursor)
 
 
 def test_the_next_page_keeps_the_filters() -> None:
@@ -51,7 +51,7 @@ def test_events_are_asked_for_with_the_same_filters() -> None:
 def test_a_list_says_what_it_lists() -> None:
     page, filters = Page(items=[summary()], total=2, next="c"), read_filters(QueryParams(""))
 
-    view = job_list(
+    view = make_job_list(
         page, filters, Links(), NOW, path="/dead-letters", cursor="", what="dead letter"
     )
 
@@ -61,9 +61,12 @@ def test_a_list_says_what_it_lists() -> None:
 def test_a_queued_job_of_a_list_says_what_it_waits_for_by_its_queue() -> None:
     job = summary(message="it waits for a free slot")
 
-    assert explained(job, queue(paused=True)).message == "queue mail is paused"
-    assert explained(job, queue(workers=0)).message == "no live worker serves queue mail"
-    assert explained(job, queue()) is job
-    assert explained(job, {}) is job
+    assert with_queue_reason(job, queue(paused=True)).message == "queue mail is paused"
+    assert with_queue_reason(job, queue(workers=0)).message == "no live worker serves queue mail"
+    assert with_queue_reason(job, queue()) is job
+    assert with_queue_reason(job, {}) is job
     running, named = summary(phase=Phase.RUNNING), summary(reason="CancelRequested")
-    assert [explained(one, queue(paused=True)) for one in (running, named)] == [running, named]
+    assert [with_queue_reason(one, queue(paused=True)) for one in (running, named)] == [
+        running,
+        named,
+    ]

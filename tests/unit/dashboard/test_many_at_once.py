@@ -1,7 +1,7 @@
 import asyncio
 
 from asyncjob.client.errors import NotADeadLetterError
-from asyncjob_gateway.dashboard.many import AT_THE_SAME_TIME, each
+from asyncjob_gateway.dashboard.many import BULK_CONCURRENCY, apply_to_each
 
 
 async def test_each_is_told_of_by_itself() -> None:
@@ -9,7 +9,7 @@ async def test_each_is_told_of_by_itself() -> None:
         if job_id == "b":
             raise NotADeadLetterError("b is Queued")
 
-    told = await each(("a", "b", "c"), act, asyncio.Event())
+    told = await apply_to_each(("a", "b", "c"), act, asyncio.Event())
 
     assert told == {"a": "", "b": "b is Queued", "c": ""}
 
@@ -19,14 +19,14 @@ async def test_what_a_request_has_no_time_for_is_not_begun() -> None:
 
     async def act(job_id: str) -> None:
         begun.append(job_id)
-        if len(begun) == AT_THE_SAME_TIME:
+        if len(begun) == BULK_CONCURRENCY:
             late.set()
             go_on.set()
         await go_on.wait()
 
     names = [f"job-{number}" for number in range(20)]
 
-    told = await each(names, act, late)
+    told = await apply_to_each(names, act, late)
 
-    assert begun == names[:AT_THE_SAME_TIME]
+    assert begun == names[:BULK_CONCURRENCY]
     assert told == dict.fromkeys(begun, "")

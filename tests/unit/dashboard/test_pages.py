@@ -14,25 +14,29 @@ from asyncjob.rest.problem import FieldProblem
 from asyncjob.rest.selection import BulkFailure, BulkReport
 from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
 from asyncjob_gateway import kinds
-from asyncjob_gateway.dashboard.allowed import Allowed
-from asyncjob_gateway.dashboard.assets import TYPES, assets
+from asyncjob_gateway.dashboard.allowed import Permissions
+from asyncjob_gateway.dashboard.assets import MEDIA_TYPES, assets
 from asyncjob_gateway.dashboard.frame import Frame
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.page import html
-from asyncjob_gateway.dashboard.views.bulk import confirmation, read_asked, report
-from asyncjob_gateway.dashboard.views.family import Relative, family
+from asyncjob_gateway.dashboard.page import render_html
+from asyncjob_gateway.dashboard.views.bulk import (
+    bulk_report_page,
+    confirmation_page,
+    read_bulk_action,
+)
+from asyncjob_gateway.dashboard.views.family import LinkedJob, job_tree
 from asyncjob_gateway.dashboard.views.filters import read_filters
-from asyncjob_gateway.dashboard.views.job import Soon, job_page
-from asyncjob_gateway.dashboard.views.job_list import job_list
-from asyncjob_gateway.dashboard.views.queues import Counted, queues_page
-from asyncjob_gateway.dashboard.views.signing import SignIn
+from asyncjob_gateway.dashboard.views.job import NotCreatedPage, make_job_page
+from asyncjob_gateway.dashboard.views.job_list import make_job_list
+from asyncjob_gateway.dashboard.views.queues import QueueCounts, make_queues_page
+from asyncjob_gateway.dashboard.views.signing import SignInPage
 from asyncjob_gateway.dashboard.views.submission import SubmitForm
 from asyncjob_gateway.dashboard.views.surroundings import cron_rows, worker_rows
 from asyncjob_gateway.errors import RefusedError
 from support.rest_jobs import NOW, before, happened, summary, whole
 
 EVIL = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7 * 7 }}"
-ALL = Allowed(**dict.fromkeys(Allowed.__dataclass_fields__, True))
+ALL = Permissions(**dict.fromkeys(Permissions.__dataclass_fields__, True))
 LINKS = Links("team")
 FRAME = Frame(
     links=LINKS,
@@ -78,8 +82,8 @@ def evil_job(phase: Phase) -> Job:
 def evil_pages() -> dict[str, str]:
     filters = read_filters(QueryParams({"text": EVIL, "newer": EVIL, "label": EVIL}))
     page = Page(items=[evil_job(phase) for phase in Phase], next=EVIL, total=99)
-    jobs = job_list(page, filters, LINKS, NOW, path="/jobs", cursor=EVIL)
-    asked = read_asked({"action": ["redrive"], "id": [EVIL], "filters": [EVIL]})
+    jobs = make_job_list(page, filters, LINKS, NOW, path="/jobs", cursor=EVIL)
+    asked = read_bulk_action({"action": ["redrive"], "id": [EVIL], "filters": [EVIL]})
     assert asked
     done = BulkReport(matched=9, done=[EVIL], failed=[BulkFailure(id=EVIL, detail=EVIL)])
     queue = QueueInfo(name=EVIL, namespace="n", configured=True, paused=True, counts={"Queued": 1})
@@ -104,9 +108,9 @@ def evil_pages() -> dict[str, str]:
         version=EVIL,
         seen_at=before(1),
     )
-    members = family(
+    members = job_tree(
         EVIL,
-        [Relative(summary(EVIL)), Relative(summary("b", type=EVIL), EVIL)],
+        [LinkedJob(summary(EVIL)), LinkedJob(summary("b", type=EVIL), EVIL)],
         LINKS,
         NOW,
     )
@@ -116,27 +120,27 @@ def evil_pages() -> dict[str, str]:
     pages = {
         "jobs.html": jobs,
         "dead_letters.html": jobs,
-        "queues.html": queues_page([queue], Counted({EVIL: before(5)}), LINKS, NOW),
+        "queues.html": make_queues_page([queue], QueueCounts({EVIL: before(5)}), LINKS, NOW),
         "cron_jobs.html": cron_rows([cron], LINKS, NOW),
         "workers.html": worker_rows([worker], LINKS, NOW),
-        "confirm.html": confirmation(asked, done, LINKS),
-        "report.html": report(asked, done, LINKS),
-        "soon.html": Soon(EVIL, LINKS.job(EVIL)),
-        "sign_in.html": SignIn(EVIL, EVIL, in_the_clear=True),
+        "confirm.html": confirmation_page(asked, done, LINKS),
+        "report.html": bulk_report_page(asked, done, LINKS),
+        "soon.html": NotCreatedPage(EVIL, LINKS.job(EVIL)),
+        "sign_in.html": SignInPage(EVIL, EVIL, in_the_clear=True),
         "problem.html": problem,
     }
-    made = {name: html(name, FRAME, view) for name, view in pages.items()}
+    made = {name: render_html(name, FRAME, view) for name, view in pages.items()}
     for kind in (kinds.UNAVAILABLE, kinds.CONFLICT, kinds.FORBIDDEN):
         here = f"/dashboard/jobs?{EVIL}"
-        made[f"problem.html {kind.slug}"] = html(
+        made[f"problem.html {kind.slug}"] = render_html(
             "problem.html", FRAME, RefusedError(kind, EVIL), here=here
         )
-        made["arriving.html"] = html("arriving.html", FRAME, here)
+        made["arriving.html"] = render_html("arriving.html", FRAME, here)
     for phase in Phase:
-        view = job_page(evil_job(phase), members, ALL, LINKS, NOW)
-        made[f"job.html {phase}"] = html("job.html", FRAME, view)
+        view = make_job_page(evil_job(phase), members, ALL, LINKS, NOW)
+        made[f"job.html {phase}"] = render_html("job.html", FRAME, view)
     form = SubmitForm({"type": EVIL, "payload": "\n" + EVIL}, {"payload": EVIL}, EVIL)
-    made["submit.html"] = html("submit.html", FRAME, form, queues=[EVIL], types=[EVIL])
+    made["submit.html"] = render_html("submit.html", FRAME, form, queues=[EVIL], types=[EVIL])
     return made
 
 
@@ -204,9 +208,11 @@ def test_every_form_that_changes_something_carries_the_forms_token() -> None:
 
 @pytest.mark.parametrize("phase", Phase)
 def test_those_who_may_nothing_are_offered_nothing(phase: Phase) -> None:
-    frame = replace(FRAME, allowed=Allowed(), can_sign_out=False)
+    frame = replace(FRAME, allowed=Permissions(), can_sign_out=False)
 
-    page = html("job.html", frame, job_page(whole(phase=phase), [], Allowed(), LINKS, NOW))
+    page = render_html(
+        "job.html", frame, make_job_page(whole(phase=phase), [], Permissions(), LINKS, NOW)
+    )
 
     assert '<form method="post"' not in page
     assert "read-payload" in page
@@ -222,7 +228,7 @@ def test_the_style_sheet_and_the_scripts_load_nothing_from_elsewhere() -> None:
     assert {"app.js", "style.css", "icon.svg", "theme.js"} <= set(assets())
     for name, content in assets().items():
         text = content.decode()
-        assert name.rpartition(".")[2] in TYPES
+        assert name.rpartition(".")[2] in MEDIA_TYPES
         assert "url(" not in text
         assert "@import" not in text
         addresses = set(re.findall(r"https?://[^\"' ]+", text))

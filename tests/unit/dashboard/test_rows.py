@@ -3,14 +3,14 @@ import pytest
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.models.status import JobError, Progress
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.views.rows import mark, row
+from asyncjob_gateway.dashboard.views.rows import job_row, phase_badge
 from support.rest_jobs import NOW, summary
 
 ERROR = JobError(type="ValueError", category="Other", message="no such user")
 
 
 def test_every_phase_has_a_word_a_colour_and_a_meaning() -> None:
-    marks = [mark(phase) for phase in Phase]
+    marks = [phase_badge(phase) for phase in Phase]
 
     assert len({one.word for one in marks}) == len(Phase)
     assert all(one.colour and one.meaning for one in marks)
@@ -19,8 +19,8 @@ def test_every_phase_has_a_word_a_colour_and_a_meaning() -> None:
 def test_progress_is_shown_while_a_job_runs_only() -> None:
     done = Progress(percent=40, message="reading")
 
-    running = row(summary(phase=Phase.RUNNING, progress=done), Links(), NOW)
-    retrying = row(summary(phase=Phase.RETRYING, progress=done), Links(), NOW)
+    running = job_row(summary(phase=Phase.RUNNING, progress=done), Links(), NOW)
+    retrying = job_row(summary(phase=Phase.RETRYING, progress=done), Links(), NOW)
 
     assert (running.percent, running.doing) == (40, "reading")
     assert (retrying.percent, retrying.doing) == (None, "")
@@ -38,12 +38,12 @@ def test_progress_is_shown_while_a_job_runs_only() -> None:
 def test_a_row_says_why_the_job_is_where_it_is(phase: Phase, words: str) -> None:
     job = summary(phase=phase, error=ERROR, message="queue mail is paused", reason="QueuePaused")
 
-    assert row(job, Links(), NOW).why == words
+    assert job_row(job, Links(), NOW).why == words
 
 
 def test_a_failure_shows_its_retries_of_max_retries() -> None:
     shown = [
-        row(summary(attempt=attempt, retries=retries, max_retries=most), Links(), NOW).tries
+        job_row(summary(attempt=attempt, retries=retries, max_retries=most), Links(), NOW).tries
         for attempt, retries, most in ((0, 0, None), (1, 0, 3), (3, 2, 5))
     ]
 

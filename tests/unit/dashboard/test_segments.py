@@ -1,13 +1,13 @@
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.job import Happening, Job
-from asyncjob_gateway.dashboard.views.segments import WIDTH, segments
+from asyncjob_gateway.dashboard.views.segments import BAR_WIDTH, phase_segments
 from support.rest_jobs import NOW, before, happened, whole
 
 CREATED = Happening(time=before(100), phase="Created")
 
 
 def words(job: Job) -> list[str]:
-    return [one.words for one in segments(job, NOW)]
+    return [one.words for one in phase_segments(job, NOW)]
 
 
 def test_an_attempt_is_seen_between_its_start_and_its_end() -> None:
@@ -37,10 +37,10 @@ def test_what_goes_on_goes_on_until_now() -> None:
 def test_widths_are_true_and_fill_the_bar() -> None:
     running = whole(phase=Phase.RUNNING, started_at=before(25), history=[CREATED])
 
-    first, second = segments(running, NOW)
+    first, second = phase_segments(running, NOW)
 
     assert (first.x, first.width) == (0, 750)
-    assert (second.x, second.width) == (750, WIDTH - 750)
+    assert (second.x, second.width) == (750, BAR_WIDTH - 750)
 
 
 def test_a_job_of_no_age_has_no_bar() -> None:

@@ -1,17 +1,17 @@
 import pytest
 
 from asyncjob.rest.submission import Submission
-from asyncjob_gateway.dashboard.views.submission import SubmitForm, read_form
+from asyncjob_gateway.dashboard.views.submission import SubmitForm, read_submit_form
 
 
 def refused(**given: str) -> SubmitForm:
-    read = read_form({"type": "report", **given})
+    read = read_submit_form({"type": "report", **given})
     assert isinstance(read, SubmitForm)
     return read
 
 
 def test_a_form_becomes_a_submission() -> None:
-    read = read_form(
+    read = read_submit_form(
         {
             "type": "report",
             "queue": "mail",
@@ -59,7 +59,7 @@ def test_what_is_wrong_is_told_at_its_field_and_nothing_typed_is_lost(
 
 
 def test_a_form_without_a_type_is_refused() -> None:
-    form = read_form({"queue": "mail"})
+    form = read_submit_form({"queue": "mail"})
 
     assert isinstance(form, SubmitForm)
     assert set(form.errors) == {"type"}

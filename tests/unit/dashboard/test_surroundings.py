@@ -2,7 +2,7 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.models.queue import AsyncQueueSpec
 from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.views.queues import QueueRow, count, queues_page
+from asyncjob_gateway.dashboard.views.queues import QueueRow, count_jobs, make_queues_page
 from asyncjob_gateway.dashboard.views.surroundings import cron_rows, worker_rows
 from support.rest_jobs import NOW, before, summary
 
@@ -17,7 +17,7 @@ def queue_row(**more: object) -> QueueRow:
         summary("e", Phase.SUCCEEDED, completed_at=before(200)),
         summary("f", Phase.SUCCEEDED, completed_at=before(20), queue="other"),
     ]
-    return queues_page([info], count(jobs, NOW), Links(), NOW).queues[0]
+    return make_queues_page([info], count_jobs(jobs, NOW), Links(), NOW).queues[0]
 
 
 def test_a_queue_tells_since_when_its_oldest_job_waits_and_what_finished_within_a_minute() -> None:

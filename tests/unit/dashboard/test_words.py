@@ -1,6 +1,13 @@
 import pytest
 
-from asyncjob_gateway.dashboard.words import ago, moment, plural, pretty, seconds_of, span
+from asyncjob_gateway.dashboard.words import (
+    display_time,
+    format_duration,
+    format_json,
+    parse_duration,
+    plural,
+    relative_time,
+)
 from support.rest_jobs import NOW, before
 
 
@@ -22,15 +29,15 @@ from support.rest_jobs import NOW, before
     ],
 )
 def test_a_duration_is_told_in_its_largest_units(seconds: float, words: str) -> None:
-    assert span(seconds) == words
+    assert format_duration(seconds) == words
 
 
 def test_an_age_tells_past_from_future() -> None:
-    assert [ago(0.4), ago(5), ago(-5)] == ["now", "5 s ago", "in 5 s"]
+    assert [relative_time(0.4), relative_time(5), relative_time(-5)] == ["now", "5 s ago", "in 5 s"]
 
 
 def test_a_moment_has_the_exact_time_and_one_for_reading() -> None:
-    shown = moment(before(65.5), NOW)
+    shown = display_time(before(65.5), NOW)
 
     assert shown
     assert shown.exact == "2026-11-21T11:58:54.500Z"
@@ -39,7 +46,7 @@ def test_a_moment_has_the_exact_time_and_one_for_reading() -> None:
 
 
 def test_no_time_is_no_moment() -> None:
-    assert moment(None, NOW) is None
+    assert display_time(None, NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -47,12 +54,12 @@ def test_no_time_is_no_moment() -> None:
     [("90", 90), ("30m", 1800), ("2h", 7200), (" 1D ", 86_400), ("1w", 604_800), ("5 min", 300)],
 )
 def test_a_duration_is_read(text: str, seconds: int) -> None:
-    assert seconds_of(text) == seconds
+    assert parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-5m", "1.5h", "9" * 40, "5 y"])
 def test_what_is_no_duration_is_not_read(text: str) -> None:
-    assert seconds_of(text) is None
+    assert parse_duration(text) is None
 
 
 def test_counts_have_their_plural() -> None:
@@ -64,8 +71,8 @@ def test_counts_have_their_plural() -> None:
 
 
 def test_json_is_shown_readably_and_cut_where_it_is_long() -> None:
-    assert pretty({"a": ["ü"]}) == ('{\n  "a": [\n    "ü"\n  ]\n}', False)
-    text, was_cut = pretty("x" * 70_000)
+    assert format_json({"a": ["ü"]}) == ('{\n  "a": [\n    "ü"\n  ]\n}', False)
+    text, was_cut = format_json("x" * 70_000)
     assert was_cut
     assert len(text) == 64 * 1024
 
@@ -74,7 +81,7 @@ def test_json_is_shown_readably_and_cut_where_it_is_long() -> None:
     "text", ["0000-01-01T00:00:00Z", "9999-12-31T23:59:59-12:00", "2016-12-31T23:59:60Z"]
 )
 def test_a_time_that_no_calendar_here_has_is_shown_as_it_is_written(text: str) -> None:
-    shown = moment(text, NOW)
+    shown = display_time(text, NOW)
 
     assert shown
     assert (shown.exact, shown.clock, shown.ago) == ("", text, text)

@@ -9,7 +9,7 @@ import pytest
 
 from asyncjob import AsyncJob
 from asyncjob_dev.demo import judges
-from asyncjob_dev.demo.crash import Crash, Steps, is_half_done, read_steps, resumed
+from asyncjob_dev.demo.crash import Steps, WorkerKill, check_resumed, is_half_done, read_steps
 from asyncjob_dev.environment import ROOT
 
 NOW = "2025-01-01T00:00:00.000Z"
@@ -52,23 +52,23 @@ def digested(
 
 
 def test_digests_that_the_files_have_are_right() -> None:
-    assert judges.files_digested(digested()).ok
+    assert judges.check_files_digested(digested()).ok
 
 
 def test_a_wrong_digest_a_missing_file_or_a_failure_is_not() -> None:
-    assert not judges.files_digested(digested(files=FILES[1:])).ok
+    assert not judges.check_files_digested(digested(files=FILES[1:])).ok
     wrong = [{**FILES[0], "sha256": "0"}, *FILES[1:]]
-    assert not judges.files_digested(digested(files=wrong)).ok
-    assert not judges.files_digested(digested(phase="DeadLetter")).ok
-    assert not judges.files_digested(digested(result=None)).ok
+    assert not judges.check_files_digested(digested(files=wrong)).ok
+    assert not judges.check_files_digested(digested(phase="DeadLetter")).ok
+    assert not judges.check_files_digested(digested(result=None)).ok
 
 
 def test_lines_are_counted_again_file_by_file_and_all_together() -> None:
     lines = FILES[0]["lines"]
     wrong = [{**FILES[0], "lines": lines + 1}, *FILES[1:]]
-    assert not judges.files_digested(digested(files=wrong)).ok
-    assert not judges.files_digested(digested(files=wrong, lines=LINES + 1)).ok
-    assert judges.files_digested(digested(lines=LINES + 1)).problems == (
+    assert not judges.check_files_digested(digested(files=wrong)).ok
+    assert not judges.check_files_digested(digested(files=wrong, lines=LINES + 1)).ok
+    assert judges.check_files_digested(digested(lines=LINES + 1)).problems == (
         f"sum of the lines is {LINES + 1}, not {LINES}",
     )
 
@@ -94,12 +94,12 @@ def test_a_report_is_right_if_the_file_is_the_one_its_result_describes(
     (tmp_path / "orders.csv").write_text("a,b\n1,2\n3,4\n")
     (tmp_path / "r.html").write_text("<p>")
     checksum = hashlib.sha256(b"<p>").hexdigest()
-    assert judges.report_written(reported(checksum, 2, "r.html")).ok
-    assert not judges.report_written(reported("0", 2, "r.html")).ok
-    assert not judges.report_written(reported(checksum, 3, "r.html")).ok
-    assert not judges.report_written(reported(checksum, 2, "missing.html")).ok
+    assert judges.check_report_written(reported(checksum, 2, "r.html")).ok
+    assert not judges.check_report_written(reported("0", 2, "r.html")).ok
+    assert not judges.check_report_written(reported(checksum, 3, "r.html")).ok
+    assert not judges.check_report_written(reported(checksum, 2, "missing.html")).ok
     os.utime(tmp_path / "r.html", (0, 0))
-    assert not judges.report_written(reported(checksum, 2, "r.html")).ok
+    assert not judges.check_report_written(reported(checksum, 2, "r.html")).ok
 
 
 def flaky(attempt: int = 3, retries: int = 2, phase: str = "Succeeded") -> AsyncJob:
@@ -108,18 +108,18 @@ def flaky(attempt: int = 3, retries: int = 2, phase: str = "Succeeded") -> Async
 
 
 def test_two_failures_and_a_success_are_two_failures_and_a_success() -> None:
-    assert judges.succeeded_after_failures(flaky()).ok
-    assert not judges.succeeded_after_failures(flaky(attempt=1, retries=0)).ok
-    assert not judges.succeeded_after_failures(flaky(phase="Retrying")).ok
+    assert judges.check_succeeded_after_failures(flaky()).ok
+    assert not judges.check_succeeded_after_failures(flaky(attempt=1, retries=0)).ok
+    assert not judges.check_succeeded_after_failures(flaky(phase="Retrying")).ok
 
 
 def test_a_dead_letter_keeps_its_error() -> None:
     error = {"type": "RuntimeError", "category": "Internal", "message": "never works"}
     status = {"phase": "DeadLetter", "reason": "RetriesExhausted", "attempt": 3}
-    assert judges.given_up(job("always.fails", {}, **status, error=error)).ok
-    assert not judges.given_up(job("always.fails", {}, **status)).ok
+    assert judges.check_dead_letter(job("always.fails", {}, **status, error=error)).ok
+    assert not judges.check_dead_letter(job("always.fails", {}, **status)).ok
     wrong = {**status, "reason": "NotRetryable"}
-    assert not judges.given_up(job("always.fails", {}, **wrong, error=error)).ok
+    assert not judges.check_dead_letter(job("always.fails", {}, **wrong, error=error)).ok
 
 
 def counting(**changed: Any) -> AsyncJob:
@@ -137,18 +137,18 @@ def counting(**changed: Any) -> AsyncJob:
     return job("slow.count", {"to": 4}, **{**status, **changed})
 
 
-CRASH = Crash("w-1", saved=2)
+CRASH = WorkerKill("w-1", saved=2)
 FIRST: Steps = [(1, 1), (2, 1), (3, 1)]
 SECOND: Steps = [(3, 2), (4, 2)]
 
 
 def test_a_job_that_another_worker_went_on_with_is_as_it_should_be() -> None:
-    assert resumed(counting(), CRASH, {"w-1": FIRST, "w-2": SECOND}).ok
+    assert check_resumed(counting(), CRASH, {"w-1": FIRST, "w-2": SECOND}).ok
 
 
 def test_more_may_have_been_saved_than_was_seen() -> None:
     job_ = counting(result={"counted": 4, "resumed_from": 3})
-    assert resumed(job_, CRASH, {"w-1": FIRST, "w-2": SECOND[1:]}).ok
+    assert check_resumed(job_, CRASH, {"w-1": FIRST, "w-2": SECOND[1:]}).ok
 
 
 @pytest.mark.parametrize(
@@ -167,11 +167,11 @@ def test_more_may_have_been_saved_than_was_seen() -> None:
 def test_work_done_twice_left_out_or_by_the_dead_is_noticed(
     changed: dict[str, Any], second: Steps
 ) -> None:
-    assert not resumed(counting(**changed), CRASH, {"w-1": FIRST, "w-2": second}).ok
+    assert not check_resumed(counting(**changed), CRASH, {"w-1": FIRST, "w-2": second}).ok
 
 
 def test_without_a_killed_worker_nothing_is_proven() -> None:
-    assert not resumed(counting(), None, {"w-1": FIRST, "w-2": SECOND}).ok
+    assert not check_resumed(counting(), None, {"w-1": FIRST, "w-2": SECOND}).ok
 
 
 def test_half_done_means_saved_and_running() -> None:

@@ -1,22 +1,22 @@
 """The table at the end."""
 
-from asyncjob_dev.demo.summary import problems, table
-from asyncjob_dev.demo.verdict import Row, Scenario, Verdict, compare
+from asyncjob_dev.demo.summary import problems, scenario_table
+from asyncjob_dev.demo.verdict import CheckResult, Scenario, ScenarioResult, compare
 
-GOOD = Row(Scenario("a", "job-a", "work " * 12, "Succeeded"), Verdict("Succeeded"))
-BAD = Row(
-    Scenario("b", "job-b", "other work", "DeadLetter"), Verdict("Queued", ("phase is Queued",))
+GOOD = ScenarioResult(Scenario("a", "job-a", "work " * 12, "Succeeded"), CheckResult("Succeeded"))
+BAD = ScenarioResult(
+    Scenario("b", "job-b", "other work", "DeadLetter"), CheckResult("Queued", ("phase is Queued",))
 )
 
 
 def test_every_row_says_whether_it_was_as_it_should() -> None:
-    lines = table([GOOD, BAD], 120).splitlines()
+    lines = scenario_table([GOOD, BAD], 120).splitlines()
     assert lines[0].split() == ["JOB", "WHAT", "EXPECTED", "HAPPENED", "OK"]
     assert [line.split()[-1] for line in lines if line.startswith("(")] == ["yes", "NO"]
 
 
 def test_long_cells_are_wrapped_and_nothing_is_lost() -> None:
-    text = table([GOOD], 100)
+    text = scenario_table([GOOD], 100)
     assert all(len(line) <= 100 for line in text.splitlines())
     assert text.count("work") == 12
 

@@ -3,7 +3,7 @@
 import io
 import re
 
-from asyncjob_dev.demo.view import LineView, TerminalView, rows
+from asyncjob_dev.demo.view import LineView, TerminalView, parse_table
 
 FIRST = """\
 NAME         PHASE     TYPE         ATTEMPT   PROGRESS   AGE
@@ -19,14 +19,14 @@ slow-count   Succeeded   slow.count   1         100        3s
 
 
 def test_rows_are_read_by_column_even_where_a_cell_is_empty() -> None:
-    assert list(rows(FIRST)) == [
+    assert list(parse_table(FIRST)) == [
         ["flaky-call", "Queued", "flaky.call", "0", ""],
         ["slow-count", "Running", "slow.count", "1", "20"],
     ]
 
 
 def test_no_jobs_are_no_rows() -> None:
-    assert list(rows("")) == []
+    assert list(parse_table("")) == []
 
 
 def test_lines_tell_what_changed_and_not_that_it_grew_older() -> None:

@@ -9,8 +9,13 @@ from typing import BinaryIO
 
 import pytest
 
-from asyncjob_dev.binaries.archive import Archive, Release, open_url, pinned_release
-from asyncjob_dev.binaries.cache import Cache
+from asyncjob_dev.binaries.archive import (
+    ArchiveDownload,
+    PinnedArchive,
+    open_url,
+    read_pinned_archive,
+)
+from asyncjob_dev.binaries.cache import BinaryCache
 from asyncjob_dev.errors import ChecksumMismatchError, DownloadError
 
 TARGET = "linux-amd64"
@@ -27,8 +32,8 @@ def packed(*tools: str) -> bytes:
     return buffer.getvalue()
 
 
-def release(content: bytes) -> Release:
-    return Release(
+def release(content: bytes) -> PinnedArchive:
+    return PinnedArchive(
         version="v1.36.2",
         tools=("etcd", "kubectl"),
         url="https://example.test/{version}-{platform}.tar.gz",
@@ -37,11 +42,11 @@ def release(content: bytes) -> Release:
     )
 
 
-def archive(tmp_path: Path, pinned: bytes, served: bytes) -> Archive:
+def archive(tmp_path: Path, pinned: bytes, served: bytes) -> ArchiveDownload:
     def serve(_url: str) -> BinaryIO:
         return io.BytesIO(served)
 
-    return Archive(Cache(tmp_path), TARGET, release(pinned), serve)
+    return ArchiveDownload(BinaryCache(tmp_path), TARGET, release(pinned), serve)
 
 
 def test_all_tools_of_the_archive_are_installed_at_once(tmp_path: Path) -> None:
@@ -70,18 +75,18 @@ def test_nothing_of_a_wrong_archive_stays(tmp_path: Path) -> None:
 
 
 def test_an_archive_without_our_platform_has_nothing_for_us(tmp_path: Path) -> None:
-    subject = Archive(Cache(tmp_path), "linux-riscv64", release(b""))
+    subject = ArchiveDownload(BinaryCache(tmp_path), "linux-riscv64", release(b""))
     assert subject.path("etcd") is None
 
 
 def test_the_controller_manager_is_not_in_the_archive(tmp_path: Path) -> None:
-    subject = Archive(Cache(tmp_path), TARGET, pinned_release())
+    subject = ArchiveDownload(BinaryCache(tmp_path), TARGET, read_pinned_archive())
     assert subject.path("kube-controller-manager") is None
     assert subject.path("kube-apiserver") is not None
 
 
 def test_four_platforms_are_pinned_with_whole_checksums() -> None:
-    pinned = pinned_release()
+    pinned = read_pinned_archive()
     assert set(pinned.sha512) == {
         "linux-amd64", "linux-arm64", "darwin-amd64", "darwin-arm64"
     }  # fmt: skip

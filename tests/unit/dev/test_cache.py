@@ -8,27 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.binaries.cache import Cache, usable
+from asyncjob_dev.binaries.cache import BinaryCache, is_executable
 from asyncjob_dev.errors import CacheUnusableError, DiskFullError
 
 HOLDER = """
 import sys
 from pathlib import Path
-from asyncjob_dev.binaries.cache import Cache
-with Cache(Path(sys.argv[1])).lock("etcd"):
+from asyncjob_dev.binaries.cache import BinaryCache
+with BinaryCache(Path(sys.argv[1])).lock("etcd"):
     print("held", flush=True)
     sys.stdin.readline()
 """
 
 
 def test_a_program_appears_whole_and_executable(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
+    cache = BinaryCache(tmp_path)
     final = cache.path("etcd", "v3", "linux-amd64", "abc")
     draft = cache.draft(final)
     draft.write_text("program")
-    assert not usable(final)
+    assert not is_executable(final)
     cache.install(draft, final)
-    assert usable(final)
+    assert is_executable(final)
     assert not draft.exists()
 
 
@@ -60,22 +60,25 @@ def test_a_second_process_waits_and_says_so(
         assert holder.stdout.readline() == "held\n"
         stream = ReleasingStream(holder)
         monkeypatch.setattr(sys, "stderr", stream)
-        with Cache(tmp_path).lock("kubectl"):
+        with BinaryCache(tmp_path).lock("kubectl"):
             assert stream.getvalue() == ""
-        with Cache(tmp_path).lock("etcd"):
+        with BinaryCache(tmp_path).lock("etcd"):
             assert "waiting for another process that is getting etcd" in stream.getvalue()
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_becomes_an_error_that_says_what_to_set(tmp_path: Path, number: int) -> None:
-    with pytest.raises(DiskFullError, match="ASYNCJOB_CACHE"), Cache(tmp_path).errors_in_words():
+    with (
+        pytest.raises(DiskFullError, match="ASYNCJOB_CACHE"),
+        BinaryCache(tmp_path).translate_errors(),
+    ):
         raise OSError(number, "full")
 
 
 def test_a_cache_that_is_a_file_is_named_with_the_way_out(tmp_path: Path) -> None:
     root = tmp_path / "file"
     root.touch()
-    cache = Cache(root)
+    cache = BinaryCache(root)
     words = rf"cannot use the cache {root}: .*; set ASYNCJOB_CACHE to a folder you may write"
     with pytest.raises(CacheUnusableError, match=words), cache.lock("etcd"):
         pass
@@ -89,7 +92,7 @@ def test_a_cache_that_cannot_be_read_or_written_is_named_with_the_way_out(
     def refuse(*_arguments: object, **_options: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    cache = Cache(tmp_path)
+    cache = BinaryCache(tmp_path)
     for name in ("stat", "mkdir", "chmod", "is_file"):
         monkeypatch.setattr(Path, name, refuse)
     with pytest.raises(CacheUnusableError, match="Permission denied; set ASYNCJOB_CACHE"):
@@ -101,5 +104,5 @@ def test_a_cache_that_cannot_be_read_or_written_is_named_with_the_way_out(
 
 
 def test_errors_of_those_who_hold_the_lock_are_not_blamed_on_the_cache(tmp_path: Path) -> None:
-    with pytest.raises(PermissionError), Cache(tmp_path).lock("etcd"):
+    with pytest.raises(PermissionError), BinaryCache(tmp_path).lock("etcd"):
         raise PermissionError(errno.EACCES, "no")

@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from asyncjob_dev.chart.__main__ import main
-from asyncjob_dev.chart.comments import commented
-from asyncjob_dev.reference.chart import kind, lookup, named, values
+from asyncjob_dev.chart.comments import commented_keys
+from asyncjob_dev.reference.chart import chart_values, keys_in_schema, lookup, value_type
 
 ROOT = Path(__file__).parents[3]
 TEXT = """
@@ -33,7 +33,7 @@ SCHEMA = {
 
 
 def test_a_key_has_the_comment_directly_above_it() -> None:
-    found = {".".join(key.path): (key.value, key.comment) for key in commented(TEXT)}
+    found = {".".join(key.path): (key.value, key.comment) for key in commented_keys(TEXT)}
 
     assert found == {
         "count": (3, "How many there are, at most."),
@@ -45,7 +45,7 @@ def test_a_key_has_the_comment_directly_above_it() -> None:
 
 def test_keys_within_objects_of_kubernetes_have_no_place_in_the_reference() -> None:
     block = TEXT.replace("{limits: {cpu: 1}}", "\n    limits: {cpu: 1}")
-    found = [".".join(key.path) for key in named(block, SCHEMA)]
+    found = [".".join(key.path) for key in keys_in_schema(block, SCHEMA)]
 
     assert found == ["count", "pod", "pod.resources", "pod.none"]
 
@@ -61,7 +61,7 @@ def test_keys_within_objects_of_kubernetes_have_no_place_in_the_reference() -> N
     ],
 )
 def test_a_value_has_the_type_that_its_schema_says(path: str, shown: str) -> None:
-    assert kind(lookup(SCHEMA, path.split(".")), SCHEMA) == shown
+    assert value_type(lookup(SCHEMA, path.split(".")), SCHEMA) == shown
 
 
 def test_a_value_without_a_schema_is_an_error() -> None:
@@ -70,7 +70,7 @@ def test_a_value_without_a_schema_is_an_error() -> None:
 
 
 def test_the_committed_reference_is_the_generated_one() -> None:
-    assert values() in (ROOT / "docs/reference/chart.md").read_text()
+    assert chart_values() in (ROOT / "docs/reference/chart.md").read_text()
 
 
 def test_the_committed_copy_of_the_roles_is_the_source() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev import launch
-from asyncjob_dev.children import Child, bound, spawn
+from asyncjob_dev.children import Subprocess, bound_command, spawn
 
 PARENT = """
 import os, sys
@@ -34,7 +34,7 @@ sys.stdin.readline()
 """
 
 
-def started(log_file: Path, *command: str) -> Child:
+def started(log_file: Path, *command: str) -> Subprocess:
     return spawn(command, log_file=log_file, env=None, cwd=None)
 
 
@@ -63,7 +63,7 @@ def test_a_child_dies_when_its_parent_is_killed(tmp_path: Path, script: str) -> 
 
 def test_a_child_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
     pipe = fifo(tmp_path)
-    children: list[Child] = []
+    children: list[Subprocess] = []
 
     def start_one() -> None:
         children.append(started(pipe, "sh", "-c", "echo up; exec sleep 1000"))
@@ -121,7 +121,7 @@ def test_a_file_that_is_no_program_ends_with_126(tmp_path: Path) -> None:
 
 def test_a_launcher_whose_parent_is_already_gone_starts_nothing(tmp_path: Path) -> None:
     marker = tmp_path / "marker"
-    command = bound(["touch", str(marker)])
+    command = bound_command(["touch", str(marker)])
     command[command.index("--") - 1] = "1"
     assert subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode == 125
     assert not marker.exists()

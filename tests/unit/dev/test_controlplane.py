@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from asyncjob_dev.controlplane import ControlPlane, Options, commandlines, datadir
+from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions, commandlines, datadir
 from asyncjob_dev.controlplane.credentials import ensure_credentials
-from asyncjob_dev.controlplane.layout import Layout
+from asyncjob_dev.controlplane.layout import ControlPlanePaths
 from asyncjob_dev.errors import (
     DataDirInUseError,
     DevError,
@@ -21,16 +21,16 @@ from asyncjob_dev.kubeconfig import write_kubeconfig
 
 
 @pytest.fixture
-def layout(tmp_path: Path) -> Layout:
-    made = Layout(tmp_path)
+def layout(tmp_path: Path) -> ControlPlanePaths:
+    made = ControlPlanePaths(tmp_path)
     made.make()
     return made
 
 
-def test_everything_listens_on_the_loopback_address_only(layout: Layout) -> None:
-    flags = commandlines.etcd(Options(), layout, "dev", 1, 2)
-    flags += commandlines.apiserver(Options(), layout, 3, 1)
-    flags += commandlines.controller_manager(Options(), layout)
+def test_everything_listens_on_the_loopback_address_only(layout: ControlPlanePaths) -> None:
+    flags = commandlines.etcd_flags(ControlPlaneOptions(), layout, "dev", 1, 2)
+    flags += commandlines.apiserver_flags(ControlPlaneOptions(), layout, 3, 1)
+    flags += commandlines.controller_manager_flags(ControlPlaneOptions(), layout)
     pairs = [flag.removeprefix("--").split("=", 1) for flag in flags if "=" in flag]
     addresses = [value for name, value in pairs if "address" in name or "urls" in name]
     assert len(addresses) == 6
@@ -38,47 +38,55 @@ def test_everything_listens_on_the_loopback_address_only(layout: Layout) -> None
     assert "--secure-port=0" in flags
 
 
-def test_controllers_have_accounts_of_their_own_as_on_real_clusters(layout: Layout) -> None:
-    flags = commandlines.controller_manager(Options(), layout)
+def test_controllers_have_accounts_of_their_own_as_on_real_clusters(
+    layout: ControlPlanePaths,
+) -> None:
+    flags = commandlines.controller_manager_flags(ControlPlaneOptions(), layout)
     assert "--use-service-account-credentials" in flags
 
 
-def test_extra_flags_come_last_so_that_they_win(layout: Layout) -> None:
-    options = Options(apiserver_flags=("--v=4",), etcd_flags=("--x",))
-    assert commandlines.apiserver(options, layout, 3, 1)[-1] == "--v=4"
-    assert commandlines.etcd(options, layout, "dev", 1, 2)[-1] == "--x"
+def test_extra_flags_come_last_so_that_they_win(layout: ControlPlanePaths) -> None:
+    options = ControlPlaneOptions(apiserver_flags=("--v=4",), etcd_flags=("--x",))
+    assert commandlines.apiserver_flags(options, layout, 3, 1)[-1] == "--v=4"
+    assert commandlines.etcd_flags(options, layout, "dev", 1, 2)[-1] == "--x"
 
 
-def test_data_is_not_synced_to_disk_unless_asked(layout: Layout) -> None:
-    assert "--unsafe-no-fsync" in commandlines.etcd(Options(), layout, "dev", 1, 2)
-    assert "--unsafe-no-fsync" not in commandlines.etcd(Options(fsync=True), layout, "dev", 1, 2)
+def test_data_is_not_synced_to_disk_unless_asked(layout: ControlPlanePaths) -> None:
+    assert "--unsafe-no-fsync" in commandlines.etcd_flags(
+        ControlPlaneOptions(), layout, "dev", 1, 2
+    )
+    assert "--unsafe-no-fsync" not in commandlines.etcd_flags(
+        ControlPlaneOptions(fsync=True), layout, "dev", 1, 2
+    )
 
 
-def test_own_audiences_keep_the_api_servers(layout: Layout) -> None:
-    flags = commandlines.apiserver(Options(audiences=("gateway",)), layout, 3, 1)
-    assert f"--api-audiences={Options().issuer},gateway" in flags
+def test_own_audiences_keep_the_api_servers(layout: ControlPlanePaths) -> None:
+    flags = commandlines.apiserver_flags(ControlPlaneOptions(audiences=("gateway",)), layout, 3, 1)
+    assert f"--api-audiences={ControlPlaneOptions().issuer},gateway" in flags
 
 
-def test_pods_need_no_default_service_account_without_a_controller_manager(layout: Layout) -> None:
-    without = Options(with_controller_manager=False)
+def test_pods_need_no_default_service_account_without_a_controller_manager(
+    layout: ControlPlanePaths,
+) -> None:
+    without = ControlPlaneOptions(with_controller_manager=False)
     flag = "--disable-admission-plugins=ServiceAccount"
-    assert flag in commandlines.apiserver(without, layout, 3, 1)
-    assert flag not in commandlines.apiserver(Options(), layout, 3, 1)
+    assert flag in commandlines.apiserver_flags(without, layout, 3, 1)
+    assert flag not in commandlines.apiserver_flags(ControlPlaneOptions(), layout, 3, 1)
 
 
-def test_pods_on_nodes_that_do_not_exist_are_not_collected(layout: Layout) -> None:
-    flags = " ".join(commandlines.controller_manager(Options(), layout))
+def test_pods_on_nodes_that_do_not_exist_are_not_collected(layout: ControlPlanePaths) -> None:
+    flags = " ".join(commandlines.controller_manager_flags(ControlPlaneOptions(), layout))
     assert "pod-garbage-collector" not in flags
     assert "*" not in flags
 
 
 def test_only_throwaway_data_is_stopped_without_patience() -> None:
-    assert Options().patience == 0
-    assert Options(data_dir=Path("/x")).patience > 0
-    assert Options(grace=3).patience == 3
+    assert ControlPlaneOptions().effective_grace == 0
+    assert ControlPlaneOptions(data_dir=Path("/x")).effective_grace > 0
+    assert ControlPlaneOptions(grace=3).effective_grace == 3
 
 
-def test_credentials_are_private_and_made_once(layout: Layout) -> None:
+def test_credentials_are_private_and_made_once(layout: ControlPlanePaths) -> None:
     token = ensure_credentials(layout)
     assert len(token) >= 32
     assert ensure_credentials(layout) == token
@@ -121,7 +129,7 @@ def test_what_the_dead_left_behind_is_swept_and_what_is_in_use_is_not(tmp_path: 
     (dead / datadir.LOCK).touch()
     stranger = tmp_path / f"{datadir.PREFIX}stranger"
     stranger.mkdir()
-    datadir.sweep(tmp_path)
+    datadir.remove_stale(tmp_path)
     assert living.path.exists()
     assert not dead.exists()
     assert stranger.exists()
@@ -140,7 +148,7 @@ def test_what_other_users_left_behind_is_theirs(
 ) -> None:
     foreign = left_behind(tmp_path, "foreign")
     monkeypatch.setattr("os.getuid", lambda: foreign.stat().st_uid + 1)
-    datadir.sweep(tmp_path)
+    datadir.remove_stale(tmp_path)
     assert foreign.exists()
 
 
@@ -176,7 +184,7 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     folder = tmp_path / f"{datadir.PREFIX}trap"
     folder.mkdir()
     (folder / datadir.LOCK).symlink_to(tmp_path / "precious")
-    datadir.sweep(tmp_path)
+    datadir.remove_stale(tmp_path)
     assert folder.exists()
     with pytest.raises(FolderUnusableError):
         datadir.claim(folder)

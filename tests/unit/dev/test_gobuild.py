@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.binaries.gobuild import announcement, arguments, build, check_compiler
+from asyncjob_dev.binaries.gobuild import arguments, build, check_compiler, progress_text
 from asyncjob_dev.binaries.pins import Pin
 from asyncjob_dev.errors import BuildError, DiskFullError, GoMissingError, GoTooOldError
 
@@ -46,10 +46,10 @@ def test_only_what_the_checksum_file_lists_may_be_compiled(tmp_path: Path) -> No
 
 
 def test_the_announcement_says_how_long_it_takes(tmp_path: Path) -> None:
-    assert announcement(pin(tmp_path, "kube-apiserver")) == (
+    assert progress_text(pin(tmp_path, "kube-apiserver")) == (
         "building kube-apiserver v1.36.3 from source, about 4 minutes the first time"
     )
-    assert "about 1 minute the" in announcement(pin(tmp_path, "etcd"))
+    assert "about 1 minute the" in progress_text(pin(tmp_path, "etcd"))
 
 
 def test_no_go_and_no_download_says_what_to_install_or_set(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.images import Engine, Recipe, build, find_engine
-from asyncjob_dev.images.base import MIRROR, _without_ballast, default_base
+from asyncjob_dev.images import BuildRequest, Engine, build_image, find_engine
+from asyncjob_dev.images.base import MIRROR, _exclude_paths, default_base
 from asyncjob_dev.images.build import ROOT
 from asyncjob_dev.images.errors import EngineFailedError, NoBaseError, NoEngineError
-from asyncjob_dev.images.network import pip_options, secrets
+from asyncjob_dev.images.network import pip_options, pip_secrets
 
 DOCKERFILE = ROOT / "worker-image" / "Dockerfile"
 
@@ -55,8 +55,8 @@ def test_without_any_the_error_says_what_each_lacks_and_what_to_install(programs
 
 def test_a_base_that_is_asked_for_is_used_and_nothing_is_fetched(programs: Path) -> None:
     put(programs, "docker")
-    recipe = Recipe(DOCKERFILE, "mine", base="own-base:1")
-    build(Engine("docker"), recipe, {"PATH": str(programs)})
+    recipe = BuildRequest(DOCKERFILE, "mine", base="own-base:1")
+    build_image(Engine("docker"), recipe, {"PATH": str(programs)})
     (line,) = log_of(programs)
     assert "--tag mine --build-arg=BASE=own-base:1" in line
     assert "--secret=id=pip.conf" in line
@@ -65,7 +65,7 @@ def test_a_base_that_is_asked_for_is_used_and_nothing_is_fetched(programs: Path)
 
 def test_a_base_that_can_be_fetched_is_the_dockerfiles_own(programs: Path) -> None:
     put(programs, "docker", 'test "$1" != image')
-    build(Engine("docker"), Recipe(DOCKERFILE, "mine"), {"PATH": str(programs)})
+    build_image(Engine("docker"), BuildRequest(DOCKERFILE, "mine"), {"PATH": str(programs)})
     wanted = default_base(DOCKERFILE)
     assert f"pull --quiet {wanted}" in log_of(programs)[1]
     assert f"--build-arg=BASE={wanted}" in log_of(programs)[2]
@@ -74,7 +74,7 @@ def test_a_base_that_can_be_fetched_is_the_dockerfiles_own(programs: Path) -> No
 def test_without_a_registry_and_without_debootstrap_the_error_says_both(programs: Path) -> None:
     put(programs, "docker", "echo no such host >&2; exit 1")
     with pytest.raises(NoBaseError, match=r"no such host.*debootstrap is missing.*Set BASE"):
-        build(Engine("docker"), Recipe(DOCKERFILE, "mine"), {"PATH": str(programs)})
+        build_image(Engine("docker"), BuildRequest(DOCKERFILE, "mine"), {"PATH": str(programs)})
 
 
 def test_a_base_made_of_a_dated_snapshot_is_kept_apart(
@@ -86,7 +86,7 @@ def test_a_base_made_of_a_dated_snapshot_is_kept_apart(
     monkeypatch.setattr("os.geteuid", lambda: 0)
     environ = {"PATH": str(programs), "ASYNCJOB_CACHE": str(tmp_path / "cache")}
     for mirror in ("", "http://snapshot.test/20261101T000000Z"):
-        build(Engine("docker"), Recipe(DOCKERFILE, "mine"), {**environ, MIRROR: mirror})
+        build_image(Engine("docker"), BuildRequest(DOCKERFILE, "mine"), {**environ, MIRROR: mirror})
     first, second = [line for line in log_of(programs) if "debootstrap" in line]
     assert not first.endswith("Z")
     assert second.endswith(" http://snapshot.test/20261101T000000Z")
@@ -96,7 +96,9 @@ def test_a_base_made_of_a_dated_snapshot_is_kept_apart(
 def test_a_build_that_fails_shows_the_end_of_what_was_said(programs: Path) -> None:
     put(programs, "podman", "echo the reason >&2; exit 3")
     with pytest.raises(EngineFailedError, match=r"podman build … ended with 3:\nthe reason"):
-        build(Engine("podman"), Recipe(DOCKERFILE, "mine", base="x"), {"PATH": str(programs)})
+        build_image(
+            Engine("podman"), BuildRequest(DOCKERFILE, "mine", base="x"), {"PATH": str(programs)}
+        )
 
 
 def test_what_pip_is_told_is_read_and_variables_win() -> None:
@@ -125,7 +127,7 @@ def test_the_authority_and_pips_options_are_secrets_that_only_their_owner_reads(
         "PIP_CERT": str(authority),
     }
     config = tmp_path / "pip.conf"
-    assert secrets(tmp_path, environ) == [
+    assert pip_secrets(tmp_path, environ) == [
         f"--secret=id=ca.pem,src={authority}",
         f"--secret=id=pip.conf,src={config}",
     ]
@@ -152,7 +154,7 @@ def test_ballast_is_left_out_of_a_base_but_not_its_folders(name: str, *, kept: b
     member = tarfile.TarInfo(name)
     if name.endswith(("doc", "documents")):
         member.type = tarfile.DIRTYPE
-    assert (_without_ballast(member) is member) is kept
+    assert (_exclude_paths(member) is member) is kept
 
 
 def test_installers_are_taken_out_of_a_base_and_nothing_else(tmp_path: Path) -> None:

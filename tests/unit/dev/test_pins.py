@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.binaries.pins import MONITORING, TOOLS, read_pin
-from asyncjob_dev.binaries.target import target
+from asyncjob_dev.binaries.pins import MONITORING_TOOLS, TOOLS, read_pin
+from asyncjob_dev.binaries.target import platform_name
 from asyncjob_dev.errors import PinUnreadableError, UnsupportedPlatformError
 
 GO_MOD = """module example.test/tools/{tool}
@@ -30,7 +30,7 @@ def module(root: Path, tool: str, package: str, owner: str, version: str) -> Pat
     return folder
 
 
-@pytest.mark.parametrize("tool", [*TOOLS, *MONITORING])
+@pytest.mark.parametrize("tool", [*TOOLS, *MONITORING_TOOLS])
 def test_every_tool_of_the_repository_is_pinned(tool: str) -> None:
     pin = read_pin(tool)
     assert pin.version.startswith("v")
@@ -62,12 +62,12 @@ def test_a_module_without_its_package_is_refused(tmp_path: Path) -> None:
 
 
 def test_platforms_have_the_names_that_go_uses() -> None:
-    assert target("Linux", "x86_64") == "linux-amd64"
-    assert target("Darwin", "arm64") == "darwin-arm64"
-    assert target("Linux", "aarch64") == "linux-arm64"
-    assert target("Linux", "riscv64") == "linux-riscv64"
+    assert platform_name("Linux", "x86_64") == "linux-amd64"
+    assert platform_name("Darwin", "arm64") == "darwin-arm64"
+    assert platform_name("Linux", "aarch64") == "linux-arm64"
+    assert platform_name("Linux", "riscv64") == "linux-riscv64"
 
 
 def test_windows_is_told_about_wsl() -> None:
     with pytest.raises(UnsupportedPlatformError, match="WSL 2"):
-        target("Windows", "AMD64")
+        platform_name("Windows", "AMD64")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.diagnosis import cause
+from asyncjob_dev.diagnosis import usual_cause
 from asyncjob_dev.errors import NotReadyError, PortTakenError, ProcessDiedError
 from asyncjob_dev.process import ManagedProcess
 
@@ -142,4 +142,4 @@ def test_its_environment_is_the_one_given(tmp_path: Path) -> None:
     ],
 )
 def test_usual_causes_are_named(log: str, sign: str) -> None:
-    assert sign in cause(log)
+    assert sign in usual_cause(log)

@@ -10,22 +10,22 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.binaries.__main__ import table
-from asyncjob_dev.binaries.archive import Archive, Release
-from asyncjob_dev.binaries.cache import Cache, cache_dir
+from asyncjob_dev.binaries.archive import ArchiveDownload, PinnedArchive
+from asyncjob_dev.binaries.cache import BinaryCache, cache_dir
 from asyncjob_dev.binaries.onpath import minor_of
-from asyncjob_dev.binaries.pins import MONITORING, Pin
+from asyncjob_dev.binaries.pins import MONITORING_TOOLS, Pin
 from asyncjob_dev.binaries.resolve import Binary, Resolver
 from asyncjob_dev.errors import AssetsFolderMissingError, CacheUnusableError, DownloadError
 
 GO_MOD = "go 1.26.0\ntool k8s.io/kubernetes/cmd/{tool}\nrequire k8s.io/kubernetes v1.36.3\n"
-RELEASE = Release("v1.36.2", ("etcd", "kubectl"), "", "", {"any": "f" * 128})
+RELEASE = PinnedArchive("v1.36.2", ("etcd", "kubectl"), "", "", {"any": "f" * 128})
 
 
-class FakeArchive(Archive):
+class FakeArchive(ArchiveDownload):
     """Has etcd and kubectl, or no network."""
 
     def __init__(self, root: Path, *, offline: bool = False) -> None:
-        super().__init__(Cache(root), "any", RELEASE)
+        super().__init__(BinaryCache(root), "any", RELEASE)
         self.offline = offline
         self.tries = 0
 
@@ -260,7 +260,7 @@ def debian(world: World, *, has: str = "prometheus promtool") -> None:
 
 def monitoring(world: World) -> None:
     """Pin the programs of monitoring."""
-    for tool in MONITORING:
+    for tool in MONITORING_TOOLS:
         folder = world.root / "tools" / tool
         folder.mkdir(parents=True)
         (folder / "go.mod").write_text(GO_MOD.format(tool=tool))

@@ -11,9 +11,9 @@ from asyncjob_dev.api import Api, Object
 from asyncjob_dev.errors import ApiError, ApiUnavailableError, DevError
 from asyncjob_dev.supervisor import manifests, objects, reporter
 from asyncjob_dev.supervisor.containers import Container, exit_code
-from asyncjob_dev.supervisor.pods import environment
-from asyncjob_dev.supervisor.reporter import Reporter
-from asyncjob_dev.supervisor.tokens import Identity, TokenFile, due
+from asyncjob_dev.supervisor.pods import worker_environment
+from asyncjob_dev.supervisor.reporter import PodStatusReporter
+from asyncjob_dev.supervisor.tokens import PodIdentity, TokenFile, renewal_time
 from asyncjob_dev.supervisor.worker import WorkerSpec
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -54,9 +54,9 @@ class FakeApi(Api):
         return {"status": {"token": f"token-{self.tokens}", "expirationTimestamp": str(expires)}}
 
 
-def reporting(tmp_path: Path, api: FakeApi) -> Reporter:
-    token = TokenFile(api, tmp_path / "token", Identity("jobs", "sa", "w", "uid"), 3600)
-    return Reporter(api, "/pods/w", "uid", token, restart=False)
+def reporting(tmp_path: Path, api: FakeApi) -> PodStatusReporter:
+    token = TokenFile(api, tmp_path / "token", PodIdentity("jobs", "sa", "w", "uid"), 3600)
+    return PodStatusReporter(api, "/pods/w", "uid", token, restart=False)
 
 
 @pytest.mark.parametrize(("returncode", "code"), [(0, 0), (3, 3), (-9, 137), (-15, 143)])
@@ -79,7 +79,7 @@ def test_a_killed_container_is_terminated_with_error_and_137() -> None:
 def test_a_container_that_ended_well_is_completed() -> None:
     ended = running().end(0, LATER)
     assert ended.as_status()["state"]["terminated"]["reason"] == "Completed"
-    assert objects.pod_status(ended, restart=False)["phase"] == "Succeeded"
+    assert objects.build_pod_status(ended, restart=False)["phase"] == "Succeeded"
 
 
 def test_a_reason_can_be_given_for_tests_of_memory_trouble() -> None:
@@ -98,25 +98,27 @@ def test_a_restarted_container_runs_and_remembers_its_last_end() -> None:
 
 @pytest.mark.parametrize(("restart", "phase"), [(True, "Running"), (False, "Failed")])
 def test_a_crash_fails_only_a_pod_that_is_not_restarted(restart: bool, phase: str) -> None:
-    status = objects.pod_status(running().end(1, LATER), restart=restart)
+    status = objects.build_pod_status(running().end(1, LATER), restart=restart)
     assert status["phase"] == phase
     assert {"type": "Ready", "status": "False"} in status["conditions"]
 
 
 def test_a_pod_names_its_node_so_that_nobody_schedules_it() -> None:
-    pod = objects.pod("w", account="sa", node="dev-node", labels={"a": "b"}, restart=True)
+    pod = objects.build_pod("w", account="sa", node="dev-node", labels={"a": "b"}, restart=True)
     assert pod["spec"]["nodeName"] == "dev-node"
     assert pod["spec"]["restartPolicy"] == "Always"
     assert pod["metadata"]["labels"]["a"] == "b"
 
 
 def test_a_token_is_renewed_at_four_fifths_of_its_life() -> None:
-    assert due(NOON, NOON + timedelta(seconds=1000)) == NOON + timedelta(seconds=800)
+    assert renewal_time(NOON, NOON + timedelta(seconds=1000)) == NOON + timedelta(seconds=800)
 
 
 def test_a_worker_knows_its_pod_whatever_its_environment_says() -> None:
     spec = WorkerSpec(name="w", argv=["true"], env={"POD_UID": "forged", "COLOUR": "green"})
-    made = environment({"HOME": "/h", "KUBECONFIG": "/admin"}, spec, "uid", "jobs", Path("/k"))
+    made = worker_environment(
+        {"HOME": "/h", "KUBECONFIG": "/admin"}, spec, "uid", "jobs", Path("/k")
+    )
     assert made == {
         "HOME": "/h",
         "COLOUR": "green",
@@ -131,7 +133,7 @@ def test_a_report_carries_the_pods_uid(tmp_path: Path) -> None:
     api = FakeApi()
     subject = reporting(tmp_path, api)
     subject.report(running())
-    assert subject.settle(5)
+    assert subject.wait_published(5)
     subject.close()
     assert api.patches[0]["metadata"] == {"uid": "uid"}
     assert api.patches[0]["status"]["phase"] == "Running"
@@ -144,7 +146,7 @@ def test_a_report_is_repeated_until_the_api_server_takes_it(
     api = FakeApi(ApiUnavailableError("down"), ApiError("PATCH", 500, "", "etcd"))
     subject = reporting(tmp_path, api)
     subject.report(running())
-    assert subject.settle(5)
+    assert subject.wait_published(5)
     subject.close()
     assert len(api.patches) == 1
 
@@ -159,7 +161,7 @@ def test_a_pod_that_is_gone_or_another_is_let_be(tmp_path: Path, found: Object |
     api.pod = found
     subject = reporting(tmp_path, api)
     subject.report(running())
-    assert subject.settle(5)
+    assert subject.wait_published(5)
     subject.close()
     assert api.patches == []
 
@@ -171,7 +173,7 @@ def test_a_refusal_alone_does_not_mean_that_the_pod_is_gone(
     api = FakeApi(REFUSED, MISSING)
     subject = reporting(tmp_path, api)
     subject.report(running())
-    assert subject.settle(5)
+    assert subject.wait_published(5)
     subject.close()
     assert len(api.patches) == 1
 
@@ -180,7 +182,7 @@ def test_an_unheard_report_is_told_after_the_time_allowed(tmp_path: Path) -> Non
     api = FakeApi(*[ApiUnavailableError("down")] * 1000)
     subject = reporting(tmp_path, api)
     subject.report(running())
-    assert not subject.settle(0.05)
+    assert not subject.wait_published(0.05)
     subject.close()
 
 
@@ -194,7 +196,7 @@ def test_the_token_is_there_before_anything_starts_and_can_be_renewed(tmp_path: 
 
 def manifest(tmp_path: Path, text: str) -> list[dict[str, Any]]:
     (tmp_path / "m.yaml").write_text(text)
-    return list(manifests.documents([tmp_path / "m.yaml"]))
+    return list(manifests.read_manifests([tmp_path / "m.yaml"]))
 
 
 def test_manifests_may_hold_several_documents_and_lists(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ class Family:
         self.orders: dict[str, Any] = {}
 
     def submit(self, order: Any) -> Future[Any]:
-        self.orders[order.name] = order.body["spec"]
+        self.orders[order.name] = order.manifest["spec"]
         return filled(ChildRef(order.name, order.name))
 
     def wait(self, child: ChildRef, timeout: float | None) -> Future[Any]:

@@ -8,26 +8,26 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.environment import Layout, Settings, background, parts
+from asyncjob_dev.environment import EnvironmentPaths, EnvironmentSettings, background, parts
 from asyncjob_dev.environment.errors import (
     EnvironmentInUseError,
     ManifestsMissingError,
     StartFailedError,
 )
 from asyncjob_dev.environment.install import install
-from asyncjob_dev.environment.state import State, save
+from asyncjob_dev.environment.state import EnvironmentState, save_state
 from asyncjob_dev.errors import FolderUnusableError
 from asyncjob_dev.ports import free_ports
 
 
 @pytest.fixture
-def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
+def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EnvironmentPaths:
     class NoResolver:
         def resolve_all(self) -> None:
             pass
 
     monkeypatch.setattr(background, "default_resolver", NoResolver)
-    layout = Layout(tmp_path)
+    layout = EnvironmentPaths(tmp_path)
     layout.make()
     return layout
 
@@ -36,73 +36,75 @@ def resident(monkeypatch: pytest.MonkeyPatch, script: str) -> list[subprocess.Po
     """Have this run in the place of the background process."""
     started: list[subprocess.Popen[str]] = []
 
-    def spawn(_layout: Layout, _settings: Settings) -> subprocess.Popen[str]:
+    def spawn(_layout: EnvironmentPaths, _settings: EnvironmentSettings) -> subprocess.Popen[str]:
         argv = [sys.executable, "-c", script]
         started.append(subprocess.Popen(argv, stdout=subprocess.PIPE, text=True))
         return started[-1]
 
-    monkeypatch.setattr(background, "_spawn", spawn)
+    monkeypatch.setattr(background, "_spawn_daemon", spawn)
     return started
 
 
-def test_the_port_stays_where_it_was_if_it_is_free(layout: Layout) -> None:
+def test_the_port_stays_where_it_was_if_it_is_free(layout: EnvironmentPaths) -> None:
     (port,) = free_ports(1)
-    save(layout.state, State(port, "a:b"))
-    assert background._port(layout, Settings()) == port
+    save_state(layout.state, EnvironmentState(port, "a:b"))
+    assert background._api_port(layout, EnvironmentSettings()) == port
     with socket.create_server(("127.0.0.1", port)):
-        assert background._port(layout, Settings()) is None
+        assert background._api_port(layout, EnvironmentSettings()) is None
 
 
-def test_a_port_that_was_asked_for_is_not_exchanged(layout: Layout) -> None:
-    save(layout.state, State(free_ports(1)[0], "a:b"))
-    assert background._port(layout, Settings(api_port=6443)) == 6443
+def test_a_port_that_was_asked_for_is_not_exchanged(layout: EnvironmentPaths) -> None:
+    save_state(layout.state, EnvironmentState(free_ports(1)[0], "a:b"))
+    assert background._api_port(layout, EnvironmentSettings(api_port=6443)) == 6443
 
 
-def test_steps_are_told_until_all_is_ready(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_are_told_until_all_is_ready(
+    layout: EnvironmentPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = """if True:
         print('{"step": "one"}'); print('{"step": "two"}'); print('{"ready": "url"}', flush=True)
     """
     told: list[str] = []
     started = resident(monkeypatch, script)
-    background.start(layout, Settings(), told.append)
+    background.start_background(layout, EnvironmentSettings(), told.append)
     assert told == ["one", "two"]
     started[0].wait()
 
 
 def test_the_error_of_the_background_process_is_ours(
-    layout: Layout, monkeypatch: pytest.MonkeyPatch
+    layout: EnvironmentPaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resident(monkeypatch, """print('{"error": "port taken"}')""")
     with pytest.raises(StartFailedError, match="port taken"):
-        background.start(layout, Settings(), print)
+        background.start_background(layout, EnvironmentSettings(), print)
 
 
 def test_a_folder_that_another_process_was_quicker_to_take_is_told_apart(
-    layout: Layout, monkeypatch: pytest.MonkeyPatch
+    layout: EnvironmentPaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resident(monkeypatch, """print('{"in_use_by": "77"}')""")
     with pytest.raises(EnvironmentInUseError) as caught:
-        background.start(layout, Settings(), print)
+        background.start_background(layout, EnvironmentSettings(), print)
     assert caught.value.pid == 77
 
 
 def test_a_folder_that_cannot_be_made_is_named() -> None:
     with pytest.raises(FolderUnusableError, match="cannot use the folder /proc/nowhere"):
-        Layout(Path("/proc/nowhere")).make()
+        EnvironmentPaths(Path("/proc/nowhere")).make()
 
 
 def test_a_background_process_that_dies_in_silence_has_its_log_shown(
-    layout: Layout, monkeypatch: pytest.MonkeyPatch
+    layout: EnvironmentPaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layout.supervisor_log.write_text("Traceback: no")
     started = resident(monkeypatch, "")
     with pytest.raises(StartFailedError, match="Traceback: no"):
-        background.start(layout, Settings(), print)
+        background.start_background(layout, EnvironmentSettings(), print)
     assert started[0].returncode is not None
 
 
 def test_whoever_interrupts_the_start_takes_it_back(
-    layout: Layout, monkeypatch: pytest.MonkeyPatch
+    layout: EnvironmentPaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = """if True:
         import time
@@ -115,15 +117,15 @@ def test_whoever_interrupts_the_start_takes_it_back(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        background.start(layout, Settings(), interrupt)
+        background.start_background(layout, EnvironmentSettings(), interrupt)
     assert started[0].returncode is not None
 
 
-def test_stopping_what_does_not_run_is_no_error(layout: Layout) -> None:
-    assert not background.stop(layout)
+def test_stopping_what_does_not_run_is_no_error(layout: EnvironmentPaths) -> None:
+    assert not background.stop_background(layout)
 
 
-def test_wiping_forgets_the_data_and_keeps_what_jobs_have_written(layout: Layout) -> None:
+def test_wiping_forgets_the_data_and_keeps_what_jobs_have_written(layout: EnvironmentPaths) -> None:
     layout.control_plane.mkdir()
     layout.kubeconfig.symlink_to(layout.control_plane / "kubeconfig")
     report = layout.folder / "out" / "report.html"
@@ -136,9 +138,9 @@ def test_wiping_forgets_the_data_and_keeps_what_jobs_have_written(layout: Layout
 
 
 def test_each_part_runs_under_a_service_account_of_its_kind() -> None:
-    settings = Settings(app="hello:app", workers=3, slots=5)
-    assert parts.operator(settings).service_account == "asyncjob-operator"
-    workers = parts.workers(settings)
+    settings = EnvironmentSettings(app="hello:app", workers=3, slots=5)
+    assert parts.operator_spec(settings).service_account == "asyncjob-operator"
+    workers = parts.worker_specs(settings)
     assert [worker.name for worker in workers] == ["worker-1", "worker-2", "worker-3"]
     assert {worker.service_account for worker in workers} == {"asyncjob-worker"}
     assert "hello:app" in workers[0].argv

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from asyncjob_dev import cli
-from asyncjob_dev.environment import Layout, Settings
+from asyncjob_dev.environment import EnvironmentPaths, EnvironmentSettings
 from asyncjob_dev.environment.errors import OtherSettingsError
 
 
@@ -45,20 +45,23 @@ def test_a_folder_that_cannot_be_used_is_a_sentence(tmp_path: Path) -> None:
 def test_only_settings_that_were_given_are_demanded_of_what_is_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[tuple[Settings, Mapping[str, object]]] = []
+    seen: list[tuple[EnvironmentSettings, Mapping[str, object]]] = []
 
     def ensure(
-        _layout: Layout, settings: Settings, asked: Mapping[str, object], _tell: object
+        _layout: EnvironmentPaths,
+        settings: EnvironmentSettings,
+        asked: Mapping[str, object],
+        _tell: object,
     ) -> int:
         seen.append((settings, asked))
         return 77
 
-    monkeypatch.setattr(cli, "ensure", ensure)
+    monkeypatch.setattr(cli, "ensure_running", ensure)
     arguments = ["up", "--folder", str(tmp_path), "--port", "6443", "--slots", "4"]
     done = CliRunner().invoke(cli.main, arguments)
     assert done.exit_code == 0
     assert "already up (process 77)" in done.output
-    assert seen == [(Settings(api_port=6443), {"api_port": 6443, "slots": 4})]
+    assert seen == [(EnvironmentSettings(api_port=6443), {"api_port": 6443, "slots": 4})]
 
 
 def test_settings_that_were_not_applied_are_a_failure(
@@ -67,7 +70,7 @@ def test_settings_that_were_not_applied_are_a_failure(
     def ensure(*_arguments: object) -> int:
         raise OtherSettingsError(77, ["WORKERS is 2, not 3"])
 
-    monkeypatch.setattr(cli, "ensure", ensure)
+    monkeypatch.setattr(cli, "ensure_running", ensure)
     done = CliRunner().invoke(cli.main, ["up", "--folder", str(tmp_path), "--workers", "3"])
     assert done.exit_code == 1
     assert "not applied: WORKERS is 2, not 3" in done.output

@@ -7,19 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.environment import Layout, Settings, background, ensure
+from asyncjob_dev.environment import EnvironmentPaths, EnvironmentSettings, background, ensure
 from asyncjob_dev.environment.ensure import differences
 from asyncjob_dev.environment.errors import (
     EnvironmentInUseError,
     OtherSettingsError,
     StartFailedError,
 )
-from asyncjob_dev.environment.occupancy import occupy
-from asyncjob_dev.environment.state import Part, State, save
+from asyncjob_dev.environment.occupancy import acquire_lock
+from asyncjob_dev.environment.state import EnvironmentState, RunningPart, save_state
 
 US = os.getpid()
-COMPLETE = State(20001, "a:b", [Part("etcd", 7)], workers=2, slots=4, queues="a,b")
-STARTING = State(20001, "a:b")
+COMPLETE = EnvironmentState(
+    20001, "a:b", [RunningPart("etcd", 7)], workers=2, slots=4, queues="a,b"
+)
+STARTING = EnvironmentState(20001, "a:b")
 
 
 class Starts:
@@ -29,15 +31,17 @@ class Starts:
         self.count = 0
         self._errors = list(errors)
 
-    def __call__(self, _layout: Layout, _settings: Settings, _tell: object) -> None:
+    def __call__(
+        self, _layout: EnvironmentPaths, _settings: EnvironmentSettings, _tell: object
+    ) -> None:
         self.count += 1
         if self._errors:
             raise self._errors.pop(0)
 
 
 @pytest.fixture
-def layout(tmp_path: Path) -> Layout:
-    layout = Layout(tmp_path)
+def layout(tmp_path: Path) -> EnvironmentPaths:
+    layout = EnvironmentPaths(tmp_path)
     layout.make()
     return layout
 
@@ -45,7 +49,7 @@ def layout(tmp_path: Path) -> Layout:
 @pytest.fixture
 def starts(monkeypatch: pytest.MonkeyPatch) -> Starts:
     starts = Starts()
-    monkeypatch.setattr(background, "start", starts)
+    monkeypatch.setattr(background, "start_background", starts)
     return starts
 
 
@@ -54,56 +58,63 @@ def when_told(do: Callable[[], None]) -> Callable[[str], None]:
     return lambda _step: threading.Timer(0.1, do).start()
 
 
-def test_what_nobody_runs_is_started(layout: Layout, starts: Starts) -> None:
-    assert ensure.ensure(layout, Settings(), {}, print) is None
+def test_what_nobody_runs_is_started(layout: EnvironmentPaths, starts: Starts) -> None:
+    assert ensure.ensure_running(layout, EnvironmentSettings(), {}, print) is None
     assert starts.count == 1
 
 
-def test_what_is_up_is_left_alone(layout: Layout, starts: Starts) -> None:
-    save(layout.state, COMPLETE)
-    with occupy(layout.lock):
-        assert ensure.ensure(layout, Settings(), {}, print) == US
+def test_what_is_up_is_left_alone(layout: EnvironmentPaths, starts: Starts) -> None:
+    save_state(layout.state, COMPLETE)
+    with acquire_lock(layout.lock):
+        assert ensure.ensure_running(layout, EnvironmentSettings(), {}, print) == US
     assert starts.count == 0
 
 
-def test_a_start_by_another_command_is_waited_for(layout: Layout, starts: Starts) -> None:
-    save(layout.state, STARTING)
-    told = when_told(lambda: save(layout.state, COMPLETE))
-    with occupy(layout.lock):
-        assert ensure.ensure(layout, Settings(), {}, told) == US
+def test_a_start_by_another_command_is_waited_for(layout: EnvironmentPaths, starts: Starts) -> None:
+    save_state(layout.state, STARTING)
+    told = when_told(lambda: save_state(layout.state, COMPLETE))
+    with acquire_lock(layout.lock):
+        assert ensure.ensure_running(layout, EnvironmentSettings(), {}, told) == US
     assert starts.count == 0
 
 
-def test_after_a_start_that_was_taken_back_it_is_started(layout: Layout, starts: Starts) -> None:
-    held = occupy(layout.lock)
-    assert ensure.ensure(layout, Settings(), {}, when_told(held.close)) is None
+def test_after_a_start_that_was_taken_back_it_is_started(
+    layout: EnvironmentPaths, starts: Starts
+) -> None:
+    held = acquire_lock(layout.lock)
+    assert ensure.ensure_running(layout, EnvironmentSettings(), {}, when_told(held.close)) is None
     assert starts.count == 1
 
 
 def test_whoever_loses_the_race_to_start_waits_for_the_winner(
-    layout: Layout, monkeypatch: pytest.MonkeyPatch
+    layout: EnvironmentPaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     starts = Starts(EnvironmentInUseError(layout.folder, 77))
-    monkeypatch.setattr(background, "start", starts)
-    assert ensure.ensure(layout, Settings(), {}, print) is None
+    monkeypatch.setattr(background, "start_background", starts)
+    assert ensure.ensure_running(layout, EnvironmentSettings(), {}, print) is None
     assert starts.count == 2
 
 
 def test_waiting_has_an_end(
-    layout: Layout, starts: Starts, monkeypatch: pytest.MonkeyPatch
+    layout: EnvironmentPaths, starts: Starts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ensure, "START_SECONDS", 0.1)
-    with occupy(layout.lock), pytest.raises(StartFailedError, match=f"{US} was neither.*make down"):
-        ensure.ensure(layout, Settings(), {}, print)
+    with (
+        acquire_lock(layout.lock),
+        pytest.raises(StartFailedError, match=f"{US} was neither.*make down"),
+    ):
+        ensure.ensure_running(layout, EnvironmentSettings(), {}, print)
 
 
 def test_what_is_up_with_other_settings_is_not_what_was_asked_for(
-    layout: Layout, starts: Starts
+    layout: EnvironmentPaths, starts: Starts
 ) -> None:
-    save(layout.state, COMPLETE)
+    save_state(layout.state, COMPLETE)
     words = r"not applied: APP is a:b, not c:d; PORT is 20001, not 1\. `make down` first"
-    with occupy(layout.lock), pytest.raises(OtherSettingsError, match=words):
-        ensure.ensure(layout, Settings(), {"app": "c:d", "slots": 4, "api_port": 1}, print)
+    with acquire_lock(layout.lock), pytest.raises(OtherSettingsError, match=words):
+        ensure.ensure_running(
+            layout, EnvironmentSettings(), {"app": "c:d", "slots": 4, "api_port": 1}, print
+        )
     assert starts.count == 0
 
 

@@ -4,12 +4,12 @@ import pytest
 from click.testing import CliRunner
 
 from asyncjob_dev import cli
-from asyncjob_dev.environment.parts import SERVICES, workers
-from asyncjob_dev.environment.settings import Settings
+from asyncjob_dev.environment.parts import SERVICES, worker_specs
+from asyncjob_dev.environment.settings import EnvironmentSettings
 
 
 def test_each_queue_has_workers_of_its_own() -> None:
-    specs = workers(Settings(workers=2, queues="default,api"))
+    specs = worker_specs(EnvironmentSettings(workers=2, queues="default,api"))
     assert [spec.name for spec in specs] == ["worker-1", "worker-2", "worker-api-1", "worker-api-2"]
     served = [word for spec in specs for word in spec.argv if word.startswith("--queue=")]
     assert served == ["--queue=default", "--queue=default", "--queue=api", "--queue=api"]
@@ -18,7 +18,7 @@ def test_each_queue_has_workers_of_its_own() -> None:
 def test_the_gateway_is_open_to_this_machine_only() -> None:
     [gateway] = [
         spec
-        for spec in (build(Settings(gateway_port=8123)) for build in SERVICES)
+        for spec in (build(EnvironmentSettings(gateway_port=8123)) for build in SERVICES)
         if spec.name == "gateway"
     ]
     assert {"--open", "--host=127.0.0.1", "--port=8123"} <= set(gateway.argv)

@@ -8,58 +8,58 @@ from typing import cast
 import pytest
 from click.testing import CliRunner
 
-from asyncjob_dev.environment import Environment, Layout, resident
-from asyncjob_dev.environment.occupancy import occupy
-from asyncjob_dev.environment.state import Part, State, load
+from asyncjob_dev.environment import Environment, EnvironmentPaths, resident
+from asyncjob_dev.environment.occupancy import acquire_lock
+from asyncjob_dev.environment.state import EnvironmentState, RunningPart, load_state
 
-STATE = State(20001, "a:b", [Part("etcd", 7)])
+STATE = EnvironmentState(20001, "a:b", [RunningPart("etcd", 7)])
 
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     said: list[dict[str, str]] = []
-    monkeypatch.setattr(resident, "say", lambda **message: said.append(message))
+    monkeypatch.setattr(resident, "send_message", lambda **message: said.append(message))
     return said
 
 
 def test_one_that_comes_too_late_names_who_was_quicker(
     tmp_path: Path, said: list[dict[str, str]]
 ) -> None:
-    with occupy(Layout(tmp_path).lock):
+    with acquire_lock(EnvironmentPaths(tmp_path).lock):
         done = CliRunner().invoke(resident.main, [str(tmp_path), json.dumps({})])
         assert done.exit_code == 1
-        assert said == [{"in_use_by": Layout(tmp_path).lock.read_text().strip()}]
+        assert said == [{"in_use_by": EnvironmentPaths(tmp_path).lock.read_text().strip()}]
 
 
 class Standing(nullcontext[None]):
     """An environment that is up at once; `stopped_with` is the state at its end."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: EnvironmentPaths) -> None:
         super().__init__()
         self.layout = layout
         self.plane = self
         self.url = "https://127.0.0.1:20001"
-        self.stopped_with: State | None = None
+        self.stopped_with: EnvironmentState | None = None
 
     def __exit__(self, *_error: object) -> None:
-        self.stopped_with = load(self.layout.state)
+        self.stopped_with = load_state(self.layout.state)
 
 
 def test_what_stops_is_no_longer_told_to_be_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[dict[str, str]]
 ) -> None:
-    layout = Layout(tmp_path)
-    kept: list[State | None] = []
+    layout = EnvironmentPaths(tmp_path)
+    kept: list[EnvironmentState | None] = []
 
     def keep(_environment: Environment) -> None:
-        kept.append(load(layout.state))
+        kept.append(load_state(layout.state))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(resident, "observe", lambda _environment: STATE)
-    monkeypatch.setattr(resident, "fall_silent", lambda: None)
-    monkeypatch.setattr(resident, "keep", keep)
+    monkeypatch.setattr(resident, "current_state", lambda _environment: STATE)
+    monkeypatch.setattr(resident, "redirect_stdout_to_log", lambda: None)
+    monkeypatch.setattr(resident, "supervise", keep)
     standing = Standing(layout)
     with pytest.raises(KeyboardInterrupt):
         resident.run(layout, cast("Environment", standing))
     assert kept == [STATE]
-    assert standing.stopped_with == State(20001, "a:b")
+    assert standing.stopped_with == EnvironmentState(20001, "a:b")

@@ -4,37 +4,39 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.environment import Layout
-from asyncjob_dev.environment.state import Part, State, load, save
-from asyncjob_dev.environment.status import guide, table
+from asyncjob_dev.environment import EnvironmentPaths
+from asyncjob_dev.environment.state import EnvironmentState, RunningPart, load_state, save_state
+from asyncjob_dev.environment.status import status_table, usage_guide
 
-STATE = State(20001, "hello:app", [Part("etcd", 7), Part("worker-1", None, 3)])
+STATE = EnvironmentState(
+    20001, "hello:app", [RunningPart("etcd", 7), RunningPart("worker-1", None, 3)]
+)
 
 
 def test_a_state_comes_back_as_it_was(tmp_path: Path) -> None:
-    save(tmp_path / "state.json", STATE)
-    assert load(tmp_path / "state.json") == STATE
+    save_state(tmp_path / "state.json", STATE)
+    assert load_state(tmp_path / "state.json") == STATE
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"parts": [{"nme": 1}]}', '{"parts": 1}'])
 def test_what_is_no_state_is_as_good_as_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "state.json").write_text(text)
-    assert load(tmp_path / "state.json") is None
+    assert load_state(tmp_path / "state.json") is None
 
 
 def test_no_state_is_none(tmp_path: Path) -> None:
-    assert load(tmp_path / "state.json") is None
+    assert load_state(tmp_path / "state.json") is None
 
 
 def test_the_table_names_what_runs_and_what_has_ended(tmp_path: Path) -> None:
-    layout = Layout(tmp_path)
-    assert "starting or stopping" in table(layout, tmp_path)
-    save(layout.state, STATE)
-    lines = [line.split() for line in table(layout, tmp_path).splitlines()]
+    layout = EnvironmentPaths(tmp_path)
+    assert "starting or stopping" in status_table(layout, tmp_path)
+    save_state(layout.state, STATE)
+    lines = [line.split() for line in status_table(layout, tmp_path).splitlines()]
     assert lines[1][:3] == ["etcd", "7", "0"]
     assert lines[2][:3] == ["worker-1", "ended", "3"]
 
 
 def test_the_guide_can_be_pasted_from_the_folder_one_is_in(tmp_path: Path) -> None:
-    text = guide(Layout(tmp_path / "project" / ".dev"), tmp_path / "project")
+    text = usage_guide(EnvironmentPaths(tmp_path / "project" / ".dev"), tmp_path / "project")
     assert "export KUBECONFIG=$PWD/.dev/kubeconfig PATH=$PWD/.dev/bin:$PATH" in text

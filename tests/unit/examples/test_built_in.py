@@ -42,7 +42,7 @@ def test_every_handler_has_an_example() -> None:
 
 @pytest.mark.parametrize("type_", ["http", "exec", "sleep"])
 def test_the_reference_names_every_field_and_its_default(type_: str) -> None:
-    schema = APP.handlers[type_].payload.json_schema(by_alias=True)
+    schema = APP.handlers[type_].payload_adapter.json_schema(by_alias=True)
     section = REFERENCE.read_text(encoding="utf-8").split(f"## `{type_}`")[1].split("\n## ")[0]
     for name, field in schema["properties"].items():
         row, *_ = [line for line in section.splitlines() if line.startswith(f"| `{name}` |")]

@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from asyncjob import AsyncCronJob, AsyncJob, AsyncQueue
 from asyncjob.lifecycle.derived_names import run_name
-from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.models import AsyncCronJobSpec
-from asyncjob_operator.core.cron.schedule import read_schedule
-from asyncjob_operator.core.cron.view import stamp
+from asyncjob_operator.core.cron.schedule import parse_schedule
+from asyncjob_operator.core.cron.view import format_epoch
 from unit.examples.notes import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -57,11 +57,11 @@ def test_the_schedule_can_be_read_and_its_job_fits_the_handler(
     cron = AsyncCronJob.model_validate(load(CRON))
     job = cron.spec.job_template.spec
     app.handlers[job.type].read_payload(job.payload)
-    plan = read_schedule(cron.spec.schedule, cron.spec.time_zone, f"default/{CRON.stem}")
-    following = plan.first_after(from_text("2026-11-21T06:00:00Z").timestamp())
+    plan = parse_schedule(cron.spec.schedule, cron.spec.time_zone, f"default/{CRON.stem}")
+    following = plan.first_after(parse_timestamp("2026-11-21T06:00:00Z").timestamp())
     assert following
     page = HOW_TO.read_text(encoding="utf-8")
-    assert stamp(following) in page
+    assert format_epoch(following) in page
     assert f"`{run_name(CRON.stem, following)}`" in page
 
 
@@ -74,7 +74,7 @@ def test_the_how_to_shows_schedules_that_can_be_read() -> None:
     rows = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `H")]
     assert len(rows) == 5
     for row in rows:
-        assert read_schedule(row, "UTC", "ns/name").first_after(0.0)
+        assert parse_schedule(row, "UTC", "ns/name").first_after(0.0)
 
 
 def test_the_queues_fit_their_model_and_have_jobs() -> None:

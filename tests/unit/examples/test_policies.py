@@ -10,8 +10,13 @@ from asyncjob.app.categories import Category
 from asyncjob.json_types import JsonObject, child
 from asyncjob.lifecycle.outcome import Failure, fail
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob.lifecycle.policy import BUILT_IN, EffectivePolicy, layer_of, resolve
-from asyncjob.lifecycle.retry import base_delay, category_is_retried, delay
+from asyncjob.lifecycle.policy import (
+    BUILT_IN_POLICY,
+    EffectivePolicy,
+    read_policy_layer,
+    resolve_policy,
+)
+from asyncjob.lifecycle.retry import base_retry_delay, is_retryable_category, retry_delay
 from asyncjob.lifecycle.view import read_job
 from asyncjob.models.job import AsyncJob
 
@@ -49,7 +54,7 @@ def load(file: str) -> JsonObject:
 
 
 def policy_of(file: str) -> EffectivePolicy:
-    return resolve(layer_of(child(load(file), "spec")))
+    return resolve_policy(read_policy_layer(child(load(file), "spec")))
 
 
 def failed(
@@ -105,8 +110,8 @@ def test_without_jitter_the_delays_are_exactly_these(expected: Expected) -> None
     policy = replace(policy_of(expected.file), jitter=0.0)
 
     for retry, seconds in enumerate(expected.delays):
-        assert base_delay(policy, retry) == seconds
-        assert {delay(policy, retry, draw) for draw in (0.0, 0.5, LARGEST_DRAW)} == {seconds}
+        assert base_retry_delay(policy, retry) == seconds
+        assert {retry_delay(policy, retry, draw) for draw in (0.0, 0.5, LARGEST_DRAW)} == {seconds}
 
 
 @each_policy
@@ -116,29 +121,31 @@ def test_with_jitter_the_delays_stay_within_its_bounds_and_reach_them(expected: 
     assert policy.jitter == expected.jitter
     for retry, seconds in enumerate(expected.delays):
         low, high = seconds * (1 - expected.jitter), seconds * (1 + expected.jitter)
-        drawn = [delay(policy, retry, draw / 100) for draw in range(100)]
+        drawn = [retry_delay(policy, retry, draw / 100) for draw in range(100)]
         assert all(low <= value <= high for value in drawn)
         assert drawn == sorted(drawn)
-        assert delay(policy, retry, 0.0) == pytest.approx(low)
-        assert delay(policy, retry, 0.5) == pytest.approx(seconds)
-        assert delay(policy, retry, LARGEST_DRAW) == pytest.approx(high)
+        assert retry_delay(policy, retry, 0.0) == pytest.approx(low)
+        assert retry_delay(policy, retry, 0.5) == pytest.approx(seconds)
+        assert retry_delay(policy, retry, LARGEST_DRAW) == pytest.approx(high)
 
 
 def test_the_built_in_policy_spelled_out_is_the_built_in_policy() -> None:
-    assert policy_of("doubling-from-2s.yaml") == BUILT_IN
+    assert policy_of("doubling-from-2s.yaml") == BUILT_IN_POLICY
 
 
 def test_the_policy_capped_at_an_hour_stays_there_however_often_it_is_retried() -> None:
     policy = policy_of("doubling-from-30s.yaml")
 
-    assert [base_delay(policy, retry) for retry in (6, 7, 8, 100, 10_000)] == [1920] + [3600] * 4
+    assert [base_retry_delay(policy, retry) for retry in (6, 7, 8, 100, 10_000)] == [1920] + [
+        3600
+    ] * 4
 
 
 @pytest.mark.parametrize("category", list(Category))
 def test_only_a_timeout_is_final_where_the_policy_says_so(category: Category) -> None:
     policy = policy_of("timeout-is-final.yaml")
 
-    assert category_is_retried(policy, category) is (category is not Category.TIMEOUT)
+    assert is_retryable_category(policy, category) is (category is not Category.TIMEOUT)
 
 
 def test_a_timed_out_attempt_becomes_a_dead_letter_that_says_so() -> None:

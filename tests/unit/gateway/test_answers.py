@@ -14,15 +14,15 @@ from asyncjob.errors import (
     UnauthorizedError,
     UnknownOutcomeError,
 )
-from asyncjob.rest.problem import PROBLEM_TYPE
-from asyncjob_gateway.app import serve_with
+from asyncjob.rest.problem import PROBLEM_CONTENT_TYPE
+from asyncjob_gateway.app import make_asgi_app
 from asyncjob_gateway.auth.caller import ANYONE, Caller
-from asyncjob_gateway.cache.namespace import NamespaceView
+from asyncjob_gateway.cache.namespace import NamespaceCache
 from asyncjob_gateway.context import AppContext
-from asyncjob_gateway.kinds import KINDS
+from asyncjob_gateway.kinds import PROBLEM_TYPES
 from asyncjob_gateway.process import make_context
-from asyncjob_gateway.settings import Settings
-from asyncjob_gateway.telemetry.metrics import Metrics
+from asyncjob_gateway.settings import GatewaySettings
+from asyncjob_gateway.telemetry.metrics import GatewayMetrics
 
 
 class Broken:
@@ -32,7 +32,7 @@ class Broken:
         self.signing_in: Exception | None = None
         self.answering: Exception | None = None
 
-    async def identify(self, headers: Headers, address: str = "") -> Caller:  # noqa: ARG002  # none counts
+    async def authenticate(self, headers: Headers, address: str = "") -> Caller:  # noqa: ARG002  # none counts
         if self.signing_in:
             raise self.signing_in
         return ANYONE
@@ -49,16 +49,16 @@ def broken() -> Broken:
 
 @pytest.fixture
 def context(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> AppContext:
-    monkeypatch.setattr("asyncjob_gateway.process._authenticator", lambda *_: broken)
-    monkeypatch.setattr("asyncjob_gateway.operations.operations.PATIENCE_SECONDS", 0.0)
-    views = {"ns": NamespaceView("ns")}
-    settings = Settings(open=True, host="127.0.0.1")
-    return make_context(settings, broken, views, Metrics())  # type: ignore[arg-type]  # a stand-in
+    monkeypatch.setattr("asyncjob_gateway.process._make_authenticator", lambda *_: broken)
+    monkeypatch.setattr("asyncjob_gateway.operations.operations.API_SERVER_WAIT_SECONDS", 0.0)
+    views = {"ns": NamespaceCache("ns")}
+    settings = GatewaySettings(open=True, host="127.0.0.1")
+    return make_context(settings, broken, views, GatewayMetrics())  # type: ignore[arg-type]  # a stand-in
 
 
 @pytest.fixture
 async def http(context: AppContext) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(serve_with(context))
+    transport = httpx.ASGITransport(make_asgi_app(context))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         yield client
 
@@ -92,7 +92,7 @@ async def test_the_api_servers_errors_are_told_in_our_words(
     broken.answering = error
     answer = await http.get("/jobs/a")
     assert (answer.status_code, answer.json()["type"]) == (status, f"/problems/{kind}")
-    assert answer.headers["content-type"] == PROBLEM_TYPE
+    assert answer.headers["content-type"] == PROBLEM_CONTENT_TYPE
     assert "10.0.0.1" not in answer.text
     assert 'User "gateway"' not in answer.text
     if status == 503:
@@ -124,7 +124,7 @@ async def test_each_answer_says_that_it_is_not_to_be_kept_or_guessed_at(
 
 
 def test_each_kind_of_problem_has_a_name_of_its_own_and_a_meaning() -> None:
-    assert len({kind.slug for kind in KINDS}) == len(KINDS)
-    for kind in KINDS:
+    assert len({kind.slug for kind in PROBLEM_TYPES}) == len(PROBLEM_TYPES)
+    for kind in PROBLEM_TYPES:
         assert kind.meaning.endswith(".")
         assert 400 <= kind.status < 600

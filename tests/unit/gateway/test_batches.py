@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from asyncjob.rest.submission import Submission, Submitted
-from asyncjob_gateway.operations.batches import AT_ONCE, submit_all
+from asyncjob_gateway.operations.batches import BATCH_CONCURRENCY, submit_all
 
 
 class Store:
@@ -46,7 +46,7 @@ async def test_others_are_done_side_by_side_within_bounds() -> None:
     report = await submit_all(
         [{"type": "echo", "payload": number} for number in range(40)], store.submit
     )
-    assert store.most == AT_ONCE
+    assert store.most == BATCH_CONCURRENCY
     assert (report.accepted, report.refused) == (40, 0)
 
 

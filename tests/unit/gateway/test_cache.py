@@ -7,25 +7,25 @@ from typing import Any
 import pytest
 
 from asyncjob.kube.watch import WatchEvent
-from asyncjob.lifecycle.derived_names import label_value
+from asyncjob.lifecycle.derived_names import cron_label_value
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.selection import Selection
-from asyncjob_gateway.cache.feed import Feed
-from asyncjob_gateway.cache.filters import compiled
+from asyncjob_gateway.cache.feed import ChangeBuffer
+from asyncjob_gateway.cache.filters import compile_selection
 from asyncjob_gateway.cache.jobs import JobCache
-from asyncjob_gateway.cache.pages import page
-from asyncjob_gateway.cache.shaped import Shaped, entry_in
+from asyncjob_gateway.cache.pages import list_page
+from asyncjob_gateway.cache.shaped import TrimmedJob, cached_job_of
 from asyncjob_gateway.errors import RefusedError
 from support.gateway_jobs import BEGIN, shown, stored
 
 
 @pytest.fixture
 def cache() -> JobCache:
-    return JobCache(Feed())
+    return JobCache(ChangeBuffer())
 
 
 def ids(cache: JobCache, **selection: Any) -> list[str]:
-    return [item.id for item in page(cache, Selection(**selection), None, 500).items]
+    return [item.id for item in list_page(cache, Selection(**selection), None, 500).items]
 
 
 def test_the_newest_job_comes_first_however_they_came(cache: JobCache) -> None:
@@ -37,7 +37,7 @@ def test_the_newest_job_comes_first_however_they_came(cache: JobCache) -> None:
 
 def test_an_older_version_never_replaces_a_newer_one(cache: JobCache) -> None:
     cache.replace([])
-    cache.wrote(stored(1, 9, phase="Running"))
+    cache.put_written(stored(1, 9, phase="Running"))
     cache.apply(shown("ADDED", stored(1, 5)))
     assert ids(cache, phase=[Phase.RUNNING]) == ["job-1"]
     assert cache.counts == {("default", Phase.RUNNING): 1}
@@ -46,9 +46,9 @@ def test_an_older_version_never_replaces_a_newer_one(cache: JobCache) -> None:
 def test_a_late_answer_does_not_bring_a_deleted_job_back(cache: JobCache) -> None:
     cache.replace([stored(1)])
     cache.apply(shown("DELETED", stored(1, 7)))
-    cache.wrote(stored(1, 6))
+    cache.put_written(stored(1, 6))
     assert ids(cache) == []
-    assert cache.waiting("default") == 0
+    assert cache.waiting_count("default") == 0
 
 
 def test_what_was_deleted_while_nobody_watched_goes_with_the_next_list(cache: JobCache) -> None:
@@ -65,22 +65,22 @@ def test_a_job_in_a_phase_unknown_to_this_version_is_left_out(cache: JobCache) -
 def test_waiting_jobs_are_those_that_max_queued_counts(cache: JobCache) -> None:
     phases = list(Phase)
     cache.replace([stored(number, phase=phase.value) for number, phase in enumerate(phases)])
-    assert cache.waiting("default") == 4
+    assert cache.waiting_count("default") == 4
     cache.apply(shown("MODIFIED", stored(0, 99, phase="Succeeded")))
-    assert cache.waiting("default") == 3
+    assert cache.waiting_count("default") == 3
 
 
 def test_a_page_goes_on_after_the_last_job_even_when_that_is_gone(cache: JobCache) -> None:
     cache.replace([stored(number) for number in range(7)])
-    first = page(cache, Selection(), None, 3)
+    first = list_page(cache, Selection(), None, 3)
     assert [item.id for item in first.items] == ["job-6", "job-5", "job-4"]
     assert first.total == 7
     cache.apply(shown("DELETED", stored(4)))
     cache.apply(shown("ADDED", stored(8)))
-    second = page(cache, Selection(), first.next, 3)
+    second = list_page(cache, Selection(), first.next, 3)
     assert [item.id for item in second.items] == ["job-3", "job-2", "job-1"]
     assert second.total is None
-    last = page(cache, Selection(), second.next, 3)
+    last = list_page(cache, Selection(), second.next, 3)
     assert ([item.id for item in last.items], last.next) == (["job-0"], None)
 
 
@@ -89,7 +89,7 @@ def test_jobs_of_one_second_are_told_apart_by_their_uid(cache: JobCache) -> None
     cache.replace([stored(number, metadata=created) for number in range(5)])
     seen, cursor = [], None
     while True:
-        found = page(cache, Selection(), cursor, 2)
+        found = list_page(cache, Selection(), cursor, 2)
         seen += [item.id for item in found.items]
         cursor = found.next
         if cursor is None:
@@ -101,25 +101,25 @@ def test_jobs_of_one_second_are_told_apart_by_their_uid(cache: JobCache) -> None
 def test_what_is_no_cursor_is_refused_by_name(cache: JobCache, cursor: str) -> None:
     cache.replace([])
     with pytest.raises(RefusedError) as refused:
-        page(cache, Selection(), cursor, 1)
+        list_page(cache, Selection(), cursor, 1)
     assert refused.value.errors[0].field == "query.cursor"
 
 
 def test_ages_are_measured_to_the_second(cache: JobCache) -> None:
     cache.replace([stored(number) for number in range(5)])
     now = BEGIN + timedelta(seconds=10)
-    older = compiled(Selection(older_than_seconds=8), now)
-    newer = compiled(Selection(newer_than_seconds=7), now)
+    older = compile_selection(Selection(older_than_seconds=8), now)
+    newer = compile_selection(Selection(newer_than_seconds=7), now)
     assert older
     assert newer
-    entries = list(cache.newest())
+    entries = list(cache.newest_first())
     assert [entry.summary.id for entry in entries if older(entry)] == ["job-2", "job-1", "job-0"]
     assert [entry.summary.id for entry in entries if newer(entry)] == ["job-4", "job-3"]
 
 
 def test_a_schedule_with_a_long_name_is_found_by_its_label(cache: JobCache) -> None:
     name = "n" * 80
-    labels = {"labels": {"asyncjob.dev/cron-job": label_value(name)}}
+    labels = {"labels": {"asyncjob.dev/cron-job": cron_label_value(name)}}
     cache.replace([stored(1, metadata=labels), stored(2)])
     assert ids(cache, cron_job=name) == ["job-1"]
 
@@ -137,17 +137,19 @@ def test_nothing_heavy_or_secret_is_kept() -> None:
         checkpoint=heavy,
         history=[{"time": "2026-01-01T00:00:00Z", "phase": "Queued", "message": "HEAVY"}],
     )
-    kept = Shaped(obj)
+    kept = TrimmedJob(obj)
     assert set(kept) == {"metadata"}
-    assert "HEAVY" not in f"{kept} {kept.entry}"
-    assert kept.entry == entry_in(obj)
+    assert "HEAVY" not in f"{kept} {kept.cached}"
+    assert kept.cached == cached_job_of(obj)
 
 
 def test_what_a_list_shows_is_read_as_it_comes_and_not_at_one_stretch(
     cache: JobCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shaped = [Shaped(stored(number)) for number in range(3)]
-    monkeypatch.setattr("asyncjob_gateway.cache.shaped.entry_of", None)  # nothing may call it
+    shaped = [TrimmedJob(stored(number)) for number in range(3)]
+    monkeypatch.setattr(
+        "asyncjob_gateway.cache.shaped.read_cached_job", None
+    )  # nothing may call it
     cache.replace(shaped)
     cache.apply(WatchEvent("MODIFIED", shaped[0]))
     cache.apply(WatchEvent("DELETED", shaped[1]))
@@ -158,5 +160,5 @@ def test_a_first_page_of_ten_thousand_jobs_takes_little(cache: JobCache) -> None
     cache.replace([stored(number) for number in range(10_000)])
     for selection in (Selection(), Selection(text="job-99"), Selection(queue="other")):
         began = time.process_time()
-        page(cache, selection, None, 50).model_dump_json(by_alias=True)
+        list_page(cache, selection, None, 50).model_dump_json(by_alias=True)
         assert time.process_time() - began < 0.15

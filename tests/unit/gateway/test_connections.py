@@ -10,8 +10,8 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from asyncjob_gateway.limits.connections import Awaited, Connections, Patience
-from asyncjob_gateway.limits.protocol import protocol_of
+from asyncjob_gateway.limits.connections import ConnectionLimits, ConnectionState, ConnectionTable
+from asyncjob_gateway.limits.protocol import protocol_class
 from unit.gateway.conftest import Clock
 
 
@@ -19,31 +19,36 @@ class Peer:
     def __init__(self) -> None:
         self.gone = False
 
-    def hang_up(self) -> None:
+    def abort(self) -> None:
         self.gone = True
 
 
-def register(clock: Clock, most: int = 3) -> Connections:
-    return Connections(Patience(most, head=10, taking=30), clock)
+def register(clock: Clock, most: int = 3) -> ConnectionTable:
+    return ConnectionTable(ConnectionLimits(most, head_timeout=10, write_timeout=30), clock)
 
 
 @pytest.mark.parametrize(
     ("awaited", "seconds"),
-    [(Awaited.HEAD, 10), (Awaited.TAKING, 30), (Awaited.NEXT, None), (Awaited.ANSWER, None)],
+    [
+        (ConnectionState.READING_HEAD, 10),
+        (ConnectionState.WRITING, 30),
+        (ConnectionState.IDLE, None),
+        (ConnectionState.PROCESSING, None),
+    ],
 )
 def test_each_is_waited_for_as_long_as_is_its_due(
-    clock: Clock, awaited: Awaited, seconds: int | None
+    clock: Clock, awaited: ConnectionState, seconds: int | None
 ) -> None:
     known, peer = register(clock), Peer()
-    known.opened(peer)
+    known.add(peer)
     clock.now += 5
-    known.now(peer, awaited)
-    clock.now += (seconds or 1000) - (5 if awaited is Awaited.HEAD else 0) - 0.1
-    known.now(peer, awaited)  # no news: its time goes on
-    known.sweep()
+    known.set_state(peer, awaited)
+    clock.now += (seconds or 1000) - (5 if awaited is ConnectionState.READING_HEAD else 0) - 0.1
+    known.set_state(peer, awaited)  # no news: its time goes on
+    known.close_overdue()
     assert not peer.gone
     clock.now += 0.1
-    known.sweep()
+    known.close_overdue()
     assert peer.gone is (seconds is not None)
 
 
@@ -51,40 +56,40 @@ def test_a_newcomer_takes_the_place_of_whoever_is_waited_for_longest(clock: Cloc
     known = register(clock, most=4)
     served, kept_alive, stuck, half = Peer(), Peer(), Peer(), Peer()
     for peer, awaited in (
-        (served, Awaited.ANSWER),
-        (kept_alive, Awaited.NEXT),
-        (stuck, Awaited.TAKING),
-        (half, Awaited.HEAD),
+        (served, ConnectionState.PROCESSING),
+        (kept_alive, ConnectionState.IDLE),
+        (stuck, ConnectionState.WRITING),
+        (half, ConnectionState.READING_HEAD),
     ):
-        known.opened(peer)
-        known.now(peer, awaited)
+        known.add(peer)
+        known.set_state(peer, awaited)
     for gone in (half, stuck, kept_alive):
         newcomer = Peer()
-        known.opened(newcomer)
+        known.add(newcomer)
         assert (gone.gone, newcomer.gone) == (True, False)
-        known.now(newcomer, Awaited.ANSWER)
+        known.set_state(newcomer, ConnectionState.PROCESSING)
     last = Peer()
-    known.opened(last)
+    known.add(last)
     assert (last.gone, served.gone, len(known)) == (True, False, 4)
 
 
 def test_one_that_is_gone_is_not_heard_of_again(clock: Clock) -> None:
     known, peer = register(clock), Peer()
-    known.opened(peer)
-    known.closed(peer)
-    known.now(peer, Awaited.NEXT)
+    known.add(peer)
+    known.remove(peer)
+    known.set_state(peer, ConnectionState.IDLE)
     assert len(known) == 0
 
 
 @asynccontextmanager
-async def served(app: ASGIApp, connections: Connections) -> AsyncIterator[int]:
+async def served(app: ASGIApp, connections: ConnectionTable) -> AsyncIterator[int]:
     """Serve an app with our protocol; yields the port."""
     made = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        app, http=protocol_of(connections), log_config=None, lifespan="off", ws="none"
+        app, http=protocol_class(connections), log_config=None, lifespan="off", ws="none"
     )
     server = uvicorn.Server(config)
-    sweeping = asyncio.create_task(connections.keep_sweeping())
+    sweeping = asyncio.create_task(connections.run())
     serving = asyncio.create_task(server._serve([made]))
     try:
         yield made.getsockname()[1]
@@ -111,15 +116,15 @@ async def test_who_takes_nothing_of_a_stream_is_hung_up_on_and_no_fault_is_logge
         ended.set()
 
     loop = asyncio.get_running_loop()
-    known = Connections(Patience(10, head=5, taking=0.6), loop.time)
-    told = known.now
+    known = ConnectionTable(ConnectionLimits(10, head_timeout=5, write_timeout=0.6), loop.time)
+    told = known.set_state
 
-    def noted(peer: Peer, awaited: Awaited) -> None:
+    def noted(peer: Peer, awaited: ConnectionState) -> None:
         told(peer, awaited)
-        if awaited is Awaited.TAKING:
+        if awaited is ConnectionState.WRITING:
             stuck.set()
 
-    monkeypatch.setattr(known, "now", noted)
+    monkeypatch.setattr(known, "set_state", noted)
     with capture_logs() as logs:
         async with served(endless, known) as port:
             _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)

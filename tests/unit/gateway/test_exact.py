@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from asyncjob.intake import InvalidSubmissionError, read_submission
-from asyncjob.rest.exact import inexact
+from asyncjob.rest.exact import schema_mismatches
 from asyncjob.rest.selection import BulkAsk
 
 
@@ -50,7 +50,7 @@ def test_what_is_exact_is_taken() -> None:
 
 def test_inner_requests_are_looked_at_too() -> None:
     asked = {"selection": {"phase": ["DeadLetter"], "olderThanSeconds": "60"}, "dryRun": "yes"}
-    assert [one.field for one in inexact(BulkAsk, asked)] == [
+    assert [one.field for one in schema_mismatches(BulkAsk, asked)] == [
         "selection.olderThanSeconds",
         "dryRun",
     ]

@@ -9,18 +9,18 @@ from asyncjob.kube import KubeSession
 from asyncjob.rest.submission import Submission
 from asyncjob_gateway import kinds
 from asyncjob_gateway.cache import room
-from asyncjob_gateway.cache.namespace import NamespaceView
+from asyncjob_gateway.cache.namespace import NamespaceCache
 from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.operations import Operations, operations
-from asyncjob_gateway.operations.driving import Look
-from asyncjob_gateway.telemetry.metrics import Metrics
+from asyncjob_gateway.operations.driving import ResponseHook
+from asyncjob_gateway.telemetry.metrics import GatewayMetrics
 from support.fake_api import NAMESPACE, FakeApi
 
 
 class Watched:
     """What the gateway does is done in memory, and looked at."""
 
-    def __init__(self, api: FakeApi, look: Look) -> None:
+    def __init__(self, api: FakeApi, look: ResponseHook) -> None:
         self._api = api
         self._look = look
 
@@ -37,9 +37,9 @@ class Watched:
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Operations:
     """Return a gateway whose watch stands still, before a queue that takes four jobs."""
-    monkeypatch.setattr(operations, "WatchedWorld", Watched)
-    monkeypatch.setattr(room, "PATIENCE_SECONDS", 0.01)
-    view = NamespaceView(NAMESPACE)
+    monkeypatch.setattr(operations, "HookedWorld", Watched)
+    monkeypatch.setattr(room, "WATCH_WAIT_SECONDS", 0.01)
+    view = NamespaceCache(NAMESPACE)
     view.jobs.replace([])
     queue: Any = {"metadata": {"name": "narrow"}, "spec": {"maxQueued": 4}}
     view._queues.replace([queue])
@@ -47,7 +47,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> Operations:
     async def allow(right: object) -> None:
         """Everybody may do everything."""
 
-    return Operations(cast("KubeSession", FakeApi()), view, Metrics(), allow)
+    return Operations(cast("KubeSession", FakeApi()), view, GatewayMetrics(), allow)
 
 
 async def test_a_repeat_is_never_refused_though_the_watch_stands_still(gateway: Operations) -> None:

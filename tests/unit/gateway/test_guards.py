@@ -9,29 +9,29 @@ from starlette.types import Receive, Scope, Send
 
 from asyncjob.errors import ConfigError
 from asyncjob_gateway import kinds
-from asyncjob_gateway.auth.loopback import LoopbackOnly
+from asyncjob_gateway.auth.loopback import LoopbackOnlyMiddleware
 from asyncjob_gateway.cli import main
 from asyncjob_gateway.errors import RefusedError, UnsafeSettingsError
-from asyncjob_gateway.limits.load import Limited
-from asyncjob_gateway.settings import Settings
+from asyncjob_gateway.limits.load import LoadLimitMiddleware
+from asyncjob_gateway.settings import GatewaySettings
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.1.2.3", "localhost.example", "", "gateway"])
 def test_an_open_gateway_may_not_listen_elsewhere(host: str) -> None:
-    Settings(host=host).check()
+    GatewaySettings(host=host).check()
     with pytest.raises(UnsafeSettingsError, match="may only listen on loopback"):
-        Settings(host=host, open=True).check()
+        GatewaySettings(host=host, open=True).check()
 
 
 def test_tls_takes_both_halves() -> None:
-    Settings(tls_cert="a.pem", tls_key="b.pem").check()
+    GatewaySettings(tls_cert="a.pem", tls_key="b.pem").check()
     with pytest.raises(ConfigError, match="go together"):
-        Settings(tls_cert="a.pem").check()
+        GatewaySettings(tls_cert="a.pem").check()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
 def test_it_may_on_loopback(host: str) -> None:
-    Settings(host=host, open=True).check()
+    GatewaySettings(host=host, open=True).check()
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -48,7 +48,7 @@ async def reached(**headers: str) -> bool:
     async def drop(_message: object) -> None: ...
 
     with suppress(RefusedError):
-        await LoopbackOnly(app)(scope, nothing, drop)
+        await LoopbackOnlyMiddleware(app)(scope, nothing, drop)
     return "reached" in scope
 
 
@@ -89,11 +89,11 @@ async def test_there_is_room_for_so_many_requests_and_probes_always_pass() -> No
 
     async def slow(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] == "/jobs":
-            scope["state"]["turn"].begin()
+            scope["state"]["turn"].acquire()
         begun.set()
         await go_on.wait()
 
-    limited = Limited(slow, most=1, seconds=60)
+    limited = LoadLimitMiddleware(slow, max_requests=1, timeout=60)
     scope: Scope = {"type": "http", "path": "/jobs"}
     first = asyncio.create_task(limited(scope, None, None))  # type: ignore[arg-type]  # not used
     await begun.wait()
@@ -112,7 +112,7 @@ async def test_a_request_that_takes_too_long_is_given_up() -> None:
     async def endless(scope: Scope, receive: Receive, send: Send) -> None:
         await asyncio.Event().wait()
 
-    limited = Limited(endless, most=1, seconds=0.01)
+    limited = LoadLimitMiddleware(endless, max_requests=1, timeout=0.01)
     for _ in range(2):  # the second finds room again
         with pytest.raises(RefusedError) as refused:
             await limited({"type": "http", "path": "/"}, None, None)  # type: ignore[arg-type]  # not used

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asyncjob_gateway.cache.labels import selector
+from asyncjob_gateway.cache.labels import parse_label_selector
 from asyncjob_gateway.errors import RefusedError
 
 LABELS = {"team": "mail", "tier": "free", "example.com/empty": ""}
@@ -29,11 +29,11 @@ LABELS = {"team": "mail", "tier": "free", "example.com/empty": ""}
     ],
 )
 def test_a_selector_matches_as_kubectl_does(text: str, matches: bool) -> None:
-    assert selector(text, "query.label")(LABELS) is matches
+    assert parse_label_selector(text, "query.label")(LABELS) is matches
 
 
 @pytest.mark.parametrize("text", ["", ",", "a=b=c", "a in mail", "=b", "a in (b", "a=b,", "a>1"])
 def test_what_is_no_selector_is_refused_by_name(text: str) -> None:
     with pytest.raises(RefusedError) as refused:
-        selector(text, "query.label")
+        parse_label_selector(text, "query.label")
     assert refused.value.errors[0].field == "query.label"

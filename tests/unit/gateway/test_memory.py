@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from asyncjob_gateway.auth.memory import Memory
-from asyncjob_gateway.limits.rate import Rate
+from asyncjob_gateway.auth.memory import ReviewCache
+from asyncjob_gateway.limits.rate import TokenBucket
 from unit.gateway.conftest import Clock
 
 
@@ -27,19 +27,19 @@ class Oracle:
 
 
 async def test_an_answer_is_remembered_for_so_long_and_no_longer(clock: Clock) -> None:
-    memory, oracle = Memory[str, int](30, clock), Oracle()
+    memory, oracle = ReviewCache[str, int](30, clock), Oracle()
     assert [await memory.get("a", oracle), await memory.get("a", oracle)] == [1, 1]
     clock.now += 31
-    assert not memory.known("a")
+    assert not memory.is_cached("a")
     assert await memory.get("a", oracle) == 2
 
 
 async def test_many_who_ask_at_once_are_one_question(clock: Clock) -> None:
-    memory, oracle = Memory[str, int](30, clock), Oracle()
+    memory, oracle = ReviewCache[str, int](30, clock), Oracle()
     oracle.may_answer.clear()
     asking = [asyncio.create_task(memory.get("a", oracle)) for _ in range(10)]
     await asyncio.sleep(0)
-    assert memory.known("a")
+    assert memory.is_cached("a")
     asking[0].cancel()
     oracle.may_answer.set()
     answers = await asyncio.gather(*asking, return_exceptions=True)
@@ -48,7 +48,7 @@ async def test_many_who_ask_at_once_are_one_question(clock: Clock) -> None:
 
 
 async def test_an_error_is_told_and_not_remembered(clock: Clock) -> None:
-    memory, oracle = Memory[str, int](30, clock), Oracle()
+    memory, oracle = ReviewCache[str, int](30, clock), Oracle()
     oracle.error = OSError("away")
     with pytest.raises(OSError, match="away"):
         await memory.get("a", oracle)
@@ -57,18 +57,18 @@ async def test_an_error_is_told_and_not_remembered(clock: Clock) -> None:
 
 
 async def test_the_oldest_answers_make_room(clock: Clock) -> None:
-    memory, oracle = Memory[int, int](30, clock, size=3), Oracle()
+    memory, oracle = ReviewCache[int, int](30, clock, max_entries=3), Oracle()
     for key in range(5):
         await memory.get(key, oracle)
     assert len(memory) == 3
-    assert not memory.known(0)
-    assert memory.known(4)
+    assert not memory.is_cached(0)
+    assert memory.is_cached(4)
 
 
 def test_a_rate_lets_two_seconds_worth_through_at_once_and_then_says_how_long(
     clock: Clock,
 ) -> None:
-    rate = Rate(5, clock)
+    rate = TokenBucket(5, clock)
     assert [rate.take() for _ in range(10)] == [0.0] * 10
     assert rate.take() == pytest.approx(0.2)
     clock.now += 0.2

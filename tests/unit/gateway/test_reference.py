@@ -10,19 +10,19 @@ from asyncjob.metrics import gateway
 from asyncjob_dev.reference import rest
 from asyncjob_dev.reference.blocks import fill, names
 from asyncjob_gateway.app import make_app
-from asyncjob_gateway.cache.namespace import NamespaceView
-from asyncjob_gateway.kinds import EVERYWHERE, KINDS
+from asyncjob_gateway.cache.namespace import NamespaceCache
+from asyncjob_gateway.kinds import ON_EVERY_REQUEST, PROBLEM_TYPES
 from asyncjob_gateway.process import make_context
-from asyncjob_gateway.settings import Settings
-from asyncjob_gateway.telemetry.metrics import Metrics
+from asyncjob_gateway.settings import GatewaySettings
+from asyncjob_gateway.telemetry.metrics import GatewayMetrics
 
 DOCS = Path(__file__).parents[3] / "docs/reference"
 BLOCKS = {
     "rest.routes": rest.routes,
     "rest.filters": rest.filters,
     "rest.problems": rest.problems,
-    "rest.rights": rest.rights,
-    "gateway.options": rest.options,
+    "rest.rights": rest.gateway_rights,
+    "gateway.options": rest.gateway_options,
 }
 DOCUMENT = make_app().openapi()
 OPERATIONS = [
@@ -56,7 +56,11 @@ def test_each_operation_declares_its_problems_and_who_may_ask(
         assert not declared
         assert "security" not in operation
         return
-    assert {kind.slug for kind in EVERYWHERE} <= declared <= {kind.slug for kind in KINDS}
+    assert (
+        {kind.slug for kind in ON_EVERY_REQUEST}
+        <= declared
+        <= {kind.slug for kind in PROBLEM_TYPES}
+    )
     assert operation["security"] == [{"token": []}]
     assert "HTTPValidationError" not in str(operation)
     if "requestBody" in operation:
@@ -66,8 +70,8 @@ def test_each_operation_declares_its_problems_and_who_may_ask(
 
 
 def test_just_the_metrics_of_the_table_can_be_scraped() -> None:
-    metrics = Metrics()
-    make_context(Settings(), KubeSession, {"ns": NamespaceView("ns")}, metrics)  # type: ignore[arg-type]  # no session is used
+    metrics = GatewayMetrics()
+    make_context(GatewaySettings(), KubeSession, {"ns": NamespaceCache("ns")}, metrics)  # type: ignore[arg-type]  # no session is used
     found = {one.name for one in metrics.registry.collect()}
     ours = {name for name in found if name.startswith("asyncjob_")}
     assert ours == {spec.name for spec in gateway.TABLE}

@@ -8,9 +8,9 @@ import pytest
 
 from asyncjob.kube.watch import WatchEvent
 from asyncjob_gateway.cache import room as module
-from asyncjob_gateway.cache.feed import Feed
+from asyncjob_gateway.cache.feed import ChangeBuffer
 from asyncjob_gateway.cache.jobs import JobCache
-from asyncjob_gateway.cache.room import Room
+from asyncjob_gateway.cache.room import QueueCapacity
 from support.gateway_jobs import stored
 
 
@@ -25,20 +25,20 @@ class Replica:
     """A cache, its room, and a watch that stands still unless told."""
 
     def __init__(self, store: Store) -> None:
-        self.cache = JobCache(Feed())
+        self.cache = JobCache(ChangeBuffer())
         self.cache.replace([])
-        self.room = Room(self.cache)
+        self.room = QueueCapacity(self.cache)
         self._store, self._shown = store, 0
 
     async def submit(self, limit: int) -> bool:
         """Return whether a job was created."""
-        async with self.room.place("default", limit) as place:
+        async with self.room.hold("default", limit) as place:
             if place is None:
                 return False
             number = len(self._store.jobs) + 1
             job: Any = stored(number, number)
             self._store.jobs.append(job)
-            self.cache.wrote(job)
+            self.cache.put_written(job)
             place.version = number
             return True
 
@@ -51,14 +51,14 @@ class Replica:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(module, "WATCH_WAIT_SECONDS", 0.01)
 
 
 async def test_one_replica_keeps_the_limit_however_many_come_at_once(impatient: None) -> None:
     store = Store()
     replica = Replica(store)
     async with AsyncExitStack() as under_way:
-        places = [await under_way.enter_async_context(replica.room.place("q", 2)) for _ in range(4)]
+        places = [await under_way.enter_async_context(replica.room.hold("q", 2)) for _ in range(4)]
     assert [place is not None for place in places] == [True, False, False, False]
 
 
@@ -98,7 +98,7 @@ async def test_who_is_ahead_goes_on_as_soon_as_the_watch_has_caught_up() -> None
 
 async def test_room_that_was_not_used_is_free_again() -> None:
     room = Replica(Store()).room
-    async with room.place("q", 1):  # and then the request is refused for something else
+    async with room.hold("q", 1):  # and then the request is refused for something else
         assert room.is_full("q", 1)
     assert not room.is_full("q", 1)
 
@@ -108,7 +108,7 @@ async def test_a_submission_that_fails_gives_back_its_own_place_and_no_others(fa
     store = Store()
     replica = Replica(store)
     room = replica.room
-    under_way = [room.place("default", 100) for _ in range(3)]
+    under_way = [room.hold("default", 100) for _ in range(3)]
     places = [await one.__aenter__() for one in under_way]
     await under_way[failed].__aexit__(None, None, None)
     for number, (one, place) in enumerate(zip(under_way, places, strict=True), start=1):
@@ -116,7 +116,7 @@ async def test_a_submission_that_fails_gives_back_its_own_place_and_no_others(fa
             place.version = number
             await one.__aexit__(None, None, None)
             job: Any = stored(number, number)
-            replica.cache.wrote(job)
+            replica.cache.put_written(job)
             replica.cache.apply(WatchEvent("ADDED", job))
     assert not room.is_full("default", 3)
     assert await replica.submit(3)
@@ -125,6 +125,6 @@ async def test_a_submission_that_fails_gives_back_its_own_place_and_no_others(fa
 async def test_a_new_list_shows_what_the_watch_has_missed() -> None:
     replica = Replica(Store())
     assert await replica.submit(4)
-    replica.cache.feed.listed(1)
+    replica.cache.changes.on_listed(1)
     replica.cache.replace([stored(1, 1)])
     assert await replica.submit(4)

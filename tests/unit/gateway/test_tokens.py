@@ -6,10 +6,10 @@ import pytest
 from starlette.datastructures import Headers
 
 from asyncjob_gateway import kinds
-from asyncjob_gateway.auth.access import Reviews
+from asyncjob_gateway.auth.access import ReviewAuthorizer
 from asyncjob_gateway.auth.caller import Caller
-from asyncjob_gateway.auth.rights import READ, reading
-from asyncjob_gateway.auth.tokens import Tokens, network_of
+from asyncjob_gateway.auth.rights import READ_JOBS, read_source
+from asyncjob_gateway.auth.tokens import TokenAuthenticator, network_of
 from asyncjob_gateway.errors import RefusedError
 from unit.gateway.conftest import Clock
 
@@ -29,14 +29,14 @@ class Cluster:
         return {"status": user}
 
 
-def tokens(cluster: Cluster, clock: Clock, rate: float = 40) -> Tokens:
-    return Tokens(cluster, (), 30, rate, clock)  # type: ignore[arg-type]  # all that is used of it
+def tokens(cluster: Cluster, clock: Clock, rate: float = 40) -> TokenAuthenticator:
+    return TokenAuthenticator(cluster, (), 30, rate, clock)  # type: ignore[arg-type]  # all that is used of it
 
 
-async def told(known: Tokens, token: str, address: str = "10.0.0.1") -> str:
+async def told(known: TokenAuthenticator, token: str, address: str = "10.0.0.1") -> str:
     """Return who it is, or why not."""
     try:
-        caller = await known.identify(Headers({"authorization": f"Bearer {token}"}), address)
+        caller = await known.authenticate(Headers({"authorization": f"Bearer {token}"}), address)
     except RefusedError as error:
         return error.kind.slug
     return caller.username
@@ -108,10 +108,10 @@ def test_an_address_that_its_holder_can_choose_counts_as_its_network(
 async def test_one_caller_does_not_use_up_the_rights_that_others_are_asked_for(
     clock: Clock,
 ) -> None:
-    access = Reviews(Cluster(), 30, 40, clock)  # type: ignore[arg-type]  # all that is used of it
+    access = ReviewAuthorizer(Cluster(), 30, 40, clock)  # type: ignore[arg-type]  # all that is used of it
     for number in range(20):  # a quarter of what comes in two seconds
-        await access.may(Caller("greedy"), reading("secrets", f"s{number}"), "n")
+        await access.is_allowed(Caller("greedy"), read_source("secrets", f"s{number}"), "n")
     with pytest.raises(RefusedError) as refused:
-        await access.may(Caller("greedy"), reading("secrets", "s20"), "n")
+        await access.is_allowed(Caller("greedy"), read_source("secrets", "s20"), "n")
     assert refused.value.kind is kinds.THROTTLED
-    assert await access.may(Caller("modest"), READ, "n")
+    assert await access.is_allowed(Caller("modest"), READ_JOBS, "n")

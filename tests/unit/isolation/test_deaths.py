@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from asyncjob_worker.isolation.death import describe
+from asyncjob_worker.isolation.death import describe_exit
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from asyncjob_worker.isolation.death import describe
     ],
 )
 def test_an_exit_code_is_told_in_words(code: int, words: str) -> None:
-    assert describe(code) == f"the handler's process {words}"
+    assert describe_exit(code) == f"the handler's process {words}"

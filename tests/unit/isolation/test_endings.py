@@ -12,17 +12,17 @@ import pytest
 
 from asyncjob.app.stop import Stop
 from asyncjob.free_json import FreeJsonError
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob_worker.isolation import service
-from asyncjob_worker.isolation.errand import REPORT_SECONDS
+from asyncjob_worker.isolation.errand import MIN_REPORT_INTERVAL
 from support.isolated_app import app
 from support.isolation import Shop, begin_with, is_left, job, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def ended(shop: Shop, type_: str, payload: Any = None) -> Move:
+async def ended(shop: Shop, type_: str, payload: Any = None) -> PhaseChange:
     move = await shop.run(job(type_, payload))
     assert move
     return move
@@ -146,11 +146,11 @@ async def test_a_payload_that_no_frame_takes_is_refused_with_its_size(shop: Shop
 
 
 async def test_a_result_that_no_frame_takes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "MAX_BYTES", service._ENVELOPE + 10)
-    handler = app.handlers["big"].inside()
-    assert service._plain(handler, "x" * 8) == "x" * 8
+    monkeypatch.setattr(service, "MAX_BYTES", service._ENVELOPE_BYTES + 10)
+    handler = app.handlers["big"].inside_process()
+    assert service._plain_result(handler, "x" * 8) == "x" * 8
     with pytest.raises(FreeJsonError, match="the result has 11 bytes, the limit is 10"):
-        service._plain(handler, "x" * 9)
+        service._plain_result(handler, "x" * 9)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ async def test_the_neighbours_of_a_death_go_on_and_the_next_job_has_a_new_proces
 async def test_what_was_saved_before_the_death_is_there_to_resume_from(shop: Shop) -> None:
     of = job("exit-now", 3)
     await shop.run(of)
-    assert of.draft.checkpoint == {"before": 3}
+    assert of.latest_report.checkpoint == {"before": 3}
 
 
 async def test_progress_and_checkpoints_come_through_however_many(shop: Shop) -> None:
@@ -202,10 +202,10 @@ async def test_progress_and_checkpoints_come_through_however_many(shop: Shop) ->
     passed = time.monotonic() - begun
     assert move
     assert move.fields["result"] == 20_000
-    assert of.draft.checkpoint == {"row": 19_999}
-    assert of.draft.progress == {"percent": 99, "message": "row 19999"}
+    assert of.latest_report.checkpoint == {"row": 19_999}
+    assert of.latest_report.progress == {"percent": 99, "message": "row 19999"}
     # Each hand-over has a progress and a checkpoint; the first and the last do not wait.
-    assert of.draft.version <= 2 * (passed / REPORT_SECONDS + 3)
+    assert of.latest_report.version <= 2 * (passed / MIN_REPORT_INTERVAL + 3)
 
 
 async def test_signals_for_the_worker_do_not_end_a_process_but_end_its_programs(

@@ -15,13 +15,13 @@ from asyncjob.errors import (
     AlreadyExistsError,
     ForbiddenError,
     InvalidError,
-    NotFoundError,
+    ObjectNotFoundError,
     TooLargeError,
     UnknownOutcomeError,
 )
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob_worker.children import AttemptChildren
+from asyncjob_worker.children import AttemptChildJobs
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.isolation import desk, frames
 from support.isolated_family_app import app
@@ -35,7 +35,7 @@ REFUSALS = {
     "submitforbiddenerror": ForbiddenError("not you"),
     "submitrefusederror": TooLargeError("too much"),
     "submitconflicterror": AlreadyExistsError(),
-    "submiterror": NotFoundError("no such namespace"),
+    "submiterror": ObjectNotFoundError("no such namespace"),
     "refused": InvalidError("no"),
 }
 
@@ -67,7 +67,7 @@ class Namespace(FakeSession):
         self.calls.append(Call("get", path, params=params or {}))
         name = path.rpartition("/")[2]
         if name == "gone":
-            raise NotFoundError
+            raise ObjectNotFoundError
         if name in REFUSALS:
             return {"metadata": {"name": name}}
         return self.jobs[name]
@@ -91,23 +91,23 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.namespace = Namespace()
-        self.own: list[AttemptChildren] = []
+        self.own: list[AttemptChildJobs] = []
         self.shop = Shop(app=app, begin=begin_with(TARGET), children=self._children)
 
-    def _children(self, held: HeldJob) -> AttemptChildren:
-        self.own.append(AttemptChildren(self.namespace.session, held))
+    def _children(self, held: HeldJob) -> AttemptChildJobs:
+        self.own.append(AttemptChildJobs(self.namespace.session, held))
         return self.own[-1]
 
     def trace(self) -> list[str]:
         file = self.folder / "trace"
         return file.read_text().splitlines() if file.exists() else []
 
-    async def run(self, type_: str, payload: Any = None) -> Move:
+    async def run(self, type_: str, payload: Any = None) -> PhaseChange:
         move = await self.shop.run(job(type_, payload))
         assert move
         return move
 
-    async def stopped(self, type_: str, why: Stop) -> Move | None:
+    async def stopped(self, type_: str, why: Stop) -> PhaseChange | None:
         """Run a handler that waits for ever for a child, and stop it then."""
         of = job(type_)
         running = asyncio.ensure_future(self.shop.run(of))
@@ -172,7 +172,7 @@ async def test_success_counts_only_once_all_that_was_submitted_is_stored(bench: 
     bench.namespace.held_back = {"kept"}
     of = job("forgets", "kept")
     running = asyncio.ensure_future(bench.shop.run(of))
-    await until(lambda: bench.own and bench.own[0]._going, "the child is on its way")
+    await until(lambda: bench.own and bench.own[0]._in_flight, "the child is on its way")
     # Nothing tells from outside that a handler has returned and is not done: so it gets time.
     done, _ = await asyncio.wait({running}, timeout=0.1)
     assert not done
@@ -187,7 +187,7 @@ async def test_what_a_failed_run_has_sent_is_stored_before_the_success_of_the_ne
 ) -> None:
     bench.namespace.held_back = {"kept"}
     running = asyncio.ensure_future(bench.shop.run(job("fails-once")))
-    await until(lambda: bench.own and bench.own[0]._going, "the child is on its way")
+    await until(lambda: bench.own and bench.own[0]._in_flight, "the child is on its way")
     await until(lambda: bench.shop.pool._idle, "both runs are over")
     bench.namespace.gate.set()
     move = await running
@@ -199,14 +199,14 @@ async def test_a_stop_while_submissions_are_awaited_counts(bench: Bench) -> None
     bench.namespace.held_back = {"kept"}
     of = job("forgets", "kept")
     running = asyncio.ensure_future(bench.shop.run(of))
-    await until(lambda: bench.own and bench.own[0]._going, "the child is on its way")
-    processes = set(bench.shop.pool._children)
+    await until(lambda: bench.own and bench.own[0]._in_flight, "the child is on its way")
+    processes = set(bench.shop.pool._processes)
     of.stop(Stop.DRAINING)
     move = await running
     bench.namespace.gate.set()
     assert move
     assert (move.reason, bench.namespace.jobs) == (Reason.RELEASED, {})
-    assert bench.shop.pool._children == processes, "it had to be killed"
+    assert bench.shop.pool._processes == processes, "it had to be killed"
 
 
 async def test_an_async_handler_that_waits_is_interrupted_once_and_cleans_up(bench: Bench) -> None:
@@ -229,7 +229,7 @@ async def test_what_a_handler_does_not_wait_for_any_more_is_not_looked_at(bench:
     bench.namespace.held_back = {"last"}
     running = asyncio.ensure_future(bench.shop.run(job("gives-up")))
     await until(lambda: "gave up" in bench.trace(), "the handler gives up")
-    await until(lambda: not bench.own[0]._watch._waits, "nobody looks")
+    await until(lambda: not bench.own[0]._poller._waits, "nobody looks")
     bench.namespace.gate.set()
     move = await running
     assert move

@@ -79,7 +79,7 @@ async def test_a_stop_interrupts_the_opening(bench: Bench) -> None:
     of = job("uses")
     running = asyncio.ensure_future(bench.shop.run(of))
     await until(bench.trace, "the pool is being opened")
-    (child,) = bench.shop.pool._children
+    (child,) = bench.shop.pool._processes
     of.stop(Stop.DRAINING)
     move = await running
     assert move

@@ -8,13 +8,18 @@ import pytest
 
 from asyncjob.app import ChildView, JobInfo, JobParent
 from asyncjob.app.child_errors import AttemptOverError, ChildGoneError, SubmitForbiddenError
-from asyncjob.app.child_order import ChildOrder
+from asyncjob.app.child_order import ChildManifest
 from asyncjob.app.child_view import ChildRef
 from asyncjob.errors import AsyncJobError, ForbiddenError, ThrottledError
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_worker.isolation import messages, questions, typed_errors
-from asyncjob_worker.isolation.messages import Run
-from asyncjob_worker.isolation.questions import List, Question, Submit, Wait
+from asyncjob_worker.isolation.messages import RunRequest
+from asyncjob_worker.isolation.questions import (
+    ChildJobRequest,
+    ListRequest,
+    SubmitRequest,
+    WaitRequest,
+)
 
 INFO = JobInfo(
     namespace="ns",
@@ -46,32 +51,32 @@ def test_all_that_a_job_is_arrives(parent: JobParent | None) -> None:
     values: Any = {field.name: getattr(INFO, field.name) for field in fields(JobInfo)}
     info = JobInfo(**{**values, "parent": parent})
     assert all(values.values()), "a new field has to be set here, so that its way is tested"
-    run = Run(info, {"p": 1}, 12.5, 64)
-    assert messages.read_run(over_the_wire(messages.run(run))) == run
+    run = RunRequest(info, {"p": 1}, 12.5, 64)
+    assert messages.read_run(over_the_wire(messages.run_message(run))) == run
 
 
 @pytest.mark.parametrize(
     "question",
     [
-        Submit(ChildOrder("c", "hash", {"spec": {"payload": [1, None]}}, "key")),
-        Submit(ChildOrder("c", "hash", {}, None)),
-        Wait(ChildRef("c", "c1"), 1.5),
-        Wait(ChildRef("c", "c1"), None),
-        List(),
+        SubmitRequest(ChildManifest("c", "hash", {"spec": {"payload": [1, None]}}, "key")),
+        SubmitRequest(ChildManifest("c", "hash", {}, None)),
+        WaitRequest(ChildRef("c", "c1"), 1.5),
+        WaitRequest(ChildRef("c", "c1"), None),
+        ListRequest(),
     ],
 )
-def test_a_question_arrives_as_it_was_asked(question: Question) -> None:
-    message = over_the_wire(questions.ask(3, question))
-    assert (questions.read_number(message), questions.read_question(message)) == (3, question)
+def test_a_question_arrives_as_it_was_asked(question: ChildJobRequest) -> None:
+    message = over_the_wire(questions.ask_message(3, question))
+    assert (questions.read_number(message), questions.read_request(message)) == (3, question)
 
 
 def test_answers_arrive_as_they_were_given() -> None:
     ref = ChildRef("c", "c1")
-    assert questions.read_ref(over_the_wire(questions.plain(ref))) == ref
-    seen = questions.read_view(over_the_wire(questions.plain(VIEW)))
+    assert questions.read_ref(over_the_wire(questions.answer_value(ref))) == ref
+    seen = questions.read_view(over_the_wire(questions.answer_value(VIEW)))
     assert (seen, seen.finished) == (VIEW, True)
     assert seen.phase is Phase.DEAD_LETTER
-    assert questions.read_views(over_the_wire(questions.plain([VIEW, VIEW]))) == [VIEW, VIEW]
+    assert questions.read_views(over_the_wire(questions.answer_value([VIEW, VIEW]))) == [VIEW, VIEW]
 
 
 class OfAPluginError(ChildGoneError):
@@ -96,12 +101,12 @@ class ForeignError(Exception):
 def test_an_error_arrives_as_its_own_class_or_the_nearest_known(
     error: Exception, kind: type[Exception], message: str
 ) -> None:
-    arrived = typed_errors.from_json(over_the_wire(typed_errors.to_json(error)))
+    arrived = typed_errors.error_from_json(over_the_wire(typed_errors.error_to_json(error)))
     assert (type(arrived), str(arrived)) == (kind, message)
 
 
 def test_an_error_of_the_api_server_keeps_its_status() -> None:
     error = ForbiddenError("no", status=403, reason="Forbidden")
-    arrived = typed_errors.from_json(over_the_wire(typed_errors.to_json(error)))
+    arrived = typed_errors.error_from_json(over_the_wire(typed_errors.error_to_json(error)))
     assert isinstance(arrived, ForbiddenError)
     assert (arrived.status, arrived.reason) == (403, "Forbidden")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from asyncjob_worker.isolation.frames import Decoder
-from asyncjob_worker.isolation.link import Link, Reports
+from asyncjob_worker.isolation.frames import FrameDecoder
+from asyncjob_worker.isolation.link import ReportSender, WorkerConnection
 
 
 class Pair:
@@ -16,8 +16,8 @@ class Pair:
     def __init__(self) -> None:
         self.worker, child = socket.socketpair()
         self._child = child
-        self.reports = Reports(Link(child))
-        self._decoder = Decoder()
+        self.reports = ReportSender(WorkerConnection(child))
+        self._decoder = FrameDecoder()
 
     def received(self) -> list[Any]:
         """Return what has arrived since the last look."""
@@ -49,10 +49,10 @@ def test_while_one_is_under_way_the_others_wait_and_the_newest_wins(pair: Pair) 
         pair.reports.progress(row, None)
         pair.reports.checkpoint({"row": row})
     assert pair.received() == [{"is": "report", "progress": [0, None]}]
-    pair.reports.taken()
+    pair.reports.acknowledged()
     newest = {"is": "report", "progress": [4, None], "checkpoint": {"row": 4}}
     assert pair.received() == [newest]
-    pair.reports.taken()
+    pair.reports.acknowledged()
     assert pair.received() == []
 
 

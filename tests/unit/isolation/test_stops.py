@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from asyncjob.app.stop import Stop
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob.lifecycle.policy import BUILT_IN
+from asyncjob.lifecycle.policy import BUILT_IN_POLICY
 from asyncjob_worker.held import HeldJob
-from asyncjob_worker.keeper import Keeper
-from asyncjob_worker.pulse import Pulse
+from asyncjob_worker.keeper import HeartbeatThread
+from asyncjob_worker.pulse import LivenessCounter
 from support.isolation import Shop, is_alive, is_left, job, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -33,7 +33,7 @@ async def test_a_handler_that_obeys_has_its_time_and_keeps_its_process(
     assert (await shop.result("look"))["pid"] == pid
 
 
-async def stopped(of: HeldJob, why: Stop, folder: Path, wait: float = 0.05) -> Move | None:
+async def stopped(of: HeldJob, why: Stop, folder: Path, wait: float = 0.05) -> PhaseChange | None:
     """Start a handler that ignores everything, stop it, and see its process gone."""
     shop = Shop(stop_wait=wait)
     try:
@@ -69,10 +69,14 @@ async def test_a_fenced_one_is_killed_soon_however_patient_the_worker(tmp_path: 
 
 async def test_a_fenced_one_is_killed_though_the_event_loop_stands_still(tmp_path: Path) -> None:
     """By the heartbeat thread, which is the one that notices the lost lease."""
-    keeper, shop, of = Keeper(None, "ns", 1.0, Pulse()), Shop(), job("spin", str(tmp_path))
+    keeper, shop, of = (
+        HeartbeatThread(None, "ns", 1.0, LivenessCounter()),
+        Shop(),
+        job("spin", str(tmp_path)),
+    )
     task, pid = await shop.begin(of, tmp_path)
     of.sent_at -= 1000
-    keeper.keep(of)
+    keeper.add(of)
 
     def heartbeats() -> None:
         while is_alive(pid):
@@ -117,7 +121,7 @@ async def test_a_cancelled_one_that_is_fenced_meanwhile_is_killed_soon(tmp_path:
 async def test_the_execution_timeout_ends_it_without_anybodys_help(tmp_path: Path) -> None:
     shop = Shop(stop_wait=0.05)
     await shop.result("look")
-    effective = {**BUILT_IN.to_json(), "executionTimeoutSeconds": 2}
+    effective = {**BUILT_IN_POLICY.to_json(), "executionTimeoutSeconds": 2}
     of = job("spin", str(tmp_path), effective=effective)
     task, pid = await shop.begin(of, tmp_path)
     move = await task

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from asyncjob.kube import KubeSession, load_access
-from asyncjob.kube.watch import events, open_watch
+from asyncjob.kube.watch import open_watch, read_events
 from support.certificates import self_signed
 
 ANSWER = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -52,7 +52,7 @@ async def test_a_watch_that_is_left_gives_its_socket_back_without_the_servers_go
         assert response.connection
         assert response.connection.transport
         socket = response.connection.transport.get_extra_info("socket")
-        told = events(response)
+        told = read_events(response)
         waiting = asyncio.ensure_future(anext(told))
         await asyncio.sleep(0)
         waiting.cancel()

@@ -10,9 +10,16 @@ from aiohttp import web
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
-from asyncjob.kube.paging import FIRST, GOAL_BYTES, MOST, MOST_BYTES, PageTooLargeError, Paging
-from asyncjob.kube.session import AS_METADATA
-from asyncjob.kube.turns import HELD_SECONDS, Turns
+from asyncjob.kube.paging import (
+    FIRST_PAGE_OBJECTS,
+    MAX_PAGE_BYTES,
+    MAX_PAGE_OBJECTS,
+    TARGET_PAGE_BYTES,
+    ListPager,
+    PageTooLargeError,
+)
+from asyncjob.kube.session import METADATA_LIST_TYPE
+from asyncjob.kube.turns import TIME_SLICE_SECONDS, TimeSlice
 from support.kube_answers import Server, error
 
 
@@ -48,28 +55,31 @@ async def test_pages_of_small_objects_grow_to_the_most_there_may_be(
 ) -> None:
     small = Collection(*[1000] * 3000)
     assert await numbers(server, session, small) == list(range(3000))
-    assert small.limits[:3] == [FIRST, 8 * FIRST, MOST]
+    assert small.limits[:3] == [FIRST_PAGE_OBJECTS, 8 * FIRST_PAGE_OBJECTS, MAX_PAGE_OBJECTS]
     assert len(small.limits) == 8
 
 
 async def test_pages_of_large_objects_stay_small(server: Server, session: KubeSession) -> None:
     large = Collection(*[200_000] * 180)
     assert await numbers(server, session, large) == list(range(180))
-    assert large.limits[:2] == [FIRST, FIRST // 2]  # nothing was known of them yet
-    assert max(large.bytes[2:]) <= GOAL_BYTES
+    assert large.limits[:2] == [
+        FIRST_PAGE_OBJECTS,
+        FIRST_PAGE_OBJECTS // 2,
+    ]  # nothing was known of them yet
+    assert max(large.bytes[2:]) <= TARGET_PAGE_BYTES
     assert len(large.limits) < 45
 
 
 async def test_an_answer_that_becomes_too_large_is_asked_for_again_in_parts(
     server: Server, session: KubeSession
 ) -> None:
-    mixed = Collection(*[100] * FIRST, *[1_000_000] * 40, *[100] * 1000)
-    assert await numbers(server, session, mixed) == list(range(FIRST + 1040))
-    assert max(mixed.bytes) > MOST_BYTES  # the answer that was not read to its end
+    mixed = Collection(*[100] * FIRST_PAGE_OBJECTS, *[1_000_000] * 40, *[100] * 1000)
+    assert await numbers(server, session, mixed) == list(range(FIRST_PAGE_OBJECTS + 1040))
+    assert max(mixed.bytes) > MAX_PAGE_BYTES  # the answer that was not read to its end
 
 
 async def test_one_object_is_read_whatever_its_size(server: Server, session: KubeSession) -> None:
-    huge = Collection(MOST_BYTES * 2, 10, MOST_BYTES * 2)
+    huge = Collection(MAX_PAGE_BYTES * 2, 10, MAX_PAGE_BYTES * 2)
     assert await numbers(server, session, huge) == [0, 1, 2]
 
 
@@ -79,7 +89,12 @@ async def test_a_page_that_comes_too_late_is_asked_for_again_with_half_of_it(
     slow = Collection(*[1000] * 300)
     slow.late = {2, 3}
     assert await numbers(server, session, slow) == list(range(300))
-    assert slow.limits[:4] == [FIRST, 8 * FIRST, 4 * FIRST, 2 * FIRST]
+    assert slow.limits[:4] == [
+        FIRST_PAGE_OBJECTS,
+        8 * FIRST_PAGE_OBJECTS,
+        4 * FIRST_PAGE_OBJECTS,
+        2 * FIRST_PAGE_OBJECTS,
+    ]
 
 
 async def test_a_server_that_answers_no_page_in_time_is_not_asked_for_ever(
@@ -89,7 +104,7 @@ async def test_a_server_that_answers_no_page_in_time_is_not_asked_for_ever(
     dead.late = {1, 2, 3, 4}
     with pytest.raises(UnknownOutcomeError):
         await numbers(server, session, dead)
-    assert dead.limits == [FIRST, FIRST // 2, FIRST // 4]
+    assert dead.limits == [FIRST_PAGE_OBJECTS, FIRST_PAGE_OBJECTS // 2, FIRST_PAGE_OBJECTS // 4]
 
 
 async def test_an_answer_without_a_list_is_not_taken_for_an_empty_one(
@@ -106,14 +121,14 @@ async def test_metadata_is_asked_for_by_what_is_accepted(
     server: Server, session: KubeSession
 ) -> None:
     server.answers = [Collection(1)]
-    assert [page async for page in session.pages("/x", accept=AS_METADATA)]
-    assert server.requests[0].headers["Accept"] == AS_METADATA
+    assert [page async for page in session.pages("/x", accept=METADATA_LIST_TYPE)]
+    assert server.requests[0].headers["Accept"] == METADATA_LIST_TYPE
 
 
 async def test_others_get_their_turn_in_the_midst_of_a_page(
     server: Server, session: KubeSession
 ) -> None:
-    server.answers = [Collection(*[1] * FIRST)]
+    server.answers = [Collection(*[1] * FIRST_PAGE_OBJECTS)]
     turns, loop = 0, asyncio.get_running_loop()
 
     async def count() -> None:
@@ -125,21 +140,21 @@ async def test_others_get_their_turn_in_the_midst_of_a_page(
     counting = asyncio.create_task(count())
     during = []
     async for _ in session.list("/x"):
-        before, until = turns, loop.time() + HELD_SECONDS
+        before, until = turns, loop.time() + TIME_SLICE_SECONDS
         while loop.time() < until:  # what is done with each object takes its time
             pass
         during.append(before)
     counting.cancel()
-    assert len(set(during)) == FIRST
+    assert len(set(during)) == FIRST_PAGE_OBJECTS
 
 
 async def test_a_turn_is_given_only_after_some_time() -> None:
-    turns, seen = Turns(), list[str]()
+    turns, seen = TimeSlice(), list[str]()
     asyncio.get_running_loop().call_soon(seen.append, "other")
-    await turns.give()
+    await turns.yield_if_due()
     assert seen == []
-    turns._until = 0.0
-    await turns.give()
+    turns._ends_at = 0.0
+    await turns.yield_if_due()
     assert seen == ["other"]
 
 
@@ -148,19 +163,19 @@ def page(token: str = "more") -> JsonObject:
 
 
 def test_the_size_of_pages_follows_that_of_their_objects() -> None:
-    state = Paging()
-    state.took(page(), FIRST, FIRST * 1_000_000)
+    state = ListPager()
+    state.record_page(page(), FIRST_PAGE_OBJECTS, FIRST_PAGE_OBJECTS * 1_000_000)
     assert state.params == {"limit": "1", "continue": "more"}
-    assert state.most_bytes is None
-    state.took(page(), 1, 1000)
+    assert state.max_bytes is None
+    state.record_page(page(), 1, 1000)
     assert state.params["limit"] == "8"
-    assert state.most_bytes == MOST_BYTES
+    assert state.max_bytes == MAX_PAGE_BYTES
 
 
 def test_a_page_that_is_too_large_shrinks_until_it_is_a_single_object() -> None:
-    state, limits = Paging(), []
-    while state.most_bytes is not None:
-        assert state.ask_for_less(PageTooLargeError())
+    state, limits = ListPager(), []
+    while state.max_bytes is not None:
+        assert state.shrink_after(PageTooLargeError())
         limits.append(int(state.params["limit"]))
     assert limits == [10, 5, 2, 1]
 
@@ -168,19 +183,19 @@ def test_a_page_that_is_too_large_shrinks_until_it_is_a_single_object() -> None:
 def test_only_a_late_answer_or_a_large_one_is_due_to_the_size_of_a_page() -> None:
     refused, late = UnknownOutcomeError(status=503), UnknownOutcomeError()
     late.__cause__ = TimeoutError()
-    assert not Paging().ask_for_less(refused)
-    assert Paging().ask_for_less(late)
+    assert not ListPager().shrink_after(refused)
+    assert ListPager().shrink_after(late)
 
 
 def test_an_empty_page_in_the_midst_of_a_list_keeps_the_size() -> None:
-    state = Paging()
-    state.took(page(), 0, 100)
-    assert state.params["limit"] == str(FIRST)
+    state = ListPager()
+    state.record_page(page(), 0, 100)
+    assert state.params["limit"] == str(FIRST_PAGE_OBJECTS)
 
 
 def test_a_list_begun_anew_goes_on_from_nowhere() -> None:
-    state = Paging()
-    state.took(page(), FIRST, 100)
+    state = ListPager()
+    state.record_page(page(), FIRST_PAGE_OBJECTS, 100)
     assert state.params["continue"] == "more"
-    state.begin_anew()
+    state.restart()
     assert "continue" not in state.params

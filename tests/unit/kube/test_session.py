@@ -14,14 +14,14 @@ from asyncjob.errors import (
     ExpiredError,
     ForbiddenError,
     InvalidError,
-    NotFoundError,
+    ObjectNotFoundError,
     ThrottledError,
     TooLargeError,
     UnauthorizedError,
     UnknownOutcomeError,
 )
 from asyncjob.kube import ClusterAccess, KubeSession, watch
-from asyncjob.kube.transport import Request
+from asyncjob.kube.transport import KubeRequest
 from support.kube_answers import Server, error, hang_up, ok
 
 
@@ -43,7 +43,7 @@ async def test_a_merge_patch_says_what_it_is_and_who_sends_it(
         (400, "BadRequest", "", InvalidError),
         (401, "Unauthorized", "", UnauthorizedError),
         (403, "Forbidden", "", ForbiddenError),
-        (404, "NotFound", "", NotFoundError),
+        (404, "NotFound", "", ObjectNotFoundError),
         (409, "Conflict", "", ConflictError),
         (409, "AlreadyExists", "", AlreadyExistsError),
         (410, "Expired", "", ExpiredError),
@@ -93,7 +93,7 @@ async def test_an_answer_that_takes_too_long_leaves_the_outcome_unknown(
 
     server.answers = [never]
     with pytest.raises(UnknownOutcomeError, match="Timeout"):
-        await session.send(Request("PATCH", "/x", {}, seconds=0.05))
+        await session.send(KubeRequest("PATCH", "/x", {}, timeout_seconds=0.05))
 
 
 async def test_a_request_to_slow_down_is_heeded(

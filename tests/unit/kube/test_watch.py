@@ -20,13 +20,13 @@ from asyncjob.errors import (
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession, WatchEvent, watch
 from asyncjob.kube import watch as watch_function
-from asyncjob.kube.backoff import Backoff
-from asyncjob.kube.follow import TRUSTED_FAILURES, follow
-from asyncjob.kube.pace import HEALTHY_SECONDS, Pace
-from asyncjob.kube.sockets import watched_socket
+from asyncjob.kube.backoff import ExponentialBackoff
+from asyncjob.kube.follow import MAX_WATCH_FAILURES, run_informer
+from asyncjob.kube.pace import HEALTHY_ROUND_SECONDS, RoundPacer
+from asyncjob.kube.sockets import keepalive_socket
 from support.kube_answers import Server, error, event, hang_up, ok, stream
 
-watch_module = __import__(watch_function.__module__, fromlist=["SILENCE_SECONDS"])
+watch_module = __import__(watch_function.__module__, fromlist=["MAX_SILENCE_SECONDS"])
 GONE: JsonObject = {
     "type": "ERROR",
     "object": {"code": 410, "reason": "Expired", "message": "too old"},
@@ -110,7 +110,7 @@ async def test_a_silent_stream_is_a_dead_one(
         await release.wait()
         return response
 
-    monkeypatch.setattr(watch_module, "SILENCE_SECONDS", 0.05)
+    monkeypatch.setattr(watch_module, "MAX_SILENCE_SECONDS", 0.05)
     server.answers = [silent]
     with pytest.raises(UnknownOutcomeError, match="broke off"):
         await events(session)
@@ -153,7 +153,7 @@ async def follow_until(
         await sleep(0)
 
     monkeypatch.setattr("asyncjob.kube.follow.asyncio.sleep", note)
-    task = asyncio.ensure_future(follow(session, "/x", follower, on_watch=follower.count))
+    task = asyncio.ensure_future(run_informer(session, "/x", follower, on_watch=follower.count))
     await follower.done.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -223,7 +223,7 @@ async def test_a_watch_that_broke_off_goes_on_where_it_was_without_a_new_list(
 async def test_a_version_at_which_every_watch_fails_is_given_up_in_the_end(
     server: Server, session: KubeSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failures = [error(504, "Timeout", "Too large resource version")] * TRUSTED_FAILURES
+    failures = [error(504, "Timeout", "Too large resource version")] * MAX_WATCH_FAILURES
     server.answers = [LIST, *failures, LIST, stream()]
     follower = Follower(2)
     await follow_until(session, follower, monkeypatch)
@@ -231,28 +231,28 @@ async def test_a_version_at_which_every_watch_fails_is_given_up_in_the_end(
 
 
 def test_a_round_that_lasted_is_followed_by_the_next_at_once() -> None:
-    times = iter([0.0, 0.0, HEALTHY_SECONDS, 10.0, 10.0, 20.0, 20.0 + HEALTHY_SECONDS])
-    pace = Pace(lambda: next(times), Backoff(initial=1.0, cap=60.0))
-    pace.begin()
-    assert pace.pause(failed=False) == 0.0
-    pace.begin()
-    assert pace.pause(failed=False) > 0.0
-    pace.begin()
-    assert 0.5 <= pace.pause(failed=True) <= 1.0
+    times = iter([0.0, 0.0, HEALTHY_ROUND_SECONDS, 10.0, 10.0, 20.0, 20.0 + HEALTHY_ROUND_SECONDS])
+    pace = RoundPacer(lambda: next(times), ExponentialBackoff(initial=1.0, cap=60.0))
+    pace.start_round()
+    assert pace.next_delay(failed=False) == 0.0
+    pace.start_round()
+    assert pace.next_delay(failed=False) > 0.0
+    pace.start_round()
+    assert 0.5 <= pace.next_delay(failed=True) <= 1.0
 
 
 def test_pauses_double_up_to_a_cap_and_begin_anew_after_success() -> None:
-    backoff = Backoff(initial=1.0, cap=8.0)
-    pauses = [backoff.pause() for _ in range(6)]
+    backoff = ExponentialBackoff(initial=1.0, cap=8.0)
+    pauses = [backoff.next_delay() for _ in range(6)]
     for pause, most in zip(pauses, [1, 2, 4, 8, 8, 8], strict=True):
         assert most / 2 <= pause <= most
     backoff.reset()
-    assert backoff.pause() <= 1.0
+    assert backoff.next_delay() <= 1.0
 
 
 def test_sockets_notice_a_peer_that_is_gone() -> None:
     address = (socket.AF_INET, socket.SOCK_STREAM, 0, "", ())
-    with watched_socket(address) as made:
+    with keepalive_socket(address) as made:
         assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
 
 
@@ -281,12 +281,12 @@ async def test_a_large_collection_is_read_in_pages_and_cut_down_as_it_comes(
             enough.set()
 
     task = asyncio.ensure_future(
-        follow(
+        run_informer(
             session,
             "/x",
             Taker(),
             on_list=lambda version: taken.append(f"at {version}"),
-            shape=lambda obj: {"a": obj["a"]},
+            transform=lambda obj: {"a": obj["a"]},
         )
     )
     await enough.wait()

@@ -5,24 +5,30 @@ from typing import Any
 import pytest
 
 from asyncjob.lifecycle import gate
-from asyncjob.lifecycle.claim import Candidate, Holder, claim_body, renewal
-from asyncjob.lifecycle.move import MAX_HISTORY, json_patch, merge_body, move, render
+from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch, renewal_fields
+from asyncjob.lifecycle.move import (
+    MAX_HISTORY_ENTRIES,
+    change_phase,
+    status_fields,
+    status_json_patch,
+    status_merge_patch,
+)
 from asyncjob.lifecycle.outcome import succeed
-from asyncjob.lifecycle.phases import FINISHED, Phase, Reason
-from asyncjob.lifecycle.policy import BUILT_IN
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
+from asyncjob.lifecycle.policy import BUILT_IN_POLICY
 from asyncjob.lifecycle.view import JobView, read_job
 from support.builders import at, running, stored
 
-ME = Holder("worker-0", "worker-0-uid", "worker-0/1")
+ME = LeaseHolder("worker-0", "worker-0-uid", "worker-0/1")
 
 
 def view(phase: Phase, **status: Any) -> JobView:
     return read_job(stored(status={"phase": phase.value, **status}, notBefore=at(60)))
 
 
-@pytest.mark.parametrize("phase", sorted(FINISHED))
+@pytest.mark.parametrize("phase", sorted(FINISHED_PHASES))
 def test_finishing_sets_time_and_condition(phase: Phase) -> None:
-    fields = move(view(Phase.QUEUED), phase, now=at(3), message="why").fields
+    fields = change_phase(view(Phase.QUEUED), phase, now=at(3), message="why").fields
     conditions: Any = fields["conditions"]
     assert fields["completionTime"] == at(3)
     assert conditions[0]["status"] == "True"
@@ -31,12 +37,14 @@ def test_finishing_sets_time_and_condition(phase: Phase) -> None:
 
 @pytest.mark.parametrize(("end", "seconds"), [(42.5, 42.5), (-9, 0.0)])
 def test_finishing_tells_how_long_it_took_since_the_first_start(end: float, seconds: float) -> None:
-    fields = move(running(firstStartTime=at()), Phase.SUCCEEDED, now=at(end)).fields
+    fields = change_phase(running(firstStartTime=at()), Phase.SUCCEEDED, now=at(end)).fields
     assert fields["durationSeconds"] == seconds
 
 
 def test_a_job_that_never_started_has_no_duration() -> None:
-    assert "durationSeconds" not in move(view(Phase.QUEUED), Phase.CANCELLED, now=at()).fields
+    assert (
+        "durationSeconds" not in change_phase(view(Phase.QUEUED), Phase.CANCELLED, now=at()).fields
+    )
 
 
 def test_a_redrive_takes_back_time_and_condition_and_gives_fresh_budgets() -> None:
@@ -60,7 +68,7 @@ def test_promoting_admits_a_job_with_a_gate_and_no_other() -> None:
 
 
 def test_the_entry_that_ends_an_attempt_says_who_ran_it_and_since_when() -> None:
-    entry = succeed(running(), now=at(3)).entry
+    entry = succeed(running(), now=at(3)).history_entry
     assert entry == {
         "time": at(3),
         "phase": "Succeeded",
@@ -71,31 +79,31 @@ def test_the_entry_that_ends_an_attempt_says_who_ran_it_and_since_when() -> None
 
 
 def test_the_history_grows_by_one_entry() -> None:
-    fields = render(succeed(running(), now=at()), {"history": [{"phase": "Queued"}]})
+    fields = status_fields(succeed(running(), now=at()), {"history": [{"phase": "Queued"}]})
     history: Any = fields["history"]
     assert [entry["phase"] for entry in history] == ["Queued", "Succeeded"]
     assert "historyOmitted" not in fields
 
 
 def test_the_history_keeps_the_newest_entries_and_counts_what_it_cut() -> None:
-    old: Any = [{"phase": "Queued", "attempt": number} for number in range(MAX_HISTORY)]
-    fields = render(succeed(running(), now=at()), {"history": old, "historyOmitted": 4})
+    old: Any = [{"phase": "Queued", "attempt": number} for number in range(MAX_HISTORY_ENTRIES)]
+    fields = status_fields(succeed(running(), now=at()), {"history": old, "historyOmitted": 4})
     history: Any = fields["history"]
-    assert len(history) == MAX_HISTORY
+    assert len(history) == MAX_HISTORY_ENTRIES
     assert (history[0], history[-1]["phase"]) == (old[1], "Succeeded")
     assert fields["historyOmitted"] == 5
 
 
 def test_long_messages_are_cut_with_a_mark_and_shorter_in_the_history() -> None:
-    moved = move(view(Phase.QUEUED), Phase.PENDING, now=at(), message="m" * 5000)
+    moved = change_phase(view(Phase.QUEUED), Phase.PENDING, now=at(), message="m" * 5000)
     assert len(str(moved.fields["message"])) == 1024
-    assert len(str(moved.entry["message"])) == 256
-    assert str(moved.entry["message"]).endswith("…")
+    assert len(str(moved.history_entry["message"])) == 256
+    assert str(moved.history_entry["message"]).endswith("…")
 
 
 def test_a_json_patch_replaces_whole_fields_and_removes_only_what_is_there() -> None:
     fields: Any = {"phase": "Succeeded", "lease": None, "admitted": None, "result": {"a": None}}
-    assert json_patch(fields, {"phase": "Running", "lease": {}}) == [
+    assert status_json_patch(fields, {"phase": "Running", "lease": {}}) == [
         {"op": "add", "path": "/status/phase", "value": "Succeeded"},
         {"op": "remove", "path": "/status/lease"},
         {"op": "add", "path": "/status/result", "value": {"a": None}},
@@ -103,7 +111,7 @@ def test_a_json_patch_replaces_whole_fields_and_removes_only_what_is_there() -> 
 
 
 def test_a_merge_patch_holds_for_one_version_only() -> None:
-    assert merge_body({"reruns": 1}, "42") == {
+    assert status_merge_patch({"reruns": 1}, "42") == {
         "metadata": {"resourceVersion": "42"},
         "status": {"reruns": 1},
     }
@@ -111,7 +119,7 @@ def test_a_merge_patch_holds_for_one_version_only() -> None:
 
 def claimed(**candidate: Any) -> Any:
     seen = Candidate("job", "42", "test", **candidate)
-    return claim_body(seen, ME, BUILT_IN, claim="c", now=at())
+    return claim_patch(seen, ME, BUILT_IN_POLICY, claim="c", now=at())
 
 
 def test_a_claim_raises_the_attempt_and_names_its_holder() -> None:
@@ -121,8 +129,8 @@ def test_a_claim_raises_the_attempt_and_names_its_holder() -> None:
     assert body["status"]["claim"] == "c"
     assert body["status"]["lease"]["holderUID"] == "worker-0-uid"
     assert body["status"]["lease"]["renewals"] == 0
-    assert body["status"]["lease"]["durationSeconds"] == BUILT_IN.lease_duration_seconds
-    assert body["status"]["effective"] == BUILT_IN.to_json()
+    assert body["status"]["lease"]["durationSeconds"] == BUILT_IN_POLICY.lease_duration_seconds
+    assert body["status"]["effective"] == BUILT_IN_POLICY.to_json()
 
 
 def test_only_the_first_claim_sets_the_first_start() -> None:
@@ -132,7 +140,7 @@ def test_only_the_first_claim_sets_the_first_start() -> None:
 
 def test_a_renewal_changes_only_count_and_time() -> None:
     lease: Any = {"holder": "worker-0", "renewals": 0, "renewTime": at(), "durationSeconds": 60}
-    assert renewal(lease, 1, at(20)) == {
+    assert renewal_fields(lease, 1, at(20)) == {
         "lease": {**lease, "renewals": 1, "renewTime": at(20)},
         "lastUpdateTime": at(20),
     }
@@ -148,12 +156,12 @@ def test_a_renewal_changes_only_count_and_time() -> None:
             Reason.SUSPENDED,
         ),
         (
-            gate.give_up(view(Phase.QUEUED), Reason.UNKNOWN_TYPE, "", now=at()),
+            gate.dead_letter(view(Phase.QUEUED), Reason.UNKNOWN_TYPE, "", now=at()),
             Phase.DEAD_LETTER,
             Reason.UNKNOWN_TYPE,
         ),
         (
-            gate.drop(view(Phase.DEAD_LETTER), Reason.DISMISSED, "", now=at()),
+            gate.cancel_waiting_job(view(Phase.DEAD_LETTER), Reason.DISMISSED, "", now=at()),
             Phase.CANCELLED,
             Reason.DISMISSED,
         ),

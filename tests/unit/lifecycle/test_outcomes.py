@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from asyncjob.lifecycle.outcome import Failure, cancelled, crash, fail, release, succeed
+from asyncjob.lifecycle.outcome import Failure, cancel_running_job, crash, fail, release, succeed
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.policy import Backoff, EffectivePolicy
 from asyncjob.lifecycle.retry import MAX_REQUESTED_DELAY_SECONDS
@@ -65,19 +65,19 @@ def test_only_the_categories_to_be_retried_are() -> None:
 
 def test_a_requested_delay_is_taken_as_it_is_and_makes_the_failure_retryable() -> None:
     policy = EffectivePolicy(no_retry_on=("Internal",))
-    later = fail(running(policy=policy), replace(NO_LUCK, after=7.5), now=at(), draw=0.0)
+    later = fail(running(policy=policy), replace(NO_LUCK, retry_after=7.5), now=at(), draw=0.0)
     assert later.target is Phase.RETRYING
     assert later.fields["retryDelaySeconds"] == 7.5
 
 
 @pytest.mark.parametrize(("asked", "given"), [(-5.0, 0.0), (1e12, MAX_REQUESTED_DELAY_SECONDS)])
 def test_a_requested_delay_stays_within_bounds(asked: float, given: float) -> None:
-    later = fail(running(), replace(NO_LUCK, after=asked), now=at(), draw=0.0)
+    later = fail(running(), replace(NO_LUCK, retry_after=asked), now=at(), draw=0.0)
     assert later.fields["retryDelaySeconds"] == given
 
 
 def test_a_requested_delay_does_not_add_retries() -> None:
-    dead = fail(running(retries=3), replace(NO_LUCK, after=1.0), now=at(), draw=0.5)
+    dead = fail(running(retries=3), replace(NO_LUCK, retry_after=1.0), now=at(), draw=0.5)
     assert dead.reason is Reason.RETRIES_EXHAUSTED
 
 
@@ -137,7 +137,7 @@ def test_beyond_a_hundred_releases_a_spent_crash_budget_is_a_dead_letter() -> No
 
 
 def test_a_cancellation_says_so() -> None:
-    gone = cancelled(running(), "on request", now=at())
+    gone = cancel_running_job(running(), "on request", now=at())
     assert (gone.target, gone.reason) == (Phase.CANCELLED, Reason.CANCEL_REQUESTED)
 
 

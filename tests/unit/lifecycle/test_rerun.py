@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asyncjob.lifecycle.rerun import TAKEN_ALONG, is_rerun_of, rerun_body
+from asyncjob.lifecycle.rerun import RERUN_FIELDS, is_rerun_of, rerun_manifest
 from asyncjob.models import AsyncJobSpec
 from support.snapshots import raw
 
@@ -24,13 +24,13 @@ LEFT_BEHIND = {
 
 def test_every_field_of_a_spec_is_either_taken_along_or_left_behind() -> None:
     fields = {field.alias or name for name, field in AsyncJobSpec.model_fields.items()}
-    assert set(TAKEN_ALONG) | LEFT_BEHIND == fields
-    assert not set(TAKEN_ALONG) & LEFT_BEHIND
+    assert set(RERUN_FIELDS) | LEFT_BEHIND == fields
+    assert not set(RERUN_FIELDS) & LEFT_BEHIND
 
 
 def test_a_rerun_is_linked_to_its_original() -> None:
     original = raw(spec={"payload": {"a": [None]}, "rerun": 1, "traceparent": "t"})
-    body: Any = rerun_body(original, "job-r1")
+    body: Any = rerun_manifest(original, "job-r1")
     assert body["spec"] == {
         "type": "test",
         "queue": "default",

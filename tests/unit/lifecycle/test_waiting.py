@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from asyncjob.lifecycle.waiting import why_it_waits
+from asyncjob.lifecycle.waiting import explain_wait
 
 
 def job(phase: str = "Queued", spec: dict[str, Any] | None = None, **status: Any) -> dict[str, Any]:
@@ -59,16 +59,16 @@ def queue(*places: str, workers: int = 1, **spec: Any) -> dict[str, Any]:
 def test_it_is_said_in_one_sentence(
     job_: dict[str, Any], queue_: dict[str, Any], sentence: str
 ) -> None:
-    why = why_it_waits(job_, queue_)
+    why = explain_wait(job_, queue_)
     assert (why.message if why else "") == sentence
 
 
 def test_what_has_a_word_for_it_says_the_word() -> None:
     reasons = [
-        why_it_waits(job(), queue(paused=True)),
-        why_it_waits(job(), queue("", maxConcurrency=1)),
-        why_it_waits(job(), queue(rateLimit={"count": 1})),
-        why_it_waits(job()),
+        explain_wait(job(), queue(paused=True)),
+        explain_wait(job(), queue("", maxConcurrency=1)),
+        explain_wait(job(), queue(rateLimit={"count": 1})),
+        explain_wait(job()),
     ]
     words = [why.reason for why in reasons if why]
     assert words == ["QueuePaused", "ConcurrencyLimit", "RateLimit", ""]
@@ -76,4 +76,4 @@ def test_what_has_a_word_for_it_says_the_word() -> None:
 
 def test_a_phase_of_another_version_is_an_error() -> None:
     with pytest.raises(ValueError, match="Unheard"):
-        why_it_waits(job("Unheard"))
+        explain_wait(job("Unheard"))

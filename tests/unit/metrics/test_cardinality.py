@@ -11,21 +11,21 @@ from prometheus_client import CollectorRegistry, generate_latest
 from starlette.types import Message
 from structlog.testing import capture_logs
 
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.view import JobView
 from asyncjob.metrics import TABLE
-from asyncjob_gateway.telemetry.metrics import Metrics as GatewayMetrics
-from asyncjob_gateway.telemetry.requests import Observed
-from asyncjob_operator.core.sighting import Sighting
-from asyncjob_operator.telemetry.job_labels import MAX_QUEUES, MAX_TYPED, MAX_TYPES
-from asyncjob_operator.telemetry.job_metrics import JobMetrics, Look
-from asyncjob_operator.telemetry.metrics import Metrics as OperatorMetrics
+from asyncjob_gateway.telemetry.metrics import GatewayMetrics
+from asyncjob_gateway.telemetry.requests import AccessLogMiddleware
+from asyncjob_operator.core.sighting import Observation
+from asyncjob_operator.telemetry.job_labels import MAX_QUEUE_TYPES, MAX_QUEUES, MAX_TYPES
+from asyncjob_operator.telemetry.job_metrics import JobMetrics, JobStats
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from asyncjob_worker.metrics import Metrics as WorkerMetrics
 from support.snapshots import job
 
 MANY = 10_000
-TELLING = {series for spec in TABLE for series in spec.series}
+TELLING = {series for spec in TABLE for series in spec.series_names}
 
 
 def series(registry: CollectorRegistry) -> int:
@@ -41,7 +41,9 @@ PHASES = (
     *(Phase.QUEUED, Phase.RUNNING, Phase.RETRYING, Phase.DEAD_LETTER),
     *(Phase.QUEUED, Phase.SUCCEEDED, Phase.CANCELLED),
 )
-SEEN = Sighting((Phase.QUEUED, 0, "", None, None), 0.0, 0, 0.0, whole=True, appeared_at=0.0)
+SEEN = Observation(
+    (Phase.QUEUED, 0, "", None, None), 0.0, 0, 0.0, seen_from_start=True, created_at=0.0
+)
 
 
 def lives() -> Iterator[tuple[JobView | None, JobView]]:
@@ -63,15 +65,21 @@ def test_the_leader_shows_a_bounded_number_of_series_and_keeps_no_more() -> None
     metrics = JobMetrics(own.registry, lambda: True, lambda: 5.0)
     counts = {("ns", f"queue-{n}", phase): 1 for n in range(3000) for phase in Phase}
     ages = {("ns", f"queue-{n}"): 1.0 for n in range(3000)}
-    metrics.show(lambda: Look(counts, ages, dict.fromkeys(ages, (1, 1)), 50))
+    metrics.expose(lambda: JobStats(counts, ages, dict.fromkeys(ages, (1, 1)), 50))
     for before, now in lives():
-        metrics.saw(before, now, SEEN)
+        metrics.record_change(before, now, SEEN)
     assert series(own.registry) < 30_000, "with each of 30 reasons in each of 200 queues"
     labels = metrics._labels
     kept = [
-        len(one._known) for one in (labels.queue, labels._type, labels._typed, labels._reasoned)
+        len(one._known)
+        for one in (
+            labels.of_queue,
+            labels._type_bound,
+            labels._queue_type_bound,
+            labels._reason_bound,
+        )
     ]
-    assert kept == [MAX_QUEUES, MAX_TYPES, MAX_TYPED, MAX_TYPED]
+    assert kept == [MAX_QUEUES, MAX_TYPES, MAX_QUEUE_TYPES, MAX_QUEUE_TYPES]
 
 
 def test_a_worker_shows_a_bounded_number_of_series() -> None:
@@ -84,9 +92,9 @@ def test_a_worker_shows_a_bounded_number_of_series() -> None:
             (Phase.RETRYING, Reason.HANDLER_FAILED),
             (Phase.DEAD_LETTER, Reason.NOT_RETRYABLE),
         ):
-            metrics.finished(type_, Move(phase, reason, {}, {}))
+            metrics.finished(type_, PhaseChange(phase, reason, {}, {}))
         metrics.fenced(type_)
-        metrics.handled(type_, 1.0)
+        metrics.handler_ended(type_, 1.0)
         metrics.stall_begun(type_)
         metrics.stalled(type_, 1.0)
     assert series(metrics.registry) < 2500
@@ -95,7 +103,7 @@ def test_a_worker_shows_a_bounded_number_of_series() -> None:
 async def test_a_gateway_shows_a_bounded_number_of_series() -> None:
     metrics, app = GatewayMetrics(), FastAPI()
     app.add_api_route("/jobs/{id}", lambda: None)
-    served = Observed(app, metrics)
+    served = AccessLogMiddleware(app, metrics)
     with capture_logs() as lines:
         for number in range(MANY):
             path = ("/jobs/{}", "/nowhere/{}")[number % 2].format(number)

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from asyncjob_dev.monitoring import dashboard
-from asyncjob_dev.monitoring.queries import used, wrong
-from asyncjob_dev.monitoring.rules import alerts, paced, read_rules
+from asyncjob_dev.monitoring.queries import query_problems, query_usage
+from asyncjob_dev.monitoring.rules import alert_rules, read_rules, with_shortened_durations
 
 ROOT = Path(__file__).parents[3]
-ALERTS = alerts(read_rules())
+ALERTS = alert_rules(read_rules())
 RUNBOOKS = ROOT / "docs" / "runbooks"
 
 
 @pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
 def test_an_alert_uses_metrics_and_labels_of_the_table(rule: dict[str, Any]) -> None:
-    assert wrong(rule["expr"]) == []
+    assert query_problems(rule["expr"]) == []
 
 
 @pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
@@ -41,7 +41,7 @@ def test_every_runbook_is_some_alerts() -> None:
 
 @pytest.mark.parametrize("query", dashboard.queries(dashboard.dashboard()))
 def test_a_query_of_the_dashboard_uses_metrics_and_labels_of_the_table(query: str) -> None:
-    assert wrong(query) == []
+    assert query_problems(query) == []
 
 
 def test_the_dashboards_file_is_what_the_panels_say() -> None:
@@ -65,24 +65,28 @@ def test_no_panel_lies_on_another_or_beside_the_page() -> None:
 
 
 def test_what_is_not_in_the_table_is_found() -> None:
-    assert wrong("asyncjob_nonsense > 0")[0] == "no metric asyncjob_nonsense"
-    assert wrong('asyncjob_jobs{tipe="x"}') == ["asyncjob_jobs has no label tipe"]
-    assert wrong("sum by (tipe) (asyncjob_jobs)") == ["no metric here has label tipe"]
-    assert wrong("rate(asyncjob_jobs_claimed[5m])") == [
+    assert query_problems("asyncjob_nonsense > 0")[0] == "no metric asyncjob_nonsense"
+    assert query_problems('asyncjob_jobs{tipe="x"}') == ["asyncjob_jobs has no label tipe"]
+    assert query_problems("sum by (tipe) (asyncjob_jobs)") == ["no metric here has label tipe"]
+    assert query_problems("rate(asyncjob_jobs_claimed[5m])") == [
         "no metric asyncjob_jobs_claimed",
         "it uses no metric of ours",
     ]
-    assert wrong("up == 0") == ["it uses no metric of ours"]
+    assert query_problems("up == 0") == ["it uses no metric of ours"]
 
 
 def test_a_query_is_taken_apart() -> None:
-    found = used('sum by (le, queue) (rate(asyncjob_x_bucket{a="1",b=~"2|3"}[5m])) > on () 1')
+    found = query_usage(
+        'sum by (le, queue) (rate(asyncjob_x_bucket{a="1",b=~"2|3"}[5m])) > on () 1'
+    )
     assert found.selected == {"asyncjob_x_bucket": {"a", "b"}}
     assert found.grouped == {"le", "queue"}
 
 
 def test_another_pace_changes_durations_and_nothing_else() -> None:
     rule = {"alert": "A", "expr": "increase(x[15m]) > 10", "for": "5m", "labels": {"a": "b"}}
-    [quick] = alerts(paced({"groups": [{"name": "g", "rules": [rule]}]}, 0.5))
+    [quick] = alert_rules(
+        with_shortened_durations({"groups": [{"name": "g", "rules": [rule]}]}, 0.5)
+    )
     assert quick == {**rule, "expr": "increase(x[7500ms]) > 10", "for": "2500ms"}
     assert rule["for"] == "5m"

@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.binaries.pins import NODE_TOOLS, OWN, read_pin
+from asyncjob_dev.binaries.pins import NODE_TOOLS, OWN_VERSION, read_pin
 from asyncjob_dev.node import cgroups, leftovers, pause, programs
 from asyncjob_dev.node.errors import LeftoverError, NodeNotUpError
-from asyncjob_dev.node.layout import Layout
+from asyncjob_dev.node.layout import NodePaths
 from asyncjob_dev.node.node import Node
 from asyncjob_dev.node.surroundings import has_capability
 
 
 def test_the_pause_image_holds_one_program_that_runs_as_nobody() -> None:
-    with tarfile.open(fileobj=io.BytesIO(pause.image(b"program", "localhost/x:1"))) as archive:
+    with tarfile.open(
+        fileobj=io.BytesIO(pause.pause_image(b"program", "localhost/x:1"))
+    ) as archive:
         index = json.load(member(archive, "manifest.json"))[0]
         config = json.load(member(archive, index["Config"]))
         with tarfile.open(fileobj=member(archive, index["Layers"][0])) as layer:
@@ -27,7 +29,7 @@ def test_the_pause_image_holds_one_program_that_runs_as_nobody() -> None:
 
 
 def test_the_same_program_makes_the_same_image() -> None:
-    assert pause.image(b"program", "x") == pause.image(b"program", "x")
+    assert pause.pause_image(b"program", "x") == pause.pause_image(b"program", "x")
 
 
 def test_a_capability_is_read_from_the_effective_set(tmp_path: Path) -> None:
@@ -42,7 +44,7 @@ def test_all_that_the_machine_lacks_is_named_with_its_package(
 ) -> None:
     monkeypatch.setattr(programs, "CNI_PLUGINS", "/nowhere")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    said = "; ".join(programs.lacks({"PATH": ""}))
+    said = "; ".join(programs.missing_requirements({"PATH": ""}))
     assert "runc is missing (Debian: apt-get install runc)" in said
     assert "apt-get install containernetworking-plugins" in said
     assert "it takes root" in said
@@ -51,7 +53,7 @@ def test_all_that_the_machine_lacks_is_named_with_its_package(
 def test_cgroups_that_cannot_be_written_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(programs, "hierarchies", lambda: [tmp_path])
+    monkeypatch.setattr(programs, "cgroup_roots", lambda: [tmp_path])
     monkeypatch.setattr(programs, "CNI_PLUGINS", str(tmp_path))
     monkeypatch.setattr(programs, "PACKAGES", {})
     monkeypatch.setattr(programs, "NAMESPACES", ("--version",))
@@ -59,14 +61,14 @@ def test_cgroups_that_cannot_be_written_are_named(
     for name in programs.PLUGINS:
         (tmp_path / name).touch()
     monkeypatch.setattr(os, "access", lambda _path, _mode: False)
-    assert programs.lacks({"PATH": ""}) == [f"no cgroup can be made in {tmp_path}"]
+    assert programs.missing_requirements({"PATH": ""}) == [f"no cgroup can be made in {tmp_path}"]
 
 
 @pytest.mark.parametrize("tool", NODE_TOOLS)
 def test_every_program_of_a_node_is_pinned(tool: str) -> None:
     pin = read_pin(tool)
     assert pin.package.endswith(f"/{tool}")
-    assert (pin.version == OWN) is (tool in {"coredns", "pause"})
+    assert (pin.version == OWN_VERSION) is (tool in {"coredns", "pause"})
 
 
 def test_a_changed_source_of_our_own_changes_the_digest(tmp_path: Path) -> None:
@@ -83,11 +85,11 @@ def test_a_changed_source_of_our_own_changes_the_digest(tmp_path: Path) -> None:
 
 
 def test_the_folders_of_the_dead_are_removed(tmp_path: Path) -> None:
-    dead = Layout(tmp_path, "dead")
+    dead = NodePaths(tmp_path, "dead")
     dead.make()
     (tmp_path / ".lock").touch()
     (tmp_path / "Not A Node").mkdir()
-    leftovers.sweep(tmp_path)
+    leftovers.remove_dead_nodes(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {".lock", "Not A Node"}
 
 
@@ -97,9 +99,9 @@ def test_what_cannot_be_removed_is_named_and_keeps_no_other_node_down(
     def resist(_name: str) -> None:
         raise LeftoverError("cgroup dead")
 
-    Layout(tmp_path, "dead").make()
-    monkeypatch.setattr(cgroups, "remove", resist)
-    leftovers.sweep(tmp_path)
+    NodePaths(tmp_path, "dead").make()
+    monkeypatch.setattr(cgroups, "remove_cgroups", resist)
+    leftovers.remove_dead_nodes(tmp_path)
     assert "cgroup dead is still there" in capsys.readouterr().err
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from asyncjob.offload import Address, OffloadError
-from asyncjob.offload.failures import driver_errors
+from asyncjob.offload.failures import translate_driver_errors
 
 SIGNED = "https://store.test/bucket/key?X-Amz-Signature=SECRET&sig=SECRET"
 
@@ -19,7 +19,10 @@ SIGNED = "https://store.test/bucket/key?X-Amz-Signature=SECRET&sig=SECRET"
     ids=lambda error: type(error).__name__,
 )
 def test_no_query_of_a_url_comes_out_with_a_drivers_error(error: Exception) -> None:
-    with pytest.raises(OffloadError) as end, driver_errors("read", Address.parse("s3://b/k")):
+    with (
+        pytest.raises(OffloadError) as end,
+        translate_driver_errors("read", Address.parse("s3://b/k")),
+    ):
         raise error
     assert "SECRET" not in str(end.value)
     assert "https://store.test/bucket/key?…" in str(end.value)

@@ -27,7 +27,7 @@ from asyncjob.offload import (
 )
 from asyncjob.offload.addresses import split_checksum
 from asyncjob.offload.drivers import check_driver
-from asyncjob.offload.exchange import refer_to
+from asyncjob.offload.exchange import result_reference
 
 VALUE: Any = {"rows": [1, None, "ü"], "deep": {"a": [[]]}}
 
@@ -173,7 +173,7 @@ def written(url: str, data: bytes) -> ResultReference:
     root = Address.folder(url)
     address = root.join("results", "ns", "u", "1-c.json")
     Store().write(address, data, root)
-    return refer_to(address, data)
+    return result_reference(address, data)
 
 
 def fetched(reference: ResultReference, url: str) -> Any:

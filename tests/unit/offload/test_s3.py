@@ -16,7 +16,7 @@ from asyncjob.offload import (
     offload,
 )
 from asyncjob.offload.addresses import split_checksum
-from asyncjob.offload.exchange import refer_to
+from asyncjob.offload.exchange import result_reference
 from support.stores import BUCKET, FaultyS3, good_s3
 
 pytestmark = pytest.mark.usefixtures("s3_credentials")
@@ -36,9 +36,9 @@ def test_payloads_and_results_pass_through_s3(endpoint: str) -> None:
     source = offload(["x" * 1_000_000], str(ROOT), namespace="ns", store=store)
     address, sha256 = split_checksum(source.uri or "")
     data = store.read(address, [ROOT])
-    assert (len(data), refer_to(address, data).sha256) == (1_000_004, sha256)
+    assert (len(data), result_reference(address, data).sha256) == (1_000_004, sha256)
     store.write(OBJECT, b'{"a": null}', ROOT)
-    reference = refer_to(OBJECT, b'{"a": null}')
+    reference = result_reference(OBJECT, b'{"a": null}')
     assert fetch(reference, allowed=AllowList((ROOT,)), store=store) == {"a": None}
 
 

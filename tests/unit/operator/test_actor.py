@@ -8,18 +8,18 @@ from structlog.testing import capture_logs
 
 from asyncjob.errors import ForbiddenError, InvalidError, UnknownOutcomeError
 from asyncjob.kube import KubeSession
-from asyncjob.names import JOBS, collection, job_path, job_status_path
-from asyncjob_operator.apply.actor import Actor
-from asyncjob_operator.apply.confirm import Confirmation, Correction
-from asyncjob_operator.apply.notices import Notices
-from asyncjob_operator.apply.patience import Patience
-from asyncjob_operator.core.decision import Childless, TypeMissing
-from asyncjob_operator.core.options import Options
-from asyncjob_operator.kube.clock import moment
-from asyncjob_operator.kube.paths import leases
-from asyncjob_operator.observe.observer import Observer
-from asyncjob_operator.telemetry.metrics import Metrics
-from asyncjob_operator.telemetry.tally import Tally
+from asyncjob.names import JOBS, collection_path, job_path, job_status_path
+from asyncjob_operator.apply.actor import JobReconciler
+from asyncjob_operator.apply.confirm import CacheUpdates, PreconditionChecker
+from asyncjob_operator.apply.notices import EventRecorder
+from asyncjob_operator.apply.patience import ItemBackoff
+from asyncjob_operator.core.decision import ChildrenFinished, TypeUnserved
+from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.kube.clock import current_time
+from asyncjob_operator.kube.paths import leases_path
+from asyncjob_operator.observe.observer import JobController
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from asyncjob_operator.telemetry.tally import RecoverySummary
 from support.fake_session import FakeSession
 from support.snapshots import POD, POD_UID, raw, roll_lease, running, stamp
 from support.vitals import containment
@@ -37,56 +37,56 @@ class Stage:
         self.wanted: set[str] = set()
         self.leads = True
         self.recovered: list[tuple[str, str]] = []
-        self.metrics = Metrics()
+        self.metrics = OperatorMetrics()
         session = cast("KubeSession", self.session)
-        self.notices = Notices(session, "me", moment, self.metrics, containment())
-        self.observer = Observer(Options(unknown_type_delay=0), moment, self)
-        workers, observer = self.observer.workers, self.observer
-        correction = Correction(
-            pod=workers.saw_pod,
-            lease=self.take_lease,
-            lease_gone=workers.lost_lease,
-            job=lambda obj: observer.saw(obj, live=False),
-            job_gone=observer.lost,
+        self.notices = EventRecorder(session, "me", current_time, self.metrics, containment())
+        self.observer = JobController(DecisionOptions(unknown_type_delay=0), current_time, self)
+        workers, observer = self.observer.worker_pods, self.observer
+        correction = CacheUpdates(
+            on_pod=workers.on_pod_update,
+            on_lease=self.take_lease,
+            on_lease_deleted=workers.on_lease_delete,
+            on_job=lambda obj: observer.on_update(obj, live=False),
+            on_job_deleted=observer.on_delete,
         )
-        self.actor = Actor(
+        self.actor = JobReconciler(
             session,
             observer,
-            confirmation=Confirmation(session, correction),
-            patience=Patience(1.0, 60.0),
-            notices=self.notices,
+            preconditions=PreconditionChecker(session, correction),
+            backoff=ItemBackoff(1.0, 60.0),
+            events=self.notices,
             metrics=self.metrics,
-            tally=Tally(),
+            recovery_summary=RecoverySummary(),
             leads=lambda: self.leads,
             on_recovered=lambda *what: self.recovered.append(what),
         )
 
-    def want(self, uid: str, lane: str) -> None:  # noqa: ARG002
+    def enqueue(self, uid: str, lane: str) -> None:  # noqa: ARG002
         self.wanted.add(uid)
 
-    def unwant(self, uid: str) -> None:
+    def dequeue(self, uid: str) -> None:
         self.wanted.discard(uid)
 
-    def make_room(self, _queue: tuple[str, str]) -> None: ...
+    def enqueue_admission(self, _queue: tuple[str, str]) -> None: ...
 
-    def died(self, *_: object) -> None:
+    def on_dead_letter(self, *_: object) -> None:
         pass
 
     def job(self, name: str = "job", **changes: Any) -> None:
         """Put a job onto the server and show it to the observer."""
         obj = self.session.put(job_path("ns", name), cast("Any", raw(name, **changes)))
-        self.observer.saw(obj, live=True)
+        self.observer.on_update(obj, live=True)
 
     def take_lease(self, obj: Any) -> None:
         """Show a worker's Lease to the observer."""
-        self.observer.workers.saw_lease(obj)
-        self.observer.roll_calls.saw_lease(obj)
+        self.observer.worker_pods.on_lease_update(obj)
+        self.observer.worker_registry.on_lease_update(obj)
 
     async def act(self, uid: str = UID) -> None:
         """Act and look again, as the dispatcher does."""
         self.wanted.discard(uid)
-        await self.actor.act(uid)
-        self.observer.look(uid)
+        await self.actor.reconcile(uid)
+        self.observer.evaluate(uid)
 
     @property
     def status(self) -> dict[str, Any]:
@@ -134,8 +134,8 @@ async def test_a_job_that_changed_meanwhile_is_judged_anew_and_left_alone(stage:
 
 
 async def test_that_a_worker_was_replaced_is_confirmed_once_for_all_its_jobs(stage: Stage) -> None:
-    stage.session.put(f"{leases('ns')}/asyncjob-worker-{POD}", announcement("newest"))
-    stage.observer.workers.saw_lease(announcement("newest"))
+    stage.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
+    stage.observer.worker_pods.on_lease_update(announcement("newest"))
     for name in ("a", "b", "c"):
         stage.job(name, phase="Running", **running())
         await stage.act(f"uid-{name}")
@@ -165,10 +165,10 @@ async def test_a_failed_write_is_tried_again_later_not_at_once(
     stage.session.fail("PATCH", STATUS, error)
     await stage.act()
     assert not stage.wanted
-    assert len(stage.observer.agenda) == 1
-    later = moment().monotonic + 61
-    assert stage.observer.agenda.pop_due(later, 10) == [UID]
-    stage.observer.look(UID)
+    assert len(stage.observer.delaying_queue) == 1
+    later = current_time().monotonic + 61
+    assert stage.observer.delaying_queue.pop_due(later, 10) == [UID]
+    stage.observer.evaluate(UID)
     assert stage.wanted == {UID}
 
 
@@ -210,14 +210,14 @@ async def test_a_replaced_worker_is_confirmed_by_a_live_read_and_the_cache_corre
 ) -> None:
     held = running()
     held["lease"]["worker"] = "newest"
-    stage.session.put(f"{leases('ns')}/asyncjob-worker-{POD}", announcement("newest"))
-    stage.observer.workers.saw_lease(announcement("stale"))
+    stage.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
+    stage.observer.worker_pods.on_lease_update(announcement("stale"))
     stage.job(phase="Running", **held)
     assert stage.wanted == {UID}
     await stage.act()
     assert stage.session.writes == []
     assert stage.outcome("disproved") == 1
-    stage.observer.look(UID)
+    stage.observer.evaluate(UID)
     assert not stage.wanted
 
 
@@ -246,7 +246,7 @@ def listing(types: list[str], renewed: str) -> dict[str, Any]:
 async def test_a_type_counts_as_unknown_only_if_the_leases_there_are_say_so_too(
     stage: Stage, there: list[str] | None, given_up: bool
 ) -> None:
-    stage.observer.queues.saw(
+    stage.observer.queues.on_update(
         {
             "metadata": {"namespace": "ns", "name": "default"},
             "spec": {"unknownType": "DeadLetter"},
@@ -255,7 +255,7 @@ async def test_a_type_counts_as_unknown_only_if_the_leases_there_are_say_so_too(
     for renewed in ("1", "2"):
         stage.take_lease(listing(["other"], renewed))
     if there is not None:
-        stage.session.put(f"{leases('ns')}/asyncjob-worker-{POD}", listing(there, "3"))
+        stage.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", listing(there, "3"))
     stage.job()
     assert stage.wanted == {UID}
     await stage.act()
@@ -281,7 +281,7 @@ async def test_a_rerun_whose_creation_was_not_acknowledged_is_not_created_twice(
     stage.session.fail("PATCH", STATUS, UnknownOutcomeError("no answer"))
     await stage.act()
     stage.session.failures.clear()
-    stage.observer.hold_rerun("uid-job", 0.0)
+    stage.observer.delay_rerun("uid-job", 0.0)
     await stage.act()
     assert stage.status["reruns"] == 1
     assert job_path("ns", "job-r1") in stage.session.objects
@@ -302,8 +302,8 @@ async def test_a_write_that_changes_nothing_is_not_repeated_in_a_hurry(stage: St
 async def test_a_recovery_is_timed_from_the_last_heartbeat_and_told_to_who_counts(
     stage: Stage,
 ) -> None:
-    stage.session.put(f"{leases('ns')}/asyncjob-worker-{POD}", announcement("newest"))
-    stage.observer.workers.saw_lease(announcement("newest"))
+    stage.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
+    stage.observer.worker_pods.on_lease_update(announcement("newest"))
     stage.job(phase="Running", **running())
     await stage.act()
     samples = {
@@ -318,7 +318,7 @@ async def test_a_recovery_is_timed_from_the_last_heartbeat_and_told_to_who_count
 
 async def test_a_rerun_that_a_quota_refuses_holds_nothing_else_up(stage: Stage) -> None:
     stage.job(spec={"rerun": 1})
-    stage.session.fail("POST", collection("ns", JOBS), ForbiddenError("quota", status=403))
+    stage.session.fail("POST", collection_path("ns", JOBS), ForbiddenError("quota", status=403))
     await stage.act()
     assert not stage.wanted
     stage.job(spec={"rerun": 1, "cancel": True})
@@ -326,12 +326,12 @@ async def test_a_rerun_that_a_quota_refuses_holds_nothing_else_up(stage: Stage) 
     await stage.act()
     assert stage.status["phase"] == "Cancelled"
     stage.session.failures.clear()
-    stage.observer.hold_rerun(UID, 0.0)
-    stage.observer.look(UID)
+    stage.observer.delay_rerun(UID, 0.0)
+    stage.observer.evaluate(UID)
     assert stage.wanted == {UID}
     await stage.act()
     assert stage.status["reruns"] == 1
-    stage.observer.look(UID)
+    stage.observer.evaluate(UID)
     assert stage.wanted == set()
 
 
@@ -342,8 +342,11 @@ async def test_what_a_rule_refuses_is_said_once_and_tried_ever_more_seldom(stage
     with capture_logs() as logs:
         for _ in range(14):
             await stage.act()
-            pauses.append((stage.observer.agenda._heap.next_at() or 0.0) - moment().monotonic)
-            stage.observer.agenda.pop_due(float("inf"), 10)
+            pauses.append(
+                (stage.observer.delaying_queue._heap.next_deadline() or 0.0)
+                - current_time().monotonic
+            )
+            stage.observer.delaying_queue.pop_due(float("inf"), 10)
     assert [line["event"] for line in logs if "refused" in line["event"]] == [
         "write refused by a rule"
     ]
@@ -354,13 +357,13 @@ async def test_what_a_rule_refuses_is_said_once_and_tried_ever_more_seldom(stage
 
 
 async def test_many_dead_letters_of_unknown_types_cost_one_list_of_workers(stage: Stage) -> None:
-    listed = leases("ns")
+    listed = leases_path("ns")
     for second in range(3):
         stage.session.put(f"{listed}/w", cast("Any", roll_lease(renewed=second)))
-    confirmation = stage.actor._confirmation
-    proof = TypeMissing("ns", "default", "b")
-    assert all([await confirmation.holds(proof) for _ in range(50)])
-    assert not await confirmation.holds(TypeMissing("ns", "default", "a"))
+    confirmation = stage.actor._preconditions
+    proof = TypeUnserved("ns", "default", "b")
+    assert all([await confirmation.verify(proof) for _ in range(50)])
+    assert not await confirmation.verify(TypeUnserved("ns", "default", "a"))
     assert [path for _, path, _ in stage.session.requests] == [listed]
 
 
@@ -368,21 +371,21 @@ async def test_children_are_not_listed_once_the_watch_has_come_past_their_parent
     stage: Stage,
 ) -> None:
     stage.job(phase="Succeeded", completionTime=stamp(0))
-    confirmation = Confirmation(
+    confirmation = PreconditionChecker(
         cast("KubeSession", stage.session),
-        Correction(
-            pod=stage.observer.workers.saw_pod,
-            lease=stage.take_lease,
-            lease_gone=stage.observer.workers.lost_lease,
-            job=lambda obj: stage.observer.saw(obj, live=False),
-            job_gone=stage.observer.lost,
+        CacheUpdates(
+            on_pod=stage.observer.worker_pods.on_pod_update,
+            on_lease=stage.take_lease,
+            on_lease_deleted=stage.observer.worker_pods.on_lease_delete,
+            on_job=lambda obj: stage.observer.on_update(obj, live=False),
+            on_job_deleted=stage.observer.on_delete,
             is_current=stage.observer.is_current,
         ),
     )
-    proof = Childless("ns", (UID,), ())
-    assert await confirmation.holds(proof)
-    assert [path for _, path, _ in stage.session.requests] == [collection("ns", JOBS)]
+    proof = ChildrenFinished("ns", (UID,), ())
+    assert await confirmation.verify(proof)
+    assert [path for _, path, _ in stage.session.requests] == [collection_path("ns", JOBS)]
     stage.session.requests.clear()
-    stage.observer.progress.saw(stage.session.objects[JOB])
-    assert await confirmation.holds(proof)
+    stage.observer.watch_position.observe(stage.session.objects[JOB])
+    assert await confirmation.verify(proof)
     assert stage.session.requests == []

@@ -10,11 +10,11 @@ from asyncjob.errors import ConflictError
 from asyncjob.kube import KubeSession
 from asyncjob.names import queue_path
 from asyncjob_operator.apply import allotment
-from asyncjob_operator.apply.allotment import TIDY_SECONDS, Allotment
-from asyncjob_operator.apply.patience import Patience
-from asyncjob_operator.core.admission.book import Place
-from asyncjob_operator.core.admission.plan import Plan
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.apply.allotment import STALE_RESERVATION_SECONDS, ReservationController
+from asyncjob_operator.apply.patience import ItemBackoff
+from asyncjob_operator.core.admission.book import Reservation
+from asyncjob_operator.core.admission.plan import AdmissionPlan
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession
 from support.snapshots import at
 
@@ -38,20 +38,20 @@ class Scene:
         self.time = 0.0
         self.timers: list[Timer] = []
         self.again: list[str] = []
-        self.plans: list[Plan] = []
+        self.plans: list[AdmissionPlan] = []
         self.put_backs = 0
         self.session = FakeSession()
         self.session.put(PATH, {"metadata": {"name": "q"}})
         loop = SimpleNamespace(time=lambda: self.time, call_at=self.call_at)
         monkeypatch.setattr(allotment, "asyncio", SimpleNamespace(get_running_loop=lambda: loop))
-        self.allotment = Allotment(
+        self.allotment = ReservationController(
             cast("KubeSession", self.session),
             self,
             now=lambda: at(self.time),
             leads=lambda: True,
-            again=self.again.append,
-            patience=Patience(1.0, 60.0),
-            metrics=Metrics(),
+            enqueue=self.again.append,
+            backoff=ItemBackoff(1.0, 60.0),
+            metrics=OperatorMetrics(),
         )
 
     def call_at(self, when: float, call: Callable[[str], None], key: str) -> Timer:
@@ -65,24 +65,30 @@ class Scene:
         timer.call()
 
     async def round(self, **changes: Any) -> None:
-        fields = {"version": "1", "places": (), "starts": (), "taken": (), "freed": 0}
-        self.plans.append(Plan(**{**fields, "next_at": None, **changes}))
-        await self.allotment.act("ns/q")
+        fields = {
+            "version": "1",
+            "reservations": (),
+            "recent_starts": (),
+            "admitted": (),
+            "reclaimed": 0,
+        }
+        self.plans.append(AdmissionPlan(**{**fields, "next_at": None, **changes}))
+        await self.allotment.reconcile("ns/q")
 
-    def doubts(self, _queue: tuple[str, str]) -> Sequence[Place]:
+    def unverified(self, _queue: tuple[str, str]) -> Sequence[Reservation]:
         return ()
 
-    def settle(self, *_: object) -> None: ...
+    def record(self, *_: object) -> None: ...
 
-    def plan(self, *_: object) -> Plan:
+    def plan(self, *_: object) -> AdmissionPlan:
         return self.plans.pop()
 
-    def put_back(self, _plan: Plan) -> None:
+    def requeue(self, _plan: AdmissionPlan) -> None:
         self.put_backs += 1
 
-    def saw(self, _obj: object) -> None: ...
+    def on_queue_update(self, _obj: object) -> None: ...
 
-    def lost(self, _queue: tuple[str, str]) -> None: ...
+    def on_queue_delete(self, _queue: tuple[str, str]) -> None: ...
 
 
 @pytest.fixture
@@ -93,16 +99,16 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
 async def test_places_that_are_over_are_struck_off_after_a_while_though_a_timer_is_early(
     scene: Scene,
 ) -> None:
-    await scene.round(freed=1)
-    scene.time = TIDY_SECONDS - 0.0004
+    await scene.round(reclaimed=1)
+    scene.time = STALE_RESERVATION_SECONDS - 0.0004
     scene.go_off()
     assert scene.again == ["ns/q"]
-    await scene.round(freed=1)
+    await scene.round(reclaimed=1)
     assert not scene.session.writes
-    scene.time = TIDY_SECONDS + 0.001
+    scene.time = STALE_RESERVATION_SECONDS + 0.001
     scene.go_off()
     assert scene.again == ["ns/q", "ns/q"]
-    await scene.round(freed=1)
+    await scene.round(reclaimed=1)
     assert len(scene.session.writes) == 1
 
 
@@ -115,8 +121,8 @@ async def test_of_several_times_to_look_again_the_first_counts(scene: Scene) -> 
 
 async def test_a_conflict_is_looked_at_anew_at_once_and_nobody_is_lost(scene: Scene) -> None:
     scene.session.fail("PATCH", f"{PATH}/status", ConflictError("changed"))
-    await scene.round(freed=1)
-    scene.time = 2 * TIDY_SECONDS
-    await scene.round(freed=1)
+    await scene.round(reclaimed=1)
+    scene.time = 2 * STALE_RESERVATION_SECONDS
+    await scene.round(reclaimed=1)
     assert scene.again == ["ns/q"]
     assert scene.put_backs == 1

@@ -7,26 +7,28 @@ import pytest
 
 from asyncjob.errors import ForbiddenError, UnknownOutcomeError
 from asyncjob.kube import KubeSession
-from asyncjob_operator.apply.farewell import Farewell
-from asyncjob_operator.core.attendance import WorkerLease, attend, silent_workers
-from asyncjob_operator.kube.paths import leases
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.apply.farewell import StaleWorkerCollector
+from asyncjob_operator.core.attendance import WorkerLeaseVersion, stale_leases, track_unchanged
+from asyncjob_operator.kube.paths import leases_path
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession
 from support.vitals import containment
 
 TIMEOUT = 120.0
-PATH = leases("ns")
+PATH = leases_path("ns")
 
 
-def lease(pod: str = "a", version: str = "1", duration: int = 45) -> WorkerLease:
+def lease(pod: str = "a", version: str = "1", duration: int = 45) -> WorkerLeaseVersion:
     name = f"asyncjob-worker-{pod}"
-    return WorkerLease("ns", name, f"uid-{pod}", version, duration)
+    return WorkerLeaseVersion("ns", name, f"uid-{pod}", version, duration)
 
 
-def gone(*given: WorkerLease, at: float, busy: frozenset[tuple[str, str]] = frozenset()) -> Any:
+def gone(
+    *given: WorkerLeaseVersion, at: float, busy: frozenset[tuple[str, str]] = frozenset()
+) -> Any:
     """Return the pods whose Leases go, if all of them were first seen at 0."""
-    attendance = attend({}, given, 0.0)
-    return [one.pod[1] for one in silent_workers(attendance, busy, TIMEOUT, at)]
+    attendance = track_unchanged({}, given, 0.0)
+    return [one.pod[1] for one in stale_leases(attendance, busy, TIMEOUT, at)]
 
 
 def test_a_lease_that_has_not_changed_for_the_whole_time_goes_and_no_sooner() -> None:
@@ -35,15 +37,17 @@ def test_a_lease_that_has_not_changed_for_the_whole_time_goes_and_no_sooner() ->
 
 
 def test_a_change_starts_the_time_anew_and_the_same_version_does_not() -> None:
-    first = attend({}, [lease("a"), lease("b")], 0.0)
-    second = attend(first, [lease("a", version="2"), lease("b")], 60.0)
-    assert [one.pod[1] for one in silent_workers(second, set(), TIMEOUT, 125.0)] == ["b"]
+    first = track_unchanged({}, [lease("a"), lease("b")], 0.0)
+    second = track_unchanged(first, [lease("a", version="2"), lease("b")], 60.0)
+    assert [one.pod[1] for one in stale_leases(second, set(), TIMEOUT, 125.0)] == ["b"]
 
 
 def test_a_lease_of_the_same_name_and_another_uid_is_another() -> None:
-    first = attend({}, [WorkerLease("ns", "asyncjob-worker-a", "old", "1", 45)], 0.0)
-    second = attend(first, [lease("a")], 100.0)
-    assert silent_workers(second, set(), TIMEOUT, 150.0) == []
+    first = track_unchanged(
+        {}, [WorkerLeaseVersion("ns", "asyncjob-worker-a", "old", "1", 45)], 0.0
+    )
+    second = track_unchanged(first, [lease("a")], 100.0)
+    assert stale_leases(second, set(), TIMEOUT, 150.0) == []
 
 
 def test_a_pod_that_still_holds_a_job_keeps_its_lease_until_the_job_is_gone() -> None:
@@ -57,22 +61,22 @@ def test_a_worker_that_says_it_announces_itself_seldom_is_waited_for() -> None:
 
 
 def test_leases_of_others_are_no_business_of_ours() -> None:
-    other = WorkerLease("ns", "asyncjob-operator", "uid", "1", 10)
-    assert attend({}, [other], 0.0) == {}
+    other = WorkerLeaseVersion("ns", "asyncjob-operator", "uid", "1", 10)
+    assert track_unchanged({}, [other], 0.0) == {}
 
 
 class Scene:
     """Leases on a fake API server, and a clock in the test's hands."""
 
     def __init__(self, timeout: float = TIMEOUT) -> None:
-        self.session, self.metrics = FakeSession(), Metrics()
+        self.session, self.metrics = FakeSession(), OperatorMetrics()
         self.now, self.leads = 0.0, True
         self.busy: set[tuple[str, str]] = set()
-        self.farewell = Farewell(
+        self.farewell = StaleWorkerCollector(
             cast("KubeSession", self.session),
             ("ns",),
             timeout=timeout,
-            busy=lambda: self.busy,
+            busy_pods=lambda: self.busy,
             clock=lambda: self.now,
             leads=lambda: self.leads,
             metrics=self.metrics,
@@ -85,7 +89,7 @@ class Scene:
 
     async def later(self, seconds: float) -> int:
         self.now += seconds
-        return await self.farewell.look()
+        return await self.farewell.collect()
 
     @property
     def removed(self) -> float:

@@ -128,11 +128,11 @@ async def test_a_job_that_comes_after_the_cascade_goes_with_it_too(world: World)
 async def test_a_parent_in_another_namespace_is_none(world: World) -> None:
     elsewhere: Any = raw("p", spec={"cancel": True, "cancelCascade": True})
     elsewhere["metadata"]["namespace"] = "elsewhere"
-    world.observer.saw(elsewhere, live=True)
+    world.observer.on_update(elsewhere, live=True)
     world.create("child", parent="p")
     child = world.observer.store.get("uid-child")
     assert child
-    assert world.observer.kinship.ties(child).parent is None
+    assert world.observer.dependency_graph.dependencies(child).parent is None
 
 
 async def test_success_in_spite_of_a_cancel_takes_nobody_along(world: World) -> None:

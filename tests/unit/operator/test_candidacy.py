@@ -2,79 +2,79 @@
 
 from asyncjob.json_types import JsonObject
 from asyncjob_operator.core.election import (
-    SAFETY_SECONDS,
-    Candidacy,
-    Record,
-    Step,
-    lease_body,
-    read_record,
+    SAFETY_MARGIN_SECONDS,
+    ElectionCandidate,
+    ElectionStep,
+    LeaderElectionRecord,
+    election_lease_body,
+    read_election_record,
 )
 
 DURATION = 10.0
 
 
-def record(holder: str, version: str = "1", duration: float = DURATION) -> Record:
-    return Record(holder, version, duration, transitions=0)
+def record(holder: str, version: str = "1", duration: float = DURATION) -> LeaderElectionRecord:
+    return LeaderElectionRecord(holder, version, duration, transitions=0)
 
 
 def test_where_there_is_no_lease_it_is_created() -> None:
-    candidacy = Candidacy("me", DURATION)
+    candidacy = ElectionCandidate("me", DURATION)
     candidacy.observe(None, 0)
-    assert candidacy.step(0) is Step.CREATE
+    assert candidacy.next_step(0) is ElectionStep.CREATE
 
 
 def test_a_lease_of_another_is_waited_out_from_its_first_sight() -> None:
-    candidacy = Candidacy("me", DURATION)
+    candidacy = ElectionCandidate("me", DURATION)
     candidacy.observe(record("you"), 100)
     candidacy.observe(record("you"), 105)
-    assert candidacy.step(109.9) is Step.WAIT
-    assert candidacy.step(110) is Step.TAKE
+    assert candidacy.next_step(109.9) is ElectionStep.WAIT
+    assert candidacy.next_step(110) is ElectionStep.TAKE
 
 
 def test_each_renewal_of_another_starts_the_wait_anew() -> None:
-    candidacy = Candidacy("me", DURATION)
+    candidacy = ElectionCandidate("me", DURATION)
     candidacy.observe(record("you", "1"), 100)
     candidacy.observe(record("you", "2"), 109)
-    assert candidacy.step(118) is Step.WAIT
+    assert candidacy.next_step(118) is ElectionStep.WAIT
 
 
 def test_a_released_lease_is_taken_at_once() -> None:
-    candidacy = Candidacy("me", DURATION)
+    candidacy = ElectionCandidate("me", DURATION)
     candidacy.observe(record(""), 100)
-    assert candidacy.step(100) is Step.TAKE
+    assert candidacy.next_step(100) is ElectionStep.TAKE
 
 
 def test_leadership_ends_a_margin_before_the_duration_counted_from_sending() -> None:
-    candidacy = Candidacy("me", DURATION)
-    candidacy.written(record("me"), sent_at=100, now=103)
-    assert candidacy.leads(100 + DURATION - SAFETY_SECONDS - 0.1)
-    assert not candidacy.leads(100 + DURATION - SAFETY_SECONDS)
+    candidacy = ElectionCandidate("me", DURATION)
+    candidacy.record_write(record("me"), sent_at=100, now=103)
+    assert candidacy.leads(100 + DURATION - SAFETY_MARGIN_SECONDS - 0.1)
+    assert not candidacy.leads(100 + DURATION - SAFETY_MARGIN_SECONDS)
 
 
 def test_who_sees_another_in_the_lease_stops_leading_at_once() -> None:
-    candidacy = Candidacy("me", DURATION)
-    candidacy.written(record("me", "1"), sent_at=100, now=100)
+    candidacy = ElectionCandidate("me", DURATION)
+    candidacy.record_write(record("me", "1"), sent_at=100, now=100)
     candidacy.observe(record("you", "2"), 101)
     assert not candidacy.leads(101)
 
 
 def test_reading_ones_own_name_is_not_a_renewal() -> None:
-    candidacy = Candidacy("me", DURATION)
-    candidacy.written(record("me", "1"), sent_at=100, now=100)
+    candidacy = ElectionCandidate("me", DURATION)
+    candidacy.record_write(record("me", "1"), sent_at=100, now=100)
     candidacy.observe(record("me", "1"), 108)
     assert not candidacy.leads(109)
-    assert candidacy.step(109) is Step.RENEW
+    assert candidacy.next_step(109) is ElectionStep.RENEW
 
 
 def test_a_write_is_exact_on_the_version_seen_and_counts_takeovers() -> None:
-    candidacy = Candidacy("me", DURATION)
+    candidacy = ElectionCandidate("me", DURATION)
     candidacy.observe(record("you", "7"), 0)
-    body = lease_body(candidacy, "lease", "me", "now")
+    body = election_lease_body(candidacy, "lease", "me", "now")
     assert body["metadata"] == {"name": "lease", "resourceVersion": "7"}
     spec = body["spec"]
     assert isinstance(spec, dict)
     assert (spec["leaseTransitions"], spec["acquireTime"]) == (1, "now")
-    released = lease_body(candidacy, "lease", "", "now")["spec"]
+    released = election_lease_body(candidacy, "lease", "", "now")["spec"]
     assert isinstance(released, dict)
     assert "leaseTransitions" not in released
 
@@ -84,4 +84,4 @@ def test_a_record_takes_the_duration_its_holder_promised() -> None:
         "metadata": {"resourceVersion": "3"},
         "spec": {"holderIdentity": "you", "leaseDurationSeconds": 30, "leaseTransitions": 2},
     }
-    assert read_record(lease) == Record("you", "3", 30.0, 2)
+    assert read_election_record(lease) == LeaderElectionRecord("you", "3", 30.0, 2)

@@ -8,25 +8,30 @@ import pytest
 from structlog.testing import capture_logs
 
 from asyncjob.kube import KubeSession, WatchEvent
-from asyncjob_operator.apply.sweep import Sweep
+from asyncjob_operator.apply.sweep import RetentionController
 from asyncjob_operator.core.decide import decide
-from asyncjob_operator.core.moment import Moment
-from asyncjob_operator.core.options import Options, RetentionOptions
+from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
 from asyncjob_operator.observe import observer as observer_module
-from asyncjob_operator.observe.admissions import Admissions
-from asyncjob_operator.observe.cron.schedules import Schedules
-from asyncjob_operator.observe.followers import LeaseKeeper, PodKeeper, QueueKeeper, Scope
-from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.observe.admissions import AdmissionRounds
+from asyncjob_operator.observe.cron.schedules import CronJobController
+from asyncjob_operator.observe.followers import (
+    InformerStore,
+    PodCacheAdapter,
+    QueueCacheAdapter,
+    WorkerLeaseCacheAdapter,
+)
+from asyncjob_operator.observe.observer import JobController
 from asyncjob_operator.telemetry.containment import (
-    FIRST_PAUSE,
-    LONGEST_PAUSE,
+    INITIAL_PAUSE,
+    MAX_PAUSE,
+    Activity,
     Containment,
-    Doing,
-    Kind,
-    Subject,
+    ObjectKind,
+    ObjectRef,
 )
 from asyncjob_operator.telemetry.job_metrics import JobMetrics
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.builders import cron_job
 from support.fake_session import FakeSession
 from support.snapshots import POD, POD_UID, at, raw, roll_lease, running, stamp
@@ -51,23 +56,27 @@ class World:
     """All that looks at objects of tenants, with the clock in the test's hands."""
 
     def __init__(self) -> None:
-        self.now, self.version, self.ear, self.metrics = 0.0, 100, Ear(), Metrics()
+        self.now, self.version, self.ear, self.metrics = 0.0, 100, Ear(), OperatorMetrics()
         self.containment = Containment(lambda: self.now, lambda _kind: None)
         job_metrics = JobMetrics(self.metrics.registry, lambda: True, lambda: self.now)
-        self.observer = Observer(Options(), self.moment, self.ear, job_metrics, self.containment)
+        self.observer = JobController(
+            DecisionOptions(), self.moment, self.ear, job_metrics, self.containment
+        )
         observer = self.observer
         self.due: set[str] = set()
-        self.schedules = Schedules(
-            "me", observer.children, self.moment, self.due.add, containment=self.containment
+        self.schedules = CronJobController(
+            "me", observer.scheduled_jobs, self.moment, self.due.add, containment=self.containment
         )
         self.scopes = {
-            "queue": Scope(QueueKeeper(observer.queues), None, self.containment),
-            "pod": Scope(PodKeeper(observer.workers), None, self.containment),
-            "lease": Scope(
-                LeaseKeeper(observer.workers, observer.roll_calls), None, self.containment
+            "queue": InformerStore(QueueCacheAdapter(observer.queues), None, self.containment),
+            "pod": InformerStore(PodCacheAdapter(observer.worker_pods), None, self.containment),
+            "lease": InformerStore(
+                WorkerLeaseCacheAdapter(observer.worker_pods, observer.worker_registry),
+                None,
+                self.containment,
             ),
         }
-        self.sweep = Sweep(
+        self.sweep = RetentionController(
             cast("KubeSession", FakeSession()),
             observer.store,
             queue_of=observer.queues.view,
@@ -76,13 +85,13 @@ class World:
             interval=60.0,
             now=self.moment,
             leads=lambda: True,
-            tell=lambda _notice: None,
-            needed=observer.kinship.is_needed,
+            record_event=lambda _notice: None,
+            is_needed=observer.dependency_graph.is_needed,
             metrics=self.metrics,
             containment=self.containment,
         )
 
-    def moment(self) -> Moment:
+    def moment(self) -> Now:
         return at(self.now)
 
     def take(self, kind: str, obj: Any) -> None:
@@ -91,24 +100,24 @@ class World:
         obj = copy.copy(obj)
         obj["metadata"] = {**obj["metadata"], "resourceVersion": str(self.version)}
         if kind == "job":
-            self.observer.saw(obj, live=True)
+            self.observer.on_update(obj, live=True)
         elif kind == "cron":
-            self.schedules.saw(obj)
+            self.schedules.on_update(obj)
         else:
             self.scopes[kind].apply(WatchEvent("MODIFIED", obj))
 
     async def go_on(self) -> None:
         """Do all that time brings, once."""
         self.now += 200.0
-        for uid in self.observer.agenda.pop_due(self.now, 1000):
-            self.observer.look(uid)
-        for uid in self.schedules.agenda.pop_due(self.now, 1000):
-            self.schedules.look(uid)
-        await self.observer.survey.news()
-        await self.sweep.sweep()
-        admissions = Admissions(self.observer)
-        with self.containment.guard(Subject(Kind.QUEUE, "ns", "default"), Doing.ACT):
-            admissions.doubts(("ns", "default"))
+        for uid in self.observer.delaying_queue.pop_due(self.now, 1000):
+            self.observer.evaluate(uid)
+        for uid in self.schedules.delaying_queue.pop_due(self.now, 1000):
+            self.schedules.evaluate(uid)
+        await self.observer.queue_stats.changed_statuses()
+        await self.sweep.run_once()
+        admissions = AdmissionRounds(self.observer)
+        with self.containment.guard(ObjectRef(ObjectKind.QUEUE, "ns", "default"), Activity.ACT):
+            admissions.unverified(("ns", "default"))
             admissions.plan(("ns", "default"), self.moment())
 
     def honest(self) -> str:
@@ -287,7 +296,7 @@ async def furnished() -> World:
     for kind, obj in (("queue", QUEUE), ("pod", POD_OBJECT), ("lease", LEASE), ("cron", CRON)):
         world.take(kind, obj)
     await world.go_on()
-    assert not world.containment.by_kind()
+    assert not world.containment.counts_by_kind()
     return world
 
 
@@ -302,10 +311,10 @@ async def test_no_value_in_any_field_that_is_read_keeps_others_from_being_acted_
             await world.go_on()
             uid = world.honest()
             assert uid in world.ear.wanted, value
-            world.observer.lost(uid)
+            world.observer.on_delete(uid)
             world.take(kind, obj)
             await world.go_on()
-            assert not world.containment.by_kind(), value
+            assert not world.containment.counts_by_kind(), value
             if kind == "cron":
                 assert "cron-uid" in world.due
                 world.due.clear()
@@ -321,7 +330,7 @@ def test_a_job_that_cannot_be_judged_is_judged_again_when_its_time_has_come(
 ) -> None:
     world, fails = World(), True
 
-    def stumble(snapshot: Any, now: Moment) -> Any:
+    def stumble(snapshot: Any, now: Now) -> Any:
         if fails and snapshot.job.name == "bad":
             raise RecursionError("of a kind that nobody has thought of")
         return decide(snapshot, now)
@@ -330,26 +339,26 @@ def test_a_job_that_cannot_be_judged_is_judged_again_when_its_time_has_come(
     with capture_logs() as logs:
         world.take("job", raw("bad", spec={"cancel": True}))
         for _ in range(3):
-            world.observer.look("uid-bad")
+            world.observer.evaluate("uid-bad")
     assert [(entry["event"], entry["object"]) for entry in logs] == [("object set aside", "ns/bad")]
-    assert world.containment.by_kind() == {"AsyncJob": 1}
+    assert world.containment.counts_by_kind() == {"AsyncJob": 1}
     assert world.honest() in world.ear.wanted
     fails = False
-    assert world.observer.agenda.pop_due(FIRST_PAUSE - 1, 10) == []
-    world.now = 2 * LONGEST_PAUSE
-    [uid] = world.observer.agenda.pop_due(world.now, 10)
-    world.observer.look(uid)
+    assert world.observer.delaying_queue.pop_due(INITIAL_PAUSE - 1, 10) == []
+    world.now = 2 * MAX_PAUSE
+    [uid] = world.observer.delaying_queue.pop_due(world.now, 10)
+    world.observer.evaluate(uid)
     assert "uid-bad" in world.ear.wanted
-    assert not world.containment.by_kind()
+    assert not world.containment.counts_by_kind()
 
 
 def test_each_version_is_said_and_counted_once_and_rests_until_it_changes() -> None:
     counted: list[str] = []
     now = 0.0
     containment = Containment(lambda: now, counted.append)
-    first, second = (Subject(Kind.QUEUE, "ns", "q", version) for version in ("9", "10"))
+    first, second = (ObjectRef(ObjectKind.QUEUE, "ns", "q", version) for version in ("9", "10"))
 
-    def fail(one: Subject) -> float:
+    def fail(one: ObjectRef) -> float:
         with containment.guard(one) as guard:
             raise ValueError
         assert guard.pause is not None
@@ -357,39 +366,39 @@ def test_each_version_is_said_and_counted_once_and_rests_until_it_changes() -> N
 
     with capture_logs() as logs:
         pauses = [fail(first) for _ in range(9)]
-        assert containment.rests(first)
-        assert not containment.rests(second)
-        assert fail(second) == FIRST_PAUSE
+        assert containment.is_set_aside(first)
+        assert not containment.is_set_aside(second)
+        assert fail(second) == INITIAL_PAUSE
     assert (len(logs), counted) == (2, ["AsyncQueue", "AsyncQueue"])
-    assert pauses[:2] == [FIRST_PAUSE, 2 * FIRST_PAUSE]
-    assert pauses[-1] == LONGEST_PAUSE
+    assert pauses[:2] == [INITIAL_PAUSE, 2 * INITIAL_PAUSE]
+    assert pauses[-1] == MAX_PAUSE
     with containment.guard(first):
         pass
-    assert containment.by_kind() == {"AsyncQueue": 1}
+    assert containment.counts_by_kind() == {"AsyncQueue": 1}
     with containment.guard(second):
         pass
-    assert not containment.by_kind()
+    assert not containment.counts_by_kind()
 
 
 def test_what_was_done_badly_ends_with_the_same_done_well_or_with_another_version() -> None:
     containment = Containment(lambda: 0.0, lambda _kind: None)
-    one = Subject(Kind.JOB, "ns", "j", "5")
+    one = ObjectRef(ObjectKind.JOB, "ns", "j", "5")
 
     def fail() -> None:
-        with containment.guard(one, Doing.ACT):
+        with containment.guard(one, Activity.ACT):
             raise ValueError
 
     fail()
-    with containment.guard(one, Doing.OBSERVE):
+    with containment.guard(one, Activity.OBSERVE):
         pass
-    assert containment.by_kind() == {"AsyncJob": 1}
-    with containment.guard(one._replace(version="6"), Doing.OBSERVE):
+    assert containment.counts_by_kind() == {"AsyncJob": 1}
+    with containment.guard(one._replace(version="6"), Activity.OBSERVE):
         pass
-    assert not containment.by_kind()
+    assert not containment.counts_by_kind()
     fail()
-    with containment.guard(one, Doing.ACT):
+    with containment.guard(one, Activity.ACT):
         pass
-    assert not containment.by_kind()
+    assert not containment.counts_by_kind()
 
 
 def test_a_deleted_object_is_no_longer_set_aside_whoever_tells(
@@ -403,14 +412,14 @@ def test_a_deleted_object_is_no_longer_set_aside_whoever_tells(
     bad: Any = raw("bad", phase="Unheard")
     world.take("job", bad)
     world.take("pod", POD_OBJECT)
-    assert world.containment.by_kind() == {"AsyncJob": 1, "Pod": 1}
-    world.observer.deleted(bad)
+    assert world.containment.counts_by_kind() == {"AsyncJob": 1, "Pod": 1}
+    world.observer.on_delete_event(bad)
     world.scopes["pod"].replace([])
-    assert not world.containment.by_kind()
+    assert not world.containment.counts_by_kind()
 
 
 def test_a_cancellation_is_no_failure_of_an_object() -> None:
     containment = Containment(lambda: 0.0, lambda _kind: None)
-    with pytest.raises(KeyboardInterrupt), containment.guard(Subject(Kind.POD, "ns", "p")):
+    with pytest.raises(KeyboardInterrupt), containment.guard(ObjectRef(ObjectKind.POD, "ns", "p")):
         raise KeyboardInterrupt
-    assert not containment.by_kind()
+    assert not containment.counts_by_kind()

@@ -15,27 +15,27 @@ from asyncjob.names import (
     CRON_JOB_UID_LABEL,
     JOBS,
     SCHEDULED_TIME_ANNOTATION,
-    collection,
+    collection_path,
     cron_job_path,
     cron_job_status_path,
     job_path,
 )
-from asyncjob_operator.apply.cron.actor import CronActor
-from asyncjob_operator.apply.notices import Notices
-from asyncjob_operator.apply.patience import Patience
+from asyncjob_operator.apply.cron.actor import CronJobReconciler
+from asyncjob_operator.apply.notices import EventRecorder
+from asyncjob_operator.apply.patience import ItemBackoff
 from asyncjob_operator.core.cron.child import run_body
-from asyncjob_operator.core.cron.view import Run, read_cron
-from asyncjob_operator.core.moment import Moment
-from asyncjob_operator.observe.cron.children import Children
-from asyncjob_operator.observe.cron.schedules import Schedules
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.core.cron.view import Run, read_cron_job
+from asyncjob_operator.core.moment import Now
+from asyncjob_operator.observe.cron.children import ScheduledJobCache
+from asyncjob_operator.observe.cron.schedules import CronJobController
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession
 from support.schedules import raw_cron, seconds, settled
 from support.vitals import containment
 
 PATH = cron_job_path("ns", "nightly")
 STATUS = cron_job_status_path("ns", "nightly")
-JOBS_PATH = collection("ns", JOBS)
+JOBS_PATH = collection_path("ns", JOBS)
 UID = "uid-nightly"
 RUN = "nightly-20261120t0300z"
 RUN_PATH = job_path("ns", RUN)
@@ -47,30 +47,34 @@ class Stage:
     """An actor on a fake API server, at three in the morning."""
 
     def __init__(self, **spec: Any) -> None:
-        self.session, self.children, self.metrics = FakeSession(), Children(), Metrics()
+        self.session, self.children, self.metrics = (
+            FakeSession(),
+            ScheduledJobCache(),
+            OperatorMetrics(),
+        )
         self.wanted: list[str] = []
         self.leads, self.later = True, 0.0
         session = cast("KubeSession", self.session)
-        self.notices = Notices(session, "me", self.now, self.metrics, containment())
-        self.schedules = Schedules("me", self.children, self.now, self.wanted.append)
-        self.actor = CronActor(
+        self.notices = EventRecorder(session, "me", self.now, self.metrics, containment())
+        self.schedules = CronJobController("me", self.children, self.now, self.wanted.append)
+        self.actor = CronJobReconciler(
             session,
             self.schedules,
-            patience=Patience(1.0, 60.0),
-            notices=self.notices,
+            backoff=ItemBackoff(1.0, 60.0),
+            events=self.notices,
             metrics=self.metrics,
             leads=lambda: self.leads,
-            saw_job=self.saw_job,
+            on_job=self.saw_job,
             clock=lambda: self.now().monotonic,
         )
         cron = raw_cron(status=settled("2026-11-20T02:00"), **spec)
-        self.schedules.saw(self.session.put(PATH, cron))
+        self.schedules.on_update(self.session.put(PATH, cron))
 
-    def now(self) -> Moment:
-        return Moment(1000.0 + self.later, seconds("2026-11-20T03:00:01") + self.later)
+    def now(self) -> Now:
+        return Now(1000.0 + self.later, seconds("2026-11-20T03:00:01") + self.later)
 
     def saw_job(self, obj: JsonObject) -> None:
-        self.children.saw(read_job(obj), obj, seconds("2026-11-20T03:00:01"))
+        self.children.on_update(read_job(obj), obj, seconds("2026-11-20T03:00:01"))
 
     @property
     def status(self) -> dict[str, Any]:
@@ -85,7 +89,7 @@ class Stage:
 async def test_a_run_costs_one_read_two_writes_to_the_schedule_and_its_creation() -> None:
     stage = Stage()
     assert stage.wanted == [UID]
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert stage.requests == [
         f"GET {PATH}",
         f"PATCH {STATUS}",
@@ -100,7 +104,7 @@ async def test_a_run_costs_one_read_two_writes_to_the_schedule_and_its_creation(
 async def test_who_does_not_lead_writes_nothing() -> None:
     stage = Stage()
     stage.leads = False
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert stage.session.writes == []
 
 
@@ -111,7 +115,7 @@ async def test_who_loses_leadership_after_reserving_creates_nothing() -> None:
         stage.leads = path != STATUS
 
     stage.session.before_write = lose
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert RUN_PATH not in stage.session.objects
     assert [run["name"] for run in stage.status["reserved"]["runs"]] == [RUN]
 
@@ -119,7 +123,7 @@ async def test_who_loses_leadership_after_reserving_creates_nothing() -> None:
 async def test_a_run_whose_name_another_job_has_is_given_up_and_said_so() -> None:
     stage = Stage()
     stage.session.put(RUN_PATH, {"metadata": {"name": RUN}, "spec": {}, "status": {}})
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert (stage.status["reason"], stage.status["missed"]) == ("NameTaken", 1)
     assert "reserved" not in stage.status
 
@@ -135,7 +139,7 @@ async def test_a_run_made_by_a_schedule_of_the_same_name_before_counts_as_made()
         "annotations": {SCHEDULED_TIME_ANNOTATION: "2026-11-20T03:00:00.000Z"},
     }
     stage.session.put(RUN_PATH, {"metadata": meta, "spec": {"type": "x"}, "status": {}})
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert stage.status["reason"] == "Scheduled"
     assert "reserved" not in stage.status
 
@@ -156,11 +160,11 @@ def run_in_the_way() -> Any:
 async def test_forbid_gives_way_to_no_run_that_a_live_read_does_not_show() -> None:
     stage = Stage(concurrencyPolicy="Forbid")
     stage.session.fail("POST", JOBS_PATH, UnknownOutcomeError())
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     stage.session.failures.clear()
     stage.saw_job(run_in_the_way())  # it is gone, and the watch has not told
     assert stage.wanted[-1] == UID
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert RUN_PATH in stage.session.objects
     assert "reserved" not in stage.status
 
@@ -168,13 +172,13 @@ async def test_forbid_gives_way_to_no_run_that_a_live_read_does_not_show() -> No
 async def test_forbid_gives_way_to_no_other_job_by_the_name_of_a_run() -> None:
     stage = Stage(concurrencyPolicy="Forbid")
     stage.session.fail("POST", JOBS_PATH, UnknownOutcomeError())
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     stage.session.failures.clear()
     stage.saw_job(run_in_the_way())  # it is gone, and a schedule of another UID has run since
     other = run_in_the_way()
     other["metadata"] |= {"uid": "newer", "labels": {CRON_JOB_UID_LABEL: "another"}}
     stage.session.put(job_path("ns", EARLIER), other)
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert RUN_PATH in stage.session.objects
     assert "reserved" not in stage.status
     reads = {path for method, path, _ in stage.session.requests if method == "GET"}
@@ -184,15 +188,15 @@ async def test_forbid_gives_way_to_no_other_job_by_the_name_of_a_run() -> None:
 async def test_forbid_asks_once_about_a_run_that_is_in_the_way_indeed() -> None:
     stage = Stage(concurrencyPolicy="Forbid")
     stage.session.fail("POST", JOBS_PATH, UnknownOutcomeError())
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     stage.session.failures.clear()
     stage.session.put(job_path("ns", EARLIER), run_in_the_way())
     stage.saw_job(run_in_the_way())
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert RUN_PATH not in stage.session.objects
     asked = len(stage.requests)
     stage.wanted.clear()
-    stage.schedules.look(UID)
+    stage.schedules.evaluate(UID)
     assert stage.wanted == []
     assert len(stage.requests) == asked
 
@@ -200,7 +204,7 @@ async def test_forbid_asks_once_about_a_run_that_is_in_the_way_indeed() -> None:
 async def test_a_template_that_the_api_server_refuses_does_not_stop_the_schedule() -> None:
     stage = Stage()
     stage.session.fail("POST", JOBS_PATH, InvalidError("metadata.labels: bad", status=422))
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert (stage.status["reason"], stage.status["missed"]) == ("JobRefused", 1)
     assert "metadata.labels" in stage.status["message"]
     assert "reserved" not in stage.status
@@ -210,10 +214,10 @@ async def test_a_template_that_the_api_server_refuses_does_not_stop_the_schedule
 async def test_a_run_that_could_not_be_created_for_now_stays_reserved(error: Exception) -> None:
     stage = Stage()
     stage.session.fail("POST", JOBS_PATH, error)
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert [run["name"] for run in stage.status["reserved"]["runs"]] == [RUN]
     stage.session.failures.clear()
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert RUN_PATH in stage.session.objects
     assert "reserved" not in stage.status
 
@@ -221,15 +225,15 @@ async def test_a_run_that_could_not_be_created_for_now_stays_reserved(error: Exc
 async def test_a_schedule_that_is_gone_is_forgotten() -> None:
     stage = Stage()
     del stage.session.objects[PATH]
-    await stage.actor.act(UID)
-    assert stage.schedules.known(None) == []
+    await stage.actor.reconcile(UID)
+    assert stage.schedules.names_in(None) == []
     assert stage.session.writes == []
 
 
 async def test_a_schedule_made_anew_under_the_name_is_left_to_its_own_turn() -> None:
     stage = Stage()
     stage.session.objects[PATH]["metadata"] |= {"uid": "another"}
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert stage.session.writes == []
 
 
@@ -241,48 +245,48 @@ async def test_somebody_quicker_costs_a_conflict_and_nothing_else() -> None:
         stage.session.put(PATH, stage.session.objects[PATH])
 
     stage.session.before_write = quicker
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert RUN_PATH not in stage.session.objects
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert RUN_PATH in stage.session.objects
 
 
 def test_a_schedule_that_cannot_be_read_does_not_stop_the_others() -> None:
     stage = Stage()
     odd = raw_cron("odd", concurrencyPolicy="Perhaps")
-    stage.schedules.saw(odd)
-    stage.schedules.saw(
+    stage.schedules.on_update(odd)
+    stage.schedules.on_update(
         raw_cron(
             "far", status=settled("2026-11-20T02:00") | {"settledTime": "9999-12-31T23:59:59Z"}
         )
     )
-    stage.schedules.look(UID)
+    stage.schedules.evaluate(UID)
     assert stage.wanted[-1] == UID
-    assert ("ns", "odd") not in stage.schedules.known("ns")
+    assert ("ns", "odd") not in stage.schedules.names_in("ns")
 
 
 def test_jobs_of_no_schedule_are_not_kept_and_heartbeats_disturb_nobody() -> None:
     looked: list[tuple[str, str]] = []
-    children = Children(looked.append)
+    children = ScheduledJobCache(looked.append)
     meta: dict[str, Any] = {"name": "j", "namespace": "ns", "uid": "j", "resourceVersion": "1"}
     plain = {"metadata": meta, "spec": {}, "status": {"phase": "Queued"}}
-    children.saw(read_job(plain), plain, seconds("2026-11-20T03:00:01"))
+    children.on_update(read_job(plain), plain, seconds("2026-11-20T03:00:01"))
     assert looked == []
     ours = {**plain, "metadata": {**meta, "labels": {CRON_JOB_UID_LABEL: "c"}}}
-    children.saw(read_job(ours), ours, seconds("2026-11-20T03:00:01"))
+    children.on_update(read_job(ours), ours, seconds("2026-11-20T03:00:01"))
     renewed = {**ours, "metadata": {**ours["metadata"], "resourceVersion": "2"}}
-    children.saw(read_job(renewed), renewed, seconds("2026-11-20T03:00:01"))
+    children.on_update(read_job(renewed), renewed, seconds("2026-11-20T03:00:01"))
     assert looked == [("ns", "c")]
-    assert [one.version for one in children.of(("ns", "c"))] == ["2"]
-    children.lost("j")
+    assert [one.version for one in children.jobs_of(("ns", "c"))] == ["2"]
+    children.on_delete("j")
     assert looked == [("ns", "c"), ("ns", "c")]
-    assert children.of(("ns", "c")) == ()
+    assert children.jobs_of(("ns", "c")) == ()
     assert children.names(("ns", "c")) == {"j"}
 
 
 async def test_overlaps_are_ruled_out_without_a_list_of_the_namespace() -> None:
     stage = Stage(concurrencyPolicy="Forbid")
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert RUN_PATH in stage.session.objects
     reads = {path for method, path, _ in stage.session.requests if method == "GET"}
     assert reads == {PATH, RUN_PATH}
@@ -291,7 +295,9 @@ async def test_overlaps_are_ruled_out_without_a_list_of_the_namespace() -> None:
 async def test_a_run_that_only_the_status_knows_of_keeps_the_next_from_starting() -> None:
     stage = Stage(concurrencyPolicy="Forbid")
     earlier = run_name("nightly", int(seconds("2026-11-20T02:00")))
-    made = run_body(read_cron(stage.session.objects[PATH]), stage.session.objects[PATH], RUN_TWO)
+    made = run_body(
+        read_cron_job(stage.session.objects[PATH]), stage.session.objects[PATH], RUN_TWO
+    )
     meta = {
         **cast("Any", made)["metadata"],
         "uid": "unseen",
@@ -299,8 +305,10 @@ async def test_a_run_that_only_the_status_knows_of_keeps_the_next_from_starting(
     }
     stage.session.put(job_path("ns", earlier), {**made, "metadata": meta, "status": {}})
     status = settled("2026-11-20T02:00", active=[{"name": earlier, "uid": "unseen"}], activeCount=1)
-    stage.schedules.saw(stage.session.put(PATH, {**stage.session.objects[PATH], "status": status}))
-    await stage.actor.act(UID)
+    stage.schedules.on_update(
+        stage.session.put(PATH, {**stage.session.objects[PATH], "status": status})
+    )
+    await stage.actor.reconcile(UID)
     assert RUN_PATH not in stage.session.objects
     assert (stage.status["reason"], stage.status["missed"]) == ("LeftOut", 1)
     assert [one["name"] for one in stage.status["active"]] == [earlier]
@@ -309,7 +317,9 @@ async def test_a_run_that_only_the_status_knows_of_keeps_the_next_from_starting(
 async def test_an_active_run_is_not_taken_off_by_who_has_never_seen_it() -> None:
     stage = Stage(concurrencyPolicy="Forbid")
     earlier = run_name("nightly", int(seconds("2026-11-20T02:00")))
-    made = run_body(read_cron(stage.session.objects[PATH]), stage.session.objects[PATH], RUN_TWO)
+    made = run_body(
+        read_cron_job(stage.session.objects[PATH]), stage.session.objects[PATH], RUN_TWO
+    )
     meta = {
         **cast("Any", made)["metadata"],
         "uid": "unseen",
@@ -317,12 +327,14 @@ async def test_an_active_run_is_not_taken_off_by_who_has_never_seen_it() -> None
     }
     stage.session.put(job_path("ns", earlier), {**made, "metadata": meta, "status": {}})
     status = settled("2026-11-20T03:00", active=[{"name": earlier, "uid": "unseen"}], activeCount=1)
-    stage.schedules.saw(stage.session.put(PATH, {**stage.session.objects[PATH], "status": status}))
-    await stage.actor.act(UID)
+    stage.schedules.on_update(
+        stage.session.put(PATH, {**stage.session.objects[PATH], "status": status})
+    )
+    await stage.actor.reconcile(UID)
     assert [one["name"] for one in stage.status["active"]] == [earlier]
     del stage.session.objects[job_path("ns", earlier)]
-    stage.schedules.look(UID)
-    await stage.actor.act(UID)
+    stage.schedules.evaluate(UID)
+    await stage.actor.reconcile(UID)
     assert "active" not in stage.status
     assert stage.status["activeCount"] == 0
 
@@ -339,14 +351,14 @@ async def test_a_quota_that_gives_way_late_is_not_followed_by_a_storm(policy: st
     with capture_logs() as logs:
         for second in range(1, 600, 7):
             stage.later = float(second)
-            stage.schedules.look(UID)
-            await stage.actor.act(UID)
+            stage.schedules.evaluate(UID)
+            await stage.actor.reconcile(UID)
     assert sum(line["event"] == "schedule refused" for line in logs) <= 12
     assert len(stage.status.get("reserved", {}).get("runs", [])) <= 1
     stage.session.failures.clear()
     before = len(stage.session.objects)
     stage.later = 600.0
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert len(stage.session.objects) <= before + 1
     assert stage.status["missed"] >= 8
 
@@ -360,9 +372,9 @@ async def test_a_run_that_was_created_without_an_answer_is_not_given_up() -> Non
         raise UnknownOutcomeError("no answer")
 
     stage.session.create = unanswered  # type: ignore[assignment, method-assign]  # the answer gets lost
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     stage.later = 60.0
     stage.session.create = create  # type: ignore[method-assign]
-    await stage.actor.act(UID)
+    await stage.actor.reconcile(UID)
     assert "reserved" not in stage.status
     assert stage.status.get("missed", 0) == 0

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.reference.schedules import CHANGES, SCHEDULES, early_runs, runs
-from asyncjob_operator.core.cron.schedule import read_schedule
-from asyncjob_operator.core.cron.view import stamp
+from asyncjob_dev.reference.schedules import CLOCK_CHANGES, SCHEDULES, early_runs, runs
+from asyncjob_operator.core.cron.schedule import parse_schedule
+from asyncjob_operator.core.cron.view import format_epoch
 from support.schedules import utc
 
 PAGE = Path(__file__).parents[3] / "docs/explanation/schedules-and-clock-changes.md"
@@ -59,7 +59,7 @@ def test_on_a_day_that_is_longer_or_shorter(zone: str, day: str, text: str, expe
     assert " ".join(early_runs(text, zone, day)) == expected
 
 
-@pytest.mark.parametrize(("zone", "day"), [(change.zone, change.day) for change in CHANGES])
+@pytest.mark.parametrize(("zone", "day"), [(change.zone, change.day) for change in CLOCK_CHANGES])
 def test_a_fixed_time_runs_once_on_every_day_of_the_week_of_the_change(zone: str, day: str) -> None:
     assert len(runs("30 2 * * *", zone, day, days=7)) == 7
     assert len(runs("0 0 * * *", zone, day, days=7)) == 7
@@ -67,10 +67,10 @@ def test_a_fixed_time_runs_once_on_every_day_of_the_week_of_the_change(zone: str
 
 @pytest.mark.parametrize("text", ["0,30 1 * * SUN", "*/30 1 * * SUN"])
 def test_where_clocks_change_at_midnight_the_hour_after_it_is_not_missed(text: str) -> None:
-    schedule = read_schedule(text, "America/Santiago", "ns/name")
+    schedule = parse_schedule(text, "America/Santiago", "ns/name")
     for start in ("2026-08-31T00:00:00Z", "2026-09-06T03:59:59Z"):
-        found = islice(schedule.after(utc(start)), 3)
-        assert [stamp(time)[:16] for time in found] == [
+        found = islice(schedule.times_after(utc(start)), 3)
+        assert [format_epoch(time)[:16] for time in found] == [
             "2026-09-06T04:00",
             "2026-09-06T04:30",
             "2026-09-13T04:00",
@@ -80,28 +80,28 @@ def test_where_clocks_change_at_midnight_the_hour_after_it_is_not_missed(text: s
 @pytest.mark.parametrize("zone", ["Africa/Casablanca", "America/Havana", "Europe/Berlin", "UTC"])
 @pytest.mark.parametrize("text", ["*/20 0-3 * * *", "15 */3 * * SAT,SUN", "30 1,2 * * *"])
 def test_times_do_not_depend_on_where_one_begins_to_look(zone: str, text: str) -> None:
-    schedule = read_schedule(text, zone, "ns/name")
+    schedule = parse_schedule(text, zone, "ns/name")
     start, end = utc("2026-01-01T00:00:00Z"), utc("2027-01-01T00:00:00Z")
-    whole = list(takewhile(lambda time: time < end, schedule.after(start)))
+    whole = list(takewhile(lambda time: time < end, schedule.times_after(start)))
     assert whole == sorted(set(whole))
     for moment in range(start, end, 86_400 * 5 + 1_800):
         later = [time for time in whole if time > moment][:20]
-        assert list(islice(schedule.after(moment), len(later))) == later
+        assert list(islice(schedule.times_after(moment), len(later))) == later
 
 
-@pytest.mark.parametrize(("zone", "day"), [(change.zone, change.day) for change in CHANGES])
+@pytest.mark.parametrize(("zone", "day"), [(change.zone, change.day) for change in CLOCK_CHANGES])
 @pytest.mark.parametrize("text", SCHEDULES)
 def test_from_any_minute_of_the_day_the_next_time_is_the_same(
     zone: str, day: str, text: str
 ) -> None:
-    schedule, start = read_schedule(text, zone, "ns/name"), utc(f"{day}T00:00:00Z") - 86_400
-    whole = list(takewhile(lambda time: time < start + 5 * 86_400, schedule.after(start)))
+    schedule, start = parse_schedule(text, zone, "ns/name"), utc(f"{day}T00:00:00Z") - 86_400
+    whole = list(takewhile(lambda time: time < start + 5 * 86_400, schedule.times_after(start)))
     for moment in range(start, start + 2 * 86_400, 600):
-        assert next(schedule.after(moment)) == next(time for time in whole if time > moment)
+        assert next(schedule.times_after(moment)) == next(time for time in whole if time > moment)
 
 
 def test_the_page_has_a_table_for_each_change_and_each_schedule() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    for change in CHANGES:
+    for change in CLOCK_CHANGES:
         assert f"{change.zone}, {change.day}" in text
     assert all(f"`{schedule}`" in text for schedule in SCHEDULES)

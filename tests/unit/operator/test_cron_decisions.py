@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from asyncjob.lifecycle.derived_names import label_value, run_name, trigger_name
+from asyncjob.lifecycle.derived_names import cron_label_value, run_name, trigger_name
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.cron.decide import decide
-from asyncjob_operator.core.cron.decision import Remove
-from asyncjob_operator.core.cron.view import read_cron
+from asyncjob_operator.core.cron.decide import decide_cron_job
+from asyncjob_operator.core.cron.decision import DeleteJobs
+from asyncjob_operator.core.cron.view import read_cron_job
 from support.schedules import (
     ME,
     child,
@@ -79,7 +79,7 @@ def test_a_schedule_that_cannot_fire_says_so_and_triggers_work_all_the_same(
     cron = raw_cron(status={}, **spec)
     effect = decided(cron, HOURLY).effect
     assert effect
-    assert effect.told.reason == reason  # type: ignore[union-attr]  # a write
+    assert effect.event.reason == reason  # type: ignore[union-attr]  # a write
     fields = written(cron, HOURLY)
     assert fields["reason"] == reason
     assert word in fields["message"]
@@ -132,19 +132,19 @@ def test_the_newest_finished_jobs_are_kept_apart_by_how_they_ended() -> None:
         failedJobsHistoryLimit=1,
     )
     effect = decided(cron, "2026-11-20T03:10:00", *jobs).effect
-    assert isinstance(effect, Remove)
-    assert {one.name for one in effect.children} == {"s2", "s3", "d0"}
-    off = decided(cron, "2026-11-20T03:10:00", *jobs, keeps_history=False).effect
-    assert not isinstance(off, Remove)
+    assert isinstance(effect, DeleteJobs)
+    assert {one.name for one in effect.jobs} == {"s2", "s3", "d0"}
+    off = decided(cron, "2026-11-20T03:10:00", *jobs, prunes_history=False).effect
+    assert not isinstance(off, DeleteJobs)
 
 
 def test_what_somebody_still_wants_or_a_reservation_names_is_kept() -> None:
     names = ("wanted", "reserved")
-    jobs = [child(name, Phase.DEAD_LETTER, wished=name == "wanted") for name in names]
+    jobs = [child(name, Phase.DEAD_LETTER, has_open_request=name == "wanted") for name in names]
     status = settled("2026-11-20T03:00", **reservation("reserved", by=ME))
     cron = raw_cron(status=status, failedJobsHistoryLimit=0, concurrencyPolicy="Forbid")
     snap = snapshot(cron, *jobs, child("busy"))
-    assert not isinstance(decide(snap, moment("2026-11-20T03:10:00")).effect, Remove)
+    assert not isinstance(decide_cron_job(snap, moment("2026-11-20T03:10:00")).effect, DeleteJobs)
 
 
 def test_long_names_are_cut_and_told_apart() -> None:
@@ -154,9 +154,9 @@ def test_long_names_are_cut_and_told_apart() -> None:
     assert run_name(long, 0) != run_name(other, 0)
     assert run_name(long, 0) != run_name(long, 60)
     assert run_name("nightly", int(seconds(HOURLY))) == "nightly-20261120t0300z"
-    assert label_value("nightly") == "nightly"
-    assert len(label_value(long)) == 63
-    assert label_value(long) != label_value(other)
+    assert cron_label_value("nightly") == "nightly"
+    assert len(cron_label_value(long)) == 63
+    assert cron_label_value(long) != cron_label_value(other)
     dotted = "a" * 200 + "." * 0 + "-b." + "c" * 50
     assert "--" not in run_name(dotted, 0)
 
@@ -181,7 +181,7 @@ def test_a_schedule_that_is_being_deleted_does_nothing() -> None:
 
 
 def test_a_finished_job_that_bears_no_runs_name_is_no_run_whatever_its_labels() -> None:
-    cron = read_cron(raw_cron())
+    cron = read_cron_job(raw_cron())
     ours = ["nightly-20261120t0300z", "nightly-t1", "nightly-t12"]
     others = [
         "nightly",
@@ -194,8 +194,8 @@ def test_a_finished_job_that_bears_no_runs_name_is_no_run_whatever_its_labels() 
     assert [name for name in [*ours, *others] if child(name).is_run_of(cron)] == ours
     assert not child(ours[0], namespace="elsewhere").is_run_of(cron)
     long = "n" * 250
-    assert child(run_name(long, 0)).is_run_of(read_cron(raw_cron(long)))
-    assert not child(run_name(long + "x", 0)).is_run_of(read_cron(raw_cron(long)))
+    assert child(run_name(long, 0)).is_run_of(read_cron_job(raw_cron(long)))
+    assert not child(run_name(long + "x", 0)).is_run_of(read_cron_job(raw_cron(long)))
 
 
 def test_a_run_with_a_key_stays_a_day_whatever_the_limits_say() -> None:
@@ -203,16 +203,16 @@ def test_a_run_with_a_key_stays_a_day_whatever_the_limits_say() -> None:
         status=settled("2026-11-20T03:00", **shown("2026-11-20T04:00")),
         successfulJobsHistoryLimit=0,
     )
-    keyed = child("nightly-t1", Phase.SUCCEEDED, long_memory=True, age=-3600)
+    keyed = child("nightly-t1", Phase.SUCCEEDED, has_dedup_key=True, age=-3600)
     plain = child("nightly-t2", Phase.SUCCEEDED, age=-3600)
     cron["status"]["lastSuccessfulTime"] = "2026-11-20T01:00:00.000Z"
     now = "2026-11-20T03:30:00"
-    assert decided(cron, now, keyed, plain).effect == Remove("history", (plain,))
+    assert decided(cron, now, keyed, plain).effect == DeleteJobs("history", (plain,))
     assert decided(cron, now, keyed).effect is None
-    assert decided(cron, now, keyed).look_again_at == 1060.0
+    assert decided(cron, now, keyed).requeue_at == 1060.0
     cron["status"] = settled("2026-11-21T01:00", **shown("2026-11-21T02:00"))
     cron["status"]["lastSuccessfulTime"] = "2026-11-20T01:00:00.000Z"
-    assert decided(cron, "2026-11-21T01:00:01", keyed).effect == Remove("history", (keyed,))
+    assert decided(cron, "2026-11-21T01:00:01", keyed).effect == DeleteJobs("history", (keyed,))
 
 
 def test_numbers_that_a_schedule_writes_stay_within_the_schema() -> None:

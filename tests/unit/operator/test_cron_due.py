@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from asyncjob_operator.core.cron.misfire import fires_at
-from asyncjob_operator.core.cron.view import read_cron, stamp
+from asyncjob_operator.core.cron.view import format_epoch, read_cron_job
 from support.schedules import (
     ME,
     decided,
@@ -35,9 +35,9 @@ def test_before_its_time_nothing_happens_and_it_is_looked_at_again_then() -> Non
     cron = raw_cron(status=settled("2026-11-20T02:00", **shown("2026-11-20T03:00")))
     decision = decided(cron, "2026-11-20T02:59:30")
     assert decision.effect is None
-    assert decision.look_again_at == 1030.0
+    assert decision.requeue_at == 1030.0
     far = decided(cron, "2026-11-20T02:30:00")
-    assert far.look_again_at == 1060.0
+    assert far.requeue_at == 1060.0
 
 
 def test_nothing_at_or_before_the_settled_time_is_run_whatever_the_clock_says() -> None:
@@ -63,13 +63,13 @@ def test_a_new_schedule_owes_nothing_for_before_its_creation() -> None:
 
 def test_jitter_puts_a_run_off_but_not_its_name_and_all_agree_on_it() -> None:
     cron = raw_cron(status=settled("2026-11-20T02:00"), jitterSeconds=600)
-    fires = fires_at(read_cron(cron), int(seconds(HOURLY)))
+    fires = fires_at(read_cron_job(cron), int(seconds(HOURLY)))
     assert 0 <= fires - seconds(HOURLY) <= 600
-    before, after = stamp(fires - 1)[:19], stamp(fires)[:19]
+    before, after = format_epoch(fires - 1)[:19], format_epoch(fires)[:19]
     early = decided(cron, before).effect
     assert early is None or "reserved" not in early.fields  # type: ignore[union-attr]  # a write
     assert reserved_names(written(cron, after)) == [name_at(HOURLY)]
-    spread = {fires_at(read_cron(raw_cron(f"n{n}", jitterSeconds=60)), 0) for n in range(400)}
+    spread = {fires_at(read_cron_job(raw_cron(f"n{n}", jitterSeconds=60)), 0) for n in range(400)}
     assert spread == set(range(61))
 
 
@@ -129,7 +129,7 @@ def test_fire_once_runs_all_that_are_on_time() -> None:
 @pytest.mark.parametrize(("late", "runs"), [(60, 1), (61, 0)])
 def test_without_a_deadline_a_run_is_on_time_for_a_minute(late: int, runs: int) -> None:
     cron = raw_cron(status=settled("2026-11-20T02:00"), misfirePolicy="Skip")
-    fields = written(cron, stamp(seconds(HOURLY) + late)[:19])
+    fields = written(cron, format_epoch(seconds(HOURLY) + late)[:19])
     assert len(reserved_names(fields)) == runs
 
 

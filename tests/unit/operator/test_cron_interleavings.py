@@ -56,7 +56,7 @@ def test_a_holder_that_was_frozen_creates_nothing_for_which_another_has_acted() 
         frozen, second = Replica(world, "a"), Replica(world, "bb")
         await until_reserved(frozen, world)
         second.watch()
-        second.schedules.look("uid-nightly")
+        second.schedules.evaluate("uid-nightly")
         world.now += 16
         await second.run()
         [name] = world.created
@@ -117,7 +117,7 @@ def test_who_has_not_seen_an_unfinished_run_yet_lists_before_it_decides(policy: 
         await first.run()
         assert len(world.live) == 1
         world.now += 3600
-        blind.schedules.saw(world.cron)
+        blind.schedules.on_update(world.cron)
         for _ in range(40):
             await blind.step()
         assert world.overlaps == []

@@ -5,9 +5,13 @@ from dataclasses import replace
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.cron.claim import CREATE_SECONDS, REQUEST_SECONDS, TAKEOVER_SECONDS
-from asyncjob_operator.core.cron.decide import decide
-from asyncjob_operator.core.cron.decision import Ask, Cancel, Create
+from asyncjob_operator.core.cron.claim import (
+    CREATE_WINDOW_SECONDS,
+    REQUEST_TIMEOUT_SECONDS,
+    TAKEOVER_DELAY_SECONDS,
+)
+from asyncjob_operator.core.cron.decide import decide_cron_job
+from asyncjob_operator.core.cron.decision import CancelJobs, CreateRuns, VerifyUnfinished
 from support.schedules import (
     ME,
     OTHER,
@@ -48,17 +52,19 @@ def test_forbid_makes_up_for_missed_runs_one_after_another() -> None:
     cron = raw_cron(status=status, concurrencyPolicy="Forbid")
     now = "2026-11-20T03:00:02"
     effect = decided(cron, now).effect
-    assert isinstance(effect, Create)
+    assert isinstance(effect, CreateRuns)
     assert [run.name for run in effect.runs] == [first]
-    assert reserved_names(written(cron, now, child(first), made=frozenset({first}))) == [second]
+    assert reserved_names(written(cron, now, child(first), created=frozenset({first}))) == [second]
     waiting = raw_cron(
         status=settled("2026-11-20T03:00", **reservation(second)), concurrencyPolicy="Forbid"
     )
-    assert decided(waiting, now, child(first)).effect == Ask("create"), "it may be long over"
-    shown = written(waiting, now, child(first), confirmed=frozenset({child(first).uid}))
+    assert decided(waiting, now, child(first)).effect == VerifyUnfinished("create"), (
+        "it may be long over"
+    )
+    shown = written(waiting, now, child(first), verified_unfinished=frozenset({child(first).uid}))
     assert "reserved" not in shown
     effect = decided(waiting, now, child(first, Phase.SUCCEEDED)).effect
-    assert isinstance(effect, Create)
+    assert isinstance(effect, CreateRuns)
 
 
 def test_a_decision_about_overlaps_rests_on_a_list() -> None:
@@ -66,7 +72,7 @@ def test_a_decision_about_overlaps_rests_on_a_list() -> None:
         cron = raw_cron(status=settled("2026-11-20T02:00"), concurrencyPolicy=policy)
         effect = decided(cron, "2026-11-20T03:00:02").effect
         assert effect
-        assert effect.rests is rests
+        assert effect.needs_fresh_list is rests
 
 
 def test_replace_cancels_the_earlier_run_and_starts_when_it_has_ended() -> None:
@@ -76,12 +82,17 @@ def test_replace_cancels_the_earlier_run_and_starts_when_it_has_ended() -> None:
     assert fields["reason"] == "Replaced"
     cron["status"] |= {**fields, "settledTime": "2026-11-20T03:00:00Z"}
     effect = decided(cron, now, old).effect
-    assert isinstance(effect, Cancel)
-    assert effect.children == (old,)
+    assert isinstance(effect, CancelJobs)
+    assert effect.jobs == (old,)
     confirmed = frozenset({old.uid})
-    assert decided(cron, now, replace(old, cancelling=True), confirmed=confirmed).effect is None
+    assert (
+        decided(
+            cron, now, replace(old, cancel_requested=True), verified_unfinished=confirmed
+        ).effect
+        is None
+    )
     effect = decided(cron, now, child("nightly-old", Phase.CANCELLED)).effect
-    assert isinstance(effect, Create)
+    assert isinstance(effect, CreateRuns)
 
 
 def test_of_several_runs_that_replace_each_other_the_newest_is_created() -> None:
@@ -102,11 +113,11 @@ def test_allow_adds_to_what_is_reserved() -> None:
 def test_only_the_holder_creates_and_only_for_a_while() -> None:
     cron = raw_cron(status=settled("2026-11-20T03:00", **reservation(name_at(HOURLY))))
     now = moment("2026-11-20T03:00:02")
-    fresh = snapshot(cron, claim_sent_at=1000.0 - CREATE_SECONDS + 0.1)
-    assert isinstance(decide(fresh, now).effect, Create)
-    for sent_at in (None, 1000.0 - CREATE_SECONDS):
-        effect = decide(snapshot(cron, claim_sent_at=sent_at), now).effect
-        assert not isinstance(effect, Create)
+    fresh = snapshot(cron, reserved_at=1000.0 - CREATE_WINDOW_SECONDS + 0.1)
+    assert isinstance(decide_cron_job(fresh, now).effect, CreateRuns)
+    for sent_at in (None, 1000.0 - CREATE_WINDOW_SECONDS):
+        effect = decide_cron_job(snapshot(cron, reserved_at=sent_at), now).effect
+        assert not isinstance(effect, CreateRuns)
         assert effect
         assert effect.fields["claims"] == 2  # type: ignore[union-attr]  # a write, as just seen
 
@@ -114,17 +125,21 @@ def test_only_the_holder_creates_and_only_for_a_while() -> None:
 def test_a_reservation_is_taken_over_when_its_holder_cannot_be_acting_on_it_any_more() -> None:
     status = settled("2026-11-20T03:00", **reservation(name_at(HOURLY), by=OTHER))
     cron = raw_cron(status=status)
-    early = decided(cron, "2026-11-20T04:00:00", claim_seen_at=1000.0 - TAKEOVER_SECONDS + 0.1)
+    early = decided(
+        cron, "2026-11-20T04:00:00", reservation_observed_at=1000.0 - TAKEOVER_DELAY_SECONDS + 0.1
+    )
     assert early.effect is None
-    assert early.look_again_at == pytest.approx(1000.1)
-    fields = written(cron, "2026-11-20T04:00:00", claim_seen_at=1000.0 - TAKEOVER_SECONDS)
+    assert early.requeue_at == pytest.approx(1000.1)
+    fields = written(
+        cron, "2026-11-20T04:00:00", reservation_observed_at=1000.0 - TAKEOVER_DELAY_SECONDS
+    )
     assert fields["reserved"]["by"] == ME
     assert reserved_names(fields) == [name_at(HOURLY)]
-    assert CREATE_SECONDS + REQUEST_SECONDS < TAKEOVER_SECONDS
+    assert CREATE_WINDOW_SECONDS + REQUEST_TIMEOUT_SECONDS < TAKEOVER_DELAY_SECONDS
 
 
 def test_what_is_known_to_be_made_is_taken_off_the_list() -> None:
     cron = raw_cron(status=settled("2026-11-20T03:00", **reservation("a", "b")))
     now = "2026-11-20T03:00:02"
-    assert reserved_names(written(cron, now, made=frozenset({"a"}))) == ["b"]
-    assert written(cron, now, made=frozenset({"a", "b"}))["reserved"] is None
+    assert reserved_names(written(cron, now, created=frozenset({"a"}))) == ["b"]
+    assert written(cron, now, created=frozenset({"a", "b"}))["reserved"] is None

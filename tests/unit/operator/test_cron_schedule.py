@@ -9,26 +9,29 @@ from asyncjob_operator.core.cron.errors import (
     BadTimeZoneError,
     NeverFiresError,
 )
-from asyncjob_operator.core.cron.hashing import draw, without_h
-from asyncjob_operator.core.cron.schedule import MACROS, Schedule, read_schedule, zone_names
-from asyncjob_operator.core.cron.view import stamp
+from asyncjob_operator.core.cron.hashing import expand_h, stable_hash
+from asyncjob_operator.core.cron.schedule import MACROS, Schedule, parse_schedule, zone_names
+from asyncjob_operator.core.cron.view import format_epoch
 from support.schedules import seconds, utc
 
 
 def schedule(text: str, zone: str = "UTC", seed: str = "ns/nightly") -> Schedule:
-    return read_schedule(text, zone, seed)
+    return parse_schedule(text, zone, seed)
 
 
 def times(text: str, zone: str, start: str, count: int) -> list[str]:
-    found = islice(schedule(text, zone).after(utc(start)), count)
-    return [stamp(time)[:16] for time in found]
+    found = islice(schedule(text, zone).times_after(utc(start)), count)
+    return [format_epoch(time)[:16] for time in found]
 
 
 def test_times_are_later_than_the_moment_and_in_order() -> None:
     at = seconds("2026-11-21T03:00")
-    [first, second] = islice(schedule("0 * * * *").after(at), 2)
-    assert (stamp(first), stamp(second)) == ("2026-11-21T04:00:00.000Z", "2026-11-21T05:00:00.000Z")
-    assert next(schedule("0 * * * *").after(at - 0.5)) == at
+    [first, second] = islice(schedule("0 * * * *").times_after(at), 2)
+    assert (format_epoch(first), format_epoch(second)) == (
+        "2026-11-21T04:00:00.000Z",
+        "2026-11-21T05:00:00.000Z",
+    )
+    assert next(schedule("0 * * * *").times_after(at - 0.5)) == at
 
 
 @pytest.mark.parametrize("macro", MACROS)
@@ -118,29 +121,29 @@ def test_h_is_the_same_for_the_same_name_and_differs_between_names() -> None:
 
 @pytest.mark.parametrize("seed", [f"ns/{number}" for number in range(40)])
 def test_h_stays_within_what_it_stands_for(seed: str) -> None:
-    minute, hour, day, month, weekday = without_h(["H", "H(2-5)", "H", "H", "H"], seed)
+    minute, hour, day, month, weekday = expand_h(["H", "H(2-5)", "H", "H", "H"], seed)
     assert 0 <= int(minute) <= 59
     assert 2 <= int(hour) <= 5
     assert 1 <= int(day) <= 28
     assert 1 <= int(month) <= 12
     assert 0 <= int(weekday) <= 6
-    steps = [int(value) for value in without_h(["H/15", "*", "*", "*", "*"], seed)[0].split(",")]
+    steps = [int(value) for value in expand_h(["H/15", "*", "*", "*", "*"], seed)[0].split(",")]
     assert steps == list(range(steps[0], 60, 15))
     assert len(steps) == 4
-    [some] = without_h(["H(0-29)/10,59"], seed)
+    [some] = expand_h(["H(0-29)/10,59"], seed)
     values = [int(value) for value in some.split(",")]
     assert len(values) == 4
     assert values[-1] == 59
 
 
 def test_what_only_contains_an_h_is_left_alone() -> None:
-    assert without_h(["0", "0", "*", "MAR", "THU"], "s") == ["0", "0", "*", "MAR", "THU"]
+    assert expand_h(["0", "0", "*", "MAR", "THU"], "s") == ["0", "0", "*", "MAR", "THU"]
 
 
 def test_draws_are_spread_evenly() -> None:
     counts = [0] * 10
     for number in range(5000):
-        counts[draw(f"ns/{number}", 10)] += 1
+        counts[stable_hash(f"ns/{number}", 10)] += 1
     assert all(400 < count < 600 for count in counts)
 
 
@@ -150,9 +153,9 @@ def test_draws_are_spread_evenly() -> None:
 def test_the_newest_times_are_found_however_long_ago_the_first_was() -> None:
     every = schedule("* * * * *")
     until = seconds("2026-11-21T03:00")
-    found = every.newest(seconds("1990-01-01T00:00"), until, 100)
+    found = every.newest_times(seconds("1990-01-01T00:00"), until, 100)
     assert (found[0], found[-1], len(found)) == (until - 99 * 60, until, 100)
     rare = schedule("0 0 29 2 *")
-    assert len(rare.newest(seconds("1990-01-01T00:00"), until, 100)) == 9
-    assert every.newest(until, until, 100) == []
-    assert every.newest(until, until - 1, 100) == []
+    assert len(rare.newest_times(seconds("1990-01-01T00:00"), until, 100)) == 9
+    assert every.newest_times(until, until, 100) == []
+    assert every.newest_times(until, until - 1, 100) == []

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from asyncjob_operator.core.admission.line import Line, Waiting
-from asyncjob_operator.observe.cron.schedules import Schedules
+from asyncjob_operator.core.admission.line import PendingJob, PendingQueue
+from asyncjob_operator.observe.cron.schedules import CronJobController
 from support.audience import Audience
 from support.calls import calls_of
 from support.schedules import raw_cron, settled
@@ -57,7 +57,7 @@ def the_id_is_free_again(count: int) -> Callable[[], object]:
     audience.see("holder", admitted=True, spec=ONE)
     dead = {"phase": "DeadLetter", "completionTime": stamp(0), "spec": {**ONE, "redrive": 1}}
     for number in range(count):
-        audience.observer.refused(audience.see(f"j{number}", **dead), 1)
+        audience.observer.record_refusal(audience.see(f"j{number}", **dead), 1)
     return lambda: audience.see("holder", phase="Succeeded", completionTime=stamp(1), spec=ONE)
 
 
@@ -101,8 +101,10 @@ def a_dependency_ends(count: int) -> Callable[[], object]:
 
 def a_run_of_a_schedule_ends(count: int) -> Callable[[], object]:
     audience = Audience()
-    schedules = Schedules("me", audience.observer.children, audience.moment, lambda _: None)
-    schedules.saw(raw_cron(status=settled("2026-11-20T02:00"), suspend=True))
+    schedules = CronJobController(
+        "me", audience.observer.scheduled_jobs, audience.moment, lambda _: None
+    )
+    schedules.on_update(raw_cron(status=settled("2026-11-20T02:00"), suspend=True))
     for number in range(count + 200):
         audience.see(f"r{number}", cron=CRON)
     end = {"phase": "Succeeded", "completionTime": stamp(0), "cron": CRON}
@@ -121,37 +123,43 @@ def a_pod_ends(count: int) -> Callable[[], object]:
     audience = Audience()
     for number in range(count):
         audience.see(f"j{number}", phase="Running", **running())
-    return lambda: audience.observer.workers._changed("ns", "pod-uid")
+    return lambda: audience.observer.worker_pods._on_change("ns", "pod-uid")
 
 
 def a_worker_renews(count: int) -> Callable[[], object]:
     audience = Audience()
     for number in range(count):
-        audience.observer.roll_calls.saw_lease(roll_lease(f"w{number}", 0, types=[f"t{number}"]))
-    return lambda: audience.observer.roll_calls.saw_lease(roll_lease("w1", 15, types=["t1"]))
+        audience.observer.worker_registry.on_lease_update(
+            roll_lease(f"w{number}", 0, types=[f"t{number}"])
+        )
+    return lambda: audience.observer.worker_registry.on_lease_update(
+        roll_lease("w1", 15, types=["t1"])
+    )
 
 
 def an_unknown_type_is_known(count: int) -> Callable[[], object]:
     audience = Audience()
     audience.queue(**LIMITED)
-    audience.observer.roll_calls.saw_lease(roll_lease("w", 0, types=["a"]))
+    audience.observer.worker_registry.on_lease_update(roll_lease("w", 0, types=["a"]))
     for number in range(count):
         audience.see(f"j{number}", spec={"type": "b"})
-    return lambda: audience.observer.roll_calls.saw_lease(roll_lease("v", 0, types=["b"]))
+    return lambda: audience.observer.worker_registry.on_lease_update(
+        roll_lease("v", 0, types=["b"])
+    )
 
 
 def a_place_is_given(count: int) -> Callable[[], object]:
-    line = Line()
+    line = PendingQueue()
     for number in range(count):
-        line.put(Waiting(f"u{number}", f"j{number}", "", f"k{number}", 0, number))
-    return lambda: line.take(1, lambda _: True)
+        line.add(PendingJob(f"u{number}", f"j{number}", "", f"k{number}", 0, number))
+    return lambda: line.pop(1, lambda _: True)
 
 
 def a_place_is_given_with_ageing(count: int) -> Callable[[], object]:
-    line = Line(ageing=5)
+    line = PendingQueue(ageing_seconds=5)
     for number in range(count):
-        line.put(Waiting(f"u{number}", f"j{number}", "", f"k{number}", 0, number))
-    return lambda: line.take(1, lambda _: True)
+        line.add(PendingJob(f"u{number}", f"j{number}", "", f"k{number}", 0, number))
+    return lambda: line.pop(1, lambda _: True)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +206,7 @@ def test_the_next_of_the_duplicates_is_let_through_when_the_holder_has_gone() ->
     for name in "abc":
         audience.see(name, spec=ONE)
     assert set(audience.wanted) == {"uid-b", "uid-c"}
-    audience.observer.lost("uid-a")
+    audience.observer.on_delete("uid-a")
     assert set(audience.wanted) == {"uid-c"}
     audience.see("c", phase="Cancelled", completionTime=stamp(0), spec=ONE)
     assert audience.wanted == {"uid-b": "ns/admit"}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from asyncjob_operator.core.options import Options
-from asyncjob_operator.core.retention import Finished
-from asyncjob_operator.observe.observer import AT_ONCE
+from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.core.retention import FinishedJob
+from asyncjob_operator.observe.observer import MAX_EVALUATED_AT_ONCE
 from support.world import World
 
 ANY = {"outcome": "Any"}
@@ -60,7 +60,7 @@ async def test_jobs_may_be_created_in_any_order(world: World) -> None:
 
 async def test_very_many_that_wait_for_one_job_are_let_through_bit_by_bit(world: World) -> None:
     world.create("p")
-    names = [f"j{number:03}" for number in range(AT_ONCE + 1)]
+    names = [f"j{number:03}" for number in range(MAX_EVALUATED_AT_ONCE + 1)]
     for name in names:
         world.create(name, "p")
     await world.settle()
@@ -122,7 +122,7 @@ async def test_a_failure_is_confirmed_by_a_live_read(world: World) -> None:
 
 
 async def test_a_job_that_does_not_exist_is_waited_for_and_then_no_longer() -> None:
-    world = World(Options(missing_dependency_timeout=100))
+    world = World(DecisionOptions(missing_dependency_timeout=100))
     world.create("b", "a")
     await world.settle()
     await world.pass_time(99)
@@ -134,7 +134,7 @@ async def test_a_job_that_does_not_exist_is_waited_for_and_then_no_longer() -> N
 
 
 async def test_waiting_for_a_missing_job_begins_anew_when_it_was_there_meanwhile() -> None:
-    world = World(Options(missing_dependency_timeout=100))
+    world = World(DecisionOptions(missing_dependency_timeout=100))
     world.create("b", "a")
     await world.settle()
     await world.pass_time(99)
@@ -149,7 +149,7 @@ async def test_waiting_for_a_missing_job_begins_anew_when_it_was_there_meanwhile
 
 
 async def test_a_suspended_job_is_not_given_up_for_one_that_is_missing() -> None:
-    world = World(Options(missing_dependency_timeout=100))
+    world = World(DecisionOptions(missing_dependency_timeout=100))
     world.create("b", "a", suspend=True)
     await world.settle()
     await world.pass_time(1000)
@@ -160,14 +160,14 @@ async def test_a_suspended_job_is_not_given_up_for_one_that_is_missing() -> None
 
 
 async def test_without_a_timeout_a_missing_job_is_waited_for_for_ever() -> None:
-    world = World(Options(missing_dependency_timeout=0))
+    world = World(DecisionOptions(missing_dependency_timeout=0))
     world.create("b", "a")
     await world.pass_time(1e9)
     assert world.status("b")["phase"] == "Pending"
 
 
 async def test_that_a_job_is_missing_is_confirmed_by_a_live_read() -> None:
-    world = World(Options(missing_dependency_timeout=100))
+    world = World(DecisionOptions(missing_dependency_timeout=100))
     world.create("b", "a")
     await world.settle()
     world.blind = True
@@ -190,7 +190,7 @@ async def test_a_dependency_that_disappears_takes_nothing_back_from_who_was_let_
     assert world.claimable() == ["b"]
 
 
-def record(world: World, name: str) -> Finished:
+def record(world: World, name: str) -> FinishedJob:
     [found] = [one for one in world.observer.store.finished() if one.name == name]
     return found
 
@@ -203,7 +203,7 @@ async def test_what_somebody_waits_for_is_needed_until_the_last_has_started(worl
     for name in ("p", "c"):
         world.end(name)
     await world.settle()
-    needed = world.observer.kinship.is_needed
+    needed = world.observer.dependency_graph.is_needed
     assert needed(record(world, "p"))
     assert needed(record(world, "c"))
     world.end("free")
@@ -236,7 +236,7 @@ async def test_jobs_without_ties_leave_no_trace_but_their_names(world: World) ->
     world.delete("a")
     relations = world.observer.store.relations
     assert not relations._by_name
-    assert not relations._open._groups
-    assert not relations._failed._groups
-    assert not relations.waiting_for("ns", "a")
+    assert not relations._open_children._groups
+    assert not relations._failed_children._groups
+    assert not relations.dependents("ns", "a")
     assert not relations.children(("ns", "uid-a"))

@@ -4,7 +4,7 @@ from itertools import permutations
 
 import pytest
 
-from asyncjob_operator.core.options import Options
+from asyncjob_operator.core.options import DecisionOptions
 from support.world import World
 
 ANY = {"outcome": "Any"}
@@ -55,7 +55,7 @@ async def test_a_cycle_is_confirmed_by_live_reads_and_its_end_sets_the_others_fr
     cycle = world.get("b")
     world.delete("b")
     world.blind = False
-    world.observer.saw(cycle, live=True)
+    world.observer.on_update(cycle, live=True)
     await world.settle()
     await world.pass_time(61)
     assert world.state("a").endswith("waiting for b (does not exist)")
@@ -70,7 +70,7 @@ async def test_who_gets_out_of_a_cycle_sets_the_others_free(world: World) -> Non
 
 
 async def test_dead_letters_that_are_redriven_into_a_cycle_are_given_up_again() -> None:
-    world = World(Options(missing_dependency_timeout=1))
+    world = World(DecisionOptions(missing_dependency_timeout=1))
     world.create("b", "a")
     await world.settle()
     await world.pass_time(1)

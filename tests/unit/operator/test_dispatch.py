@@ -2,10 +2,10 @@
 
 import asyncio
 
-from asyncjob_operator.apply.dispatch import CONCURRENCY, Dispatch
-from asyncjob_operator.apply.patience import Patience
-from asyncjob_operator.apply.todo import Todo
-from asyncjob_operator.telemetry.containment import Kind, Subject
+from asyncjob_operator.apply.dispatch import MAX_CONCURRENT_RECONCILES, ReconcilePool
+from asyncjob_operator.apply.patience import ItemBackoff
+from asyncjob_operator.apply.todo import WorkQueue
+from asyncjob_operator.telemetry.containment import ObjectKind, ObjectRef
 from support.vitals import containment, pulse
 
 
@@ -18,7 +18,7 @@ class Actor:
         self.acted: list[str] = []
         self.broke: list[str] = []
 
-    async def act(self, uid: str) -> None:
+    async def reconcile(self, uid: str) -> None:
         self.active += 1
         self.most = max(self.most, self.active)
         await self.gate.wait()
@@ -27,10 +27,10 @@ class Actor:
             raise ValueError(uid)
         self.acted.append(uid)
 
-    def subject(self, uid: str) -> Subject:
-        return Subject(Kind.JOB, "ns", uid, "1")
+    def object_ref(self, uid: str) -> ObjectRef:
+        return ObjectRef(ObjectKind.JOB, "ns", uid, "1")
 
-    def broken(self, uid: str, _seconds: float) -> None:
+    def requeue_after(self, uid: str, _seconds: float) -> None:
         self.broke.append(uid)
 
 
@@ -43,7 +43,7 @@ class Leadership:
     def leads(self) -> bool:
         return self.event.is_set()
 
-    async def elected(self) -> None:
+    async def wait_until_elected(self) -> None:
         await self.event.wait()
 
 
@@ -51,9 +51,9 @@ class Office:
     """A dispatch and all that belongs to it."""
 
     def __init__(self) -> None:
-        self.todo, self.actor, self.leadership = Todo(), Actor(), Leadership()
+        self.todo, self.actor, self.leadership = WorkQueue(), Actor(), Leadership()
         self.looked: list[str] = []
-        self.dispatch = Dispatch(
+        self.dispatch = ReconcilePool(
             self.todo,
             self.actor,
             self.leadership,
@@ -62,7 +62,7 @@ class Office:
         )
 
     async def turn(self) -> None:
-        for _ in range(5 * CONCURRENCY):
+        for _ in range(5 * MAX_CONCURRENT_RECONCILES):
             await asyncio.sleep(0)
 
 
@@ -88,10 +88,10 @@ async def test_only_so_many_are_acted_on_at_once_and_each_only_once() -> None:
     running = asyncio.create_task(office.dispatch.run(pulse()))
     await office.turn()
     office.todo.add("0")
-    assert office.actor.active == CONCURRENCY
+    assert office.actor.active == MAX_CONCURRENT_RECONCILES
     office.actor.gate.set()
     await office.turn()
-    assert office.actor.most == CONCURRENCY
+    assert office.actor.most == MAX_CONCURRENT_RECONCILES
     assert sorted(office.actor.acted) == sorted(map(str, range(100)))
     running.cancel()
 
@@ -135,8 +135,8 @@ async def test_what_does_not_finish_is_cut_off() -> None:
 
 
 def test_pauses_double_up_to_their_cap_and_start_anew_after_a_success() -> None:
-    patience = Patience(1.0, 60.0)
+    patience = ItemBackoff(1.0, 60.0)
     for expected in (1, 2, 4, 8, 16, 32, 60, 60):
-        assert expected / 2 <= patience.failed("a") <= expected
-    patience.succeeded("a")
-    assert patience.failed("a") <= 1
+        assert expected / 2 <= patience.record_failure("a") <= expected
+    patience.reset("a")
+    assert patience.record_failure("a") <= 1

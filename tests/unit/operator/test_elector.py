@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from asyncjob.errors import ForbiddenError, UnknownOutcomeError
 from asyncjob.kube import KubeSession
-from asyncjob_operator.kube.election import AlwaysElected, Elector
+from asyncjob_operator.kube.election import AlwaysLeader, LeaderElector
 from support.fake_session import FakeSession
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/home/leases/asyncjob-operator"
@@ -24,8 +24,8 @@ class Clock:
         return self.at
 
 
-def elector(server: FakeSession, identity: str, clock: Clock) -> Elector:
-    return Elector(cast("KubeSession", server), "home", "asyncjob-operator", identity, clock)
+def elector(server: FakeSession, identity: str, clock: Clock) -> LeaderElector:
+    return LeaderElector(cast("KubeSession", server), "home", "asyncjob-operator", identity, clock)
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ def server() -> FakeSession:
 async def test_the_first_to_come_leads_and_the_second_does_not(server: FakeSession) -> None:
     clock = Clock()
     first, second = elector(server, "a", clock), elector(server, "b", clock)
-    await first.turn()
-    await second.turn()
+    await first.try_acquire_or_renew()
+    await second.try_acquire_or_renew()
     assert (first.leads(), second.leads()) == (True, False)
     assert server.objects[LEASE]["spec"]["holderIdentity"] == "a"
 
@@ -47,11 +47,11 @@ async def test_a_candidate_takes_over_when_renewals_stop_whatever_its_own_clock_
 ) -> None:
     ours, theirs = Clock(50_000.0), Clock(3.0)
     leader, standby = elector(server, "a", ours), elector(server, "b", theirs)
-    await leader.turn()
+    await leader.try_acquire_or_renew()
     for _ in range(12):
         ours.at += 1
         theirs.at += 1
-        await standby.turn()
+        await standby.try_acquire_or_renew()
         assert not (leader.leads() and standby.leads())
     assert standby.leads()
     assert server.objects[LEASE]["spec"]["leaseTransitions"] == 1
@@ -61,8 +61,8 @@ async def test_renewals_keep_the_lead(server: FakeSession) -> None:
     clock = Clock()
     leader, standby = elector(server, "a", clock), elector(server, "b", clock)
     for _ in range(20):
-        await leader.turn()
-        await standby.turn()
+        await leader.try_acquire_or_renew()
+        await standby.try_acquire_or_renew()
         clock.at += 2
     assert leader.leads()
     assert not standby.leads()
@@ -73,36 +73,36 @@ async def test_a_leader_that_cannot_renew_stops_before_anyone_may_take_over(
 ) -> None:
     clock = Clock()
     leader = elector(server, "a", clock)
-    await leader.turn()
+    await leader.try_acquire_or_renew()
     server.fail("PATCH", LEASE, UnknownOutcomeError("no answer"))
     clock.at += 9
     with pytest.raises(UnknownOutcomeError):
-        await leader.turn()
+        await leader.try_acquire_or_renew()
     assert not leader.leads()
     server.failures.clear()
-    await leader.turn()
+    await leader.try_acquire_or_renew()
     assert leader.leads()
 
 
 async def test_a_woken_leader_finds_that_it_was_replaced(server: FakeSession) -> None:
     ours, theirs = Clock(), Clock()
     leader, standby = elector(server, "a", ours), elector(server, "b", theirs)
-    await leader.turn()
-    await standby.turn()
+    await leader.try_acquire_or_renew()
+    await standby.try_acquire_or_renew()
     theirs.at += 10
-    await standby.turn()
+    await standby.try_acquire_or_renew()
     ours.at += 60
-    await leader.turn()
+    await leader.try_acquire_or_renew()
     assert (leader.leads(), standby.leads()) == (False, True)
 
 
 async def test_a_released_lease_is_taken_at_the_next_turn(server: FakeSession) -> None:
     clock = Clock()
     leader, standby = elector(server, "a", clock), elector(server, "b", clock)
-    await leader.turn()
-    await standby.turn()
+    await leader.try_acquire_or_renew()
+    await standby.try_acquire_or_renew()
     await leader.release()
-    await standby.turn()
+    await standby.try_acquire_or_renew()
     assert (leader.leads(), standby.leads()) == (False, True)
 
 
@@ -110,7 +110,7 @@ async def test_a_release_goes_through_although_a_renewal_was_cut_short(
     server: FakeSession,
 ) -> None:
     leader = elector(server, "a", Clock())
-    await leader.turn()
+    await leader.try_acquire_or_renew()
     server.put(LEASE, server.objects[LEASE])
     await leader.release()
     assert server.objects[LEASE]["spec"]["holderIdentity"] == ""
@@ -119,18 +119,18 @@ async def test_a_release_goes_through_although_a_renewal_was_cut_short(
 async def test_who_does_not_lead_releases_nothing(server: FakeSession) -> None:
     clock = Clock()
     leader, standby = elector(server, "a", clock), elector(server, "b", clock)
-    await leader.turn()
-    await standby.turn()
+    await leader.try_acquire_or_renew()
+    await standby.try_acquire_or_renew()
     await standby.release()
     assert server.objects[LEASE]["spec"]["holderIdentity"] == "a"
 
 
 async def test_a_deleted_lease_is_made_anew(server: FakeSession) -> None:
     leader = elector(server, "a", Clock())
-    await leader.turn()
+    await leader.try_acquire_or_renew()
     del server.objects[LEASE]
-    await leader.turn()
-    await leader.turn()
+    await leader.try_acquire_or_renew()
+    await leader.try_acquire_or_renew()
     assert server.objects[LEASE]["spec"]["holderIdentity"] == "a"
 
 
@@ -146,15 +146,15 @@ async def test_a_race_for_a_free_lease_has_one_winner(server: FakeSession) -> No
             server.put(LEASE, body)
 
     server.before_write = overtake
-    await first.turn()
-    await second.turn()
+    await first.try_acquire_or_renew()
+    await second.try_acquire_or_renew()
     assert not first.leads()
     assert server.objects[LEASE]["spec"]["holderIdentity"] == "b"
 
 
 async def test_without_an_election_one_always_leads() -> None:
-    always = AlwaysElected()
-    await always.elected()
+    always = AlwaysLeader()
+    await always.wait_until_elected()
     await always.release()
     assert always.leads()
 
@@ -202,24 +202,24 @@ async def test_who_is_unfit_stays_out_of_the_election_but_counts_the_others_time
 ) -> None:
     clock = Clock()
     leader, cold = elector(server, "a", clock), elector(server, "b", clock)
-    await leader.turn()
+    await leader.try_acquire_or_renew()
     for _ in range(12):
         clock.at += 1
-        await cold.turn("jobs are not listed yet")
+        await cold.try_acquire_or_renew("jobs are not listed yet")
         assert not cold.leads()
-    await cold.turn()
+    await cold.try_acquire_or_renew()
     assert cold.leads()
 
 
 async def test_a_cold_replica_leaves_a_free_lease_to_a_warm_one(server: FakeSession) -> None:
     clock = Clock()
     dead, cold, warm = (elector(server, name, clock) for name in "abc")
-    await dead.turn()
-    await warm.turn()
+    await dead.try_acquire_or_renew()
+    await warm.try_acquire_or_renew()
     await dead.release()
-    await cold.turn("jobs are not listed yet")
+    await cold.try_acquire_or_renew("jobs are not listed yet")
     assert not cold.leads()
-    await warm.turn()
+    await warm.try_acquire_or_renew()
     assert warm.leads()
 
 
@@ -228,14 +228,14 @@ async def test_a_leader_that_becomes_unfit_hands_over_and_may_come_back(
 ) -> None:
     clock = Clock()
     leader, standby = elector(server, "a", clock), elector(server, "b", clock)
-    await leader.turn()
-    await standby.turn()
+    await leader.try_acquire_or_renew()
+    await standby.try_acquire_or_renew()
     with capture_logs() as logs:
         for _ in range(3):
-            await leader.turn("nothing of the watch of jobs for 901 s")
+            await leader.try_acquire_or_renew("nothing of the watch of jobs for 901 s")
     assert [entry["event"] for entry in logs] == ["handing leadership over"]
-    await standby.turn()
+    await standby.try_acquire_or_renew()
     assert (leader.leads(), standby.leads()) == (False, True)
     await standby.release()
-    await leader.turn()
+    await leader.try_acquire_or_renew()
     assert leader.leads()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from asyncjob_operator.handlers.garbage import YOUNG, spare_what_stays
+from asyncjob_operator.handlers.garbage import YOUNG_GENERATION_THRESHOLD, freeze_gc
 
 
 @pytest.fixture(autouse=True)
@@ -25,19 +25,19 @@ def test_nothing_is_collected_while_jobs_are_listed_and_what_is_there_then_never
 
     gc.callbacks.append(note)
     try:
-        with spare_what_stays():
-            kept = [[number] for number in range(2 * YOUNG)]
+        with freeze_gc():
+            kept = [[number] for number in range(2 * YOUNG_GENERATION_THRESHOLD)]
         assert walks == []
     finally:
         gc.callbacks.remove(note)
     assert gc.isenabled()
-    assert gc.get_threshold()[0] == YOUNG
+    assert gc.get_threshold()[0] == YOUNG_GENERATION_THRESHOLD
     assert gc.get_freeze_count() >= len(kept)
 
 
 def test_a_list_that_fails_leaves_the_collector_as_it_was() -> None:
     before = (gc.get_threshold(), gc.get_freeze_count())
-    with pytest.raises(OSError, match="reset"), spare_what_stays():
+    with pytest.raises(OSError, match="reset"), freeze_gc():
         raise OSError("reset")
     assert gc.isenabled()
     assert (gc.get_threshold(), gc.get_freeze_count()) == before

@@ -9,7 +9,7 @@ def test_the_most_overdue_come_first_and_leave() -> None:
         heap.set(key, at)
     assert heap.pop_due(5, limit=2) == ["a", "b"]
     assert heap.pop_due(5, limit=2) == ["c"]
-    assert heap.next_at() == 9
+    assert heap.next_deadline() == 9
 
 
 def test_a_new_deadline_replaces_the_old_and_none_removes_it() -> None:
@@ -18,7 +18,7 @@ def test_a_new_deadline_replaces_the_old_and_none_removes_it() -> None:
     heap.set("a", 5.0)
     heap.set("b", 2.0)
     heap.set("b", None)
-    assert heap.next_at() == 5
+    assert heap.next_deadline() == 5
     assert len(heap) == 1
 
 
@@ -27,4 +27,4 @@ def test_outdated_entries_do_not_pile_up() -> None:
     for number in range(100_000):
         heap.set("a", 1e6 + number)
     assert len(heap._heap) < 3000
-    assert heap.next_at() == 1e6 + 99_999
+    assert heap.next_deadline() == 1e6 + 99_999

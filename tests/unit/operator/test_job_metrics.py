@@ -7,12 +7,12 @@ import pytest
 from prometheus_client import CollectorRegistry, Metric
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.metrics import OTHER, Spec, jobs, operator
-from asyncjob_operator.core.options import Options
-from asyncjob_operator.observe.observer import Observer
-from asyncjob_operator.telemetry.job_labels import MAX_QUEUES, MAX_TYPED, MAX_TYPES
-from asyncjob_operator.telemetry.job_metrics import JobMetrics, Look
-from asyncjob_operator.telemetry.metrics import RECOVERY_REASONS, REPAIR_KINDS, Metrics
+from asyncjob.metrics import OTHER_LABEL, MetricSpec, jobs, operator
+from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.observe.observer import JobController
+from asyncjob_operator.telemetry.job_labels import MAX_QUEUE_TYPES, MAX_QUEUES, MAX_TYPES
+from asyncjob_operator.telemetry.job_metrics import JobMetrics, JobStats
+from asyncjob_operator.telemetry.metrics import RECOVERY_REASONS, REPAIR_KINDS, OperatorMetrics
 from support.snapshots import at, job, raw, running
 
 QUEUE = {"namespace": "ns", "queue": "default"}
@@ -27,12 +27,14 @@ class Scene:
         self.leads, self.now, self.version = True, 0.0, 100
         self.metrics = JobMetrics(self.registry, lambda: self.leads, lambda: self.now)
         listener: Any = Anybody()
-        self.observer = Observer(Options(), lambda: at(self.now), listener, self.metrics)
-        self.metrics.show(self.look)
+        self.observer = JobController(
+            DecisionOptions(), lambda: at(self.now), listener, self.metrics
+        )
+        self.metrics.expose(self.look)
 
-    def look(self) -> Look:
+    def look(self) -> JobStats:
         counts = self.observer.store.counts
-        return Look(counts, {("ns", "default"): 3.0}, {("ns", "default"): (2, 8)}, 50)
+        return JobStats(counts, {("ns", "default"): 3.0}, {("ns", "default"): (2, 8)}, 50)
 
     def see(self, phase: str, *, live: bool = True, name: str = "job", **status: Any) -> None:
         """Show the job in this phase, as a version of its own."""
@@ -40,10 +42,10 @@ class Scene:
         obj: Any = raw(name, **{"phase": phase, **held, **status})
         self.version += 1
         obj["metadata"]["resourceVersion"] = str(self.version)
-        self.observer.saw(obj, live=live)
+        self.observer.on_update(obj, live=live)
 
-    def value(self, spec: Spec, end: str = "", **labels: str) -> float:
-        return self.registry.get_sample_value(spec.shown_as + end, labels) or 0.0
+    def value(self, spec: MetricSpec, end: str = "", **labels: str) -> float:
+        return self.registry.get_sample_value(spec.exposed_name + end, labels) or 0.0
 
 
 class Anybody:
@@ -66,8 +68,8 @@ def test_a_plain_life_is_counted_edge_by_edge_and_timed_on_one_clock(scene: Scen
     scene.see("Succeeded", attempt=1)
     counted = [scene.value(one, **TYPED) for one in (jobs.SUBMITTED, jobs.CLAIMED, jobs.SUCCEEDED)]
     assert counted == [1, 1, 1]
-    assert scene.value(jobs.QUEUE_WAIT, "_sum", **QUEUE) == 2.0
-    assert scene.value(jobs.END_TO_END, "_sum", **QUEUE) == 5.0
+    assert scene.value(jobs.QUEUE_SECONDS, "_sum", **QUEUE) == 2.0
+    assert scene.value(jobs.END_TO_END_SECONDS, "_sum", **QUEUE) == 5.0
 
 
 def test_heartbeats_and_other_news_of_the_same_stay_count_nothing(scene: Scene) -> None:
@@ -103,7 +105,7 @@ def test_retries_dead_letters_redrives_and_dismissals_have_counters_of_their_own
     assert scene.value(jobs.DEAD_LETTERED, **TYPED, reason="RetriesExhausted") == 2
     assert scene.value(jobs.DEAD_LETTERED, **TYPED, reason="NotRetryable") == 1
     assert scene.value(jobs.CANCELLED, **TYPED, reason="Dismissed") == 1
-    assert scene.value(jobs.END_TO_END, "_count", **QUEUE) == 1, "the first end only"
+    assert scene.value(jobs.END_TO_END_SECONDS, "_count", **QUEUE) == 1, "the first end only"
 
 
 def test_what_is_only_found_in_a_list_is_not_counted_nor_timed(scene: Scene) -> None:
@@ -114,8 +116,8 @@ def test_what_is_only_found_in_a_list_is_not_counted_nor_timed(scene: Scene) -> 
     assert scene.value(jobs.SUBMITTED, **TYPED) == 0
     assert scene.value(jobs.CLAIMED, **TYPED) == 1
     assert scene.value(jobs.SUCCEEDED, **TYPED) == 0
-    assert scene.value(jobs.QUEUE_WAIT, "_count", **QUEUE) == 0
-    assert scene.value(jobs.END_TO_END, "_count", **QUEUE) == 0
+    assert scene.value(jobs.QUEUE_SECONDS, "_count", **QUEUE) == 0
+    assert scene.value(jobs.END_TO_END_SECONDS, "_count", **QUEUE) == 0
 
 
 def test_a_standby_counts_nothing_and_shows_no_gauge_of_jobs(scene: Scene) -> None:
@@ -144,7 +146,9 @@ def test_the_leader_shows_all_phases_of_each_queue_ages_workers_and_slots(scene:
     for phase in Phase:
         shown = scene.registry.get_sample_value(jobs.JOBS.name, {**QUEUE, "phase": phase.value})
         assert shown == (phase is Phase.RUNNING)
-    values = [scene.value(spec, **QUEUE) for spec in (jobs.OLDEST, jobs.WORKERS, jobs.SLOTS)]
+    values = [
+        scene.value(spec, **QUEUE) for spec in (jobs.OLDEST_SECONDS, jobs.WORKERS, jobs.SLOTS)
+    ]
     assert values == [3.0, 2, 8]
     assert scene.value(jobs.FINISHED_LIMIT) == 50
 
@@ -152,7 +156,7 @@ def test_the_leader_shows_all_phases_of_each_queue_ages_workers_and_slots(scene:
 def test_workers_are_not_shown_where_they_cannot_be_known() -> None:
     registry = CollectorRegistry()
     metrics = JobMetrics(registry, lambda: True, lambda: 0.0)
-    metrics.show(lambda: Look({("ns", "q", Phase.QUEUED): 1}))
+    metrics.expose(lambda: JobStats({("ns", "q", Phase.QUEUED): 1}))
     names = {family.name for family in registry.collect() if family.samples}
     assert jobs.JOBS.name in names
     assert not {jobs.WORKERS.name, jobs.SLOTS.name, jobs.FINISHED_LIMIT.name} & names
@@ -161,12 +165,12 @@ def test_workers_are_not_shown_where_they_cannot_be_known() -> None:
 def test_a_queue_with_jobs_and_no_workers_shows_zero_workers() -> None:
     registry = CollectorRegistry()
     metrics = JobMetrics(registry, lambda: True, lambda: 0.0)
-    metrics.show(lambda: Look({("ns", "q", Phase.QUEUED): 1}, {}, {}))
+    metrics.expose(lambda: JobStats({("ns", "q", Phase.QUEUED): 1}, {}, {}))
     labels = {"namespace": "ns", "queue": "q"}
     assert registry.get_sample_value(jobs.WORKERS.name, labels) == 0
 
 
-def shown(registry: CollectorRegistry, spec: Spec) -> list[Any]:
+def shown(registry: CollectorRegistry, spec: MetricSpec) -> list[Any]:
     [family] = [found for found in registry.collect() if found.name == spec.name]
     return [sample for sample in family.samples if not sample.name.endswith("_created")]
 
@@ -176,12 +180,12 @@ def test_ten_thousand_types_fill_a_bounded_number_of_series_and_all_are_counted(
 ) -> None:
     dead = replace(job(), phase=Phase.DEAD_LETTER, reason="NotRetryable")
     for number in range(10_000):
-        scene.metrics.saw(None, replace(dead, type=f"type-{number}"), None)
+        scene.metrics.record_change(None, replace(dead, type=f"type-{number}"), None)
     for spec in (jobs.SUBMITTED, jobs.DEAD_LETTERED):
         samples = shown(scene.registry, spec)
         assert len(samples) == MAX_TYPES + 1
         assert sum(sample.value for sample in samples) == 10_000
-    assert scene.value(jobs.SUBMITTED, **QUEUE, type=OTHER) == 10_000 - MAX_TYPES
+    assert scene.value(jobs.SUBMITTED, **QUEUE, type=OTHER_LABEL) == 10_000 - MAX_TYPES
 
 
 def test_ten_thousand_queues_types_and_reasons_at_once_are_bounded_too(scene: Scene) -> None:
@@ -194,35 +198,35 @@ def test_ten_thousand_queues_types_and_reasons_at_once_are_bounded_too(scene: Sc
             type=f"type-{number}",
             reason=f"Reason{number}",
         )
-        scene.metrics.saw(None, made, None)
+        scene.metrics.record_change(None, made, None)
     samples = shown(scene.registry, jobs.DEAD_LETTERED)
-    assert len(samples) <= MAX_TYPED + MAX_QUEUES + 1
+    assert len(samples) <= MAX_QUEUE_TYPES + MAX_QUEUES + 1
     assert sum(sample.value for sample in samples) == 10_000
-    assert {sample.labels["reason"] for sample in samples} == {OTHER}
+    assert {sample.labels["reason"] for sample in samples} == {OTHER_LABEL}
 
 
 def test_queues_beyond_the_bound_are_added_up_as_other_and_the_oldest_stays_the_oldest() -> None:
     registry = CollectorRegistry()
     metrics = JobMetrics(registry, lambda: True, lambda: 0.0)
     names = [("ns", f"queue-{number}") for number in range(MAX_QUEUES + 50)]
-    look = Look(
+    look = JobStats(
         {(*name, Phase.QUEUED): 2 for name in names},
         {name: float(number) for number, name in enumerate(names)},
         dict.fromkeys(names, (1, 4)),
     )
-    metrics.show(lambda: look)
-    others = {"namespace": OTHER, "queue": OTHER}
+    metrics.expose(lambda: look)
+    others = {"namespace": OTHER_LABEL, "queue": OTHER_LABEL}
     found = [
         registry.get_sample_value(jobs.JOBS.name, {**others, "phase": "Queued"}),
-        registry.get_sample_value(jobs.OLDEST.name, others),
+        registry.get_sample_value(jobs.OLDEST_SECONDS.name, others),
         registry.get_sample_value(jobs.SLOTS.name, others),
     ]
     assert found == [100, MAX_QUEUES + 49, 200]
 
 
 def own() -> list[Metric]:
-    metrics = Metrics()
-    metrics.read(lambda: True, lambda: {Phase.QUEUED: 1}, lambda: 1, dict)
+    metrics = OperatorMetrics()
+    metrics.register_sources(lambda: True, lambda: {Phase.QUEUED: 1}, lambda: 1, dict)
     return list(metrics.registry.collect())
 
 
@@ -233,28 +237,28 @@ def test_the_operators_own_metrics_are_those_of_the_table() -> None:
 
 
 def test_crowded_namespaces_are_shown_by_the_leader_alone() -> None:
-    metrics, leads = Metrics(), True
-    metrics.read(lambda: leads, dict, lambda: 0, dict)
-    metrics.crowded(3)
-    assert metrics.registry.get_sample_value(operator.OVER_LIMIT.name) == 3
+    metrics, leads = OperatorMetrics(), True
+    metrics.register_sources(lambda: leads, dict, lambda: 0, dict)
+    metrics.set_namespaces_over_limit(3)
+    assert metrics.registry.get_sample_value(operator.RETENTION_OVER_LIMIT.name) == 3
     leads = False
-    assert metrics.registry.get_sample_value(operator.OVER_LIMIT.name) == 0
+    assert metrics.registry.get_sample_value(operator.RETENTION_OVER_LIMIT.name) == 0
 
 
 def test_requests_are_counted_and_timed() -> None:
-    metrics = Metrics()
-    metrics.request("GET", 429, 0.5)
+    metrics = OperatorMetrics()
+    metrics.observe_request("GET", 429, 0.5)
     labels = {"method": "GET", "code": "429"}
-    assert metrics.registry.get_sample_value(operator.REQUESTS.shown_as, labels) == 1
-    sums = operator.REQUEST_SECONDS.name + "_sum"
+    assert metrics.registry.get_sample_value(operator.API_REQUESTS.exposed_name, labels) == 1
+    sums = operator.API_REQUEST_SECONDS.name + "_sum"
     assert metrics.registry.get_sample_value(sums, {"method": "GET"}) == 0.5
 
 
 def test_what_an_alert_waits_for_begins_at_zero_so_that_its_first_burst_is_a_growth() -> None:
-    registry = Metrics().registry
+    registry = OperatorMetrics().registry
     for spec, label, known in (
         (operator.RECOVERED, "reason", RECOVERY_REASONS),
-        (operator.REPAIRS, "kind", REPAIR_KINDS),
+        (operator.RESYNC_REPAIRS, "kind", REPAIR_KINDS),
     ):
-        values = [registry.get_sample_value(spec.shown_as, {label: one}) for one in known]
+        values = [registry.get_sample_value(spec.exposed_name, {label: one}) for one in known]
         assert values == [0.0] * len(known)

@@ -70,7 +70,7 @@ async def test_it_goes_on_where_the_list_ended_and_then_where_the_last_watch_did
 ) -> None:
     first: list[Part] = [event("ADDED", 11), event("DELETED", 12), event("BOOKMARK", 15)]
     scene = Scene(monkeypatch, first, [event("MODIFIED", 16)], [])
-    scene.watch.listed("ns", "10")
+    scene.watch.resume_from("ns", "10")
     with pytest.raises(Enough):
         await scene.watch.run("ns")
     assert scene.versions == ["10", "15", "16", "16"]
@@ -84,7 +84,7 @@ async def test_after_a_break_it_compares_before_it_watches(
     monkeypatch: pytest.MonkeyPatch, broken: ApiError
 ) -> None:
     scene = Scene(monkeypatch, [event("ADDED", 11), broken])
-    scene.watch.listed("ns", "10")
+    scene.watch.resume_from("ns", "10")
     with pytest.raises(type(broken)):
         await scene.watch.run("ns")
     assert scene.compared == []
@@ -95,8 +95,8 @@ async def test_after_a_break_it_compares_before_it_watches(
 
 async def test_each_namespace_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(monkeypatch, [event("ADDED", 11)], [])
-    scene.watch.listed("one", "10")
-    scene.watch.listed("two", "20")
+    scene.watch.resume_from("one", "10")
+    scene.watch.resume_from("two", "20")
     for namespace in ("two", "one"):
         with pytest.raises(Enough):
             await scene.watch.run(namespace)

@@ -9,23 +9,23 @@ import pytest
 from kopf._cogs.structs.references import Insights, Resource
 
 from asyncjob.names import CRON_JOBS, GROUP, VERSION
-from asyncjob_operator.core.vitals import Pulse
+from asyncjob_operator.core.vitals import LoopHealth
 from asyncjob_operator.handlers import kopf_watch
-from asyncjob_operator.handlers.kopf_settings import Endless, settings
-from asyncjob_operator.handlers.kopf_watch import registry, watch_schedules
+from asyncjob_operator.handlers.kopf_settings import EndlessBackoffs, kopf_settings
+from asyncjob_operator.handlers.kopf_watch import registry, watch_cron_jobs
 from asyncjob_operator.handlers.supervise import supervise
 from support.vitals import pulse
 
 
 def test_kopf_never_runs_out_of_patience() -> None:
-    backoffs = list(itertools.islice(Endless(), 1000))
+    backoffs = list(itertools.islice(EndlessBackoffs(), 1000))
     assert backoffs[0] == 1.0
     assert backoffs[-1] == 10.0
-    assert not hasattr(Endless(), "__len__")
+    assert not hasattr(EndlessBackoffs(), "__len__")
 
 
 def test_kopf_posts_nothing_stores_nothing_and_joins_no_peers() -> None:
-    chosen = settings()
+    chosen = kopf_settings()
     assert not chosen.posting.enabled
     assert chosen.peering.standalone
     assert chosen.scanning.disabled
@@ -67,7 +67,7 @@ async def test_when_kopf_dies_it_says_so_and_ends_no_tasks_but_its_own(
     nobody_signs_in = kopf.OperatorRegistry()
     monkeypatch.setattr(kopf_watch, "registry", lambda *_: nobody_signs_in)
     with pytest.raises(kopf.LoginError):
-        await watch_schedules(cast("Any", None), (), lambda *_: None, started.set)
+        await watch_cron_jobs(cast("Any", None), (), lambda *_: None, started.set)
     assert started.is_set()
     assert not bystander.done()
     bystander.cancel()
@@ -83,7 +83,7 @@ async def test_kopf_need_not_ask_for_its_users_name(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(kopf, "spawn_tasks", spawn_tasks)
     with pytest.raises(TimeoutError):
-        await watch_schedules(cast("Any", None), (), lambda *_: None, lambda: None)
+        await watch_cron_jobs(cast("Any", None), (), lambda *_: None, lambda: None)
     assert given["identity"]
 
 
@@ -92,12 +92,12 @@ async def test_what_fails_is_started_anew_with_pauses() -> None:
     failures: list[int] = []
 
     class Backoff:
-        def pause(self) -> float:
+        def next_delay(self) -> float:
             return 0.0
 
         def reset(self) -> None: ...
 
-    async def run(_pulse: Pulse) -> None:
+    async def run(_pulse: LoopHealth) -> None:
         runs.append(1)
         if len(runs) == 3:
             await asyncio.Event().wait()
@@ -116,7 +116,7 @@ async def test_what_fails_is_started_anew_with_pauses() -> None:
 @pytest.mark.parametrize("served", [True, False])
 async def test_kopf_is_stopped_where_it_has_found_no_type_to_watch(served: bool) -> None:
     insights, stop = Insights(), asyncio.Event()
-    looking = asyncio.create_task(kopf_watch._stop_if_unserved(insights, stop))
+    looking = asyncio.create_task(kopf_watch._stop_if_not_installed(insights, stop))
     await asyncio.sleep(0)
     assert not stop.is_set()
     if served:

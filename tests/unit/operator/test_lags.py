@@ -2,16 +2,16 @@
 
 import pytest
 
-from asyncjob_operator.handlers.watch_lag import TELLS_SECONDS, WatchLag
-from asyncjob_operator.observe.agenda import Agenda
+from asyncjob_operator.handlers.watch_lag import SHOWN_SECONDS, WatchLag
+from asyncjob_operator.observe.agenda import DelayingQueue
 from support.snapshots import at, stamp
 
 
 def test_an_agenda_is_as_late_as_the_deadline_that_was_due_first() -> None:
-    agenda = Agenda()
+    agenda = DelayingQueue()
     assert agenda.late_by(5.0) is None
-    agenda.set("a", 3.0)
-    agenda.set("b", 4.0)
+    agenda.requeue_at("a", 3.0)
+    agenda.requeue_at("b", 4.0)
     assert agenda.late_by(2.0) is None
     assert agenda.late_by(5.0) == 2.0
 
@@ -19,7 +19,7 @@ def test_an_agenda_is_as_late_as_the_deadline_that_was_due_first() -> None:
 @pytest.mark.parametrize(("age", "shown"), [(-30, 0), (0, 0), (0.9, 0), (45, 45)])
 def test_what_whole_seconds_cannot_tell_is_no_lag(age: float, shown: float) -> None:
     lag = WatchLag(lambda: at(100.0))
-    lag.saw_new({"metadata": {"creationTimestamp": stamp(100.0 - age)}})
+    lag.observe_created({"metadata": {"creationTimestamp": stamp(100.0 - age)}})
     assert lag.seconds() == pytest.approx(shown)
 
 
@@ -27,8 +27,8 @@ def test_a_lag_is_not_shown_for_ever_when_no_more_jobs_come() -> None:
     now = 100.0
     lag = WatchLag(lambda: at(now))
     assert lag.seconds() == 0
-    lag.saw_new({"metadata": {"creationTimestamp": stamp(40)}})
-    now += TELLS_SECONDS - 1
+    lag.observe_created({"metadata": {"creationTimestamp": stamp(40)}})
+    now += SHOWN_SECONDS - 1
     assert lag.seconds() == 60
     now += 2
     assert lag.seconds() == 0

@@ -2,34 +2,34 @@
 
 import asyncio
 
-from asyncjob_operator.apply.todo import Todo
-from asyncjob_operator.observe.agenda import Agenda
+from asyncjob_operator.apply.todo import WorkQueue
+from asyncjob_operator.observe.agenda import DelayingQueue
 
 
-async def order(todo: Todo) -> list[str]:
-    return [await todo.take() for _ in range(len(todo))]
+async def order(todo: WorkQueue) -> list[str]:
+    return [await todo.get() for _ in range(len(todo))]
 
 
 async def test_a_thousand_of_one_lane_hold_up_the_first_of_another_by_one_turn() -> None:
-    todo = Todo()
+    todo = WorkQueue()
     for number in range(1000):
         todo.add(f"d{number}", "ns/duplicate")
     todo.add("honest", "ns/admit")
     todo.add("neighbour", "other/duplicate")
-    assert [await todo.take() for _ in range(4)] == ["d0", "honest", "neighbour", "d1"]
+    assert [await todo.get() for _ in range(4)] == ["d0", "honest", "neighbour", "d1"]
     assert len(todo) == 998
 
 
 async def test_of_one_lane_only_so_many_are_worked_on_at_once() -> None:
-    todo = Todo(most_per_lane=2)
+    todo = WorkQueue(max_per_lane=2)
     for number in range(5):
         todo.add(f"d{number}", "many")
-    assert [await todo.take(), await todo.take()] == ["d0", "d1"]
-    third = asyncio.ensure_future(todo.take())
+    assert [await todo.get(), await todo.get()] == ["d0", "d1"]
+    third = asyncio.ensure_future(todo.get())
     await asyncio.sleep(0)
     todo.add("honest", "few")
     assert await third == "honest"
-    fourth = asyncio.ensure_future(todo.take())
+    fourth = asyncio.ensure_future(todo.get())
     await asyncio.sleep(0)
     assert not fourth.done()
     todo.done("d0")
@@ -37,7 +37,7 @@ async def test_of_one_lane_only_so_many_are_worked_on_at_once() -> None:
 
 
 async def test_within_a_lane_who_came_first_is_first_and_each_is_there_once() -> None:
-    todo = Todo()
+    todo = WorkQueue()
     for key in "abab":
         todo.add(key, "lane")
     todo.add("a", "another")
@@ -48,19 +48,19 @@ async def test_within_a_lane_who_came_first_is_first_and_each_is_there_once() ->
 
 
 async def test_who_is_put_back_keeps_the_lane() -> None:
-    todo = Todo()
+    todo = WorkQueue()
     todo.add("a", "one")
     todo.add("b", "one")
     todo.add("c", "two")
-    assert await todo.take() == "a"
-    todo.put_back("a")
+    assert await todo.get() == "a"
+    todo.requeue("a")
     assert await order(todo) == ["c", "b", "a"]
 
 
 async def test_what_is_added_meanwhile_is_on_the_list_again_if_it_is_to_be_remembered() -> None:
-    todo = Todo(remember=True)
+    todo = WorkQueue(requeue_dirty=True)
     todo.add("a")
-    assert await todo.take() == "a"
+    assert await todo.get() == "a"
     todo.add("a")
     assert len(todo) == 0
     todo.done("a")
@@ -68,29 +68,29 @@ async def test_what_is_added_meanwhile_is_on_the_list_again_if_it_is_to_be_remem
 
 
 async def test_what_is_due_comes_before_what_was_added_in_bulk() -> None:
-    agenda = Agenda()
+    agenda = DelayingQueue()
     agenda.add_all(["c", "a", "b"])
     agenda.add_all(["a"])
-    agenda.set("late", 1.0)
+    agenda.requeue_at("late", 1.0)
     assert agenda.pop_due(2.0, 2) == ["late", "c"]
     assert agenda.pop_due(2.0, 5) == ["a", "b"]
     assert agenda.pop_due(2.0, 5) == []
 
 
 async def test_bulk_wakes_the_sleeper_and_does_not_unblock_who_is_left_alone() -> None:
-    agenda = Agenda()
-    agenda.block("a", 100.0)
+    agenda = DelayingQueue()
+    agenda.block_until("a", 100.0)
     asyncio.get_running_loop().call_soon(agenda.add_all, ["a", "b"])
-    await asyncio.wait_for(agenda.sleep(0.0, 30.0), 5)
+    await asyncio.wait_for(agenda.wait(0.0, 30.0), 5)
     assert agenda.pop_due(1.0, 5) == ["a", "b"]
     assert agenda.is_blocked("a", 1.0)
     agenda.add_all(["b"])
-    agenda.drop("b")
+    agenda.forget("b")
     assert agenda.pop_due(1.0, 5) == []
 
 
 def test_a_deadline_is_brought_forward_and_never_put_off() -> None:
-    agenda = Agenda()
-    agenda.bring_forward("a", 5.0)
-    agenda.bring_forward("a", 9.0)
+    agenda = DelayingQueue()
+    agenda.advance("a", 5.0)
+    agenda.advance("a", 9.0)
     assert agenda.pop_due(5.0, 1) == ["a"]

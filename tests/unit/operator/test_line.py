@@ -1,20 +1,20 @@
 """Whose turn it is in a queue with limits."""
 
-from asyncjob_operator.core.admission.line import Line, Waiting
+from asyncjob_operator.core.admission.line import PendingJob, PendingQueue
 
 
-def waiting(name: str, key: str = "", priority: int = 0, since: float = 0.0) -> Waiting:
-    return Waiting(f"uid-{name}", name, "", key, priority, since)
+def waiting(name: str, key: str = "", priority: int = 0, since: float = 0.0) -> PendingJob:
+    return PendingJob(f"uid-{name}", name, "", key, priority, since)
 
 
-def order(line: Line, count: int = 100) -> list[str]:
-    return [who.name for who in line.take(count, lambda _: True)]
+def order(line: PendingQueue, count: int = 100) -> list[str]:
+    return [who.name for who in line.pop(count, lambda _: True)]
 
 
-def line_of(*those: Waiting, ageing: int | None = None) -> Line:
-    line = Line(ageing)
+def line_of(*those: PendingJob, ageing: int | None = None) -> PendingQueue:
+    line = PendingQueue(ageing)
     for who in those:
-        line.put(who)
+        line.add(who)
     return line
 
 
@@ -35,7 +35,7 @@ def test_keys_take_turns() -> None:
 def test_a_key_that_comes_later_has_its_turn_next() -> None:
     line = line_of(*(waiting(f"a{number}", "a", since=number) for number in range(3)))
     assert order(line, count=2) == ["a0", "a1"]
-    line.put(waiting("b0", "b", since=60))
+    line.add(waiting("b0", "b", since=60))
     assert order(line) == ["b0", "a2"]
 
 
@@ -43,7 +43,7 @@ def test_a_key_that_always_has_one_job_more_leaves_others_their_turns() -> None:
     line = line_of(*(waiting(f"a{number}", "a", since=number) for number in range(3)))
     begun = order(line, count=1)
     for number in range(2):
-        line.put(waiting(f"b{number}", "b", since=60 + number))
+        line.add(waiting(f"b{number}", "b", since=60 + number))
         begun += order(line, count=2 if number else 1)
     assert begun == ["a0", "b0", "a1", "b1"]
 
@@ -73,7 +73,7 @@ def test_within_a_key_ageing_gives_a_priority_a_head_start_only() -> None:
 
 def test_a_key_at_its_limit_is_passed_over() -> None:
     line = line_of(waiting("a0", "a", since=1), waiting("b0", "b", since=2))
-    taken = line.take(2, lambda key: key != "a")
+    taken = line.pop(2, lambda key: key != "a")
     assert [who.name for who in taken] == ["b0"]
     assert order(line) == ["a0"]
 
@@ -82,6 +82,6 @@ def test_who_left_the_line_or_changed_in_it_is_taken_as_it_is_now() -> None:
     line = line_of(waiting("a", since=1), waiting("b", since=2), waiting("c", since=3))
     assert line.discard("uid-a")
     assert not line.discard("uid-a")
-    assert line.put(waiting("c", priority=1, since=3))
-    assert not line.put(waiting("c", priority=1, since=3))
+    assert line.add(waiting("c", priority=1, since=3))
+    assert not line.add(waiting("c", priority=1, since=3))
     assert order(line) == ["c", "b"]

@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 from typing import Any, cast
 
 from asyncjob.kube import KubeSession
-from asyncjob.kube.session import AS_METADATA
+from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.names import job_path
-from asyncjob_operator.core.options import Options
-from asyncjob_operator.kube.clock import moment
-from asyncjob_operator.observe.listing import compare, load
-from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.kube.clock import current_time
+from asyncjob_operator.observe.listing import load_jobs, resync_jobs
+from asyncjob_operator.observe.observer import JobController
 from support.fake_session import FakeSession, Object
 from support.snapshots import raw
 
@@ -17,11 +17,11 @@ from support.snapshots import raw
 class Nobody:
     """Listens to nothing."""
 
-    def want(self, uid: str, lane: str) -> None: ...
-    def unwant(self, _uid: str) -> None: ...
-    def make_room(self, *_: object) -> None: ...
+    def enqueue(self, uid: str, lane: str) -> None: ...
+    def dequeue(self, _uid: str) -> None: ...
+    def enqueue_admission(self, *_: object) -> None: ...
 
-    def died(self, *_: object) -> None: ...
+    def on_dead_letter(self, *_: object) -> None: ...
 
 
 class Server(FakeSession):
@@ -30,7 +30,7 @@ class Server(FakeSession):
     async def pages(
         self, path: str, params: Any = None, *, accept: str = ""
     ) -> AsyncIterator[Object]:
-        if accept != AS_METADATA:
+        if accept != METADATA_LIST_TYPE:
             async for page in super().pages(path, params):
                 yield page
             return
@@ -39,19 +39,22 @@ class Server(FakeSession):
             yield {"metadata": {}, "items": found[start : start + 2]}
 
 
-async def scene(*names: str) -> tuple[Server, KubeSession, Observer]:
+async def scene(*names: str) -> tuple[Server, KubeSession, JobController]:
     server = Server()
     for name in names:
         server.put(job_path("ns", name), cast("Any", raw(name)))
-    session, observer = cast("KubeSession", server), Observer(Options(), moment, Nobody())
-    assert (await load(session, "ns", observer, lambda: None)).count == len(names)
+    session, observer = (
+        cast("KubeSession", server),
+        JobController(DecisionOptions(), current_time, Nobody()),
+    )
+    assert (await load_jobs(session, "ns", observer, lambda: None)).count == len(names)
     return server, session, observer
 
 
 async def test_where_nothing_was_lost_nothing_is_read_again() -> None:
     server, session, observer = await scene("a", "b", "c")
     server.requests.clear()
-    assert (await compare(session, "ns", observer)).total == 0
+    assert (await resync_jobs(session, "ns", observer)).total == 0
     assert server.requests == []
 
 
@@ -60,18 +63,18 @@ async def test_a_lost_deletion_a_lost_change_and_a_lost_creation_are_repaired() 
     del server.objects[job_path("ns", "gone")]
     server.put(job_path("ns", "changed"), cast("Any", raw("changed", spec={"cancel": True})))
     server.put(job_path("ns", "new"), cast("Any", raw("new")))
-    repairs = await compare(session, "ns", observer)
+    repairs = await resync_jobs(session, "ns", observer)
     assert (repairs.added, repairs.changed, repairs.deleted) == (1, 1, 1)
     assert {uid for uid, _ in observer.store.addresses()} == {"uid-changed", "uid-same", "uid-new"}
     changed = observer.store.get("uid-changed")
     assert changed
-    assert changed.wishes.cancel
+    assert changed.control.cancel
 
 
 async def test_a_job_created_while_the_list_was_read_is_not_taken_for_deleted() -> None:
     server, session, observer = await scene("a")
     late = server.put(job_path("ns", "late"), cast("Any", raw("late")))
-    observer.saw(late, live=True)
+    observer.on_update(late, live=True)
     listed = server.objects.pop(job_path("ns", "late"))
     real_get = server.get
 
@@ -80,7 +83,7 @@ async def test_a_job_created_while_the_list_was_read_is_not_taken_for_deleted() 
         return await real_get(path, params)
 
     server.get = get  # type: ignore[method-assign, assignment]  # lists before it reads
-    assert (await compare(session, "ns", observer)).total == 0
+    assert (await resync_jobs(session, "ns", observer)).total == 0
     assert "uid-late" in observer.store
 
 
@@ -89,12 +92,12 @@ async def test_a_job_of_the_same_name_made_anew_replaces_the_one_deleted() -> No
     renewed = cast("Any", raw("a"))
     renewed["metadata"]["uid"] = "second"
     server.put(job_path("ns", "a"), renewed)
-    repairs = await compare(session, "ns", observer)
+    repairs = await resync_jobs(session, "ns", observer)
     assert (repairs.added, repairs.deleted) == (1, 1)
     assert {uid for uid, _ in observer.store.addresses()} == {"second"}
 
 
 async def test_another_namespaces_jobs_are_not_taken_for_deleted() -> None:
     _, session, observer = await scene("a")
-    assert (await compare(session, "other", observer)).total == 0
+    assert (await resync_jobs(session, "other", observer)).total == 0
     assert "uid-a" in observer.store

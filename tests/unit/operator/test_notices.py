@@ -3,8 +3,8 @@
 from typing import Any
 
 from asyncjob.errors import ForbiddenError
-from asyncjob_operator.apply.notices import BURST
-from asyncjob_operator.core.job_event import event_body, namespace_notice, notice
+from asyncjob_operator.apply.notices import EVENT_BURST
+from asyncjob_operator.core.job_event import event_body, job_event, namespace_event
 from support.notices import Scene
 from support.snapshots import job
 
@@ -12,20 +12,20 @@ from support.snapshots import job
 async def test_a_burst_is_told_then_one_every_few_seconds() -> None:
     scene = Scene()
     for number in range(1000):
-        scene.notices.tell(notice(job(name=f"job-{number}"), "QueueTimeout", "late"))
+        scene.notices.record(job_event(job(name=f"job-{number}"), "QueueTimeout", "late"))
     await scene.post()
-    assert scene.posted == BURST
+    assert scene.posted == EVENT_BURST
     scene.now += 60
     for number in range(1000):
-        scene.notices.tell(notice(job(name=f"more-{number}"), "QueueTimeout", "late"))
+        scene.notices.record(job_event(job(name=f"more-{number}"), "QueueTimeout", "late"))
     await scene.post()
-    assert scene.posted == BURST + 10
+    assert scene.posted == EVENT_BURST + 10
 
 
 async def test_an_event_that_cannot_be_posted_is_let_go() -> None:
     scene = Scene()
     scene.session.fail("POST", "/api/v1/namespaces/ns/events", ForbiddenError(status=403))
-    scene.notices.tell(notice(job(), "QueueTimeout", "late"))
+    scene.notices.record(job_event(job(), "QueueTimeout", "late"))
     await scene.post()
     assert scene.posted == 0
     assert scene.notices._queue.empty()
@@ -34,13 +34,13 @@ async def test_an_event_that_cannot_be_posted_is_let_go() -> None:
 async def test_a_namespaces_warning_is_told_once_an_hour_and_each_namespaces_own() -> None:
     scene = Scene()
     for _ in range(5):
-        scene.notices.tell(namespace_notice("ns", "StoreNearLimit", "full"))
-        scene.notices.tell(namespace_notice("other", "StoreNearLimit", "full"))
+        scene.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
+        scene.notices.record(namespace_event("other", "StoreNearLimit", "full"))
         scene.now += 700
     await scene.post()
     assert len(scene.session.requests) == 2
     scene.now += 101
-    scene.notices.tell(namespace_notice("ns", "StoreNearLimit", "full"))
+    scene.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
     await scene.post()
     assert len(scene.session.requests) == 3
 
@@ -48,18 +48,18 @@ async def test_a_namespaces_warning_is_told_once_an_hour_and_each_namespaces_own
 async def test_a_warning_that_was_dropped_is_not_taken_for_told() -> None:
     scene = Scene()
     for number in range(100):
-        scene.notices.tell(notice(job(name=f"job-{number}"), "QueueTimeout", "late"))
-    scene.notices.tell(namespace_notice("ns", "StoreNearLimit", "full"))
+        scene.notices.record(job_event(job(name=f"job-{number}"), "QueueTimeout", "late"))
+    scene.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
     await scene.post()
     scene.now += 60
-    scene.notices.tell(namespace_notice("ns", "StoreNearLimit", "full"))
+    scene.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
     await scene.post()
     bodies: list[Any] = [body for _, _, body in scene.session.requests]
     assert [body["reason"] for body in bodies].count("StoreNearLimit") == 1
 
 
 def test_a_namespaces_event_names_the_namespace() -> None:
-    told = namespace_notice("ns", "StoreNearLimit", "full")
+    told = namespace_event("ns", "StoreNearLimit", "full")
     body: Any = event_body(told, "name", "me", "now")
     assert body["involvedObject"] == {
         "apiVersion": "v1",
@@ -71,7 +71,7 @@ def test_a_namespaces_event_names_the_namespace() -> None:
 
 
 def test_an_event_names_its_job_and_its_message_is_bounded() -> None:
-    body: Any = event_body(notice(job(), "QueueTimeout", "x" * 5000), "name", "me", "now")
+    body: Any = event_body(job_event(job(), "QueueTimeout", "x" * 5000), "name", "me", "now")
     assert body["involvedObject"]["uid"] == "uid-job"
     assert (body["type"], body["reason"]) == ("Warning", "QueueTimeout")
     assert len(body["message"]) == 1024

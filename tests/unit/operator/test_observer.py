@@ -5,11 +5,11 @@ from typing import Any
 
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.view import JobView
-from asyncjob_operator.core.decision import Transition
-from asyncjob_operator.core.moment import Moment
-from asyncjob_operator.core.options import Options
-from asyncjob_operator.observe.admissions import Admissions
-from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.core.decision import ChangePhase
+from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.observe.admissions import AdmissionRounds
+from asyncjob_operator.observe.observer import JobController
 from support.snapshots import POD, POD_UID, WORKER, at, raw, roll_lease, running, stamp
 
 
@@ -21,16 +21,16 @@ class Ear:
     deaths: list[str] = field(default_factory=list)
     rooms: list[tuple[str, str]] = field(default_factory=list)
 
-    def want(self, uid: str, lane: str) -> None:  # noqa: ARG002
+    def enqueue(self, uid: str, lane: str) -> None:  # noqa: ARG002
         self.wanted.add(uid)
 
-    def unwant(self, uid: str) -> None:
+    def dequeue(self, uid: str) -> None:
         self.wanted.discard(uid)
 
-    def make_room(self, queue: tuple[str, str]) -> None:
+    def enqueue_admission(self, queue: tuple[str, str]) -> None:
         self.rooms.append(queue)
 
-    def died(self, job: JobView, message: str) -> None:
+    def on_dead_letter(self, job: JobView, message: str) -> None:
         self.deaths.append(f"{job.name}: {message}")
 
 
@@ -39,26 +39,26 @@ class Scene:
 
     def __init__(self) -> None:
         self.now, self.version, self.ear = 0.0, 100, Ear()
-        self.observer = Observer(Options(), self.moment, self.ear)
+        self.observer = JobController(DecisionOptions(), self.moment, self.ear)
 
-    def moment(self) -> Moment:
+    def moment(self) -> Now:
         return at(self.now)
 
     def see(self, name: str = "job", *, live: bool = True, version: int = 0, **changes: Any) -> str:
         self.version += 1
         obj: Any = raw(name, **changes)
         obj["metadata"]["resourceVersion"] = str(version or self.version)
-        self.observer.saw(obj, live=live)
+        self.observer.on_update(obj, live=live)
         return f"uid-{name}"
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
-        for uid in self.observer.agenda.pop_due(self.now, 1000):
-            self.observer.look(uid)
+        for uid in self.observer.delaying_queue.pop_due(self.now, 1000):
+            self.observer.evaluate(uid)
 
     def pod(self, **status: Any) -> None:
         meta = {"namespace": "ns", "name": POD, "uid": POD_UID}
-        self.observer.workers.saw_pod({"metadata": meta, "status": status})
+        self.observer.worker_pods.on_pod_update({"metadata": meta, "status": status})
 
     def announce(self, identity: str) -> None:
         meta: JsonObject = {
@@ -66,7 +66,9 @@ class Scene:
             "name": f"asyncjob-worker-{POD}",
             "annotations": {"asyncjob.dev/pod-uid": POD_UID},
         }
-        self.observer.workers.saw_lease({"metadata": meta, "spec": {"holderIdentity": identity}})
+        self.observer.worker_pods.on_lease_update(
+            {"metadata": meta, "spec": {"holderIdentity": identity}}
+        )
 
 
 def test_an_older_version_never_replaces_a_newer() -> None:
@@ -109,13 +111,13 @@ def test_a_finished_job_leaves_only_a_record() -> None:
     scene.see(phase="Succeeded", completionTime=stamp(0))
     assert scene.observer.store.get(uid) is None
     assert [record.uid for record in scene.observer.store.finished()] == [uid]
-    assert len(scene.observer.agenda) == 0
+    assert len(scene.observer.delaying_queue) == 0
 
 
 def test_a_deleted_job_is_forgotten_altogether() -> None:
     scene = Scene()
     uid = scene.see(spec={"cancel": True})
-    scene.observer.lost(uid)
+    scene.observer.on_delete(uid)
     assert len(scene.observer.store) == 0
     assert not scene.ear.wanted
     assert not scene.observer.store.counts
@@ -124,9 +126,9 @@ def test_a_deleted_job_is_forgotten_altogether() -> None:
 def test_a_fresh_read_does_not_bring_a_deleted_job_back() -> None:
     scene = Scene()
     uid = scene.see(spec={"cancel": True})
-    scene.observer.lost(uid)
+    scene.observer.on_delete(uid)
     _, decision = scene.observer.refresh(raw(spec={"cancel": True}), 0.5)
-    assert isinstance(decision.effect, Transition)
+    assert isinstance(decision.effect, ChangePhase)
     assert uid not in scene.observer.store
 
 
@@ -147,20 +149,20 @@ def test_a_type_that_nobody_lists_any_more_brings_up_the_jobs_of_its_queue() -> 
         "metadata": {"namespace": "ns", "name": "default"},
         "spec": {"unknownType": "DeadLetter"},
     }
-    scene.observer.queues.saw(queue)
+    scene.observer.queues.on_update(queue)
     uid = scene.see()
-    calls = scene.observer.roll_calls
+    calls = scene.observer.worker_registry
     for renewed in (0, 15):
         scene.now = renewed
-        calls.saw_lease(roll_lease("other", renewed, types=["other"]))
-        calls.saw_lease(roll_lease("knowing", renewed, types=["test"]))
+        calls.on_lease_update(roll_lease("other", renewed, types=["other"]))
+        calls.on_lease_update(roll_lease("knowing", renewed, types=["test"]))
     scene.pass_time(40)
     assert not scene.ear.wanted
-    calls.saw_lease(roll_lease("other", 55, types=["other"]))
-    calls.lost_lease("ns", "asyncjob-worker-knowing")
+    calls.on_lease_update(roll_lease("other", 55, types=["other"]))
+    calls.on_lease_delete("ns", "asyncjob-worker-knowing")
     for renewed in (85, 114):
         scene.pass_time(renewed - scene.now)
-        calls.saw_lease(roll_lease("other", renewed, types=["other"]))
+        calls.on_lease_update(roll_lease("other", renewed, types=["other"]))
     assert not scene.ear.wanted
     scene.pass_time(1)
     assert scene.ear.wanted == {uid}
@@ -193,7 +195,7 @@ def test_an_ending_that_a_list_shows_after_a_break_may_be_older_than_the_announc
     uid = scene.see(phase="Running", **running())
     killed = {"exitCode": 137, "finishedAt": stamp(0)}
     container = {"name": "worker", "state": {"running": {}}, "lastState": {"terminated": killed}}
-    scene.observer.workers.pods_unseen()
+    scene.observer.worker_pods.on_pods_relisted()
     scene.pod(phase="Running", containerStatuses=[container])
     assert uid not in scene.ear.wanted
 
@@ -206,8 +208,8 @@ def test_a_refused_redrive_is_asked_for_once_and_granted_when_the_holder_has_fin
         "dead", phase="DeadLetter", completionTime=stamp(0), spec={**spec, "redrive": 1}
     )
     assert scene.ear.wanted == {uid}
-    scene.observer.refused(uid, 1)
-    scene.observer.look(uid)
+    scene.observer.record_refusal(uid, 1)
+    scene.observer.evaluate(uid)
     assert not scene.ear.wanted
     scene.see("holder", phase="Succeeded", completionTime=stamp(1), spec=spec)
     assert scene.ear.wanted == {uid}
@@ -218,7 +220,7 @@ def test_a_wish_to_redrive_is_void_once_the_dead_letter_was_dismissed() -> None:
     spec = {"deduplicationId": "one", "redrive": 1}
     scene.see("holder", admitted=True, spec={"deduplicationId": "one"})
     uid = scene.see("dead", phase="DeadLetter", completionTime=stamp(0), spec=spec)
-    scene.observer.refused(uid, 1)
+    scene.observer.record_refusal(uid, 1)
     assert scene.observer.store.get(uid)
     ended: dict[str, Any] = {"completionTime": stamp(0), "spec": {**spec, "cancel": True}}
     scene.see("dead", phase="Cancelled", **ended)
@@ -228,9 +230,9 @@ def test_a_wish_to_redrive_is_void_once_the_dead_letter_was_dismissed() -> None:
 def test_a_postponed_job_is_left_alone_until_its_time_whatever_is_seen_of_it() -> None:
     scene = Scene()
     uid = scene.see(spec={"cancel": True})
-    scene.observer.postpone(uid, 10)
+    scene.observer.requeue_after(uid, 10)
     scene.see(spec={"cancel": True, "suspend": True})
-    scene.observer.look(uid)
+    scene.observer.evaluate(uid)
     assert not scene.ear.wanted
     scene.pass_time(10)
     assert scene.ear.wanted == {uid}
@@ -256,10 +258,10 @@ def test_pausing_a_queue_stops_its_timeouts_and_resuming_starts_them_anew() -> N
     scene = Scene()
     uid = scene.see(spec={"queueTimeoutSeconds": 10})
     meta = {"namespace": "ns", "name": "default"}
-    scene.observer.queues.saw({"metadata": meta, "spec": {"paused": True}})
+    scene.observer.queues.on_update({"metadata": meta, "spec": {"paused": True}})
     scene.pass_time(20)
     assert not scene.ear.wanted
-    scene.observer.queues.lost("ns", "default")
+    scene.observer.queues.on_delete("ns", "default")
     scene.pass_time(9)
     assert not scene.ear.wanted
     scene.pass_time(1)
@@ -285,9 +287,9 @@ def test_the_pods_that_hold_jobs_are_known_until_their_jobs_have_left_them() -> 
     scene = Scene()
     scene.see(phase="Running", **running())
     scene.see("queued")
-    assert scene.observer.store.holders() == {("ns", POD)}
+    assert scene.observer.store.busy_pods() == {("ns", POD)}
     scene.see(phase="Queued")
-    assert scene.observer.store.holders() == set()
+    assert scene.observer.store.busy_pods() == set()
 
 
 def test_a_change_of_a_large_queue_counts_who_runs_at_once_and_takes_the_rest_bit_by_bit() -> None:
@@ -296,12 +298,12 @@ def test_a_change_of_a_large_queue_counts_who_runs_at_once_and_takes_the_rest_bi
     for number in range(300):
         scene.see(f"waits-{number}")
     meta = {"namespace": "ns", "name": "default", "resourceVersion": "1000"}
-    scene.observer.queues.saw({"metadata": meta, "spec": {"maxConcurrency": 2}})
-    hall = scene.observer.halls.get(("ns", "default"))
+    scene.observer.queues.on_update({"metadata": meta, "spec": {"maxConcurrency": 2}})
+    hall = scene.observer.admission_cache.get(("ns", "default"))
     assert hall
-    assert (set(hall.occupants), len(hall.line)) == ({uid}, 0)
+    assert (set(hall.active), len(hall.pending)) == ({uid}, 0)
     scene.pass_time(0)
-    assert len(hall.line) == 300
+    assert len(hall.pending) == 300
 
 
 def test_a_duplicate_seen_before_the_others_admission_is_looked_at_again() -> None:
@@ -317,25 +319,25 @@ def test_a_job_that_no_worker_of_a_limited_queue_knows_does_not_line_up_for_a_pl
     scene = Scene()
     meta = {"namespace": "ns", "name": "default", "resourceVersion": "7"}
     spec: JsonObject = {"maxConcurrency": 1, "unknownType": "DeadLetter"}
-    scene.observer.queues.saw({"metadata": meta, "spec": spec})
-    hall = scene.observer.halls.get(("ns", "default"))
+    scene.observer.queues.on_update({"metadata": meta, "spec": spec})
+    hall = scene.observer.admission_cache.get(("ns", "default"))
     assert hall
     scene.see("early", spec={"type": "b"})
-    assert len(hall.line) == 1, "without a worker nobody can tell"
-    scene.observer.roll_calls.saw_lease(roll_lease("w", 0, types=["a"]))
+    assert len(hall.pending) == 1, "without a worker nobody can tell"
+    scene.observer.worker_registry.on_lease_update(roll_lease("w", 0, types=["a"]))
     good, bad = scene.see("good", spec={"type": "a"}), scene.see("bad", spec={"type": "b"})
-    assert good in hall.line
-    assert bad not in hall.line
-    scene.observer.roll_calls.saw_lease(roll_lease("w2", 0, types=["b"]))
+    assert good in hall.pending
+    assert bad not in hall.pending
+    scene.observer.worker_registry.on_lease_update(roll_lease("w2", 0, types=["b"]))
     scene.pass_time(6)
-    assert bad in hall.line
+    assert bad in hall.pending
 
 
 def test_a_job_beside_the_line_has_its_queue_timeout() -> None:
     scene = Scene()
     meta = {"namespace": "ns", "name": "default", "resourceVersion": "7"}
-    scene.observer.queues.saw({"metadata": meta, "spec": {"maxConcurrency": 1}})
-    scene.observer.roll_calls.saw_lease(roll_lease("w", 0, types=["a"]))
+    scene.observer.queues.on_update({"metadata": meta, "spec": {"maxConcurrency": 1}})
+    scene.observer.worker_registry.on_lease_update(roll_lease("w", 0, types=["a"]))
     known = scene.see("known", spec={"type": "a", "queueTimeoutSeconds": 20})
     unknown = scene.see("unknown", spec={"type": "b", "queueTimeoutSeconds": 20})
     for _ in range(5):
@@ -347,19 +349,19 @@ def test_a_job_beside_the_line_has_its_queue_timeout() -> None:
 def test_where_workers_may_not_be_watched_a_limit_alone_decides_how_many_get_a_place() -> None:
     scene = Scene()
     meta = {"namespace": "ns", "name": "default", "resourceVersion": "7"}
-    scene.observer.queues.saw({"metadata": meta, "spec": {"maxConcurrency": 3}})
+    scene.observer.queues.on_update({"metadata": meta, "spec": {"maxConcurrency": 3}})
     for number in range(5):
         scene.see(f"job-{number}")
-    admissions = Admissions(scene.observer)
+    admissions = AdmissionRounds(scene.observer)
 
     def taken() -> int:
         plan = admissions.plan(("ns", "default"), scene.moment())
         assert plan
-        admissions.put_back(plan)
-        return len(plan.taken)
+        admissions.requeue(plan)
+        return len(plan.admitted)
 
     assert taken() == 3
-    scene.observer.roll_calls.followed = True
+    scene.observer.worker_registry.leases_watched = True
     assert taken() == 1, "one to try with, while no worker is there"
-    scene.observer.roll_calls.saw_lease(roll_lease("w", 0, types=["test"], slots=2))
+    scene.observer.worker_registry.on_lease_update(roll_lease("w", 0, types=["test"], slots=2))
     assert taken() == 3

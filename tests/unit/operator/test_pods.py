@@ -18,47 +18,52 @@ def ended(name: str, code: int, at: float, where: str = "state") -> dict[str, An
 def test_a_running_pod_has_no_ending() -> None:
     container = {"name": "worker", "state": {"running": {}}}
     view = read_pod(pod({"phase": "Running", "containerStatuses": [container]}))
-    assert (view.over, view.disrupted, view.deleting, view.ending) == (False, False, False, None)
+    assert (view.terminated, view.disrupted, view.deleting, view.termination) == (
+        False,
+        False,
+        False,
+        None,
+    )
 
 
 def test_the_end_of_a_sidecar_is_not_the_workers() -> None:
     statuses = [ended("proxy", 1, 5), {"name": "worker", "state": {"running": {}}}]
-    assert read_pod(pod({"phase": "Running", "containerStatuses": statuses})).ending is None
+    assert read_pod(pod({"phase": "Running", "containerStatuses": statuses})).termination is None
 
 
 def test_of_several_unnamed_containers_none_is_taken_for_the_worker() -> None:
     statuses = [ended("a", 1, 5), ended("b", 1, 5)]
-    assert read_pod(pod({"phase": "Running", "containerStatuses": statuses})).ending is None
+    assert read_pod(pod({"phase": "Running", "containerStatuses": statuses})).termination is None
 
 
 def test_the_default_container_is_the_worker_whatever_its_name() -> None:
     statuses = [ended("a", 1, 5), ended("b", 7, 5)]
     annotations = {"kubectl.kubernetes.io/default-container": "b"}
     view = read_pod(pod({"containerStatuses": statuses}, annotations=annotations))
-    assert view.ending
-    assert view.ending.exit_code == 7
+    assert view.termination
+    assert view.termination.exit_code == 7
 
 
 def test_the_newest_of_two_endings_counts() -> None:
     last = ended("worker", 1, 5, "lastState") | ended("worker", 2, 9)
-    ending = read_pod(pod({"containerStatuses": [last]})).ending
+    ending = read_pod(pod({"containerStatuses": [last]})).termination
     assert ending
-    assert (ending.exit_code, ending.running_again) == (2, False)
+    assert (ending.exit_code, ending.restarted) == (2, False)
 
 
 def test_a_container_started_again_has_ended_before() -> None:
     again = ended("worker", 1, 5, "lastState") | {"state": {"running": {}}}
-    ending = read_pod(pod({"containerStatuses": [again]})).ending
+    ending = read_pod(pod({"containerStatuses": [again]})).termination
     assert ending
-    assert ending.running_again
+    assert ending.restarted
 
 
 def test_a_pod_failed_by_its_kubelet_is_over() -> None:
-    assert read_pod(pod({"phase": "Failed", "reason": "Evicted"})).over
+    assert read_pod(pod({"phase": "Failed", "reason": "Evicted"})).terminated
     assert read_pod(pod({"phase": "Failed", "reason": "Evicted"})).disrupted
 
 
 def test_a_pod_merely_presumed_failed_is_not_over() -> None:
     condition = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}
     view = read_pod(pod({"phase": "Failed", "conditions": [condition]}))
-    assert (view.over, view.disrupted) == (False, True)
+    assert (view.terminated, view.disrupted) == (False, True)

@@ -11,7 +11,11 @@ from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob.schema.policies.book import POLICIES
 from asyncjob_operator.handlers import loops
-from asyncjob_operator.kube.policies import MEANINGS, UNSEEN, not_in_force
+from asyncjob_operator.kube.policies import (
+    MISSING_POLICY_RISKS,
+    POLICIES_NOT_READABLE,
+    find_missing_policies,
+)
 from support.vitals import pulse
 
 NAMES = [policy.name for policy in POLICIES]
@@ -32,11 +36,11 @@ class Server:
         return {"items": self.bindings if path.endswith("bindings") else self.policies}
 
     async def missing(self) -> list[str]:
-        return await not_in_force(cast("KubeSession", self))
+        return await find_missing_policies(cast("KubeSession", self))
 
 
 def test_every_policy_of_the_book_is_looked_for() -> None:
-    assert set(MEANINGS) == set(NAMES)
+    assert set(MISSING_POLICY_RISKS) == set(NAMES)
 
 
 async def test_where_all_policies_are_bound_nothing_is_said() -> None:
@@ -48,7 +52,7 @@ async def test_a_missing_policy_is_named_with_what_it_means_and_what_to_do(name:
     server = Server()
     server.policies = [one for one in server.policies if one["metadata"]["name"] != name]
     [line] = await server.missing()
-    assert line.startswith(f"the policy {name} is not in force: {MEANINGS[name]}; ")
+    assert line.startswith(f"the policy {name} is not in force: {MISSING_POLICY_RISKS[name]}; ")
     assert line.endswith("kubectl apply -f crds/")
 
 
@@ -70,7 +74,7 @@ async def test_a_policy_that_only_warns_is_not_in_force() -> None:
 async def test_without_the_permission_it_says_that_it_cannot_see() -> None:
     server = Server()
     server.error = ForbiddenError("no")
-    assert await server.missing() == [UNSEEN]
+    assert await server.missing() == [POLICIES_NOT_READABLE]
 
 
 async def test_while_running_only_a_change_is_logged_and_that_all_is_whole_again(
@@ -87,9 +91,9 @@ async def test_while_running_only_a_change_is_logged_and_that_all_is_whole_again
             raise answer
         return cast("list[str]", answer)
 
-    monkeypatch.setattr(loops, "not_in_force", look)
+    monkeypatch.setattr(loops, "find_missing_policies", look)
     with capture_logs() as logs, pytest.raises(asyncio.CancelledError):
-        await loops.keep_checking(cast("Any", None), [], 0.0, pulse())
+        await loops.run_policy_checks(cast("Any", None), [], 0.0, pulse())
     assert [entry["event"] for entry in logs] == [
         "gone",
         "policies not looked at",
@@ -109,7 +113,7 @@ async def test_what_was_said_at_the_start_is_not_said_again(
             raise asyncio.CancelledError
         return answers.pop()
 
-    monkeypatch.setattr(loops, "not_in_force", look)
+    monkeypatch.setattr(loops, "find_missing_policies", look)
     with capture_logs() as logs, pytest.raises(asyncio.CancelledError):
-        await loops.keep_checking(cast("Any", None), ["gone"], 0.0, pulse())
+        await loops.run_policy_checks(cast("Any", None), ["gone"], 0.0, pulse())
     assert logs == []

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from asyncjob.kube import KubeSession
 from asyncjob_operator.core.permissions import CORE
-from asyncjob_operator.kube.preflight import AT_ONCE, denied
+from asyncjob_operator.kube.preflight import CONCURRENT_REVIEWS, check_permissions
 
 
 class Reviews:
@@ -27,9 +27,9 @@ class Reviews:
 async def test_hundreds_of_namespaces_are_asked_about_a_few_reviews_at_a_time() -> None:
     reviews = Reviews()
     asked = [(permission, f"n-{number}") for number in range(100) for permission in CORE]
-    findings = await denied(cast("KubeSession", reviews), asked)
+    findings = await check_permissions(cast("KubeSession", reviews), asked)
     assert reviews.asked == len(asked)
-    assert reviews.most == AT_ONCE
+    assert reviews.most == CONCURRENT_REVIEWS
     [line] = findings.errors
     assert "operate" in line
     assert "n-77" in line

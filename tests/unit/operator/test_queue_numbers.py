@@ -6,21 +6,21 @@ from typing import Any
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.queue_numbers import Numbers, Throughput, status_fields
+from asyncjob_operator.core.queue_numbers import QueueStats, Throughput, stats_fields
 from support.snapshots import raw, stamp
 from support.world import World
 
 
-def numbers(**changes: Any) -> Numbers:
+def numbers(**changes: Any) -> QueueStats:
     base: dict[str, Any] = {
         "counts": {Phase.RUNNING: 2, Phase.QUEUED: 3},
-        "oldest": 7,
+        "oldest_queued_seconds": 7,
         "workers": 1,
         "slots": 4,
         "finished_per_minute": 60,
         "paused": False,
     }
-    return Numbers(**{**base, **changes})
+    return QueueStats(**{**base, **changes})
 
 
 def condition(fields: dict[str, Any] | None) -> tuple[str, str]:
@@ -30,7 +30,7 @@ def condition(fields: dict[str, Any] | None) -> tuple[str, str]:
 
 
 def test_counts_come_in_the_order_of_the_phases() -> None:
-    fields = status_fields(numbers(), {}, stamp(0))
+    fields = stats_fields(numbers(), {}, stamp(0))
     assert fields
     assert fields["counts"] == [
         {"phase": "Queued", "count": 3},
@@ -40,31 +40,31 @@ def test_counts_come_in_the_order_of_the_phases() -> None:
 
 
 def test_what_the_status_says_already_is_no_news() -> None:
-    fields = status_fields(numbers(), {}, stamp(0))
+    fields = stats_fields(numbers(), {}, stamp(0))
     assert fields
-    assert status_fields(numbers(), fields, stamp(5)) is None
-    assert status_fields(numbers(oldest=8), fields, stamp(5))
+    assert stats_fields(numbers(), fields, stamp(5)) is None
+    assert stats_fields(numbers(oldest_queued_seconds=8), fields, stamp(5))
 
 
 def test_a_queue_is_drained_once_it_is_paused_and_nothing_runs() -> None:
-    open_fields = status_fields(numbers(), {}, stamp(0))
+    open_fields = stats_fields(numbers(), {}, stamp(0))
     assert condition(open_fields) == ("False", stamp(0))
     assert open_fields
-    running = status_fields(numbers(paused=True), open_fields, stamp(1))
+    running = stats_fields(numbers(paused=True), open_fields, stamp(1))
     assert running is None
     idle = {"counts": {Phase.QUEUED: 3}, "paused": True}
-    drained = status_fields(numbers(**idle), open_fields, stamp(2))
+    drained = stats_fields(numbers(**idle), open_fields, stamp(2))
     assert condition(drained) == ("True", stamp(2))
     assert drained
-    later = status_fields(numbers(**idle, oldest=9), drained, stamp(3))
+    later = stats_fields(numbers(**idle, oldest_queued_seconds=9), drained, stamp(3))
     assert condition(later) == ("True", stamp(2))
 
 
 def test_throughput_counts_the_last_minute() -> None:
     throughput = Throughput()
     for second in range(120):
-        throughput.note(second + 0.5)
-        throughput.note(second + 0.6)
+        throughput.record_finished(second + 0.5)
+        throughput.record_finished(second + 0.6)
     assert throughput.per_minute(120.0) == 118
     assert throughput.per_minute(300.0) == 0
 
@@ -79,9 +79,9 @@ def test_who_waits_for_a_place_is_waiting_though_no_worker_may_claim_it(
     world = World()
     world.now = 90.0
     meta = {"namespace": "ns", "name": "default", "resourceVersion": "1"}
-    world.observer.queues.saw({"metadata": meta, "spec": spec})
+    world.observer.queues.on_update({"metadata": meta, "spec": spec})
     world.store("job", dict(raw(lastTransitionTime=stamp(0))))
-    [(_, fields)] = asyncio.run(world.observer.survey.news())
+    [(_, fields)] = asyncio.run(world.observer.queue_stats.changed_statuses())
     assert fields["oldestQueuedSeconds"] == oldest
 
 
@@ -89,9 +89,9 @@ def test_ages_are_told_of_queues_without_an_asyncqueue_too_and_of_empty_ones_wit
     world = World()
     world.now = 90.0
     meta = {"namespace": "ns", "name": "empty", "resourceVersion": "1"}
-    world.observer.queues.saw({"metadata": meta, "spec": {}})
+    world.observer.queues.on_update({"metadata": meta, "spec": {}})
     world.store("old", dict(raw("old", lastTransitionTime=stamp(30.9))))
     world.store("older", dict(raw("older", lastTransitionTime=stamp(20))))
     world.store("running", dict(raw("running", phase="Succeeded", lastTransitionTime=stamp(0))))
-    ages = asyncio.run(world.observer.survey.ages())
+    ages = asyncio.run(world.observer.queue_stats.oldest_waits())
     assert ages == {("ns", "empty"): 0, ("ns", "default"): 70}

@@ -1,26 +1,26 @@
 """The rate limit of a queue, by the clock of the replica that looks."""
 
-from asyncjob_operator.core.admission.book import Place, Starts
-from asyncjob_operator.core.admission.limits import Rate
-from asyncjob_operator.core.admission.pace import Pace
+from asyncjob_operator.core.admission.book import Reservation, StartRecord
+from asyncjob_operator.core.admission.limits import StartRateLimit
+from asyncjob_operator.core.admission.pace import RateWindow
 from support.snapshots import at, stamp
 
-TEN = Rate(10, 1)
+TEN = StartRateLimit(10, 1)
 
 
 class Clerk:
     """Takes what the pace allows and writes it down, as an operator does."""
 
-    def __init__(self, rate: Rate) -> None:
-        self.rate, self.pace = rate, Pace()
-        self.starts: tuple[Starts, ...] = ()
+    def __init__(self, rate: StartRateLimit) -> None:
+        self.rate, self.pace = rate, RateWindow()
+        self.starts: tuple[StartRecord, ...] = ()
 
     def take(self, now: float, wanted: int) -> int:
-        room = self.pace.room(self.rate, at(now))
+        room = self.pace.allowance(self.rate, at(now))
         taken = min(wanted, room.count)
         if taken:
-            self.starts = self.pace.keep(self.rate, taken, at(now))
-            self.pace.saw(self.starts, at(now), live=True)
+            self.starts = self.pace.recent_starts(self.rate, taken, at(now))
+            self.pace.observe_starts(self.starts, at(now), live=True)
         return taken
 
 
@@ -37,13 +37,13 @@ def test_no_window_holds_more_than_the_rate_however_often_one_asks() -> None:
 def test_the_next_place_comes_when_the_oldest_start_leaves_the_window() -> None:
     clerk = Clerk(TEN)
     assert clerk.take(0.0, 10) == 10
-    room = clerk.pace.room(TEN, at(0.4))
+    room = clerk.pace.allowance(TEN, at(0.4))
     assert (room.count, room.next_at) == (0, 1.0)
     assert clerk.take(1.0, 20) == 10
 
 
 def test_what_is_written_down_stays_short_whatever_the_rate() -> None:
-    clerk = Clerk(Rate(1_000_000, 1000))
+    clerk = Clerk(StartRateLimit(1_000_000, 1000))
     for tick in range(10_000):
         clerk.take(tick * 0.1, 5)
     assert len(clerk.starts) <= 51
@@ -51,37 +51,39 @@ def test_what_is_written_down_stays_short_whatever_the_rate() -> None:
 
 
 def test_another_replicas_wrong_clock_makes_no_room_early() -> None:
-    pace = Pace()
-    pace.saw([Starts(stamp(-600), 10)], at(0.0), live=True)
-    assert pace.room(TEN, at(0.9)).count == 0
-    assert pace.room(TEN, at(1.1)).count == 10
+    pace = RateWindow()
+    pace.observe_starts([StartRecord(stamp(-600), 10)], at(0.0), live=True)
+    assert pace.allowance(TEN, at(0.9)).count == 0
+    assert pace.allowance(TEN, at(1.1)).count == 10
 
 
 def test_what_is_found_at_the_start_is_as_old_as_it_says_but_not_younger_than_nothing() -> None:
-    pace = Pace()
-    pace.saw([Starts(stamp(-0.5), 4), Starts(stamp(600), 3)], at(0.0), live=False)
-    assert pace.room(TEN, at(0.0)).count == 3
-    assert pace.room(TEN, at(0.6)).count == 7
-    assert pace.room(TEN, at(1.1)).count == 10
+    pace = RateWindow()
+    pace.observe_starts(
+        [StartRecord(stamp(-0.5), 4), StartRecord(stamp(600), 3)], at(0.0), live=False
+    )
+    assert pace.allowance(TEN, at(0.0)).count == 3
+    assert pace.allowance(TEN, at(0.6)).count == 7
+    assert pace.allowance(TEN, at(1.1)).count == 10
 
 
 def test_starts_seen_before_keep_their_age_when_the_book_is_read_again() -> None:
-    pace, starts = Pace(), [Starts(stamp(0), 10)]
-    pace.saw(starts, at(0.0), live=True)
-    pace.saw(starts, at(0.8), live=True)
-    assert pace.room(TEN, at(1.05)).count == 10
+    pace, starts = RateWindow(), [StartRecord(stamp(0), 10)]
+    pace.observe_starts(starts, at(0.0), live=True)
+    pace.observe_starts(starts, at(0.8), live=True)
+    assert pace.allowance(TEN, at(1.05)).count == 10
 
 
-def place(name: str, seconds: float) -> Place:
-    return Place(f"uid-{name}", name, "", "", stamp(seconds))
+def place(name: str, seconds: float) -> Reservation:
+    return Reservation(f"uid-{name}", name, "", "", stamp(seconds))
 
 
 def test_a_place_counts_from_when_its_job_was_admitted() -> None:
-    pace, early, late = Pace(), place("a", 0), place("b", 0)
-    pace.saw([Starts(stamp(0), 2)], at(0.0), live=True)
-    pace.follow([(early, True), (late, False)], at(0.1))
-    pace.follow([(early, True), (late, False)], at(0.7))
-    pace.follow([(early, True), (late, True)], at(0.9))
-    pace.follow([(early, True), (late, True)], at(1.5))
-    assert pace.room(TEN, at(1.8)).count == 8
-    assert pace.room(TEN, at(1.95)).count == 10
+    pace, early, late = RateWindow(), place("a", 0), place("b", 0)
+    pace.observe_starts([StartRecord(stamp(0), 2)], at(0.0), live=True)
+    pace.observe_reservations([(early, True), (late, False)], at(0.1))
+    pace.observe_reservations([(early, True), (late, False)], at(0.7))
+    pace.observe_reservations([(early, True), (late, True)], at(0.9))
+    pace.observe_reservations([(early, True), (late, True)], at(1.5))
+    assert pace.allowance(TEN, at(1.8)).count == 8
+    assert pace.allowance(TEN, at(1.95)).count == 10

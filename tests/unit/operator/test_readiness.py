@@ -6,15 +6,15 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
-from asyncjob.errors import NotFoundError
+from asyncjob.errors import ObjectNotFoundError
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES
 from asyncjob_operator.handlers import readiness
 from asyncjob_operator.handlers.readiness import (
-    FIRST_PAUSES,
-    UNSERVED_PAUSES,
-    asked,
-    wait_until_fit,
-    wait_until_served,
+    FIRST_RECHECK_SECONDS,
+    JOB_API_RECHECK_SECONDS,
+    required_permissions,
+    wait_for_job_api,
+    wait_for_prerequisites,
 )
 from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.kube.preflight import Findings
@@ -44,11 +44,11 @@ async def test_the_same_findings_in_another_order_are_not_said_again(
         pass
 
     checks = list(range(len(answers)))
-    assert len(answers) <= len(FIRST_PAUSES)
+    assert len(answers) <= len(FIRST_RECHECK_SECONDS)
     monkeypatch.setattr(readiness, "preflight", preflight)
-    monkeypatch.setattr(readiness, "_say", said.append)
+    monkeypatch.setattr(readiness, "_log_findings", said.append)
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    assert await wait_until_fit(cast("Any", Session), Settings()) is answers[-1]
+    assert await wait_for_prerequisites(cast("Any", Session), Settings()) is answers[-1]
     assert said == [answers[0], answers[2], answers[3]]
 
 
@@ -56,7 +56,7 @@ async def test_the_same_findings_in_another_order_are_not_said_again(
 def test_removing_leases_is_asked_for_only_if_they_are_to_be_removed(
     timeout: float, needed: bool
 ) -> None:
-    titles = [one.title for one, _ in asked(Settings(worker_timeout=timeout), "ns")]
+    titles = [one.title for one, _ in required_permissions(Settings(worker_timeout=timeout), "ns")]
     assert ("delete leases.coordination.k8s.io" in titles) is needed
 
 
@@ -69,7 +69,7 @@ async def test_while_jobs_are_not_served_it_says_once_a_minute_what_to_apply_and
     class Discovery(Session):
         async def get(self, _path: str) -> Any:
             if at[0] < 90:
-                raise NotFoundError(status=404)
+                raise ObjectNotFoundError(status=404)
             return served
 
     async def sleep(seconds: float) -> None:
@@ -79,13 +79,13 @@ async def test_while_jobs_are_not_served_it_says_once_a_minute_what_to_apply_and
     monkeypatch.setattr(asyncio, "sleep", sleep)
     monkeypatch.setattr(readiness, "monotonic", lambda: at[0])
     with capture_logs() as logs:
-        await asyncio.wait_for(wait_until_served(cast("Any", Discovery())), 10)
+        await asyncio.wait_for(wait_for_job_api(cast("Any", Discovery())), 10)
     first, second, last = [entry["event"] for entry in logs]
     assert first == second
     assert first.startswith("not installed: asyncjobs.asyncjob.dev")
     assert first.endswith("apply the CRDs (kubectl apply -f crds/)")
     assert last == "AsyncJobs are served again"
-    assert max(pauses) == UNSERVED_PAUSES[-1]
+    assert max(pauses) == JOB_API_RECHECK_SECONDS[-1]
 
 
 async def test_where_jobs_are_served_nothing_is_waited_for_although_cron_jobs_are_not() -> None:
@@ -94,5 +94,5 @@ async def test_where_jobs_are_served_nothing_is_waited_for_although_cron_jobs_ar
             return {"resources": [{"name": JOBS}]}
 
     with capture_logs() as logs:
-        await wait_until_served(cast("Any", Discovery()))
+        await wait_for_job_api(cast("Any", Discovery()))
     assert logs == []

@@ -8,7 +8,7 @@ import pytest
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import OPERATOR_LEASE
 from asyncjob_operator.cli import run
-from asyncjob_operator.core.decide import CHAINS
+from asyncjob_operator.core.decide import POLICY_CHAINS
 from asyncjob_operator.core.permissions import CORE, RECOVERY, SCHEDULES, WORKERS, election
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/operator.md").read_text(encoding="utf-8")
@@ -44,4 +44,4 @@ def test_every_permission_is_listed() -> None:
 def test_every_phase_is_listed_with_as_many_policies_as_it_has(phase: Phase) -> None:
     cells = [[cell.strip() for cell in line.split("|")] for line in ROWS]
     [policies] = [two for _, one, two, *_ in cells if phase.value in one.split(", ")]
-    assert len(policies.split(", ")) == len(CHAINS[phase])
+    assert len(policies.split(", ")) == len(POLICY_CHAINS[phase])

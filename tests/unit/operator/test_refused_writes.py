@@ -9,15 +9,19 @@ from asyncjob.errors import InvalidError
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import job_status_path, queue_path, queue_status_path
-from asyncjob_operator.apply.patience import LONGEST_REFUSED, REMEMBERED, Patience
-from asyncjob_operator.apply.queue_reports import INTERVAL, QueueReports
-from asyncjob_operator.core.admission.book import EMPTY_BOOK
-from asyncjob_operator.core.admission.limits import Limits
-from asyncjob_operator.core.admission.line import Line, Waiting
-from asyncjob_operator.core.admission.pace import Pace
-from asyncjob_operator.core.admission.plan import Fate, Table, make_plan
-from asyncjob_operator.core.queue_numbers import MOST, Numbers, status_fields
-from asyncjob_operator.core.roll_call import MAX_SLOTS, RollCall, read_entry
+from asyncjob_operator.apply.patience import MAX_REFUSED_BACKOFF, MAX_TRACKED_ITEMS, ItemBackoff
+from asyncjob_operator.apply.queue_reports import QUEUE_STATUS_INTERVAL, QueueStatusWriter
+from asyncjob_operator.core.admission.book import NO_RESERVATIONS
+from asyncjob_operator.core.admission.limits import QueueLimits
+from asyncjob_operator.core.admission.line import PendingJob, PendingQueue
+from asyncjob_operator.core.admission.pace import RateWindow
+from asyncjob_operator.core.admission.plan import (
+    AdmissionSnapshot,
+    ReservationState,
+    plan_admission,
+)
+from asyncjob_operator.core.queue_numbers import MAX_INT32, QueueStats, stats_fields
+from asyncjob_operator.core.roll_call import MAX_SLOTS, QueueWorkers, read_worker_record
 from asyncjob_operator.telemetry.containment import Containment
 from support.audience import Audience
 from support.fake_session import FakeSession
@@ -37,7 +41,7 @@ class Desk:
             self.session.put(queue_path("ns", name), {"metadata": meta})
         session = cast("KubeSession", self.session)
         containment = Containment(lambda: self.now, lambda _kind: None)
-        self.reports = QueueReports(
+        self.reports = QueueStatusWriter(
             session, self.survey, lambda: True, containment, lambda: self.now
         )
 
@@ -54,69 +58,69 @@ async def test_numbers_that_are_refused_are_tried_less_and_less_often_and_said_o
     rounds = 200
     with capture_logs() as logs:
         for number in range(rounds):
-            desk.now = number * INTERVAL
+            desk.now = number * QUEUE_STATUS_INTERVAL
             await desk.write()
     patches = [path for method, path, _ in desk.session.requests if method == "PATCH"]
     assert patches.count(PATHS[1]) == rounds, "the other queue is not held up"
     assert 5 <= patches.count(PATHS[0]) <= 12
     said = [entry for entry in logs if entry["log_level"] == "warning"]
     assert len(said) == 1
-    assert LONGEST_REFUSED >= INTERVAL
+    assert MAX_REFUSED_BACKOFF >= QUEUE_STATUS_INTERVAL
 
 
 def test_a_failure_is_news_once_and_again_after_a_success_or_with_another_message() -> None:
-    patience = Patience(1.0, 60.0)
-    assert [patience.is_news("a", text) for text in ("x", "x", "y", "y")] == [True, False] * 2
-    patience.succeeded("a")
-    assert patience.is_news("a", "y")
+    patience = ItemBackoff(1.0, 60.0)
+    assert [patience.is_new_error("a", text) for text in ("x", "x", "y", "y")] == [True, False] * 2
+    patience.reset("a")
+    assert patience.is_new_error("a", "y")
 
 
 def test_of_failures_of_what_is_gone_only_so_many_are_remembered() -> None:
-    patience = Patience(1.0, 60.0)
-    for number in range(REMEMBERED + 10):
-        patience.failed(f"job-{number}")
-    assert len(patience._failures) == REMEMBERED
+    patience = ItemBackoff(1.0, 60.0)
+    for number in range(MAX_TRACKED_ITEMS + 10):
+        patience.record_failure(f"job-{number}")
+    assert len(patience._failures) == MAX_TRACKED_ITEMS
     assert patience.failures("job-0") == 0
-    assert patience.failures(f"job-{REMEMBERED}") == 1
+    assert patience.failures(f"job-{MAX_TRACKED_ITEMS}") == 1
 
 
 @pytest.mark.parametrize(("said", "counted"), [(-1_000_000, 0), (2**63, MAX_SLOTS), (4, 4)])
 def test_slots_of_a_lease_are_no_fewer_than_none_and_no_more_than_a_worker_can_have(
     said: int, counted: int
 ) -> None:
-    call = RollCall()
-    call.take("w", read_entry(roll_lease("w", 0, slots=said)), 0.0)
+    call = QueueWorkers()
+    call.update("w", read_worker_record(roll_lease("w", 0, slots=said)), 0.0)
     assert call.slots == counted
 
 
 def test_a_liars_lease_takes_no_slots_from_the_other_workers_of_its_queue() -> None:
-    call = RollCall()
+    call = QueueWorkers()
     for pod, slots in (("honest", 4), ("liar", -1_000_000)):
-        call.take(pod, read_entry(roll_lease(pod, 0, slots=slots)), 0.0)
+        call.update(pod, read_worker_record(roll_lease(pod, 0, slots=slots)), 0.0)
     assert call.slots == 4
-    line = Line()
+    line = PendingQueue()
     for number in range(10):
-        line.put(Waiting(f"u{number}", f"j{number}", "", "", 0, number))
-    limits = Limits(concurrency=3)
-    table = Table(
+        line.add(PendingJob(f"u{number}", f"j{number}", "", "", 0, number))
+    limits = QueueLimits(max_concurrency=3)
+    table = AdmissionSnapshot(
         limits=limits,
         paused=False,
-        book=EMPTY_BOOK,
-        occupants={},
-        line=line,
-        pace=Pace(),
+        reservations=NO_RESERVATIONS,
+        active={},
+        pending=line,
+        rate_window=RateWindow(),
         slots=call.slots,
     )
-    assert len(make_plan(table, lambda _: Fate.KEPT, at(0)).taken) == 3
+    assert len(plan_admission(table, lambda _: ReservationState.IN_USE, at(0)).admitted) == 3
 
 
 def test_no_number_of_a_queue_is_beyond_what_the_schema_takes() -> None:
-    wild = Numbers({Phase.QUEUED: 2**40}, 2**40, -1, 2**31, -5, paused=False)
-    fields = status_fields(wild, {}, stamp(0))
+    wild = QueueStats({Phase.QUEUED: 2**40}, 2**40, -1, 2**31, -5, paused=False)
+    fields = stats_fields(wild, {}, stamp(0))
     assert fields
-    assert fields["counts"] == [{"phase": "Queued", "count": MOST}]
+    assert fields["counts"] == [{"phase": "Queued", "count": MAX_INT32}]
     names = ("oldestQueuedSeconds", "workers", "slots", "finishedPerMinute")
-    assert [fields[name] for name in names] == [MOST, 0, MOST, 0]
+    assert [fields[name] for name in names] == [MAX_INT32, 0, MAX_INT32, 0]
 
 
 @pytest.mark.parametrize("time", ["1000-01-01T00:00:00Z", "0000-01-01T00:00:00Z", "9999-99-99"])
@@ -125,10 +129,10 @@ async def test_a_forged_time_in_a_status_spoils_no_queues_numbers(time: str) -> 
     audience.queue()
     audience.queue("other")
     audience.see("job", lastTransitionTime=time)
-    news = await audience.observer.survey.news()
+    news = await audience.observer.queue_stats.changed_statuses()
     assert {queue for queue, _ in news} == {("ns", "default"), ("ns", "other")}
     oldest = [fields["oldestQueuedSeconds"] for _, fields in news]
-    assert all(isinstance(age, int) and 0 <= age <= MOST for age in oldest)
+    assert all(isinstance(age, int) and 0 <= age <= MAX_INT32 for age in oldest)
 
 
 async def test_a_move_that_is_refused_is_tried_seldom_and_said_once() -> None:

@@ -1,11 +1,11 @@
 """What keeps the log from being filled."""
 
-from asyncjob_operator.telemetry.repeats import Repeats
+from asyncjob_operator.telemetry.repeats import LogThrottle
 
 
 def test_a_message_is_said_once_a_minute_and_another_at_once() -> None:
     at = [0.0]
-    repeats = Repeats(lambda: at[0])
+    repeats = LogThrottle(lambda: at[0])
     said = []
     for second in range(121):
         at[0] = float(second)
@@ -14,5 +14,5 @@ def test_a_message_is_said_once_a_minute_and_another_at_once() -> None:
 
 
 def test_a_message_is_said_but_once_although_the_clock_stands_still() -> None:
-    repeats = Repeats(lambda: 7.0)
+    repeats = LogThrottle(lambda: 7.0)
     assert [repeats.allow("x"), repeats.allow("x")] == [True, False]

@@ -9,7 +9,13 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView, read_job
 from asyncjob_operator.core.options import DAY, RetentionOptions
 from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView
-from asyncjob_operator.core.retention import Finished, doomed, finished_of, overflow, removable
+from asyncjob_operator.core.retention import (
+    FinishedJob,
+    beyond_namespace_limit,
+    finished_job,
+    plan_removals,
+    removable_in_queue,
+)
 from support.snapshots import EPOCH, raw, stamp
 
 OPTIONS = RetentionOptions()
@@ -27,26 +33,28 @@ NASTY = (
 )
 
 
-def finished(name: str, age: float, phase: Phase = Phase.SUCCEEDED, **changes: object) -> Finished:
-    record = Finished(
+def finished(
+    name: str, age: float, phase: Phase = Phase.SUCCEEDED, **changes: object
+) -> FinishedJob:
+    record = FinishedJob(
         uid=name,
         namespace="ns",
         name=name,
         resource_version="1",
         queue="default",
         phase=phase,
-        completed=EPOCH - age,
-        ttl_seconds=None,
-        long_memory=False,
+        completed_at=EPOCH - age,
+        ttl_seconds_after_finished=None,
+        has_dedup_key=False,
         deleting=False,
     )
     return replace(record, **changes)  # type: ignore[arg-type]  # named fields of the record
 
 
 def gone(
-    *jobs: Finished, queue: QueueView = OPEN_QUEUE, options: RetentionOptions = OPTIONS
+    *jobs: FinishedJob, queue: QueueView = OPEN_QUEUE, options: RetentionOptions = OPTIONS
 ) -> list[str]:
-    return [record.name for record in removable(jobs, queue, options, EPOCH)]
+    return [record.name for record in removable_in_queue(jobs, queue, options, EPOCH)]
 
 
 def test_finished_jobs_are_kept_for_a_week_and_dead_letters_for_thirty_days() -> None:
@@ -59,26 +67,28 @@ def test_finished_jobs_are_kept_for_a_week_and_dead_letters_for_thirty_days() ->
 def test_a_jobs_own_time_goes_before_the_queues_before_the_operators() -> None:
     queue = QueueView(max_age_seconds=5000)
     assert gone(finished("a", 4000), finished("b", 5000), queue=queue) == ["b"]
-    assert gone(finished("a", 4000, ttl_seconds=4000), queue=queue) == ["a"]
-    assert gone(finished("a", 6000, ttl_seconds=7000), queue=queue) == []
+    assert gone(finished("a", 4000, ttl_seconds_after_finished=4000), queue=queue) == ["a"]
+    assert gone(finished("a", 6000, ttl_seconds_after_finished=7000), queue=queue) == []
 
 
 def test_nothing_goes_before_its_floor() -> None:
-    assert gone(finished("a", 599, ttl_seconds=0)) == []
-    assert gone(finished("a", 600, ttl_seconds=0)) == ["a"]
-    assert gone(finished("a", 10, ttl_seconds=0), queue=QueueView(min_age_seconds=5)) == ["a"]
+    assert gone(finished("a", 599, ttl_seconds_after_finished=0)) == []
+    assert gone(finished("a", 600, ttl_seconds_after_finished=0)) == ["a"]
+    assert gone(
+        finished("a", 10, ttl_seconds_after_finished=0), queue=QueueView(min_age_seconds=5)
+    ) == ["a"]
 
 
 def test_a_job_that_a_key_may_ask_for_again_stays_a_day() -> None:
-    assert gone(finished("a", DAY - 1, ttl_seconds=0, long_memory=True)) == []
-    assert gone(finished("a", DAY, ttl_seconds=0, long_memory=True)) == ["a"]
+    assert gone(finished("a", DAY - 1, ttl_seconds_after_finished=0, has_dedup_key=True)) == []
+    assert gone(finished("a", DAY, ttl_seconds_after_finished=0, has_dedup_key=True)) == ["a"]
 
 
 def test_beyond_the_count_the_oldest_go_but_not_below_their_floor() -> None:
     queue = QueueView(max_finished=2)
     jobs = [finished(str(age), age) for age in (3000, 2000, 1000, 100)]
     assert gone(*jobs, queue=queue) == ["3000", "2000"]
-    keyed = finished("keyed", 4000, long_memory=True)
+    keyed = finished("keyed", 4000, has_dedup_key=True)
     assert gone(*jobs, keyed, queue=queue) == ["3000", "2000"]
 
 
@@ -92,12 +102,12 @@ def test_beyond_a_namespaces_limit_the_oldest_go_whatever_protects_them() -> Non
     options = RetentionOptions(namespace_limit=2)
     jobs = [
         finished("dead", 900, Phase.DEAD_LETTER),
-        finished("keyed", 800, long_memory=True),
+        finished("keyed", 800, has_dedup_key=True),
         finished("young", 1),
         finished("younger", 0),
     ]
-    assert [record.name for record in overflow(jobs, options)] == ["keyed", "young"]
-    assert overflow(jobs[:2], options) == []
+    assert [record.name for record in beyond_namespace_limit(jobs, options)] == ["keyed", "young"]
+    assert beyond_namespace_limit(jobs[:2], options) == []
 
 
 def test_a_job_already_being_deleted_is_left_out() -> None:
@@ -107,9 +117,9 @@ def test_a_job_already_being_deleted_is_left_out() -> None:
 def test_a_record_takes_its_age_from_the_completion() -> None:
     obj: dict[str, Any] = dict(raw(phase="Succeeded", completionTime=stamp(-50), spec=KEYED))
     obj["metadata"] = {**obj["metadata"], "managedFields": written(-50)}
-    record = finished_of(read_job(obj), EPOCH)
-    assert record.completed == EPOCH - 50
-    assert record.long_memory
+    record = finished_job(read_job(obj), EPOCH)
+    assert record.completed_at == EPOCH - 50
+    assert record.has_dedup_key
 
 
 def written(seconds: float) -> list[dict[str, object]]:
@@ -154,7 +164,7 @@ def completed(
     *,
     first_seen: float = 200.0,
 ) -> float:
-    return finished_of(ended(said, seen, status), EPOCH + first_seen).completed - EPOCH
+    return finished_job(ended(said, seen, status), EPOCH + first_seen).completed_at - EPOCH
 
 
 @pytest.mark.parametrize("seen", [written(100), written_whole(100)], ids=["by field", "whole"])
@@ -187,31 +197,33 @@ def test_no_time_that_somebody_wrote_keeps_a_record_from_being_made(time: str) -
     owner = {"subresource": "status", "fieldsV1": {"f:status": {}}, "time": time}
     obj: dict[str, Any] = dict(raw(phase="Succeeded", completionTime=time))
     obj["metadata"] = {**obj["metadata"], "managedFields": [owner]}
-    record = finished_of(read_job(obj), EPOCH)
-    assert -365 * DAY <= record.completed - EPOCH <= 1
+    record = finished_job(read_job(obj), EPOCH)
+    assert -365 * DAY <= record.completed_at - EPOCH <= 1
 
 
 def test_a_time_written_later_makes_a_known_job_neither_older_nor_younger() -> None:
-    known = finished_of(ended(100.5, written_whole(100)), EPOCH + 101)
+    known = finished_job(ended(100.5, written_whole(100)), EPOCH + 101)
     for time in (-300 * DAY, 5000.0, 900 * DAY):
-        again = finished_of(ended(100.5, written_whole(time)), EPOCH + 6000, known)
-        assert again.completed == EPOCH + 100.5
-    other = finished_of(ended(5000, written_whole(5000)), EPOCH + 6000, known)
-    assert other.completed == EPOCH + 5000
+        again = finished_job(ended(100.5, written_whole(time)), EPOCH + 6000, known)
+        assert again.completed_at == EPOCH + 100.5
+    other = finished_job(ended(5000, written_whole(5000)), EPOCH + 6000, known)
+    assert other.completed_at == EPOCH + 5000
 
 
 def test_a_forged_end_does_not_void_the_memory_of_a_key() -> None:
     spec = {"idempotencyKey": "k", "ttlSecondsAfterFinished": 0}
     obj: dict[str, Any] = dict(raw(spec=spec, phase="Succeeded", completionTime=stamp(-30 * DAY)))
     obj["metadata"] = {**obj["metadata"], "managedFields": written(0)}
-    record = finished_of(read_job(obj), EPOCH)
-    assert removable([record], OPEN_QUEUE, OPTIONS, EPOCH + DAY - 1) == []
-    assert removable([record], OPEN_QUEUE, OPTIONS, EPOCH + DAY) == [record]
+    record = finished_job(read_job(obj), EPOCH)
+    assert removable_in_queue([record], OPEN_QUEUE, OPTIONS, EPOCH + DAY - 1) == []
+    assert removable_in_queue([record], OPEN_QUEUE, OPTIONS, EPOCH + DAY) == [record]
 
 
 def test_what_is_beyond_a_namespaces_limit_is_told_apart_from_what_is_old() -> None:
     jobs = [finished("old", 8 * DAY), *(finished(str(age), age) for age in (3, 2, 1))]
     options = RetentionOptions(namespace_limit=2)
-    found = doomed(jobs, lambda queue: removable(queue, OPEN_QUEUE, options, EPOCH), options)
+    found = plan_removals(
+        jobs, lambda queue: removable_in_queue(queue, OPEN_QUEUE, options, EPOCH), options
+    )
     assert [record.name for record in found.jobs] == ["old", "3"]
-    assert (found.held, found.excess) == (4, 1)
+    assert (found.total, found.excess) == (4, 1)

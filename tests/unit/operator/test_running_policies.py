@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.death import Holder
-from asyncjob_operator.core.decision import PodGone, Transition, WorkerReplaced
-from asyncjob_operator.core.moment import epoch
-from asyncjob_operator.core.options import Options
-from asyncjob_operator.core.pods import Ending
+from asyncjob_operator.core.death import HolderStatus
+from asyncjob_operator.core.decision import ChangePhase, PodGone, WorkerReplaced
+from asyncjob_operator.core.moment import to_epoch
+from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.core.pods import ContainerTermination
 from asyncjob_operator.core.queue_view import QueueView
-from asyncjob_operator.core.sighting import sight
+from asyncjob_operator.core.sighting import observe
 from asyncjob_operator.core.snapshot import Snapshot
 from support.snapshots import (
     POD,
@@ -27,60 +27,60 @@ from support.snapshots import (
     stamp,
 )
 
-ALIVE = Holder(pods_known=True, pod=pod(), newest=WORKER)
+ALIVE = HolderStatus(pods_known=True, pod=pod(), newest_worker=WORKER)
 
 
-def ended(seconds: float, code: int = 137, *, again: bool = False) -> Ending:
-    return Ending(
-        float(int(epoch(stamp(seconds), otherwise=0.0))), code, "Error", running_again=again
+def ended(seconds: float, code: int = 137, *, again: bool = False) -> ContainerTermination:
+    return ContainerTermination(
+        float(int(to_epoch(stamp(seconds), default=0.0))), code, "Error", restarted=again
     )
 
 
 def test_a_lease_expires_its_duration_and_a_margin_after_first_sight() -> None:
-    snapshot = seen(job(Phase.RUNNING), first=100, options=Options(lease_margin=2))
-    assert judged(snapshot, at(161)).look_again_at == 162
+    snapshot = seen(job(Phase.RUNNING), first=100, options=DecisionOptions(lease_margin=2))
+    assert judged(snapshot, at(161)).requeue_at == 162
     assert moved(snapshot, at(162)) == ("Retrying", "LeaseExpired")
 
 
 def test_a_renewal_starts_the_lease_anew() -> None:
     snapshot = seen(job(Phase.RUNNING), first=100)
     renewed = job(Phase.RUNNING, **running(renewals=1))
-    sighting = sight(snapshot.seen, renewed, snapshot.queue, at(150), live=True)
-    later = replace(snapshot, job=renewed, seen=sighting)
+    sighting = observe(snapshot.observation, renewed, snapshot.queue, at(150), live=True)
+    later = replace(snapshot, job=renewed, observation=sighting)
     assert moved(later, at(163)) is None
     assert moved(later, at(150 + 62)) == ("Retrying", "LeaseExpired")
 
 
 def test_without_sight_of_pods_a_silent_worker_counts_as_crashed() -> None:
-    snapshot = seen(job(Phase.RUNNING), holder=Holder())
+    snapshot = seen(job(Phase.RUNNING), holder=HolderStatus())
     assert moved(snapshot, at(62)) == ("Retrying", "LeaseExpired")
 
 
 def test_a_pod_that_is_gone_is_waited_out_and_then_confirmed() -> None:
-    snapshot = seen(job(Phase.RUNNING), holder=Holder(pods_known=True))
+    snapshot = seen(job(Phase.RUNNING), holder=HolderStatus(pods_known=True))
     assert moved(snapshot, at(61)) is None
     effect = judged(snapshot, at(62)).effect
-    assert isinstance(effect, Transition)
-    assert effect.proof == PodGone("ns", POD, POD_UID)
+    assert isinstance(effect, ChangePhase)
+    assert effect.precondition == PodGone("ns", POD, POD_UID)
     assert moved(snapshot, at(62)) == ("Queued", "WorkerGone")
 
 
 @pytest.mark.parametrize("fate", ["deleting", "disrupted"])
 def test_a_pod_on_its_way_out_has_released_what_it_was_silent_about(fate: str) -> None:
-    holder = Holder(pods_known=True, pod=pod(**{fate: True}), newest=WORKER)
+    holder = HolderStatus(pods_known=True, pod=pod(**{fate: True}), newest_worker=WORKER)
     snapshot = seen(job(Phase.RUNNING), holder=holder)
     assert moved(snapshot, at(61)) is None
     assert moved(snapshot, at(62)) == ("Queued", "WorkerGone")
 
 
 def test_a_pod_that_is_over_is_proof_whenever_it_ended() -> None:
-    over = pod(over=True, ending=ended(-100, 1))
-    holder = Holder(pods_known=True, pod=over, newest=WORKER)
+    over = pod(terminated=True, termination=ended(-100, 1))
+    holder = HolderStatus(pods_known=True, pod=over, newest_worker=WORKER)
     assert moved(seen(job(Phase.RUNNING), holder=holder), at(1)) == ("Retrying", "WorkerCrashed")
 
 
-def holder_of(ending: Ending, seen_at: float) -> Holder:
-    return replace(ALIVE, pod=pod(ending=ending), ending_seen_at=seen_at)
+def holder_of(ending: ContainerTermination, seen_at: float) -> HolderStatus:
+    return replace(ALIVE, pod=pod(termination=ending), termination_seen_at=seen_at)
 
 
 def test_an_ending_seen_after_the_claim_is_proof_at_once() -> None:
@@ -104,13 +104,13 @@ def test_an_ending_seen_before_the_claim_is_another_processs_whatever_clocks_say
 
 def test_an_ending_seen_as_the_claim_was_is_settled_a_little_later() -> None:
     snapshot = seen(job(Phase.RUNNING), first=10.5, holder=holder_of(ended(10), 11))
-    assert judged(snapshot, at(12)).look_again_at == 14
+    assert judged(snapshot, at(12)).requeue_at == 14
     assert moved(snapshot, at(14)) == ("Retrying", "WorkerCrashed")
 
 
 def test_a_claim_seen_after_an_old_ending_gives_the_pod_time_to_say_it_runs_again() -> None:
     snapshot = seen(job(Phase.RUNNING), first=50, holder=holder_of(ended(10), 11))
-    assert judged(snapshot, at(51)).look_again_at == 53
+    assert judged(snapshot, at(51)).requeue_at == 53
 
 
 def test_a_container_that_runs_again_so_soon_may_have_made_the_claim() -> None:
@@ -123,14 +123,14 @@ def test_a_container_that_runs_again_so_soon_may_have_made_the_claim() -> None:
 def test_the_ending_of_a_process_known_for_long_is_proof_however_fresh_the_claim(
     claimed_at: float, again: bool
 ) -> None:
-    holder = replace(holder_of(ended(30, again=again), 31), newest_since=20)
+    holder = replace(holder_of(ended(30, again=again), 31), newest_worker_since=20)
     snapshot = seen(job(Phase.RUNNING), first=claimed_at, holder=holder)
     assert moved(snapshot, at(31.5)) == ("Retrying", "WorkerCrashed")
 
 
 @pytest.mark.parametrize("announced_at", [22, 32])
 def test_a_process_announced_about_the_ending_may_be_the_next_one(announced_at: float) -> None:
-    holder = replace(holder_of(ended(30, again=True), 31), newest_since=announced_at)
+    holder = replace(holder_of(ended(30, again=True), 31), newest_worker_since=announced_at)
     assert moved(seen(job(Phase.RUNNING), first=30.9, holder=holder), at(33)) is None
 
 
@@ -140,21 +140,21 @@ def test_an_ending_with_code_0_is_a_release() -> None:
 
 
 def test_a_newer_process_is_proof_once_confirmed() -> None:
-    holder = replace(ALIVE, newest="worker-0/b")
+    holder = replace(ALIVE, newest_worker="worker-0/b")
     effect = judged(seen(job(Phase.RUNNING), holder=holder), at(1)).effect
-    assert isinstance(effect, Transition)
-    assert effect.proof == WorkerReplaced("ns", POD, WORKER)
-    assert effect.move.reason == "WorkerCrashed"
+    assert isinstance(effect, ChangePhase)
+    assert effect.precondition == WorkerReplaced("ns", POD, WORKER)
+    assert effect.change.reason == "WorkerCrashed"
 
 
 def test_a_withdrawn_announcement_proves_nothing() -> None:
-    snapshot = seen(job(Phase.RUNNING), holder=replace(ALIVE, newest=""))
+    snapshot = seen(job(Phase.RUNNING), holder=replace(ALIVE, newest_worker=""))
     assert moved(snapshot, at(1)) is None
 
 
 def test_disabled_recovery_recovers_nothing_but_times_out_all_the_same() -> None:
-    options = Options(recovery=False, timeout_margin=10)
-    holder = Holder(pods_known=True, pod=pod(over=True))
+    options = DecisionOptions(recovery=False, timeout_margin=10)
+    holder = HolderStatus(pods_known=True, pod=pod(terminated=True))
     snapshot = seen(job(Phase.RUNNING), holder=holder, options=options)
     assert moved(snapshot, at(1000)) is None
     assert moved(snapshot, at(1810)) == ("Retrying", "ExecutionTimeout")
@@ -168,9 +168,9 @@ def test_the_crash_budget_ends_in_a_dead_letter() -> None:
 def test_a_running_job_is_cancelled_after_the_grace_period_from_first_sight_of_the_wish() -> None:
     before = seen(job(Phase.RUNNING, **running(duration=600)))
     wished = job(Phase.RUNNING, spec={"cancel": True}, **running(duration=600))
-    sighting = sight(before.seen, wished, before.queue, at(100), live=True)
-    snapshot = replace(before, job=wished, seen=sighting)
-    assert judged(snapshot, at(129)).look_again_at == 130
+    sighting = observe(before.observation, wished, before.queue, at(100), live=True)
+    snapshot = replace(before, job=wished, observation=sighting)
+    assert judged(snapshot, at(129)).requeue_at == 130
     assert moved(snapshot, at(130)) == ("Cancelled", "CancelRequested")
 
 
@@ -189,7 +189,7 @@ def test_the_jobs_grace_goes_before_the_queues_before_the_built_in(
 
 
 def test_a_cancelled_job_of_a_dead_worker_is_cancelled_at_once() -> None:
-    holder = Holder(pods_known=True, pod=pod(over=True))
+    holder = HolderStatus(pods_known=True, pod=pod(terminated=True))
     snapshot = seen(job(Phase.RUNNING, spec={"cancel": True}), holder=holder)
     assert moved(snapshot, at(1)) == ("Cancelled", "CancelRequested")
 
@@ -198,7 +198,7 @@ def test_an_execution_timeout_counts_from_first_sight_of_the_claim() -> None:
     held = job(Phase.RUNNING, **running(duration=600))
     first = seen(held, first=100)
     renewed = job(Phase.RUNNING, **running(duration=600, renewals=9))
-    sighting = sight(first.seen, renewed, first.queue, at(1850), live=True)
-    snapshot = Snapshot(renewed, sighting, Options(timeout_margin=10), holder=ALIVE)
+    sighting = observe(first.observation, renewed, first.queue, at(1850), live=True)
+    snapshot = Snapshot(renewed, sighting, DecisionOptions(timeout_margin=10), holder=ALIVE)
     assert moved(snapshot, at(1909)) is None
     assert moved(snapshot, at(1910)) == ("Retrying", "ExecutionTimeout")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from asyncjob.json_types import JsonObject
-from asyncjob_operator.observe.versions import REMEMBERED, Versions
+from asyncjob_operator.observe.versions import MAX_REMEMBERED_DELETED, VersionTracker
 from support.audience import Audience
 from support.snapshots import POD, POD_UID, WORKER, raw, roll_lease, running
 
@@ -22,37 +22,37 @@ def pod(version: int, **meta: Any) -> JsonObject:
 
 def test_an_older_queue_brings_no_old_limits_back() -> None:
     queues = Audience().observer.queues
-    queues.saw(queue(9, maxConcurrency=9))
-    queues.saw(queue(11, maxConcurrency=1, paused=True))
-    queues.saw(queue(10, maxConcurrency=9))
+    queues.on_update(queue(9, maxConcurrency=9))
+    queues.on_update(queue(11, maxConcurrency=1, paused=True))
+    queues.on_update(queue(10, maxConcurrency=9))
     assert queues.view(*QUEUE).paused
-    assert queues.view(*QUEUE).limits.concurrency == 1
+    assert queues.view(*QUEUE).limits.max_concurrency == 1
 
 
 def test_a_late_answer_brings_no_deleted_queue_back_and_a_new_one_of_its_name_is_taken() -> None:
     queues = Audience().observer.queues
-    queues.saw(queue(10, maxConcurrency=1))
-    queues.lost(*QUEUE)
-    queues.saw(queue(10, maxConcurrency=1))
+    queues.on_update(queue(10, maxConcurrency=1))
+    queues.on_delete(*QUEUE)
+    queues.on_update(queue(10, maxConcurrency=1))
     assert QUEUE not in queues
-    queues.saw(queue(12, maxConcurrency=2))
-    assert queues.view(*QUEUE).limits.concurrency == 2
+    queues.on_update(queue(12, maxConcurrency=2))
+    assert queues.view(*QUEUE).limits.max_concurrency == 2
 
 
 def test_an_older_pod_is_no_news_and_a_late_read_raises_no_ghost() -> None:
     audience = Audience()
-    workers = audience.observer.workers
+    workers = audience.observer.worker_pods
     audience.see("job", phase="Running", **running())
     job = audience.observer.store.get("uid-job")
     assert job
-    workers.saw_pod(pod(11, deletionTimestamp="2026-01-01T00:00:00Z"))
-    workers.saw_pod(pod(10))
-    held = workers.holder(job).pod
+    workers.on_pod_update(pod(11, deletionTimestamp="2026-01-01T00:00:00Z"))
+    workers.on_pod_update(pod(10))
+    held = workers.holder_status(job).pod
     assert held
     assert held.deleting
-    workers.lost_pod("ns", POD)
-    workers.saw_pod(pod(11))
-    assert workers.holder(job).pod is None
+    workers.on_pod_delete("ns", POD)
+    workers.on_pod_update(pod(11))
+    assert workers.holder_status(job).pod is None
 
 
 def test_an_older_lease_names_no_older_process_and_lists_no_older_types() -> None:
@@ -65,27 +65,27 @@ def test_an_older_lease_names_no_older_process_and_lists_no_older_types() -> Non
         lease: Any = roll_lease(POD, version, worker=worker, types=types)
         lease["metadata"]["resourceVersion"] = str(version)
         lease["metadata"]["annotations"]["asyncjob.dev/pod-uid"] = POD_UID
-        observer.workers.saw_lease(lease)
-        observer.roll_calls.saw_lease(lease)
-    assert observer.workers.holder(job).newest == WORKER
-    assert observer.roll_calls.knows(job)
+        observer.worker_pods.on_lease_update(lease)
+        observer.worker_registry.on_lease_update(lease)
+    assert observer.worker_pods.holder_status(job).newest_worker == WORKER
+    assert observer.worker_registry.is_served(job)
 
 
 def test_a_late_answer_brings_no_deleted_job_back() -> None:
     audience = Audience()
     uid = audience.see("job")
-    audience.observer.lost(uid)
+    audience.observer.on_delete(uid)
     answer: Any = raw("job", admitted=True)
     answer["metadata"]["resourceVersion"] = "9999"
-    audience.observer.saw(answer, live=True)
+    audience.observer.on_update(answer, live=True)
     assert uid not in audience.observer.store
     assert not audience.observer.store.counts
 
 
 def test_of_what_is_gone_only_the_latest_is_remembered() -> None:
-    versions: Versions[int] = Versions()
-    for key in range(REMEMBERED + 5):
-        assert versions.is_news(key, "1")
-        versions.gone(key)
-    assert len(versions._gone) == REMEMBERED
-    assert not versions._seen
+    versions: VersionTracker[int] = VersionTracker()
+    for key in range(MAX_REMEMBERED_DELETED + 5):
+        assert versions.accept(key, "1")
+        versions.record_deleted(key)
+    assert len(versions._deleted) == MAX_REMEMBERED_DELETED
+    assert not versions._newest

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from asyncjob_operator.observe.cron.children import REMEMBERED, STRANGERS
-from asyncjob_operator.observe.cron.schedules import Schedules
+from asyncjob_operator.observe.cron.children import MAX_NAMES, MAX_ORPHANS
+from asyncjob_operator.observe.cron.schedules import CronJobController
 from support.audience import Audience
 from support.schedules import raw_cron, settled
 from support.snapshots import POD, POD_UID, roll_lease, running, stamp
@@ -34,22 +34,22 @@ def test_a_job_cancelled_with_cascade_takes_no_child_in_another_namespace_with_i
 
 def test_runs_in_another_namespace_are_none_of_a_schedule_and_are_not_removed() -> None:
     audience = Audience()
-    children, wanted = audience.observer.children, list[str]()
-    schedules = Schedules("me", children, audience.moment, wanted.append)
-    schedules.saw(raw_cron(status=settled("2026-11-20T02:00"), successfulJobsHistoryLimit=0))
+    children, wanted = audience.observer.scheduled_jobs, list[str]()
+    schedules = CronJobController("me", children, audience.moment, wanted.append)
+    schedules.on_update(raw_cron(status=settled("2026-11-20T02:00"), successfulJobsHistoryLimit=0))
     wanted.clear()
     end: dict[str, Any] = {"phase": "Succeeded", "completionTime": stamp(0)}
     audience.see("foreign", namespace="other", cron=CRON, **end)
     assert wanted == []
-    assert children.of(("ns", CRON)) == ()
-    assert len(children.of(("other", CRON))) == 1
+    assert children.jobs_of(("ns", CRON)) == ()
+    assert len(children.jobs_of(("other", CRON))) == 1
 
 
 def test_a_pod_of_another_namespace_with_the_holders_uid_brings_up_nothing() -> None:
     audience = Audience()
     audience.see("job", phase="Running", **running())
     meta: Any = {"namespace": "other", "name": POD, "uid": POD_UID, "resourceVersion": "1"}
-    audience.observer.workers.saw_pod({"metadata": meta, "status": {"phase": "Failed"}})
+    audience.observer.worker_pods.on_pod_update({"metadata": meta, "status": {"phase": "Failed"}})
     assert audience.wanted == {}
     assert audience.observer.store.held_by("other", POD_UID) == []
     assert audience.observer.store.held_by("ns", POD_UID) == ["uid-job"]
@@ -57,93 +57,93 @@ def test_a_pod_of_another_namespace_with_the_holders_uid_brings_up_nothing() -> 
 
 def test_names_of_the_jobs_of_unknown_schedules_are_not_kept_for_ever() -> None:
     audience = Audience()
-    children = audience.observer.children
-    for number in range(2 * STRANGERS):
+    children = audience.observer.scheduled_jobs
+    for number in range(2 * MAX_ORPHANS):
         uid = audience.see(f"j{number}", cron=f"made-up-{number}")
-        audience.observer.lost(uid)
-    assert len(children._names) == STRANGERS
-    assert len(children._strangers) == STRANGERS
+        audience.observer.on_delete(uid)
+    assert len(children._names) == MAX_ORPHANS
+    assert len(children._orphans) == MAX_ORPHANS
 
 
 def test_names_of_a_schedule_that_is_known_outlive_its_jobs_and_go_with_it() -> None:
     audience = Audience()
-    children = audience.observer.children
-    audience.observer.lost(audience.see("early", cron=CRON))
-    schedules = Schedules("me", children, audience.moment, lambda _: None)
-    schedules.saw(raw_cron(status=settled("2026-11-20T02:00")))
-    for number in range(STRANGERS + 1):
-        audience.observer.lost(audience.see(f"j{number}", cron=f"made-up-{number}"))
+    children = audience.observer.scheduled_jobs
+    audience.observer.on_delete(audience.see("early", cron=CRON))
+    schedules = CronJobController("me", children, audience.moment, lambda _: None)
+    schedules.on_update(raw_cron(status=settled("2026-11-20T02:00")))
+    for number in range(MAX_ORPHANS + 1):
+        audience.observer.on_delete(audience.see(f"j{number}", cron=f"made-up-{number}"))
     assert children.names(("ns", CRON)) == {"early"}
-    for number in range(REMEMBERED + 1):
+    for number in range(MAX_NAMES + 1):
         children._remember(("ns", CRON), f"n{number}")
-    assert len(children.names(("ns", CRON))) == REMEMBERED
-    schedules.lost(("ns", "nightly"))
+    assert len(children.names(("ns", CRON))) == MAX_NAMES
+    schedules.on_delete(("ns", "nightly"))
     assert ("ns", CRON) not in children._names
 
 
 def test_a_job_whose_label_changes_is_of_one_schedule_only() -> None:
     changed: list[tuple[str, str]] = []
     audience = Audience()
-    children = audience.observer.children
-    children.changed = changed.append
+    children = audience.observer.scheduled_jobs
+    children.on_change = changed.append
     audience.see("job", cron="one")
     audience.see("job", cron="two")
-    assert (children.of(("ns", "one")), len(children.of(("ns", "two")))) == ((), 1)
+    assert (children.jobs_of(("ns", "one")), len(children.jobs_of(("ns", "two")))) == ((), 1)
     audience.see("job")
-    assert children.of(("ns", "two")) == ()
+    assert children.jobs_of(("ns", "two")) == ()
     assert changed == [("ns", "one"), ("ns", "one"), ("ns", "two"), ("ns", "two")]
 
 
 def test_a_place_of_an_admitted_job_goes_to_another_type_when_its_workers_are_gone() -> None:
     audience = Audience()
-    calls = audience.observer.roll_calls
+    calls = audience.observer.worker_registry
     audience.queue(maxConcurrency=1)
     for pod in ("a", "b"):
-        calls.saw_lease(roll_lease(pod, 0, types=[pod]))
+        calls.on_lease_update(roll_lease(pod, 0, types=[pod]))
     stranded = audience.see("first", admitted=True, spec={"type": "a"}, retries=1)
-    hall = audience.observer.halls.get(("ns", "default"))
+    hall = audience.observer.admission_cache.get(("ns", "default"))
     assert hall
     place = {"uid": stranded, "name": "first", "time": stamp(0)}
     meta: Any = {"namespace": "ns", "name": "default", "resourceVersion": "900"}
     status: Any = {"reservations": [place]}
-    audience.observer.queues.saw(
+    audience.observer.queues.on_update(
         {"metadata": meta, "spec": {"maxConcurrency": 1}, "status": status}
     )
     other, same = (
         audience.see("other", spec={"type": "b"}),
         audience.see("same", spec={"type": "a"}),
     )
-    assert (other in hall.line, same in hall.line) == (True, True)
-    calls.lost_lease("ns", "asyncjob-worker-a")
-    assert (other in hall.line, same in hall.line) == (True, False)
+    assert (other in hall.pending, same in hall.pending) == (True, True)
+    calls.on_lease_delete("ns", "asyncjob-worker-a")
+    assert (other in hall.pending, same in hall.pending) == (True, False)
     audience.pass_time(59)
     assert audience.wanted == {}
     audience.pass_time(1)
     assert audience.wanted == {stranded: "ns/stranded"}
-    calls.saw_lease(roll_lease("a2", 60, types=["a"]))
+    calls.on_lease_update(roll_lease("a2", 60, types=["a"]))
     assert audience.wanted == {}
-    assert same in hall.line
+    assert same in hall.pending
 
 
 def test_a_job_of_an_unknown_type_is_looked_at_when_a_worker_comes_and_not_by_time() -> None:
     audience = Audience()
-    calls = audience.observer.roll_calls
+    calls = audience.observer.worker_registry
     audience.queue(maxConcurrency=1)
-    calls.saw_lease(roll_lease("a", 0, types=["a"]))
+    calls.on_lease_update(roll_lease("a", 0, types=["a"]))
     uid = audience.see("job", spec={"type": "b", "queueTimeoutSeconds": 1000})
-    assert audience.observer.agenda._heap.next_at() == 1000
-    hall = audience.observer.halls.get(("ns", "default"))
+    assert audience.observer.delaying_queue._heap.next_deadline() == 1000
+    hall = audience.observer.admission_cache.get(("ns", "default"))
     assert hall
-    assert uid not in hall.line
-    calls.saw_lease(roll_lease("b", 0, types=["b"]))
-    assert uid in hall.line
+    assert uid not in hall.pending
+    calls.on_lease_update(roll_lease("b", 0, types=["b"]))
+    assert uid in hall.pending
 
 
 def test_a_dismissed_run_is_removed_with_its_history_although_a_redrive_was_wished() -> None:
     audience = Audience()
     end: dict[str, Any] = {"completionTime": stamp(0), "spec": {"redrive": 1}}
     audience.see("run", cron=CRON, phase="DeadLetter", **end)
-    [dead] = audience.observer.children.of(("ns", CRON))
+    [dead] = audience.observer.scheduled_jobs.jobs_of(("ns", CRON))
     audience.see("run", cron=CRON, phase="Cancelled", **end)
-    [dismissed] = audience.observer.children.of(("ns", CRON))
-    assert (dead.wished, dismissed.wished) == (True, False)
+    [dismissed] = audience.observer.scheduled_jobs.jobs_of(("ns", CRON))
+    assert (dead.has_open_request, dismissed.has_open_request) == (True, False)

@@ -10,13 +10,13 @@ from asyncjob.errors import ForbiddenError
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import job_path
-from asyncjob_operator.apply.sweep import Sweep
-from asyncjob_operator.core.job_event import Notice
+from asyncjob_operator.apply.sweep import RetentionController
+from asyncjob_operator.core.job_event import KubernetesEvent
 from asyncjob_operator.core.options import DAY, RetentionOptions
 from asyncjob_operator.core.queue_view import OPEN_QUEUE
-from asyncjob_operator.core.retention import Finished
+from asyncjob_operator.core.retention import FinishedJob
 from asyncjob_operator.observe.store import JobStore
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession
 from support.snapshots import EPOCH, at, job, raw, stamp
 from support.vitals import containment
@@ -26,9 +26,9 @@ class Scene:
     def __init__(self, *, rate: float = 1e9, interval: float = 60.0, **options: float) -> None:
         self.seconds = 0.0
         self.session, self.store, self.leads = FakeSession(), JobStore(), True
-        self.told: list[Notice] = []
+        self.told: list[KubernetesEvent] = []
         self.needed: set[str] = set()
-        self.sweep = Sweep(
+        self.sweep = RetentionController(
             cast("KubeSession", self.session),
             self.store,
             queue_of=lambda _namespace, _queue: OPEN_QUEUE,
@@ -37,9 +37,9 @@ class Scene:
             interval=interval,
             now=lambda: at(self.seconds),
             leads=lambda: self.leads,
-            tell=self.told.append,
-            needed=lambda record: record.name in self.needed,
-            metrics=Metrics(),
+            record_event=self.told.append,
+            is_needed=lambda record: record.name in self.needed,
+            metrics=OperatorMetrics(),
             containment=containment(),
         )
 
@@ -53,7 +53,9 @@ class Scene:
         version = stored["metadata"]["resourceVersion"]
         fields = {name: getattr(view, name) for name in view.__slots__} | {"namespace": namespace}
         self.store.retire(
-            type(view)(**{**fields, "resource_version": version, "completion_written": completed}),
+            type(view)(
+                **{**fields, "resource_version": version, "completion_write_time": completed}
+            ),
             EPOCH,
         )
 
@@ -66,7 +68,7 @@ async def test_what_somebody_waits_for_stays_however_old_and_however_many_there_
     for name, age in (("needed", 9), ("old", 8), ("new", 1)):
         scene.finished(name, age * DAY)
     scene.needed.add("needed")
-    assert await scene.sweep.sweep() == 1
+    assert await scene.sweep.run_once() == 1
     assert scene.names() == {"needed", "new"}
 
 
@@ -75,7 +77,7 @@ async def test_nobody_keeps_a_finished_job_for_ever_by_waiting_for_it() -> None:
     for name, age in (("needed-29", 29), ("needed-31", 31)):
         scene.finished(name, age * DAY)
         scene.needed.add(name)
-    assert await scene.sweep.sweep() == 1
+    assert await scene.sweep.run_once() == 1
     assert scene.names() == {"needed-29"}
 
 
@@ -83,7 +85,7 @@ async def test_what_is_to_go_is_deleted_exactly_as_it_was_judged() -> None:
     scene = Scene()
     scene.finished("old", 8 * DAY)
     scene.finished("new", 1 * DAY)
-    assert await scene.sweep.sweep() == 1
+    assert await scene.sweep.run_once() == 1
     [(method, path, body)] = scene.session.writes
     assert (method, path) == ("DELETE", job_path("ns", "old"))
     assert body["preconditions"]["uid"] == "uid-old"
@@ -94,7 +96,7 @@ async def test_a_job_that_changed_since_is_left_for_the_next_pass() -> None:
     scene = Scene()
     scene.finished("old", 8 * DAY)
     scene.session.put(job_path("ns", "old"), scene.session.objects[job_path("ns", "old")])
-    assert await scene.sweep.sweep() == 0
+    assert await scene.sweep.run_once() == 0
     assert scene.names() == {"old"}
 
 
@@ -102,7 +104,7 @@ async def test_a_job_already_gone_is_forgotten() -> None:
     scene = Scene()
     scene.finished("old", 8 * DAY)
     scene.session.objects.clear()
-    assert await scene.sweep.sweep() == 0
+    assert await scene.sweep.run_once() == 0
     assert scene.names() == set()
 
 
@@ -111,7 +113,7 @@ async def test_a_refusal_stops_neither_the_pass_nor_the_next() -> None:
     for name in ("a", "b"):
         scene.finished(name, 8 * DAY)
     scene.session.fail("DELETE", job_path("ns", "a"), ForbiddenError(status=403))
-    assert await scene.sweep.sweep() == 1
+    assert await scene.sweep.run_once() == 1
     assert scene.names() == {"a"}
 
 
@@ -119,7 +121,7 @@ async def test_nothing_is_removed_without_the_lead() -> None:
     scene = Scene()
     scene.finished("old", 8 * DAY)
     scene.leads = False
-    assert await scene.sweep.sweep() == 0
+    assert await scene.sweep.run_once() == 0
     assert scene.session.writes == []
 
 
@@ -127,7 +129,7 @@ async def test_a_crowded_namespace_loses_its_oldest_whatever_their_age() -> None
     scene = Scene(namespace_limit=2)
     for age in (3, 2, 1):
         scene.finished(f"age-{age}", age)
-    assert await scene.sweep.sweep() == 1
+    assert await scene.sweep.run_once() == 1
     assert scene.names() == {"age-2", "age-1"}
     [told] = scene.told
     assert (told.reason, told.kind, told.name, told.warning) == (
@@ -136,21 +138,21 @@ async def test_a_crowded_namespace_loses_its_oldest_whatever_their_age() -> None
         "ns",
         True,
     )
-    await scene.sweep.sweep()
+    await scene.sweep.run_once()
     assert len(scene.told) == 1
 
 
 def test_records_are_hashable_values() -> None:
-    record = Finished(
+    record = FinishedJob(
         uid="u",
         namespace="ns",
         name="n",
         resource_version="1",
         queue="q",
         phase=Phase.SUCCEEDED,
-        completed=0.0,
-        ttl_seconds=None,
-        long_memory=False,
+        completed_at=0.0,
+        ttl_seconds_after_finished=None,
+        has_dedup_key=False,
         deleting=False,
     )
     assert hash(record)
@@ -164,7 +166,7 @@ async def test_what_somebody_waits_for_is_not_counted(limits: dict[str, float]) 
     scene.needed.update(scene.names())
     for number in range(3):
         scene.finished(f"free-{number}", 10 + number)
-    assert await scene.sweep.sweep() == 1
+    assert await scene.sweep.run_once() == 1
     assert {name for name in scene.names() if "free" in name} == {"free-0", "free-1"}
 
 
@@ -174,7 +176,7 @@ async def test_namespaces_take_turns() -> None:
         scene.finished(f"busy-{number}", 90 * DAY, "busy")
     for number in range(2):
         scene.finished(f"quiet-{number}", 8 * DAY, "quiet")
-    assert await scene.sweep.sweep() == 22
+    assert await scene.sweep.run_once() == 22
     paths = [path for _, path, _ in scene.session.writes]
     assert max(paths.index(job_path("quiet", f"quiet-{number}")) for number in range(2)) < 4
 
@@ -184,7 +186,7 @@ async def test_a_pass_is_as_quick_as_what_finishes_demands() -> None:
     for number in range(50):
         scene.finished(f"job-{number}", 8 * DAY)
     async with asyncio.timeout(20):
-        assert await scene.sweep.sweep() == 50
+        assert await scene.sweep.run_once() == 50
 
 
 async def test_what_is_refused_is_tried_ever_more_seldom_and_told_once() -> None:
@@ -196,7 +198,7 @@ async def test_what_is_refused_is_tried_ever_more_seldom_and_told_once() -> None
         for second in range(200):
             scene.seconds = float(second)
             before = len(scene.session.writes)
-            await scene.sweep.sweep()
+            await scene.sweep.run_once()
             if len(scene.session.writes) > before:
                 tried.append(second)
     assert 4 <= len(tried) <= 12
@@ -204,4 +206,4 @@ async def test_what_is_refused_is_tried_ever_more_seldom_and_told_once() -> None
     assert [line["event"] for line in logs] == ["finished job not removed"]
     scene.session.failures.clear()
     scene.seconds += 600
-    assert await scene.sweep.sweep() == 1
+    assert await scene.sweep.run_once() == 1

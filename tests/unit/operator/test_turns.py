@@ -6,10 +6,10 @@ from typing import cast
 
 import pytest
 
-from asyncjob_operator.handlers.loops import BATCH, keep_time
-from asyncjob_operator.observe.agenda import Agenda
-from asyncjob_operator.observe.observer import Observer
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.handlers.loops import DEADLINE_BATCH, run_deadlines
+from asyncjob_operator.observe.agenda import DelayingQueue
+from asyncjob_operator.observe.observer import JobController
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.vitals import pulse
 
 LOOK_SECONDS = 0.002
@@ -19,23 +19,23 @@ class Slow:
     """Looks at each job for as long as a hard one takes."""
 
     def __init__(self) -> None:
-        self.agenda, self.looked = Agenda(), 0
+        self.delaying_queue, self.looked = DelayingQueue(), 0
         self.done = asyncio.Event()
 
-    def look(self, _uid: str) -> None:
+    def evaluate(self, _uid: str) -> None:
         until = time.thread_time() + LOOK_SECONDS
         while time.thread_time() < until:
             pass
         self.looked += 1
-        if self.looked == BATCH:
+        if self.looked == DEADLINE_BATCH:
             self.done.set()
 
 
 @pytest.mark.timeout(60)
 async def test_others_have_their_turn_between_the_jobs_of_one_batch() -> None:
     slow = Slow()
-    for number in range(BATCH):
-        slow.agenda.set(str(number), 0.0)
+    for number in range(DEADLINE_BATCH):
+        slow.delaying_queue.requeue_at(str(number), 0.0)
     turns: list[int] = []
 
     async def other() -> None:
@@ -44,8 +44,10 @@ async def test_others_have_their_turn_between_the_jobs_of_one_batch() -> None:
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(other())
-    keeping = asyncio.create_task(keep_time(cast("Observer", slow), Metrics(), pulse()))
+    keeping = asyncio.create_task(
+        run_deadlines(cast("JobController", slow), OperatorMetrics(), pulse())
+    )
     await slow.done.wait()
     beside.cancel()
     keeping.cancel()
-    assert len({looked for looked in turns if looked}) >= BATCH * LOOK_SECONDS / 0.1
+    assert len({looked for looked in turns if looked}) >= DEADLINE_BATCH * LOOK_SECONDS / 0.1

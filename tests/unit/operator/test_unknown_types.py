@@ -8,33 +8,40 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView
-from asyncjob_operator.core.decision import Transition, TypeMissing
-from asyncjob_operator.core.options import Options
+from asyncjob_operator.core.decision import ChangePhase, TypeUnserved
+from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.core.queue_view import QueueView, read_queue
-from asyncjob_operator.core.roll_call import Concerned, Missing, RollCall, read_entry
+from asyncjob_operator.core.roll_call import (
+    AffectedTypes,
+    QueueWorkers,
+    UnservedType,
+    read_worker_record,
+)
 from asyncjob_operator.core.snapshot import Snapshot
-from asyncjob_operator.observe.roll_calls import RollCalls
+from asyncjob_operator.observe.roll_calls import WorkerRegistry
 from support.snapshots import LEASE_SECONDS as DURATION
 from support.snapshots import at, job, judged, moved, roll_lease, seen
 
-STRICT = QueueView(unknown_is_dead_letter=True)
-MISSING = Missing(since=0.0, workers=2, listed=("a", "b"))
+STRICT = QueueView(dead_letters_unknown_types=True)
+MISSING = UnservedType(since=0.0, live_workers=2, listed_types=("a", "b"))
 
 
-def waiting(view: JobView | None = None, missing: Missing | None = MISSING, **how: Any) -> Snapshot:
+def waiting(
+    view: JobView | None = None, missing: UnservedType | None = MISSING, **how: Any
+) -> Snapshot:
     """Return a claimable job of a queue that gives up unknown types."""
     snapshot = seen(view or job(), queue=how.pop("queue", STRICT), **how)
-    return replace(snapshot, missing=missing, options=Options(unknown_type_delay=60))
+    return replace(snapshot, unserved_type=missing, options=DecisionOptions(unknown_type_delay=60))
 
 
 class Roll:
     """The roll call of one queue, with Leases taken at times."""
 
     def __init__(self) -> None:
-        self.call = RollCall()
+        self.call = QueueWorkers()
 
-    def take(self, now: float, pod: str = "w", **said: Any) -> Concerned:
-        return self.call.take(pod, read_entry(roll_lease(pod, int(now), **said)), now)
+    def take(self, now: float, pod: str = "w", **said: Any) -> AffectedTypes:
+        return self.call.update(pod, read_worker_record(roll_lease(pod, int(now), **said)), now)
 
     def attend(self, pod: str, start: int, end: int, **said: Any) -> None:
         """Let a worker renew its Lease every 15 s."""
@@ -42,18 +49,18 @@ class Roll:
             self.take(now, pod, **said)
 
     def since(self, job_type: str, now: float) -> float | None:
-        missing = self.call.missing(job_type, now)
+        missing = self.call.unserved_type(job_type, now)
         return missing.since if missing else None
 
 
 def test_a_missing_type_makes_a_dead_letter_after_the_delay_and_no_sooner() -> None:
-    assert judged(waiting(), at(59)).look_again_at == 60
+    assert judged(waiting(), at(59)).requeue_at == 60
     assert moved(waiting(), at(59)) is None
     effect = judged(waiting(), at(60)).effect
-    assert isinstance(effect, Transition)
-    assert (effect.move.target, effect.move.reason) == ("DeadLetter", "UnknownType")
-    assert effect.proof == TypeMissing("ns", "default", "test")
-    assert effect.move.fields["message"] == (
+    assert isinstance(effect, ChangePhase)
+    assert (effect.change.target, effect.change.reason) == ("DeadLetter", "UnknownType")
+    assert effect.precondition == TypeUnserved("ns", "default", "test")
+    assert effect.change.fields["message"] == (
         "no live worker of queue default lists type test; 2 live workers list a, b"
     )
 
@@ -84,10 +91,10 @@ def test_a_job_that_has_run_before_is_given_up_as_well() -> None:
 
 
 def test_the_message_names_few_of_many_types() -> None:
-    many = Missing(0.0, 1, tuple("abcdefgh"))
+    many = UnservedType(0.0, 1, tuple("abcdefgh"))
     effect = judged(waiting(missing=many), at(60)).effect
-    assert isinstance(effect, Transition)
-    assert "1 live worker lists a, b, c, d, e and 3 more" in str(effect.move.fields["message"])
+    assert isinstance(effect, ChangePhase)
+    assert "1 live worker lists a, b, c, d, e and 3 more" in str(effect.change.fields["message"])
 
 
 def test_a_worker_counts_once_it_has_renewed_before_our_eyes_and_for_as_long_as_it_says() -> None:
@@ -129,9 +136,9 @@ def test_a_type_is_missing_from_when_the_last_who_listed_it_is_gone(goes: str) -
     roll = Roll()
     roll.take(0, "old", types=["x"])
     roll.attend("new", 0, 90)
-    how: dict[str, Callable[[], Concerned]] = {
+    how: dict[str, Callable[[], AffectedTypes]] = {
         "withdrawn": lambda: roll.take(95, "old", types=["x"], worker=""),
-        "removed": lambda: roll.call.lose("old", 95),
+        "removed": lambda: roll.call.remove("old", 95),
         "changed": lambda: roll.take(95, "old", types=["y"]),
     }
     assert "x" in how[goes]().types
@@ -144,7 +151,7 @@ def test_a_worker_that_does_not_say_what_it_knows_may_know_anything() -> None:
     roll.take(0, "mute", types=None)
     roll.attend("new", 0, 90)
     assert roll.since("x", 90) is None
-    assert roll.call.lose("mute", 91)
+    assert roll.call.remove("mute", 91)
     assert roll.since("x", 92) == 91
 
 
@@ -152,37 +159,37 @@ def test_renewals_alone_bring_up_nothing() -> None:
     roll = Roll()
     roll.attend("w", 0, 15)
     assert not roll.take(30)
-    assert roll.call.lose("w", 31)
+    assert roll.call.remove("w", 31)
 
 
 def test_a_worker_that_moves_to_another_queue_lists_nothing_in_the_old() -> None:
-    changed: list[tuple[str, Concerned]] = []
+    changed: list[tuple[str, AffectedTypes]] = []
 
-    def take(queue: tuple[str, str], who: Concerned) -> None:
+    def take(queue: tuple[str, str], who: AffectedTypes) -> None:
         changed.append((queue[1], who))
 
-    calls = RollCalls(lambda: 0.0, take, lambda _: None)
-    calls.saw_lease(roll_lease("one", 0, types=["x"]))
-    calls.saw_lease(roll_lease("two", 0))
-    calls.saw_lease(roll_lease("two", 1))
-    assert calls.missing(job(spec={"type": "x"})) is None
-    calls.saw_lease(roll_lease("one", 1, types=["x"], queue="other"))
-    assert calls.missing(job(spec={"type": "x"}))
-    everybody = Concerned(every=True)
+    calls = WorkerRegistry(lambda: 0.0, take, lambda _: None)
+    calls.on_lease_update(roll_lease("one", 0, types=["x"]))
+    calls.on_lease_update(roll_lease("two", 0))
+    calls.on_lease_update(roll_lease("two", 1))
+    assert calls.unserved_type(job(spec={"type": "x"})) is None
+    calls.on_lease_update(roll_lease("one", 1, types=["x"], queue="other"))
+    assert calls.unserved_type(job(spec={"type": "x"}))
+    everybody = AffectedTypes(every=True)
     assert changed == [
         ("default", everybody),
-        ("default", Concerned(frozenset("a"))),
+        ("default", AffectedTypes(frozenset("a"))),
         ("default", everybody),
-        ("default", Concerned(frozenset("x"))),
+        ("default", AffectedTypes(frozenset("x"))),
         ("other", everybody),
     ]
     for pod in ("one", "two"):
-        calls.lost_lease("ns", f"asyncjob-worker-{pod}")
-    assert calls.missing(job(spec={"type": "x"})) is None
+        calls.on_lease_delete("ns", f"asyncjob-worker-{pod}")
+    assert calls.unserved_type(job(spec={"type": "x"})) is None
 
 
 @pytest.mark.parametrize(("spec", "strict"), [({}, False), ({"unknownType": "DeadLetter"}, True)])
 def test_a_queue_lets_unknown_types_wait_unless_it_says_otherwise(
     spec: dict[str, Any], strict: bool
 ) -> None:
-    assert read_queue({"spec": spec}).unknown_is_dead_letter is strict
+    assert read_queue({"spec": spec}).dead_letters_unknown_types is strict

@@ -8,12 +8,12 @@ import pytest
 
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.kube import KubeSession
-from asyncjob_operator.core.vitals import Pulse, Vitals
+from asyncjob_operator.core.vitals import HealthMonitor, LoopHealth
 from asyncjob_operator.handlers.operator import Operator
 from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.handlers.supervise import supervise
-from asyncjob_operator.kube.election import AlwaysElected
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.kube.election import AlwaysLeader
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 
 LIMIT = 900.0
 
@@ -34,54 +34,60 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def vitals(clock: Clock) -> Vitals:
-    return Vitals(LIMIT, clock)
+def vitals(clock: Clock) -> HealthMonitor:
+    return HealthMonitor(LIMIT, clock)
 
 
-def test_a_loop_that_does_not_turn_is_stuck_after_its_limit(vitals: Vitals, clock: Clock) -> None:
-    vitals.pulse("deadlines", 60.0)
-    vitals.pulse("dispatch")
+def test_a_loop_that_does_not_turn_is_stuck_after_its_limit(
+    vitals: HealthMonitor, clock: Clock
+) -> None:
+    vitals.loop("deadlines", 60.0)
+    vitals.loop("dispatch")
     clock.at += 60
-    assert not vitals.stuck()
+    assert not vitals.stalled()
     clock.at += 1
-    assert vitals.stuck() == "no turn of the loop 'deadlines' for 61 s"
-    vitals.pulse("deadlines").beat()
-    assert not vitals.stuck()
+    assert vitals.stalled() == "no turn of the loop 'deadlines' for 61 s"
+    vitals.loop("deadlines").tick()
+    assert not vitals.stalled()
 
 
-def test_waiting_for_what_need_not_come_is_not_being_stuck(vitals: Vitals, clock: Clock) -> None:
-    pulse = vitals.pulse("dispatch")
+def test_waiting_for_what_need_not_come_is_not_being_stuck(
+    vitals: HealthMonitor, clock: Clock
+) -> None:
+    pulse = vitals.loop("dispatch")
     with pulse.idle():
         clock.at += 10 * LIMIT
-        assert not vitals.stuck()
-    assert not vitals.stuck()
+        assert not vitals.stalled()
+    assert not vitals.stalled()
     clock.at += LIMIT + 1
-    assert vitals.stuck()
+    assert vitals.stalled()
 
 
-def test_a_watch_whose_requests_fail_turns_but_is_silent(vitals: Vitals, clock: Clock) -> None:
-    pulse = vitals.pulse("watch of jobs")
+def test_a_watch_whose_requests_fail_turns_but_is_silent(
+    vitals: HealthMonitor, clock: Clock
+) -> None:
+    pulse = vitals.loop("watch of jobs")
     clock.at += LIMIT + 1
-    pulse.turned()
-    assert not vitals.stuck()
-    assert vitals.silent(["watch of jobs"]) == "nothing of the watch of jobs for 901 s"
-    pulse.moved()
-    assert not vitals.silent(["watch of jobs"])
+    pulse.attempted()
+    assert not vitals.stalled()
+    assert vitals.without_progress(["watch of jobs"]) == "nothing of the watch of jobs for 901 s"
+    pulse.progressed()
+    assert not vitals.without_progress(["watch of jobs"])
 
 
-def test_one_silent_watch_of_two_is_not_all_of_them(vitals: Vitals, clock: Clock) -> None:
-    one, other = vitals.pulse("one"), vitals.pulse("other")
+def test_one_silent_watch_of_two_is_not_all_of_them(vitals: HealthMonitor, clock: Clock) -> None:
+    one, other = vitals.loop("one"), vitals.loop("other")
     clock.at += LIMIT + 1
-    other.beat()
-    assert vitals.silent(["other", "one"])
-    assert not vitals.all_silent(["other", "one"])
+    other.tick()
+    assert vitals.without_progress(["other", "one"])
+    assert not vitals.all_without_progress(["other", "one"])
     clock.at += LIMIT + 1
-    one.turned()
-    assert vitals.all_silent(["other", "one"])
+    one.attempted()
+    assert vitals.all_without_progress(["other", "one"])
 
 
 class NoPause:
-    def pause(self) -> float:
+    def next_delay(self) -> float:
         return 0.0
 
     def reset(self) -> None: ...
@@ -91,21 +97,21 @@ class NoPause:
     ("error", "is_stuck"), [(UnknownOutcomeError("no answer"), False), (KeyError("bug"), True)]
 )
 async def test_a_loop_that_ends_by_itself_again_and_again_is_stuck_and_an_outage_is_not(
-    vitals: Vitals, clock: Clock, error: Exception, is_stuck: bool
+    vitals: HealthMonitor, clock: Clock, error: Exception, is_stuck: bool
 ) -> None:
     long_enough = asyncio.Event()
 
-    async def fail(_pulse: Pulse) -> None:
+    async def fail(_pulse: LoopHealth) -> None:
         clock.at += 100
         if clock.at > 1000 + 2 * LIMIT:
             long_enough.set()
         raise error
 
-    pulse = vitals.pulse("loop")
+    pulse = vitals.loop("loop")
     supervised = asyncio.create_task(supervise(pulse, fail, cast("Any", NoPause())))
     await long_enough.wait()
     supervised.cancel()
-    assert bool(vitals.stuck()) is is_stuck
+    assert bool(vitals.stalled()) is is_stuck
 
 
 class Scene:
@@ -115,7 +121,7 @@ class Scene:
         monkeypatch.setattr("asyncjob_operator.handlers.operator.monotonic", clock)
         settings = Settings(namespaces=("one", "two"), resync_interval=300.0)
         session = cast("KubeSession", SimpleNamespace(server_time=lambda: None))
-        self.operator = Operator(settings, session, AlwaysElected(), Metrics())
+        self.operator = Operator(settings, session, AlwaysLeader(), OperatorMetrics())
 
 
 @pytest.fixture
@@ -125,8 +131,8 @@ def scene(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Scene:
 
 def test_who_has_not_listed_all_jobs_is_neither_ready_nor_fit_but_alive(scene: Scene) -> None:
     operator = scene.operator
-    assert operator.ready() == operator.unfit() == "jobs are not listed yet"
-    assert operator.alive() == ""
+    assert operator.check_readiness() == operator.check_fitness() == "jobs are not listed yet"
+    assert operator.check_liveness() == ""
 
 
 def test_one_silent_namespace_makes_unready_and_all_of_them_unfit(
@@ -135,18 +141,18 @@ def test_one_silent_namespace_makes_unready_and_all_of_them_unfit(
     operator = scene.operator
     operator._synced = True
     for namespace in ("one", "two"):
-        operator._watch_moved(namespace)
-    operator._vitals.pulse("deadlines", 1e9)
-    assert (operator.ready(), operator.unfit()) == ("", "")
+        operator._on_watch_progress(namespace)
+    operator._health.loop("deadlines", 1e9)
+    assert (operator.check_readiness(), operator.check_fitness()) == ("", "")
     clock.at += LIMIT + 1
-    operator._seen("two")
+    operator._on_namespace_resynced("two")
     for namespace in ("one", "two"):
-        operator._vitals.pulse(f"watch of jobs in {namespace}").turned()
-    operator._vitals.pulse("deadlines").beat()
-    assert operator.ready() == "nothing of the watch of jobs in one for 901 s"
-    assert (operator.unfit(), operator.alive()) == ("", "")
+        operator._health.loop(f"watch of jobs in {namespace}").attempted()
+    operator._health.loop("deadlines").tick()
+    assert operator.check_readiness() == "nothing of the watch of jobs in one for 901 s"
+    assert (operator.check_fitness(), operator.check_liveness()) == ("", "")
     clock.at += LIMIT + 1
-    assert "watch of jobs in one" in operator.unfit()
+    assert "watch of jobs in one" in operator.check_fitness()
 
 
 def test_the_limit_follows_from_the_resync_interval_and_lets_bookmarks_and_pauses_be_late() -> None:

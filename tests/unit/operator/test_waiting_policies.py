@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from asyncjob.lifecycle.phases import FINISHED, Phase
-from asyncjob.lifecycle.view import Dependency
-from asyncjob_operator.core.admission.limits import Limits, Rate
-from asyncjob_operator.core.decision import Abort, Admit, Rename, Transition
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
+from asyncjob.lifecycle.view import DependencyView
+from asyncjob_operator.core.admission.limits import QueueLimits, StartRateLimit
+from asyncjob_operator.core.decision import Admit, CancelDeleted, ChangePhase, UpdateWaitReason
 from asyncjob_operator.core.queue_view import QueueView
-from asyncjob_operator.core.sighting import sight
-from asyncjob_operator.core.ties import Need, Ties
+from asyncjob_operator.core.sighting import observe
+from asyncjob_operator.core.ties import Dependencies, DependencyState
 from support.snapshots import at, job, judged, moved, seen, stamp
 
 WAITING = (Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING)
@@ -20,7 +20,7 @@ WAITING = (Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING)
 def test_a_plain_queued_job_asks_for_nothing_but_a_look_at_its_queue_timeout() -> None:
     decision = judged(seen(job()), at(0))
     assert decision.effect is None
-    assert decision.look_again_at == 7200
+    assert decision.requeue_at == 7200
 
 
 @pytest.mark.parametrize("phase", WAITING)
@@ -32,7 +32,7 @@ def test_a_waiting_job_is_cancelled_at_once(phase: Phase) -> None:
 def test_a_deadline_cancels_a_job_that_was_never_claimed() -> None:
     snapshot = seen(job(spec={"notAfter": stamp(30)}, admitted=True))
     assert moved(snapshot, at(29)) is None
-    assert judged(snapshot, at(29)).look_again_at == 30
+    assert judged(snapshot, at(29)).requeue_at == 30
     assert moved(snapshot, at(30)) == ("Cancelled", "DeadlineExceeded")
 
 
@@ -49,8 +49,8 @@ def test_a_job_that_has_started_is_let_through_again_after_its_deadline() -> Non
     assert isinstance(judged(released, at(31)).effect, Admit)
     retrying = seen(job(Phase.RETRYING, spec={"notAfter": stamp(1)}))
     effect = judged(retrying, at(31)).effect
-    assert isinstance(effect, Transition)
-    assert effect.move.fields["admitted"] is True
+    assert isinstance(effect, ChangePhase)
+    assert effect.change.fields["admitted"] is True
 
 
 def test_a_deadline_means_nothing_to_a_job_that_has_started() -> None:
@@ -60,7 +60,7 @@ def test_a_deadline_means_nothing_to_a_job_that_has_started() -> None:
 
 def test_a_calendar_time_far_ahead_is_looked_at_again_within_a_minute() -> None:
     snapshot = seen(job(Phase.SCHEDULED, spec={"notBefore": stamp(86400)}))
-    assert judged(snapshot, at(100)).look_again_at == 160
+    assert judged(snapshot, at(100)).requeue_at == 160
 
 
 def test_a_job_with_a_start_time_ahead_is_scheduled() -> None:
@@ -70,17 +70,17 @@ def test_a_job_with_a_start_time_ahead_is_scheduled() -> None:
 
 def test_a_scheduled_job_is_queued_and_admitted_at_its_time() -> None:
     snapshot = seen(job(Phase.SCHEDULED, spec={"notBefore": stamp(10)}))
-    assert judged(snapshot, at(4)).look_again_at == 10
+    assert judged(snapshot, at(4)).requeue_at == 10
     effect = judged(snapshot, at(10)).effect
-    assert isinstance(effect, Transition)
-    assert effect.move.fields["admitted"] is True
+    assert isinstance(effect, ChangePhase)
+    assert effect.change.fields["admitted"] is True
 
 
 def test_a_scheduled_job_that_is_suspended_meanwhile_is_queued_without_being_admitted() -> None:
     snapshot = seen(job(Phase.SCHEDULED, spec={"notBefore": stamp(10), "suspend": True}))
     effect = judged(snapshot, at(10)).effect
-    assert isinstance(effect, Transition)
-    assert effect.move.fields["admitted"] is None
+    assert isinstance(effect, ChangePhase)
+    assert effect.change.fields["admitted"] is None
 
 
 def test_a_gated_job_whose_gates_are_open_is_admitted_in_place() -> None:
@@ -91,9 +91,9 @@ def test_a_gated_job_whose_gates_are_open_is_admitted_in_place() -> None:
 def test_an_admitted_job_that_is_suspended_loses_its_admission() -> None:
     snapshot = seen(job(admitted=True, spec={"notBefore": stamp(-1), "suspend": True}))
     effect = judged(snapshot, at(0)).effect
-    assert isinstance(effect, Transition)
-    assert effect.move.target is Phase.PENDING
-    assert effect.move.fields["admitted"] is None
+    assert isinstance(effect, ChangePhase)
+    assert effect.change.target is Phase.PENDING
+    assert effect.change.fields["admitted"] is None
 
 
 def test_a_resumed_job_is_queued() -> None:
@@ -103,15 +103,15 @@ def test_a_resumed_job_is_queued() -> None:
 
 def test_a_resumed_job_that_still_waits_for_another_says_so_in_place() -> None:
     waiting = job(Phase.PENDING, reason="Suspended", spec={"dependsOn": [{"name": "other"}]})
-    ties = Ties(needs=(Need(Dependency("other")),))
-    effect = judged(replace(seen(waiting), ties=ties), at(0)).effect
-    assert isinstance(effect, Rename)
+    ties = Dependencies(states=(DependencyState(DependencyView("other")),))
+    effect = judged(replace(seen(waiting), dependencies=ties), at(0)).effect
+    assert isinstance(effect, UpdateWaitReason)
     assert effect.reason == "WaitingForDependency"
 
 
 def test_a_retrying_job_is_queued_after_its_delay_from_first_sight() -> None:
     snapshot = seen(job(Phase.RETRYING, retryDelaySeconds=5.0), first=100)
-    assert judged(snapshot, at(104)).look_again_at == 105
+    assert judged(snapshot, at(104)).requeue_at == 105
     assert moved(snapshot, at(105)) == ("Queued", "BackoffElapsed")
 
 
@@ -141,48 +141,55 @@ def test_a_paused_queue_times_nobody_out() -> None:
 def test_a_job_that_waits_for_its_gate_has_no_queue_timeout() -> None:
     gated = job(Phase.PENDING, reason="Suspended", spec={"suspend": True, "queueTimeoutSeconds": 1})
     decision = judged(seen(gated), at(1000))
-    assert (decision.effect, decision.look_again_at) == (None, None)
+    assert (decision.effect, decision.requeue_at) == (None, None)
 
 
 @pytest.mark.parametrize("phase", [Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING])
 def test_a_waiting_job_that_is_being_deleted_is_cancelled_and_nothing_else(phase: Phase) -> None:
     spec = {"redrive": 1, "rerun": 1, "suspend": True, "notAfter": stamp(-1)}
     leaving = replace(job(phase, spec=spec), deleting=True)
-    assert judged(seen(leaving), at(0)).effect == Abort("deletion")
+    assert judged(seen(leaving), at(0)).effect == CancelDeleted("deletion")
     wished = replace(job(phase, spec={**spec, "cancel": True}), deleting=True)
     assert moved(seen(wished), at(0)) == ("Cancelled", "CancelRequested")
 
 
-@pytest.mark.parametrize("phase", sorted(FINISHED))
+@pytest.mark.parametrize("phase", sorted(FINISHED_PHASES))
 def test_a_finished_job_that_is_being_deleted_is_left_alone(phase: Phase) -> None:
     leaving = replace(job(phase, spec={"redrive": 1, "rerun": 1, "cancel": True}), deleting=True)
     assert judged(seen(leaving), at(0)).effect is None
 
 
 def test_an_admitted_job_whose_type_nobody_lists_any_more_gives_its_place_back() -> None:
-    limited = QueueView(limits=Limits(concurrency=1))
+    limited = QueueView(limits=QueueLimits(max_concurrency=1))
     view = job(admitted=True)
-    first = sight(None, view, limited, at(0), live=True, known=True)
-    lost = sight(first, view, limited, at(10), live=True, known=False)
-    snapshot = replace(seen(view, queue=limited), seen=lost, placed=True, known=False)
-    assert judged(snapshot, at(69)).look_again_at == 70
+    first = observe(None, view, limited, at(0), live=True, type_known=True)
+    lost = observe(first, view, limited, at(10), live=True, type_known=False)
+    snapshot = replace(
+        seen(view, queue=limited), observation=lost, has_reservation=True, type_known=False
+    )
+    assert judged(snapshot, at(69)).requeue_at == 70
     assert moved(snapshot, at(69)) is None
     assert moved(snapshot, at(70)) == ("Pending", "ConcurrencyLimit")
-    back = sight(lost, view, limited, at(60), live=True, known=True)
-    assert moved(replace(snapshot, seen=back, known=True), at(100)) is None
-    waiting = replace(snapshot, job=job(), seen=replace(lost, stay=first.stay), placed=False)
+    back = observe(lost, view, limited, at(60), live=True, type_known=True)
+    assert moved(replace(snapshot, observation=back, type_known=True), at(100)) is None
+    waiting = replace(
+        snapshot,
+        job=job(),
+        observation=replace(lost, phase_entry=first.phase_entry),
+        has_reservation=False,
+    )
     assert moved(waiting, at(100)) is None, "who was not admitted holds nothing"
 
 
 def test_a_job_admitted_before_its_queue_had_a_limit_has_to_get_a_place() -> None:
     snapshot = seen(job(admitted=True, spec={"notBefore": stamp(-1)}))
-    limited = replace(snapshot, queue=QueueView(limits=Limits(concurrency=2)))
+    limited = replace(snapshot, queue=QueueView(limits=QueueLimits(max_concurrency=2)))
     assert moved(limited, at(0)) == ("Pending", "ConcurrencyLimit")
-    assert moved(replace(limited, placed=True), at(0)) is None
-    paced = replace(snapshot, queue=QueueView(limits=Limits(rate=Rate(1, 1))))
+    assert moved(replace(limited, has_reservation=True), at(0)) is None
+    paced = replace(snapshot, queue=QueueView(limits=QueueLimits(rate_limit=StartRateLimit(1, 1))))
     assert moved(paced, at(0)) is None
     pending = seen(job(Phase.PENDING, reason="ConcurrencyLimit"))
     effect = judged(replace(pending, queue=limited.queue), at(0)).effect
-    assert isinstance(effect, Transition)
-    assert effect.move.target is Phase.QUEUED
-    assert effect.move.fields["admitted"] is None
+    assert isinstance(effect, ChangePhase)
+    assert effect.change.target is Phase.QUEUED
+    assert effect.change.fields["admitted"] is None

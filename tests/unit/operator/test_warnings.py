@@ -5,10 +5,15 @@ from typing import Any
 
 import pytest
 
-from asyncjob_operator.apply.desertion import NO_WORKERS, PATIENCE, Desertion
-from asyncjob_operator.apply.notices import LEFT_OUT, SUMMARY_SECONDS
-from asyncjob_operator.apply.storms import JOBS, RECOVERY_STORM, SECONDS, Storms
-from asyncjob_operator.core.job_event import HOUR, Notice, event_body, notice
+from asyncjob_operator.apply.desertion import NO_WORKERS, UNSERVED_SECONDS, UnservedQueueEvents
+from asyncjob_operator.apply.notices import EVENTS_LEFT_OUT, SUMMARY_SECONDS
+from asyncjob_operator.apply.storms import (
+    BURST_JOBS,
+    BURST_SECONDS,
+    RECOVERY_STORM,
+    RecoveryBurstEvents,
+)
+from asyncjob_operator.core.job_event import HOUR, KubernetesEvent, event_body, job_event
 from support.notices import Scene
 from support.snapshots import job
 
@@ -19,44 +24,44 @@ class Ears:
     """Hears what is told."""
 
     def __init__(self) -> None:
-        self.heard: list[Notice] = []
+        self.heard: list[KubernetesEvent] = []
         self.now = 0.0
 
-    def tell(self, told: Notice) -> None:
+    def tell(self, told: KubernetesEvent) -> None:
         self.heard.append(told)
 
-    def storms(self) -> Storms:
-        return Storms(self.tell, lambda: self.now)
+    def storms(self) -> RecoveryBurstEvents:
+        return RecoveryBurstEvents(self.tell, lambda: self.now)
 
 
 def test_many_recoveries_within_a_minute_are_told_once_for_the_namespace() -> None:
     ears = Ears()
     storms = ears.storms()
-    for _ in range(JOBS + 5):
-        storms.recovered("ns", "WorkerGone")
-    storms.recovered("calm", "WorkerGone")
+    for _ in range(BURST_JOBS + 5):
+        storms.on_recovered("ns", "WorkerGone")
+    storms.on_recovered("calm", "WorkerGone")
     [told] = ears.heard
-    assert (told.kind, told.reason, told.rest) == ("Namespace", RECOVERY_STORM, HOUR)
-    assert str(JOBS) in told.message
+    assert (told.kind, told.reason, told.min_interval) == ("Namespace", RECOVERY_STORM, HOUR)
+    assert str(BURST_JOBS) in told.message
     assert "WorkerGone" in told.message
 
 
 def test_as_many_recoveries_over_a_longer_time_are_no_storm() -> None:
     ears = Ears()
     storms = ears.storms()
-    for _ in range(3 * JOBS):
-        storms.recovered("ns", "WorkerGone")
-        ears.now += SECONDS / (JOBS - 2)
+    for _ in range(3 * BURST_JOBS):
+        storms.on_recovered("ns", "WorkerGone")
+        ears.now += BURST_SECONDS / (BURST_JOBS - 2)
     assert ears.heard == []
 
 
 def a_desertion(
     ears: Ears, ages: Mapping[Queue, float], crews: Mapping[Queue, tuple[int, int]] | None
-) -> Desertion:
+) -> UnservedQueueEvents:
     async def look() -> Mapping[Queue, float]:
         return ages
 
-    return Desertion(look, lambda: crews, ears.tell)
+    return UnservedQueueEvents(look, lambda: crews, ears.tell)
 
 
 @pytest.mark.parametrize("crews", [{}, {("ns", "mail"): (0, 0)}])
@@ -64,9 +69,9 @@ async def test_a_queue_in_which_jobs_wait_without_workers_is_told_of(
     crews: Mapping[Queue, tuple[int, int]],
 ) -> None:
     ears = Ears()
-    await a_desertion(ears, {("ns", "mail"): PATIENCE + 1}, crews).look()
+    await a_desertion(ears, {("ns", "mail"): UNSERVED_SECONDS + 1}, crews).check()
     [told] = ears.heard
-    assert (told.kind, told.name, told.reason, told.rest) == (
+    assert (told.kind, told.name, told.reason, told.min_interval) == (
         "AsyncQueue",
         "mail",
         NO_WORKERS,
@@ -79,28 +84,32 @@ async def test_a_queue_in_which_jobs_wait_without_workers_is_told_of(
 
 @pytest.mark.parametrize(
     ("age", "crews"),
-    [(PATIENCE - 1, {}), (PATIENCE + 1, {("ns", "mail"): (1, 4)}), (PATIENCE + 1, None)],
+    [
+        (UNSERVED_SECONDS - 1, {}),
+        (UNSERVED_SECONDS + 1, {("ns", "mail"): (1, 4)}),
+        (UNSERVED_SECONDS + 1, None),
+    ],
     ids=["not for long", "with a worker", "where nobody can tell"],
 )
 async def test_nothing_is_told_of_a_queue(
     age: float, crews: Mapping[Queue, tuple[int, int]] | None
 ) -> None:
     ears = Ears()
-    await a_desertion(ears, {("ns", "mail"): age}, crews).look()
+    await a_desertion(ears, {("ns", "mail"): age}, crews).check()
     assert ears.heard == []
 
 
 async def test_what_was_dropped_is_summed_up_once_per_namespace_after_a_while() -> None:
     scene = Scene()
     for number in range(1000):
-        scene.notices.tell(notice(job(name=f"job-{number}"), "QueueTimeout", "late"))
+        scene.notices.record(job_event(job(name=f"job-{number}"), "QueueTimeout", "late"))
     await scene.post()
     before = scene.posted
     scene.now += SUMMARY_SECONDS
     for _ in range(2):
-        scene.notices.tell(notice(job(name="another"), "QueueTimeout", "late"))
+        scene.notices.record(job_event(job(name="another"), "QueueTimeout", "late"))
         await scene.post()
     bodies: list[Any] = [body for _, _, body in scene.session.requests]
-    [summary] = [body for body in bodies if body["reason"] == LEFT_OUT]
+    [summary] = [body for body in bodies if body["reason"] == EVENTS_LEFT_OUT]
     assert summary["message"].startswith(f"{1000 - before} Events")
     assert summary["involvedObject"]["kind"] == "Namespace"

@@ -1,17 +1,17 @@
 """A silent watch is told from a quiet cluster."""
 
-from asyncjob_operator.handlers.watchdog import Watchdog
+from asyncjob_operator.handlers.watchdog import SilentWatchDetector
 
 
 def test_a_watch_that_brought_nothing_while_things_happened_is_silent() -> None:
-    dog = Watchdog()
+    dog = SilentWatchDetector()
     dog.events = 5
     assert not dog.is_silent(0)
     assert dog.is_silent(3)
 
 
 def test_a_watch_that_brings_events_may_miss_one() -> None:
-    dog = Watchdog()
+    dog = SilentWatchDetector()
     dog.events = 5
     dog.is_silent(0)
     dog.events = 6
@@ -19,4 +19,4 @@ def test_a_watch_that_brings_events_may_miss_one() -> None:
 
 
 def test_a_quiet_cluster_is_no_silent_watch() -> None:
-    assert not Watchdog().is_silent(0)
+    assert not SilentWatchDetector().is_silent(0)

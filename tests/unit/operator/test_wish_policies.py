@@ -4,9 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from asyncjob.lifecycle.derived_names import MAX_NAME, rerun_name
+from asyncjob.lifecycle.derived_names import MAX_NAME_LENGTH, rerun_name
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.decision import Admit, Refuse, Rerun, RivalLives, Transition
+from asyncjob_operator.core.decision import (
+    Admit,
+    ChangePhase,
+    CreateRerun,
+    DuplicateStillLive,
+    RefuseRedrive,
+)
 from support.snapshots import at, job, judged, moved, seen, stamp
 
 DEDUP = {"deduplicationId": "one"}
@@ -19,8 +25,8 @@ def test_a_dead_letter_is_dismissed_by_cancel_even_if_it_is_to_be_redriven() -> 
 
 def test_a_redrive_acts_once_however_far_it_was_raised() -> None:
     effect = judged(seen(job(Phase.DEAD_LETTER, spec={"redrive": 5})), at(0)).effect
-    assert isinstance(effect, Transition)
-    assert effect.move.fields["redrives"] == 5
+    assert isinstance(effect, ChangePhase)
+    assert effect.change.fields["redrives"] == 5
     done = job(Phase.DEAD_LETTER, redrives=5, spec={"redrive": 5})
     assert judged(seen(done), at(0)).effect is None
 
@@ -29,8 +35,8 @@ def test_a_redrive_is_refused_while_another_live_job_has_its_id() -> None:
     dead = job(Phase.DEAD_LETTER, spec={**DEDUP, "redrive": 1})
     other = job(Phase.RUNNING, "other", spec=DEDUP)
     effect = judged(seen(dead, others=(other,)), at(0)).effect
-    assert isinstance(effect, Refuse)
-    assert effect.proof == RivalLives("ns", "other", "uid-other")
+    assert isinstance(effect, RefuseRedrive)
+    assert effect.precondition == DuplicateStillLive("ns", "other", "uid-other")
 
 
 def test_a_redrive_is_not_refused_for_a_finished_jobs_sake() -> None:
@@ -47,7 +53,7 @@ def test_a_rerun_is_created_from_a_job_in_any_phase(phase: Phase) -> None:
     if phase is Phase.SCHEDULED:
         spec["notBefore"] = stamp(60)
     snapshot = seen(job(phase, reason="Suspended", spec=spec))
-    assert judged(snapshot, at(0)).effect == Rerun("rerun", 2, "job-r2")
+    assert judged(snapshot, at(0)).effect == CreateRerun("rerun", 2, "job-r2")
 
 
 def test_a_rerun_already_acknowledged_is_not_made_again() -> None:
@@ -55,8 +61,8 @@ def test_a_rerun_already_acknowledged_is_not_made_again() -> None:
 
 
 def test_a_name_too_long_for_its_suffix_is_cut_and_told_apart() -> None:
-    long, other = "a" * MAX_NAME, "a" * (MAX_NAME - 1) + "b"
-    assert len(rerun_name(long, 12)) <= MAX_NAME
+    long, other = "a" * MAX_NAME_LENGTH, "a" * (MAX_NAME_LENGTH - 1) + "b"
+    assert len(rerun_name(long, 12)) <= MAX_NAME_LENGTH
     assert rerun_name(long, 12) != rerun_name(other, 12)
     assert rerun_name(long, 12).endswith("-r12")
 
@@ -82,24 +88,24 @@ def test_nobody_is_admitted_beside_another_live_holder_not_even_who_has_the_id()
     assert judged(seen(first), at(0)).effect == Admit("admit")
     scheduled = job(Phase.SCHEDULED, "a", spec={**DEDUP, "notBefore": stamp(0)})
     effect = judged(seen(scheduled, others=(second,)), at(1)).effect
-    assert isinstance(effect, Transition)
-    assert effect.move.fields["admitted"] is None
+    assert isinstance(effect, ChangePhase)
+    assert effect.change.fields["admitted"] is None
 
 
 def test_a_rerun_that_cannot_be_created_holds_no_redrive_up() -> None:
     dead = seen(job(Phase.DEAD_LETTER, spec={"redrive": 1, "rerun": 1}))
     assert moved(dead, at(0)) == ("Queued", "Redriven")
-    held = replace(dead, job=job(Phase.SUCCEEDED, spec={"rerun": 1}), rerun_after=30.0)
+    held = replace(dead, job=job(Phase.SUCCEEDED, spec={"rerun": 1}), rerun_retry_at=30.0)
     assert judged(held, at(29)).effect is None
-    assert judged(held, at(29)).look_again_at == 30.0
-    assert judged(held, at(30)).effect == Rerun("rerun", 1, "job-r1")
+    assert judged(held, at(29)).requeue_at == 30.0
+    assert judged(held, at(30)).effect == CreateRerun("rerun", 1, "job-r1")
 
 
 def test_a_redrive_refused_and_said_so_holds_no_rerun_up() -> None:
     rival = job(Phase.RUNNING, "rival", spec={"deduplicationId": "d"})
     spec = {"redrive": 1, "rerun": 1, "deduplicationId": "d"}
     dead = seen(job(Phase.DEAD_LETTER, spec=spec), others=(rival,))
-    assert isinstance(judged(dead, at(0)).effect, Refuse)
-    assert isinstance(judged(replace(dead, refused=1), at(0)).effect, Rerun)
-    free = replace(dead, refused=1, rival=None)
+    assert isinstance(judged(dead, at(0)).effect, RefuseRedrive)
+    assert isinstance(judged(replace(dead, refused_redrive=1), at(0)).effect, CreateRerun)
+    free = replace(dead, refused_redrive=1, live_duplicate=None)
     assert moved(free, at(0)) == ("Queued", "Redriven")

@@ -8,10 +8,10 @@ import yaml
 from click.testing import CliRunner
 
 from asyncjob_dev.release import __main__ as program
-from asyncjob_dev.release.bases import DOCKERFILES, images, unpinned
-from asyncjob_dev.release.recording import recording
-from asyncjob_dev.release.store import DISTRIBUTIONS, lacking, store, versions
-from asyncjob_dev.release.writes import LIVES
+from asyncjob_dev.release.bases import DOCKERFILES, images, unpinned_images
+from asyncjob_dev.release.recording import record_lives
+from asyncjob_dev.release.store import DISTRIBUTIONS, missing_for_release, store, versions
+from asyncjob_dev.release.writes import SAMPLE_LIVES
 from support.releases import RELEASES, ROOT, Release
 
 DIGEST = f"sha256:{'0a' * 32}"
@@ -39,7 +39,7 @@ def changed(file: Path, old: str, new: str) -> None:
 
 
 def test_a_tree_that_lacks_nothing_may_be_released(tree: Path) -> None:
-    assert list(lacking(tree)) == []
+    assert list(missing_for_release(tree)) == []
     assert len(set(versions(ROOT).values())) == 1
 
 
@@ -47,16 +47,18 @@ def test_what_is_lacking_is_named_with_the_way_out(tree: Path) -> None:
     changed(tree / "sdk/pyproject.toml", 'version = "0.1.0"', 'version = "0.2.0"')
     changed(tree / "CHANGELOG.md", "2026-12-01", "unreleased")
     changed(tree / "charts/asyncjob/values.yaml", "\n", "\n# more\n")
-    assert [one.split(":")[0] for one in lacking(tree)] == [
+    assert [one.split(":")[0] for one in missing_for_release(tree)] == [
         "versions differ",
         "CHANGELOG.md",
         "tests/releases/0.1.0/chart is not the chart",
     ]
     store(tree, "0.1.0")
     changed(tree / "tests/releases/0.1.0/writes.json", "claim-1", "claim-2")
-    assert any("writes.json is not what the code writes" in one for one in lacking(tree))
+    assert any(
+        "writes.json is not what the code writes" in one for one in missing_for_release(tree)
+    )
     shutil.rmtree(tree / "tests/releases/0.1.0")
-    assert any("is missing: make release-fixtures" in one for one in lacking(tree))
+    assert any("is missing: make release-fixtures" in one for one in missing_for_release(tree))
 
 
 def test_a_tag_names_the_version(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,13 +71,13 @@ def test_a_tag_names_the_version(tree: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_lives_pass_every_phase_and_come_to_an_end() -> None:
-    lives = recording("x")["lives"]
+    lives = record_lives("x")["lives"]
     phases = {write["phase"] for life in lives for write in life["writes"]}
     assert phases | {"Queued"} == {
         *("Queued", "Pending", "Scheduled", "Running", "Retrying"),
         *("Succeeded", "DeadLetter", "Cancelled"),
     }
-    assert [life["name"] for life in lives] == list(LIVES)
+    assert [life["name"] for life in lives] == list(SAMPLE_LIVES)
     assert {life["writes"][-1]["phase"] for life in lives} == {
         *("Succeeded", "DeadLetter", "Cancelled"),
     }
@@ -84,7 +86,7 @@ def test_lives_pass_every_phase_and_come_to_an_end() -> None:
 @pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.version)
 def test_the_acts_of_a_version_before_are_acts_of_today(release: Release) -> None:
     """Else its lives cannot be gone on with by the code of today."""
-    acts = {act for _, acts in LIVES.values() for act in acts}
+    acts = {act for _, acts in SAMPLE_LIVES.values() for act in acts}
     kept = {write["act"] for life in release.lives for write in life["writes"]}
     assert kept <= acts
 
@@ -106,9 +108,9 @@ def test_a_base_without_a_digest_keeps_the_tree_from_being_released(
 def test_a_dockerfile_that_names_a_digest_needs_no_other_base(tree: Path) -> None:
     for file in DOCKERFILES:
         changed(tree / file, "ARG BASE=python:3.11-slim-bookworm", f"ARG BASE=python@{DIGEST}")
-    assert list(unpinned(tree, {})) == []
+    assert list(unpinned_images(tree, {})) == []
     changed(tree / DOCKERFILES[0], "ARG BUILDER=${BASE}", "ARG BUILDER=builder:1")
-    (found,) = unpinned(tree, {"BASE": f"other@{DIGEST}"})
+    (found,) = unpinned_images(tree, {"BASE": f"other@{DIGEST}"})
     assert "builder:1 is a base without a digest" in found
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from asyncjob.columns import JOB_COLUMNS
 from asyncjob.schema.__main__ import main
-from asyncjob.schema.manifests import crds, manifests, pages
+from asyncjob.schema.manifests import crds_folder, docs_folder, manifests
 
 ROOT = Path(__file__).parents[3]
 
@@ -40,15 +40,15 @@ def version() -> Any:
 
 
 def test_the_committed_manifests_are_the_generated_ones() -> None:
-    assert crds().stale(ROOT / "crds") == []
+    assert crds_folder().outdated(ROOT / "crds") == []
 
 
 def test_the_charts_copies_are_the_generated_ones() -> None:
-    assert crds().stale(ROOT / "charts" / "asyncjob" / "files" / "crds") == []
+    assert crds_folder().outdated(ROOT / "charts" / "asyncjob" / "files" / "crds") == []
 
 
 def test_the_committed_page_of_laws_is_the_generated_one() -> None:
-    assert pages().stale(ROOT / "docs" / "reference") == []
+    assert docs_folder().outdated(ROOT / "docs" / "reference") == []
 
 
 def test_the_check_passes_on_what_was_written(written: Path) -> None:

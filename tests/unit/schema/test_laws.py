@@ -5,18 +5,18 @@ import re
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.transitions import EDGES
+from asyncjob.lifecycle.transitions import TRANSITIONS
 from asyncjob.models import AsyncJobSpec, AsyncJobStatus
-from asyncjob.schema.laws.expressions import all_of, expand, one_of, quote
-from asyncjob.schema.laws.law import Law, Write, obeyed
-from asyncjob.schema.laws.transitions import PAIR
-from asyncjob.schema.laws.wishes import FIXED, WISHES
-from asyncjob.schema.laws_page import laws_page
+from asyncjob.schema.laws.expressions import cel_and, cel_list, cel_string, expand_names
+from asyncjob.schema.laws.law import Rule, StatusWrite, all_rules_hold
+from asyncjob.schema.laws.transitions import TRANSITION_PAIR
+from asyncjob.schema.laws.wishes import CONTROL_FIELDS, IMMUTABLE_FIELDS
+from asyncjob.schema.laws_page import rules_page
 from asyncjob.schema.policies.book import POLICIES
-from asyncjob.schema.policies.policy import Policy
-from asyncjob.schema.rules import RULES
+from asyncjob.schema.policies.policy import AdmissionPolicy
+from asyncjob.schema.rules import CRD_RULES
 
-LAWS = [*(rule.law for rule in RULES), *(law for policy in POLICIES for law in policy.laws)]
+LAWS = [*(rule.rule for rule in CRD_RULES), *(law for policy in POLICIES for law in policy.rules)]
 
 
 @pytest.mark.parametrize(
@@ -33,54 +33,56 @@ LAWS = [*(rule.law for rule in RULES), *(law for policy in POLICIES for law in p
     ],
 )
 def test_short_names_are_written_out_but_not_in_texts_or_fields(short: str, full: str) -> None:
-    assert expand(short) == full
+    assert expand_names(short) == full
 
 
 def test_texts_are_quoted_for_cel() -> None:
-    assert quote("it's") == r"'it\'s'"
-    assert one_of(["a", "b"]) == "['a', 'b']"
-    assert all_of(["a || b", "c"]) == "(a || b) && (c)"
+    assert cel_string("it's") == r"'it\'s'"
+    assert cel_list(["a", "b"]) == "['a', 'b']"
+    assert cel_and(["a || b", "c"]) == "(a || b) && (c)"
 
 
 def test_a_law_demands_of_each_kind_of_write_what_it_says() -> None:
-    law = Law("a.b", "A.", {Write.CLAIM: "now.a == 1", Write.STAY: "now.a == was.a"})
-    assert law.on(Write.MOVE) == ""
+    law = Rule(
+        "a.b", "A.", {StatusWrite.CLAIM: "now.a == 1", StatusWrite.SAME_PHASE: "now.a == was.a"}
+    )
+    assert law.cel_for(StatusWrite.PHASE_CHANGE) == ""
     assert "(object.status.a == 1) : true" in law.expression
-    assert law.text == "A. (a.b)"
+    assert law.message_text == "A. (a.b)"
 
 
 def test_a_message_carries_the_id_of_its_law() -> None:
-    assert Law("a.b", "A.", "true").message_expression == ""
-    assert Law("a.b", "A.", "true", "now.a").message_expression == "(object.status.a) + ' (a.b)'"
+    assert Rule("a.b", "A.", "true").message_expression == ""
+    assert Rule("a.b", "A.", "true", "now.a").message_expression == "(object.status.a) + ' (a.b)'"
 
 
 def test_all_laws_are_checked_together_after_the_kind_of_write_is_known() -> None:
     laws = (
-        Law("a", "A.", {Write.CLAIM: "now.a"}),
-        Law("b", "B.", {Write.CLAIM: "now.b", Write.STAY: "now.c"}),
+        Rule("a", "A.", {StatusWrite.CLAIM: "now.a"}),
+        Rule("b", "B.", {StatusWrite.CLAIM: "now.b", StatusWrite.SAME_PHASE: "now.c"}),
     )
-    assert obeyed(laws).endswith(
+    assert all_rules_hold(laws).endswith(
         "? (object.status.a) && (object.status.b) : true) : (object.status.c)"
     )
 
 
 def test_a_policy_without_a_law_lacks_it_in_its_condition_and_in_its_validations() -> None:
-    law, other = (Law(name, name, {Write.STAY: f"now.{name}"}) for name in "ab")
-    policy = Policy("p", "P.", (), (), (law, other), hot=True)
+    law, other = (Rule(name, name, {StatusWrite.SAME_PHASE: f"now.{name}"}) for name in "ab")
+    policy = AdmissionPolicy("p", "P.", (), (), (law, other), checks_rules_first=True)
     assert "object.status.a" in str(policy.manifests())
     assert "object.status.a" not in str(policy.without("a").manifests())
 
 
 def test_the_table_of_transitions_is_in_the_rule_edge_by_edge() -> None:
     pairs = {f"'{source}>{target}'" for source in Phase for target in Phase}
-    written = {pair for pair in pairs if pair in PAIR.expression}
-    assert written == {f"'{edge.source}>{edge.target}'" for edge in EDGES}
+    written = {pair for pair in pairs if pair in TRANSITION_PAIR.expression}
+    assert written == {f"'{edge.source}>{edge.target}'" for edge in TRANSITIONS}
 
 
 def test_each_field_of_a_spec_is_fixed_or_a_wish() -> None:
     fields = {field.alias or name for name, field in AsyncJobSpec.model_fields.items()}
-    assert {*FIXED, *WISHES} == fields
-    assert not set(FIXED) & set(WISHES)
+    assert {*IMMUTABLE_FIELDS, *CONTROL_FIELDS} == fields
+    assert not set(IMMUTABLE_FIELDS) & set(CONTROL_FIELDS)
 
 
 def test_laws_name_only_fields_that_there_are() -> None:
@@ -97,9 +99,9 @@ def test_ids_are_unique_and_say_their_topic() -> None:
 
 
 def test_demands_are_sentences() -> None:
-    assert all(law.demands.endswith(".") for law in LAWS)
+    assert all(law.description.endswith(".") for law in LAWS)
 
 
 def test_the_page_names_every_law() -> None:
-    page = laws_page()
-    assert all(f"| `{law.id}` | {law.demands} | " in page for law in LAWS)
+    page = rules_page()
+    assert all(f"| `{law.id}` | {law.description} | " in page for law in LAWS)

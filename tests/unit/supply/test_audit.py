@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from asyncjob_dev.supply.audit import Findings, Ignored, Ran, Verdict, findings, report, verdict
+from asyncjob_dev.supply.audit import (
+    AuditOutput,
+    AuditVerdict,
+    Findings,
+    IgnoredVulnerability,
+    findings,
+    report,
+    verdict,
+)
 
 TODAY = date(2026, 11, 21)
 FINE: Any = {"name": "a", "version": "1", "vulns": []}
@@ -18,21 +26,21 @@ BAD: Any = {
 }
 
 
-def of(*dependencies: Any, ignored: Ignored | None = None) -> Findings:
-    ran = Ran(json.dumps({"dependencies": dependencies}), "")
+def of(*dependencies: Any, ignored: IgnoredVulnerability | None = None) -> Findings:
+    ran = AuditOutput(json.dumps({"dependencies": dependencies}), "")
     return findings("worker", ran, {ignored.id: ignored} if ignored else {}, TODAY)
 
 
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        (of(FINE), Verdict.CLEAN),
-        (of(FINE, BAD), Verdict.VULNERABLE),
-        (of(FINE, SKIPPED), Verdict.NOT_LOOKED),
-        (of(SKIPPED, BAD), Verdict.VULNERABLE),
-        (of(), Verdict.NOT_LOOKED),
-        (findings("worker", Ran("", "Traceback\nConnectionError: no"), {}, TODAY), 2),
-        (findings("worker", Ran("[]", ""), {}, TODAY), Verdict.NOT_LOOKED),
+        (of(FINE), AuditVerdict.CLEAN),
+        (of(FINE, BAD), AuditVerdict.VULNERABLE),
+        (of(FINE, SKIPPED), AuditVerdict.NOT_LOOKED),
+        (of(SKIPPED, BAD), AuditVerdict.VULNERABLE),
+        (of(), AuditVerdict.NOT_LOOKED),
+        (findings("worker", AuditOutput("", "Traceback\nConnectionError: no"), {}, TODAY), 2),
+        (findings("worker", AuditOutput("[]", ""), {}, TODAY), AuditVerdict.NOT_LOOKED),
     ],
 )
 def test_only_what_was_looked_up_whole_is_clean(found: Findings, expected: int) -> None:
@@ -44,9 +52,9 @@ def test_a_vulnerability_is_told_with_the_version_that_mends_it() -> None:
 
 
 def test_one_that_does_not_concern_us_is_ignored_until_its_day() -> None:
-    until_tomorrow = Ignored("CVE-1", "never called", date(2026, 11, 22))
-    assert verdict([of(BAD, ignored=until_tomorrow)]) == Verdict.CLEAN
-    over = Ignored("CVE-1", "never called", date(2026, 11, 20))
+    until_tomorrow = IgnoredVulnerability("CVE-1", "never called", date(2026, 11, 22))
+    assert verdict([of(BAD, ignored=until_tomorrow)]) == AuditVerdict.CLEAN
+    over = IgnoredVulnerability("CVE-1", "never called", date(2026, 11, 20))
     assert of(BAD, ignored=over).vulnerable[0].endswith("ignored until 2026-11-20: think again")
 
 
@@ -56,6 +64,6 @@ def test_the_report_says_loudly_what_was_not_looked_up() -> None:
     assert said[1].startswith("  NOT LOOKED UP b: Dependency not found")
     assert said[1].endswith("and 1 more")
     assert said[-1].startswith("NOT AUDITED")
-    gone = findings("worker", Ran("", "Traceback\nConnectionError: no"), {}, TODAY)
+    gone = findings("worker", AuditOutput("", "Traceback\nConnectionError: no"), {}, TODAY)
     assert "  NOT LOOKED UP all of it: ConnectionError: no" in list(report([gone]))
     assert list(report([of(FINE)]))[-1] == "no known vulnerabilities"

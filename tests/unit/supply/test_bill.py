@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asyncjob_dev.supply.bill import faults, pins, portable
+from asyncjob_dev.supply.bill import bill_problems, pins, without_local_paths
 
 REQUIREMENTS = """\
 aiohttp==3.14.5 \\
@@ -31,11 +31,11 @@ def test_pins_are_read_without_those_of_other_platforms() -> None:
 
 def test_what_is_missing_or_differs_is_named() -> None:
     own = {"asyncjob-sdk": "1"}
-    assert list(faults(bill(**WHOLE), REQUIREMENTS, own)) == []
+    assert list(bill_problems(bill(**WHOLE), REQUIREMENTS, own)) == []
     other = bill(**{**WHOLE, "aiohttp": "3.0"})
     del other["components"][-1]
     del other["dependencies"]
-    assert list(faults(other, REQUIREMENTS, own)) == [
+    assert list(bill_problems(other, REQUIREMENTS, own)) == [
         "aiohttp: 3.14.5 was to be installed, the bill has 3.0",
         "asyncjob-sdk: 1 was to be installed, the bill has None",
         "the bill does not say what depends on what",
@@ -46,4 +46,4 @@ def test_places_on_the_machine_that_made_it_are_left_out() -> None:
     refs = [{"type": "distribution", "url": "file:///tmp/x.whl"}, {"type": "vcs", "url": "https:"}]
     made = {"components": [{"name": "a", "externalReferences": refs}, {"name": "b"}]}
     kept = [{"name": "a", "externalReferences": refs[1:]}, {"name": "b"}]
-    assert portable(made) == {"components": kept}
+    assert without_local_paths(made) == {"components": kept}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asyncjob import JobContext, WorkerApp
-from asyncjob.errors import AlreadyExistsError, InvalidError, NotFoundError
+from asyncjob.errors import AlreadyExistsError, InvalidError, ObjectNotFoundError
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.testing import FakeCluster, NotFakedError
 from support import builders
@@ -70,7 +70,7 @@ async def test_names_are_unique_and_missing_ones_not_found(cluster: FakeCluster)
     await cluster.submit("echo", name="twice")
     with pytest.raises(AlreadyExistsError):
         await cluster.submit("echo", name="twice")
-    with pytest.raises(NotFoundError):
+    with pytest.raises(ObjectNotFoundError):
         cluster.job("never")
     assert cluster.job("twice").name == "twice"
 

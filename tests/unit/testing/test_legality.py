@@ -6,8 +6,8 @@ import pytest
 
 from asyncjob.testing import IllegalTransitionError
 from asyncjob.testing.clock import FakeClock
-from asyncjob.testing.legality import check_step
-from asyncjob.testing.store import Store
+from asyncjob.testing.legality import check_transition
+from asyncjob.testing.store import JobStore
 
 
 def status(phase: str, **fields: Any) -> dict[str, Any]:
@@ -32,11 +32,11 @@ def test_an_illegal_step_is_refused(
     before: dict[str, Any], after: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(IllegalTransitionError, match=words):
-        check_step("j", before, after)
+        check_transition("j", before, after)
 
 
 def test_a_store_keeps_nothing_of_an_illegal_step() -> None:
-    store = Store(FakeClock(), "default")
+    store = JobStore(FakeClock(), "default")
     record = store.create({"name": "j"}, {"type": "t", "queue": "default", "priority": 0})
     with pytest.raises(IllegalTransitionError):
         store.change_status(record, {"phase": "Succeeded"})

@@ -146,7 +146,7 @@ async def test_a_payload_that_does_not_fit_is_a_dead_letter_and_shows_its_error(
 async def test_a_handler_is_cancelled_exactly_at_a_checkpoint(type_: str) -> None:
     async with run_handler(app, type_, 5) as run:
         await run.until(lambda: run.checkpoints == [0, 1])
-        assert not run.over
+        assert not run.finished
         await run.cancel()
     assert run.outcome.reason is Reason.CANCEL_REQUESTED
     assert run.checkpoints == [0, 1]

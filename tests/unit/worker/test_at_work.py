@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from asyncjob_worker.at_work import AtWork
+from asyncjob_worker.at_work import RunningHandlers
 from asyncjob_worker.held import HeldJob
 from support.worker_parts import held
 
@@ -18,8 +18,8 @@ def thread() -> Iterator[concurrent.futures.Executor]:
         yield pool
 
 
-def at_work() -> AtWork:
-    return AtWork(lambda: 0.0)
+def at_work() -> RunningHandlers:
+    return RunningHandlers(lambda: 0.0)
 
 
 async def test_the_handler_that_blocks_the_loop_is_found_from_another_thread(
@@ -28,15 +28,15 @@ async def test_the_handler_that_blocks_the_loop_is_found_from_another_thread(
     crew, gate = at_work(), asyncio.Event()
 
     async def block() -> HeldJob | None:
-        return thread.submit(crew.in_the_way).result()
+        return thread.submit(crew.blocking_job).result()
 
     async def wait() -> None:
         await gate.wait()
 
     blocker, neighbour = asyncio.create_task(block()), asyncio.create_task(wait())
-    crew.note(neighbour, held(name="neighbour"))  # type: ignore[arg-type]  # of no result
+    crew.add(neighbour, held(name="neighbour"))  # type: ignore[arg-type]  # of no result
     job = held(name="blocker")
-    crew.note(blocker, job)  # type: ignore[arg-type]  # of another result
+    crew.add(blocker, job)  # type: ignore[arg-type]  # of another result
     assert await blocker is job
     gate.set()
     await neighbour
@@ -48,35 +48,35 @@ async def test_nobody_is_blamed_for_a_task_that_is_no_handlers(
     crew = at_work()
 
     async def child() -> HeldJob | None:
-        return thread.submit(crew.in_the_way).result()
+        return thread.submit(crew.blocking_job).result()
 
     async def handler() -> object:
         return await asyncio.create_task(child())
 
     work = asyncio.create_task(handler())
-    assert thread.submit(crew.in_the_way).result() is None
-    crew.note(work, held())
+    assert thread.submit(crew.blocking_job).result() is None
+    crew.add(work, held())
     assert await work is None
 
 
 async def test_an_idle_loop_is_in_nobodys_hands(thread: concurrent.futures.Executor) -> None:
     crew, gate = at_work(), asyncio.Event()
     work: asyncio.Task[object] = asyncio.create_task(gate.wait())
-    crew.note(work, held())
+    crew.add(work, held())
     running = asyncio.get_running_loop()
-    assert await running.run_in_executor(thread, crew.in_the_way) is None
+    assert await running.run_in_executor(thread, crew.blocking_job) is None
     gate.set()
     await work
 
 
 async def test_handlers_are_timed_and_forgotten_when_they_end() -> None:
     now, noted = [10.0], list[tuple[str, float]]()
-    crew = AtWork(lambda: now[0], lambda *seen: noted.append(seen))
+    crew = RunningHandlers(lambda: now[0], lambda *seen: noted.append(seen))
     work: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-    crew.note(work, held())
-    assert crew.works == {work}
+    crew.add(work, held())
+    assert crew.futures == {work}
     now[0] = 12.5
     work.cancel()
     await asyncio.wait({work})
     await asyncio.sleep(0)
-    assert (crew.works, noted) == (set(), [("echo", 2.5)])
+    assert (crew.futures, noted) == (set(), [("echo", 2.5)])

@@ -8,10 +8,10 @@ from pydantic import BaseModel, field_validator
 
 from asyncjob.app import JobContext, WorkerApp
 from asyncjob.app.stop import Stop
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION, SCHEDULED_TIME_ANNOTATION
-from asyncjob_worker.attempt import Attempt, Tools
+from asyncjob_worker.attempt import Attempt, AttemptServices
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.settings import Settings
@@ -28,17 +28,19 @@ class Picky(BaseModel):
 
 
 @pytest.fixture
-def tools() -> Iterator[Tools]:
-    tools = Tools.of(Settings(concurrency=1))
+def tools() -> Iterator[AttemptServices]:
+    tools = AttemptServices.from_settings(Settings(concurrency=1))
     yield tools
-    tools.starts.close()
+    tools.executor.close()
 
 
-async def run(app: WorkerApp, of: HeldJob, tools: Tools, **settings: Any) -> Move | None:
+async def run(
+    app: WorkerApp, of: HeldJob, tools: AttemptServices, **settings: Any
+) -> PhaseChange | None:
     return await Attempt(of, app.handlers["echo"], app, Settings(**settings), tools).run()
 
 
-async def test_a_handler_sees_the_time_that_its_run_is_for(tools: Tools) -> None:
+async def test_a_handler_sees_the_time_that_its_run_is_for(tools: AttemptServices) -> None:
     app = WorkerApp()
 
     @app.handler("echo")
@@ -47,12 +49,12 @@ async def test_a_handler_sees_the_time_that_its_run_is_for(tools: Tools) -> None
 
     answer = job()
     answer["metadata"]["annotations"] = {SCHEDULED_TIME_ANNOTATION: "2026-01-01T03:00:00.000Z"}
-    move = await run(app, HeldJob.from_answer(answer, lease_seconds()), tools)
+    move = await run(app, HeldJob.from_response(answer, lease_seconds()), tools)
     assert move
     assert move.fields["result"] == "2026-01-01 03:00:00+00:00"
 
 
-async def test_a_handler_sees_its_job(tools: Tools) -> None:
+async def test_a_handler_sees_its_job(tools: AttemptServices) -> None:
     app = WorkerApp()
 
     @app.handler("echo")
@@ -65,7 +67,7 @@ async def test_a_handler_sees_its_job(tools: Tools) -> None:
     assert move.fields["result"] == ["n", 1, "u/1", {"row": 1}, {"a": 1}]
 
 
-async def test_a_handler_knows_who_has_submitted_its_job(tools: Tools) -> None:
+async def test_a_handler_knows_who_has_submitted_its_job(tools: AttemptServices) -> None:
     app = WorkerApp()
 
     @app.handler("echo")
@@ -77,7 +79,7 @@ async def test_a_handler_knows_who_has_submitted_its_job(tools: Tools) -> None:
         "annotations": {PARENT_NAME_ANNOTATION: "p"},
     }
     child = job(spec={"priority": 4})
-    of = HeldJob.from_answer(
+    of = HeldJob.from_response(
         {**child, "metadata": {**child["metadata"], **metadata}}, lease_seconds()
     )
     for known, parent in ((of, ["p-uid", "p"]), (held(spec={"priority": 4}), None)):
@@ -86,7 +88,7 @@ async def test_a_handler_knows_who_has_submitted_its_job(tools: Tools) -> None:
         assert move.fields["result"] == [parent, 4]
 
 
-async def test_a_payload_against_the_schema_is_a_dead_letter(tools: Tools) -> None:
+async def test_a_payload_against_the_schema_is_a_dead_letter(tools: AttemptServices) -> None:
     app = WorkerApp()
 
     @app.handler("echo")
@@ -99,7 +101,7 @@ async def test_a_payload_against_the_schema_is_a_dead_letter(tools: Tools) -> No
 
 
 async def test_what_a_validator_raises_is_a_failure_not_the_end_of_the_worker(
-    tools: Tools,
+    tools: AttemptServices,
 ) -> None:
     app = WorkerApp()
 
@@ -113,7 +115,7 @@ async def test_what_a_validator_raises_is_a_failure_not_the_end_of_the_worker(
 
 
 async def test_a_validation_error_of_the_handlers_own_is_an_ordinary_failure(
-    tools: Tools,
+    tools: AttemptServices,
 ) -> None:
     app = WorkerApp()
 
@@ -126,7 +128,7 @@ async def test_a_validation_error_of_the_handlers_own_is_an_ordinary_failure(
     assert (move.target, move.reason) == (Phase.RETRYING, Reason.HANDLER_FAILED)
 
 
-async def test_a_payload_from_elsewhere_is_refused(tools: Tools) -> None:
+async def test_a_payload_from_elsewhere_is_refused(tools: AttemptServices) -> None:
     app = WorkerApp()
 
     @app.handler("echo")
@@ -138,7 +140,7 @@ async def test_a_payload_from_elsewhere_is_refused(tools: Tools) -> None:
     assert move.reason is Reason.INVALID_PAYLOAD
 
 
-async def test_checkpoints_have_the_configured_limit(tools: Tools) -> None:
+async def test_checkpoints_have_the_configured_limit(tools: AttemptServices) -> None:
     app = WorkerApp()
 
     @app.handler("echo")
@@ -150,12 +152,12 @@ async def test_checkpoints_have_the_configured_limit(tools: Tools) -> None:
     assert move.fields["message"] == "the checkpoint has 52 bytes, the limit is 40"
 
 
-async def test_a_refused_report_ends_with_its_message(tools: Tools) -> None:
+async def test_a_refused_report_ends_with_its_message(tools: AttemptServices) -> None:
     app, of = WorkerApp(), held()
 
     @app.handler("echo")
     async def echo(job: JobContext) -> None:
-        of.refuse("the checkpoint has 9 bytes too many")
+        of.stop_refused("the checkpoint has 9 bytes too many")
 
     move = await run(app, of, tools)
     assert move
@@ -165,7 +167,7 @@ async def test_a_refused_report_ends_with_its_message(tools: Tools) -> None:
     )
 
 
-async def test_a_fenced_attempt_reports_nothing(tools: Tools) -> None:
+async def test_a_fenced_attempt_reports_nothing(tools: AttemptServices) -> None:
     app, of = WorkerApp(), held()
 
     @app.handler("echo")

@@ -10,12 +10,12 @@ MINE = [0] * PARTITIONS
 
 
 def backlog(steal_after: float = 1.0, limit: int = 100, limited: Iterable[str] = ()) -> Backlog:
-    return Backlog(steal_after=steal_after, limit=limit, limited=limited)
+    return Backlog(takeover_delay=steal_after, limit=limit, limited_types=limited)
 
 
 def names(taken_from: Backlog, now: float, **options: Any) -> list[str]:
     found = []
-    while (taken := taken_from.take(now, **options)) is not None:
+    while (taken := taken_from.pop(now, **options)) is not None:
         found.append(taken.name)
     return found
 
@@ -43,7 +43,7 @@ def test_jobs_of_one_priority_come_in_order_of_arrival() -> None:
 
 def test_a_job_dealt_to_another_is_left_to_it_for_as_long_as_its_rank_says() -> None:
     jobs = backlog(steal_after=1.0)
-    jobs.deal_anew(ranks(a=2, b=1), 0)
+    jobs.reassign(ranks(a=2, b=1), 0)
     for name in "abc":
         jobs.put(candidate(name), 0)
     assert names(jobs, 0) == ["c"]
@@ -55,7 +55,7 @@ def test_a_job_dealt_to_another_is_left_to_it_for_as_long_as_its_rank_says() -> 
 
 def test_a_job_of_another_with_higher_priority_does_not_hold_up_my_own() -> None:
     jobs = backlog()
-    jobs.deal_anew(ranks(a=1), 0)
+    jobs.reassign(ranks(a=1), 0)
     jobs.put(candidate("a", priority=9), 0)
     jobs.put(candidate("b"), 0)
     assert names(jobs, 0) == ["b"]
@@ -64,7 +64,7 @@ def test_a_job_of_another_with_higher_priority_does_not_hold_up_my_own() -> None
 
 def test_a_share_that_ran_out_is_the_beginning_of_patience_with_others() -> None:
     jobs = backlog(steal_after=1.0)
-    jobs.deal_anew(ranks(a=1), 0)
+    jobs.reassign(ranks(a=1), 0)
     for name in "ab":
         jobs.put(candidate(name), 0)
     assert names(jobs, 100) == ["b"]
@@ -74,23 +74,23 @@ def test_a_share_that_ran_out_is_the_beginning_of_patience_with_others() -> None
 
 def test_a_job_lost_to_another_is_the_beginning_of_new_patience() -> None:
     jobs = backlog(steal_after=1.0)
-    jobs.deal_anew(ranks(a=1, b=1), 0)
+    jobs.reassign(ranks(a=1, b=1), 0)
     for name in "ab":
         jobs.put(candidate(name), 0)
-    assert jobs.take(0) is None
-    assert jobs.take(1) is not None
-    jobs.lost(1.5)
+    assert jobs.pop(0) is None
+    assert jobs.pop(1) is not None
+    jobs.restart_takeover_delay(1.5)
     assert names(jobs, 2.4) == []
     assert len(names(jobs, 2.5)) == 1
 
 
 def test_a_job_of_another_with_higher_priority_is_taken_over_though_my_own_do_not_run_out() -> None:
     jobs = backlog(steal_after=1.0)
-    jobs.deal_anew(ranks(a=1), 0)
+    jobs.reassign(ranks(a=1), 0)
     jobs.put(candidate("a", priority=9), 0)
     for name in "bcd":
         jobs.put(candidate(name), 0)
-    taken = [jobs.take(now) for now in (0.0, 0.5, 1.0)]
+    taken = [jobs.pop(now) for now in (0.0, 0.5, 1.0)]
     assert [found.name for found in taken if found] == ["b", "c", "a"]
 
 
@@ -99,7 +99,7 @@ def test_a_newer_version_replaces_the_older_and_keeps_its_place() -> None:
     jobs.put(candidate("a"), 0)
     jobs.put(candidate("b"), 0)
     jobs.put(candidate("a", resource_version="9"), 0)
-    taken = jobs.take(0)
+    taken = jobs.pop(0)
     assert taken
     assert (taken.name, taken.resource_version) == ("a", "9")
     assert len(jobs) == 1
@@ -144,9 +144,9 @@ def test_dealing_anew_loses_no_job_and_takes_none_twice() -> None:
     jobs = backlog()
     for name in "abcd":
         jobs.put(candidate(name), 0)
-    jobs.deal_anew(ranks(a=1, b=3), 5)
+    jobs.reassign(ranks(a=1, b=3), 5)
     assert names(jobs, 5) == ["c", "d"]
-    jobs.deal_anew(MINE, 6)
+    jobs.reassign(MINE, 6)
     assert names(jobs, 6) == ["a", "b"]
     assert len(jobs) == 0
 
@@ -154,11 +154,11 @@ def test_dealing_anew_loses_no_job_and_takes_none_twice() -> None:
 def test_a_job_put_back_yields_to_a_newer_version_that_came_meanwhile() -> None:
     jobs = backlog()
     jobs.put(candidate("a"), 0)
-    old = jobs.take(0)
+    old = jobs.pop(0)
     assert old
     jobs.put(candidate("a", resource_version="9"), 0)
     jobs.put_back(old, 0)
-    taken = jobs.take(0)
+    taken = jobs.pop(0)
     assert taken
     assert taken.resource_version == "9"
 
@@ -166,7 +166,7 @@ def test_a_job_put_back_yields_to_a_newer_version_that_came_meanwhile() -> None:
 def test_a_job_put_back_is_taken_again() -> None:
     jobs = backlog()
     jobs.put(candidate("a"), 0)
-    old = jobs.take(0)
+    old = jobs.pop(0)
     assert old
     jobs.put_back(old, 0)
     assert names(jobs, 0) == ["a"]
@@ -176,7 +176,7 @@ def test_one_that_crashed_before_keeps_its_turn_while_another_such_is_at_work() 
     jobs = backlog()
     jobs.put(candidate("poison", crashes=1), 0)
     jobs.put(candidate("a"), 0)
-    assert names(jobs, 0, crashed_too=False) == ["a"]
+    assert names(jobs, 0, include_crashed=False) == ["a"]
     jobs.put(candidate("b"), 0)
     assert names(jobs, 0) == ["poison", "b"]
 
@@ -185,11 +185,11 @@ def test_one_held_back_is_dropped_dealt_and_updated_like_any_other() -> None:
     jobs = backlog()
     for name in "abc":
         jobs.put(candidate(name, crashes=1), 0)
-    assert names(jobs, 0, crashed_too=False) == []
+    assert names(jobs, 0, include_crashed=False) == []
     jobs.drop("a")
     jobs.put(candidate("b", crashes=1, resource_version="9"), 0)
-    jobs.deal_anew(MINE, 0)
-    assert names(jobs, 0, crashed_too=False) == []
+    jobs.reassign(MINE, 0)
+    assert names(jobs, 0, include_crashed=False) == []
     assert names(jobs, 0) == ["b", "c"]
 
 
@@ -199,7 +199,7 @@ def test_a_barred_type_keeps_its_turn_and_holds_up_no_other() -> None:
         jobs.put(candidate(name, type="slow"), 0)
     jobs.put(candidate("c"), 0)
     jobs.put(candidate("urgent", type="slow", priority=9), 0)
-    assert names(jobs, 0, barred={"slow"}) == ["c"]
+    assert names(jobs, 0, excluded_types={"slow"}) == ["c"]
     jobs.put(candidate("d"), 0)
     assert names(jobs, 0) == ["urgent", "a", "b", "d"]
 
@@ -213,21 +213,21 @@ def test_limited_and_other_types_of_one_priority_come_in_order_of_arrival() -> N
 
 def test_others_jobs_of_a_barred_type_are_nothing_to_wake_up_for() -> None:
     jobs = backlog(steal_after=1.0, limited={"slow"})
-    jobs.deal_anew(ranks(a=1, b=2), 0)
+    jobs.reassign(ranks(a=1, b=2), 0)
     jobs.put(candidate("a", type="slow"), 0)
     jobs.put(candidate("b"), 0)
-    assert names(jobs, 0, barred={"slow"}) == []
-    assert jobs.ready_at(barred={"slow"}) == 2.0
+    assert names(jobs, 0, excluded_types={"slow"}) == []
+    assert jobs.ready_at(excluded_types={"slow"}) == 2.0
     assert jobs.ready_at() == 1.0
-    assert names(jobs, 2.0, barred={"slow"}) == ["b"]
-    assert jobs.ready_at(barred={"slow"}) is None
+    assert names(jobs, 2.0, excluded_types={"slow"}) == ["b"]
+    assert jobs.ready_at(excluded_types={"slow"}) is None
 
 
 def test_a_job_created_anew_with_another_type_goes_by_that() -> None:
     jobs = backlog(limited={"slow"})
     jobs.put(candidate("a"), 0)
     jobs.put(candidate("a", type="slow"), 0)
-    assert names(jobs, 0, barred={"slow"}) == []
+    assert names(jobs, 0, excluded_types={"slow"}) == []
     assert names(jobs, 0) == ["a"]
 
 
@@ -247,13 +247,13 @@ def test_a_hundred_thousand_jobs_of_a_barred_type_are_not_looked_at() -> None:
         jobs.put(candidate(Counted(f"s{number}"), type="slow"), 0)
     jobs.put(candidate("next"), 0)
     looks = 0
-    assert names(jobs, 0, barred={"slow"}) == ["next"]
+    assert names(jobs, 0, excluded_types={"slow"}) == ["next"]
     assert looks == 0
 
 
 def test_with_ageing_who_has_waited_long_enough_comes_before_a_priority() -> None:
     jobs = backlog()
-    jobs.age_by(10, 0)
+    jobs.set_priority_ageing(10, 0)
     jobs.put(candidate("old"), 0)
     jobs.put(candidate("recent"), 45)
     jobs.put(candidate("urgent", priority=3), 50)
@@ -263,11 +263,11 @@ def test_with_ageing_who_has_waited_long_enough_comes_before_a_priority() -> Non
 
 def test_with_ageing_a_newer_version_and_a_job_put_back_keep_what_they_have_waited() -> None:
     jobs = backlog()
-    jobs.age_by(10, 0)
+    jobs.set_priority_ageing(10, 0)
     jobs.put(candidate("old"), 0)
     jobs.put(candidate("other", priority=1), 50)
     jobs.put(candidate("old", resource_version="8"), 55)
-    taken = jobs.take(60)
+    taken = jobs.pop(60)
     assert taken
     assert taken.resource_version == "8"
     jobs.put_back(taken, 60)
@@ -278,19 +278,19 @@ def test_ageing_may_be_set_and_taken_back_at_any_time() -> None:
     jobs = backlog()
     jobs.put(candidate("a"), 0)
     jobs.put(candidate("b", priority=1), 0)
-    jobs.age_by(10, 100)
+    jobs.set_priority_ageing(10, 100)
     jobs.put(candidate("c", priority=5), 130)
     assert names(jobs, 130) == ["c", "b", "a"]
     jobs.put(candidate("d"), 140)
     jobs.put(candidate("e", priority=1), 180)
-    jobs.age_by(None, 200)
+    jobs.set_priority_ageing(None, 200)
     assert names(jobs, 200) == ["e", "d"]
 
 
 def test_what_a_job_has_waited_is_forgotten_with_it() -> None:
     jobs = backlog()
-    jobs.age_by(10, 0)
+    jobs.set_priority_ageing(10, 0)
     for number in range(50):
         jobs.put(candidate(f"j{number}"), 0)
         jobs.drop(f"j{number}")
-    assert not jobs._periods
+    assert not jobs._ageing_periods

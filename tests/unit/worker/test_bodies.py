@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from asyncjob.json_types import JsonObject
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.outcome import succeed
-from asyncjob_worker.bodies import outcome_body, renewal_body
+from asyncjob_worker.bodies import outcome_patch, renewal_patch
 from asyncjob_worker.held import HeldJob
 from support.worker_parts import NOW, held, job
 
@@ -44,12 +44,12 @@ def _apply_one(place: dict[str, Any], name: str, operation: JsonObject) -> None:
             del place[name]
 
 
-def success(of: HeldJob, result: Any = None) -> Move:
+def success(of: HeldJob, result: Any = None) -> PhaseChange:
     return succeed(of.job, now=NOW, result=result)
 
 
 def test_a_renewal_counts_and_dates_the_lease() -> None:
-    status = apply(job(), renewal_body(held(), None, "later"))["status"]
+    status = apply(job(), renewal_patch(held(), None, "later"))["status"]
     assert status["lease"]["renewals"] == 1
     assert status["lease"]["renewTime"] == status["lastUpdateTime"] == "later"
 
@@ -58,24 +58,24 @@ def test_a_renewal_of_a_job_without_a_lease_is_refused_and_creates_none() -> Non
     requeued = job(phase="Queued")
     del requeued["status"]["lease"]
     with pytest.raises(DoesNotApplyError):
-        apply(requeued, renewal_body(held(), None, "later"))
+        apply(requeued, renewal_patch(held(), None, "later"))
 
 
 @pytest.mark.parametrize("change", [{"claim": "c2"}, {"attempt": 2}])
 def test_neither_patch_fits_another_claim(change: dict[str, Any]) -> None:
     ours, theirs = held(), job(**change)
     with pytest.raises(DoesNotApplyError):
-        apply(theirs, renewal_body(ours, None, "later"))
+        apply(theirs, renewal_patch(ours, None, "later"))
     with pytest.raises(DoesNotApplyError):
-        apply(theirs, outcome_body(ours, success(ours), ours.status, None))
+        apply(theirs, outcome_patch(ours, success(ours), ours.status, None))
 
 
 def test_a_renewal_long_on_its_way_does_not_fit_after_a_later_one() -> None:
     ours = held()
     ours.checkpoint({"row": 1})
-    late = renewal_body(ours, ours.unsaved(), "t1")
+    late = renewal_patch(ours, ours.unsaved_report(), "t1")
     ours.checkpoint({"row": 2})
-    stored = apply(job(), renewal_body(ours, ours.unsaved(), "t2"))
+    stored = apply(job(), renewal_patch(ours, ours.unsaved_report(), "t2"))
     with pytest.raises(DoesNotApplyError):
         apply(stored, late)
 
@@ -83,9 +83,11 @@ def test_a_renewal_long_on_its_way_does_not_fit_after_a_later_one() -> None:
 def test_a_checkpoint_saved_by_a_renewal_is_replaced_whole_by_the_outcome() -> None:
     ours = held()
     ours.checkpoint({"row": 1, "tmp": {"a": 1}})
-    stored = apply(job(), renewal_body(ours, ours.unsaved(), "t1"))
+    stored = apply(job(), renewal_patch(ours, ours.unsaved_report(), "t1"))
     ours.checkpoint({"row": None})
-    status = apply(stored, outcome_body(ours, success(ours), ours.status, ours.unsaved()))["status"]
+    status = apply(stored, outcome_patch(ours, success(ours), ours.status, ours.unsaved_report()))[
+        "status"
+    ]
     assert status["checkpoint"] == {"row": None}
 
 
@@ -93,7 +95,7 @@ def test_a_checkpoint_saved_by_a_renewal_is_replaced_whole_by_the_outcome() -> N
 def test_a_checkpoint_of_none_removes_what_is_there_or_not(stored: dict[str, Any]) -> None:
     ours = held()
     ours.checkpoint(None)
-    status = apply(job(**stored), renewal_body(ours, ours.unsaved(), "t1"))["status"]
+    status = apply(job(**stored), renewal_patch(ours, ours.unsaved_report(), "t1"))["status"]
     assert "checkpoint" not in status
 
 
@@ -101,7 +103,7 @@ def test_an_outcome_ends_the_lease_and_carries_the_last_report() -> None:
     ours = held()
     ours.progress(50, "half")
     ours.checkpoint([1])
-    body = outcome_body(ours, success(ours, {"n": 1}), ours.status, ours.unsaved())
+    body = outcome_patch(ours, success(ours, {"n": 1}), ours.status, ours.unsaved_report())
     status = apply(job(), body)["status"]
     assert "lease" not in status
     assert (status["phase"], status["result"], status["checkpoint"]) == ("Succeeded", {"n": 1}, [1])
@@ -112,11 +114,11 @@ def test_an_outcome_fits_no_job_that_has_left_running_by_the_same_claim() -> Non
     ours, requeued = held(), job(phase="Queued")
     del requeued["status"]["lease"]
     with pytest.raises(DoesNotApplyError):
-        apply(requeued, outcome_body(ours, success(ours), ours.status, None))
+        apply(requeued, outcome_patch(ours, success(ours), ours.status, None))
 
 
 def test_an_outcome_removes_what_a_later_look_has_found() -> None:
     ours = held()
     found = job(message="by hand")
-    body = outcome_body(ours, success(ours), found["status"], None)
+    body = outcome_patch(ours, success(ours), found["status"], None)
     assert "message" not in apply(found, body)["status"]

@@ -7,14 +7,14 @@ import pytest
 from asyncjob import columns
 from asyncjob.json_types import Json
 from asyncjob.kube import WatchEvent
-from asyncjob_worker.backlog import PARTITIONS, SLACK, Backlog
-from asyncjob_worker.feed import Feed
+from asyncjob_worker.backlog import MAX_STALE_ENTRIES, PARTITIONS, Backlog
+from asyncjob_worker.feed import QueuedJobWatcher
 from asyncjob_worker.rows import RowReader
 from asyncjob_worker.settings import Settings
 from support.worker_parts import FakeSession, candidate
 
 ROWS = 200_000
-ONE_TIDYING = SLACK + 100
+ONE_TIDYING = MAX_STALE_ENTRIES + 100
 LIMIT = Settings().max_backlog
 
 OWN = [0] * PARTITIONS
@@ -24,10 +24,10 @@ OTHERS = [1] * PARTITIONS
 def entries(backlog: Backlog) -> int:
     """Return how many names and candidates there are in all places where a backlog keeps some."""
     filed = 0
-    for level in backlog._levels.values():
-        for lane in level.lanes.values():
-            filed += len(lane.mine) + len(lane.held_back)
-            filed += sum(len(waiting) for waiting in lane.others.values())
+    for level in backlog._buckets.values():
+        for lane in level.queues.values():
+            filed += len(lane.own) + len(lane.deferred)
+            filed += sum(len(waiting) for waiting in lane.foreign.values())
     return len(backlog) + filed
 
 
@@ -44,22 +44,22 @@ def rows(kind: str, names: Iterable[str], type_: str = "echo") -> Iterable[Watch
 
 def fed(backlog: Backlog, events: Iterable[WatchEvent]) -> None:
     """Let a feed take in these events."""
-    feed = Feed(
+    feed = QueuedJobWatcher(
         FakeSession().session,
         backlog,
         queue="default",
         types={"echo"},
         clock=lambda: 0.0,
-        on_work=lambda: None,
+        on_candidate=lambda: None,
     )
     reader = RowReader()
     for event in events:
-        feed._take(event, reader.read(event.object, event.resource_version))
+        feed._update_backlog(event, reader.read(event.object, event.resource_version))
 
 
 def a_backlog(ranks: list[int], limit: int = LIMIT) -> Backlog:
-    backlog = Backlog(steal_after=1.0, limit=limit)
-    backlog.deal_anew(ranks, 0.0)
+    backlog = Backlog(takeover_delay=1.0, limit=limit)
+    backlog.reassign(ranks, 0.0)
     return backlog
 
 
@@ -97,9 +97,9 @@ def test_one_job_that_comes_back_again_and_again_leaves_nothing_behind() -> None
         backlog.drop("j")
     backlog.put(candidate("j"), 0.0)
     assert entries(backlog) < 5_000
-    assert backlog.take(0.0) is None
-    assert backlog.take(1.0)
-    assert backlog.take(9.0) is None
+    assert backlog.pop(0.0) is None
+    assert backlog.pop(1.0)
+    assert backlog.pop(9.0) is None
 
 
 @pytest.mark.parametrize("ranks", [OWN, OTHERS], ids=["own", "others"])
@@ -112,7 +112,7 @@ def test_tidying_keeps_the_order_of_arrival(ranks: list[int]) -> None:
         backlog.put(candidate(f"j{number}"), 0.0)
         backlog.drop(f"j{number}")
     backlog.put(candidate("last"), 0.0)
-    for level in backlog._levels.values():
-        level.dry_since = 0.0
-    taken = [backlog.take(1.0) for _ in range(5)]
+    for level in backlog._buckets.values():
+        level.own_exhausted_at = 0.0
+    taken = [backlog.pop(1.0) for _ in range(5)]
     assert [each and each.name for each in taken] == ["first", "second", "third", "last", None]

@@ -21,12 +21,12 @@ from asyncjob.errors import (
     ConflictError,
     ForbiddenError,
     InvalidError,
-    NotFoundError,
+    ObjectNotFoundError,
     ThrottledError,
     TooLargeError,
     UnknownOutcomeError,
 )
-from asyncjob_worker.children import AttemptChildren
+from asyncjob_worker.children import AttemptChildJobs
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
 from support.child_jobs import an_order, stored, submit
@@ -41,7 +41,7 @@ async def test_a_child_is_created_with_one_request() -> None:
     session = FakeSession(create=[stored(order)])
     assert await submit(session, order) == ChildRef(order.name, "c1")
     assert [(call.path, call.body) for call in session.calls] == [
-        ("/apis/asyncjob.dev/v1alpha1/namespaces/ns/asyncjobs", order.body)
+        ("/apis/asyncjob.dev/v1alpha1/namespaces/ns/asyncjobs", order.manifest)
     ]
 
 
@@ -56,7 +56,7 @@ async def test_so_many_are_on_their_way_at_a_time_and_a_stop_holds_for_those_tha
             return stored(orders[0])
 
     session = Slow()
-    own = AttemptChildren(session.session, of, gate=asyncio.Semaphore(2), pause=Pauses())
+    own = AttemptChildJobs(session.session, of, limiter=asyncio.Semaphore(2), pause=Pauses())
     sent = [asyncio.wrap_future(own.submit(order)) for order in orders]
     for _ in range(5):
         await asyncio.sleep(0)
@@ -88,7 +88,7 @@ async def test_a_child_that_is_there_already_is_found() -> None:
 async def test_one_deleted_between_two_requests_is_created_anew() -> None:
     order = an_order()
     session = FakeSession(
-        create=[AlreadyExistsError(), stored(order, "new")], get=[NotFoundError()]
+        create=[AlreadyExistsError(), stored(order, "new")], get=[ObjectNotFoundError()]
     )
     assert (await submit(session, order)).uid == "new"
 
@@ -114,7 +114,7 @@ async def test_a_job_of_somebody_else_is_not_taken_for_a_child() -> None:
         (ForbiddenError(BY_POLICY), SubmitForbiddenError, "may not get secrets$"),
         (InvalidError("spec.queue is wrong"), SubmitRefusedError, "spec.queue is wrong"),
         (TooLargeError("limit is 3"), SubmitRefusedError, "hand data over by reference: limit is"),
-        (NotFoundError("no such type"), SubmitError, "no such type"),
+        (ObjectNotFoundError("no such type"), SubmitError, "no such type"),
     ],
 )
 async def test_what_never_passes_is_one_error_with_the_servers_words(
@@ -139,7 +139,7 @@ def loses_lease(of: HeldJob) -> None:
     [
         lambda of: of.stop(Stop.FENCED),
         lambda of: of.stop(Stop.CANCELLED),
-        lambda of: setattr(of, "reporting", True),
+        lambda of: setattr(of, "writing_outcome", True),
         times_out,
         loses_lease,
     ],

@@ -18,10 +18,10 @@ from asyncjob.errors import (
     InvalidError,
     UnknownOutcomeError,
 )
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_worker.attempt import Attempt, Tools
-from asyncjob_worker.children import AttemptChildren
+from asyncjob_worker.attempt import Attempt, AttemptServices
+from asyncjob_worker.children import AttemptChildJobs
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.settings import Settings
 from support.child_jobs import an_order, stored
@@ -29,23 +29,27 @@ from support.worker_parts import Call, FakeSession, Pauses, held
 
 
 @pytest.fixture
-def tools() -> Iterator[Tools]:
-    made = Tools.of(Settings(concurrency=1))
+def tools() -> Iterator[AttemptServices]:
+    made = AttemptServices.from_settings(Settings(concurrency=1))
     yield made
-    made.starts.close()
+    made.executor.close()
 
 
-async def run(app: WorkerApp, session: FakeSession, tools: Tools, of: HeldJob) -> Move | None:
-    own = Tools(
-        tools.starts,
+async def run(
+    app: WorkerApp, session: FakeSession, tools: AttemptServices, of: HeldJob
+) -> PhaseChange | None:
+    own = AttemptServices(
+        tools.executor,
         tools.payloads,
         tools.results,
-        children=lambda one: AttemptChildren(session.session, one, pause=Pauses()),
+        children=lambda one: AttemptChildJobs(session.session, one, pause=Pauses()),
     )
     return await Attempt(of, app.handlers["echo"], app, Settings(), own).run()
 
 
-async def test_a_success_counts_once_all_that_was_submitted_is_stored(tools: Tools) -> None:
+async def test_a_success_counts_once_all_that_was_submitted_is_stored(
+    tools: AttemptServices,
+) -> None:
     app = WorkerApp()
 
     @app.handler("echo")
@@ -61,7 +65,9 @@ async def test_a_success_counts_once_all_that_was_submitted_is_stored(tools: Too
 
 
 @pytest.mark.parametrize("looks", [False, True])
-async def test_an_error_that_nobody_has_seen_fails_the_attempt(tools: Tools, looks: bool) -> None:
+async def test_an_error_that_nobody_has_seen_fails_the_attempt(
+    tools: AttemptServices, looks: bool
+) -> None:
     app = WorkerApp()
 
     @app.handler("echo")
@@ -78,7 +84,7 @@ async def test_an_error_that_nobody_has_seen_fails_the_attempt(tools: Tools, loo
 
 
 async def test_after_the_handler_has_returned_nothing_more_is_sent_or_awaited(
-    tools: Tools,
+    tools: AttemptServices,
 ) -> None:
     app, kept = WorkerApp(), list[Any]()
 
@@ -97,7 +103,7 @@ async def test_after_the_handler_has_returned_nothing_more_is_sent_or_awaited(
     assert len(session.made("create")) == 1
 
 
-async def test_a_stop_while_submissions_are_awaited_counts(tools: Tools) -> None:
+async def test_a_stop_while_submissions_are_awaited_counts(tools: AttemptServices) -> None:
     app, of = WorkerApp(), held()
 
     @app.handler("echo")
@@ -114,7 +120,7 @@ async def test_a_stop_while_submissions_are_awaited_counts(tools: Tools) -> None
     assert move.target is Phase.QUEUED
 
 
-async def test_result_in_the_event_loop_is_a_clear_mistake(tools: Tools) -> None:
+async def test_result_in_the_event_loop_is_a_clear_mistake(tools: AttemptServices) -> None:
     app = WorkerApp()
 
     @app.handler("echo")
@@ -127,7 +133,9 @@ async def test_result_in_the_event_loop_is_a_clear_mistake(tools: Tools) -> None
     assert move.target is Phase.SUCCEEDED
 
 
-async def test_a_thread_that_waits_for_a_child_hears_of_the_stop_at_once(tools: Tools) -> None:
+async def test_a_thread_that_waits_for_a_child_hears_of_the_stop_at_once(
+    tools: AttemptServices,
+) -> None:
     app, of, heard = WorkerApp(), held(), list[str]()
 
     @app.handler("echo")
@@ -142,11 +150,11 @@ async def test_a_thread_that_waits_for_a_child_hears_of_the_stop_at_once(tools: 
 
     order = an_order()
     session = FakeSession(create=[stored(order)], get=[stored(order, phase="Running")])
-    own = Tools(
-        tools.starts,
+    own = AttemptServices(
+        tools.executor,
         tools.payloads,
         tools.results,
-        children=lambda one: AttemptChildren(session.session, one),
+        children=lambda one: AttemptChildJobs(session.session, one),
     )
     move = await Attempt(of, app.handlers["echo"], app, Settings(), own).run()
     assert move

@@ -8,7 +8,7 @@ from asyncjob.errors import (
     ConflictError,
     ForbiddenError,
     InvalidError,
-    NotFoundError,
+    ObjectNotFoundError,
     ThrottledError,
     TooLargeError,
     UnauthorizedError,
@@ -18,10 +18,10 @@ from asyncjob.lifecycle.claim import Candidate
 from asyncjob.lifecycle.policy import PolicyLayer
 from asyncjob_worker.claimer import Claimer
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.enforcement import Enforcement
+from asyncjob_worker.enforcement import EnforcementCheck
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.lateness import Lateness
-from asyncjob_worker.queue_view import QueueView
+from asyncjob_worker.queue_view import QueueState
 from support.worker_parts import ME, Call, FakeSession, Pauses, an_app, candidate, job
 
 LOST = UnknownOutcomeError("no answer")
@@ -30,8 +30,8 @@ SHORT = candidate(policy=PolicyLayer(lease_duration_seconds=5))
 
 
 def claimer(session: FakeSession, pauses: Pauses | None = None) -> Claimer:
-    queue = QueueView(lambda: None)
-    enforcement = Enforcement(session.session, required=False)
+    queue = QueueState(lambda: None)
+    enforcement = EnforcementCheck(session.session, required=False)
     late = Lateness(0.25, lambda: 0.0)
     return Claimer(
         session.session, an_app(), queue, ME, enforcement, lateness=late, pause=pauses or Pauses()
@@ -75,7 +75,7 @@ async def test_a_claim_is_one_write_on_the_version_seen() -> None:
     assert held.claim == call.body["status"]["claim"]
 
 
-@pytest.mark.parametrize("answer", [TAKEN, NotFoundError("gone")])
+@pytest.mark.parametrize("answer", [TAKEN, ObjectNotFoundError("gone")])
 async def test_a_loser_does_nothing_more(answer: Exception) -> None:
     session = FakeSession(merge_patch=[answer])
     tried = claimer(session)
@@ -206,11 +206,11 @@ async def test_missing_permission_is_an_error_of_all_claims() -> None:
 
 async def test_the_policy_is_the_jobs_before_the_queues_before_the_handlers() -> None:
     session = FakeSession(merge_patch=[ours])
-    queue = QueueView(lambda: None)
+    queue = QueueState(lambda: None)
     queue.replace(
         [{"spec": {"defaults": {"leaseDurationSeconds": 30, "executionTimeoutSeconds": 9}}}]
     )
-    enforcement = Enforcement(session.session, required=False)
+    enforcement = EnforcementCheck(session.session, required=False)
     late = Lateness(0.25, lambda: 0.0)
     await Claimer(session.session, an_app(), queue, ME, enforcement, lateness=late).claim(SHORT)
     effective = session.calls[0].body["status"]["effective"]
@@ -218,10 +218,10 @@ async def test_the_policy_is_the_jobs_before_the_queues_before_the_handlers() ->
 
 
 async def test_the_grace_of_a_cancel_is_the_jobs_own_before_the_queues() -> None:
-    queue = QueueView(lambda: None)
+    queue = QueueState(lambda: None)
     queue.replace([{"spec": {"defaults": {"cancelGraceSeconds": 60}}}])
     session = FakeSession(merge_patch=[ours])
-    enforcement = Enforcement(session.session, required=False)
+    enforcement = EnforcementCheck(session.session, required=False)
     late = Lateness(0.25, lambda: 0.0)
     held = await Claimer(session.session, an_app(), queue, ME, enforcement, lateness=late).claim(
         SHORT

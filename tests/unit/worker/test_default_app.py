@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from asyncjob_worker.cli import BUILT_IN, main
+from asyncjob_worker.cli import BUILT_IN_APP, main
 from asyncjob_worker.loading import load_app
 
 
@@ -16,7 +16,7 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 
 def test_the_default_is_the_app_with_the_built_in_handlers(env: dict[str, str]) -> None:
-    assert {"http", "echo", "sleep"} <= set(load_app(BUILT_IN).handlers)
+    assert {"http", "echo", "sleep"} <= set(load_app(BUILT_IN_APP).handlers)
     ended = CliRunner().invoke(main, ["run"], env={**env, "ASYNCJOB_WORKER_APP": None})
     assert ended.exit_code == 1
     assert "no cluster is configured" in ended.output

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asyncjob.errors import ConflictError, ForbiddenError, InvalidError
-from asyncjob_worker.enforcement import TRIES, Enforcement
+from asyncjob_worker.enforcement import MAX_CHECKS, EnforcementCheck
 from asyncjob_worker.errors import PolicyMissingError
 from support.worker_parts import FakeSession, Pauses, candidate
 
@@ -15,8 +15,8 @@ DENIED = ForbiddenError("ValidatingAdmissionPolicy 'ownership.asyncjob.dev' deni
 DENIED_OTHERWISE = InvalidError("ValidatingAdmissionPolicy 'lifecycle.asyncjob.dev' denied request")
 
 
-def enforcement(session: FakeSession) -> Enforcement:
-    return Enforcement(session.session, required=True, pause=Pauses())
+def enforcement(session: FakeSession) -> EnforcementCheck:
+    return EnforcementCheck(session.session, required=True, pause=Pauses())
 
 
 async def test_a_refusal_by_policy_is_the_proof_and_is_asked_for_once() -> None:
@@ -33,19 +33,19 @@ async def test_a_policy_applied_a_moment_ago_is_waited_for() -> None:
     doubts = []
 
     async def pause(_: float) -> None:
-        doubts.append(asked.in_doubt)
+        doubts.append(asked.unproven)
 
-    asked = Enforcement(session.session, required=True, pause=pause)
-    assert not asked.in_doubt
+    asked = EnforcementCheck(session.session, required=True, pause=pause)
+    assert not asked.unproven
     assert await asked.is_proven(candidate())
-    assert (doubts, asked.in_doubt) == ([True, True], False)
+    assert (doubts, asked.unproven) == ([True, True], False)
 
 
 async def test_without_the_policy_the_worker_refuses_to_run() -> None:
     session = FakeSession(merge_patch=[PASSED])
     with pytest.raises(PolicyMissingError, match="kubectl apply -f crds/"):
         await enforcement(session).is_proven(candidate())
-    assert len(session.calls) == TRIES
+    assert len(session.calls) == MAX_CHECKS
 
 
 @pytest.mark.parametrize(
@@ -65,5 +65,5 @@ async def test_missing_permission_proves_nothing() -> None:
 
 async def test_who_does_not_demand_it_does_not_ask() -> None:
     session = FakeSession()
-    assert await Enforcement(session.session, required=False).is_proven(candidate())
+    assert await EnforcementCheck(session.session, required=False).is_proven(candidate())
     assert not session.calls

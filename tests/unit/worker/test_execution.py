@@ -11,11 +11,11 @@ from structlog.testing import capture_logs
 
 from asyncjob.app import Handler, JobContext, WorkerApp
 from asyncjob.app.stop import Stop
-from asyncjob_worker.attempt import describe
+from asyncjob_worker.attempt import job_info_of
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.execution import Execution, Stopped
+from asyncjob_worker.execution import HandlerStopped, HandlerTask
 from asyncjob_worker.held import HeldJob
-from asyncjob_worker.starts import HandlerExitError, Starts
+from asyncjob_worker.starts import HandlerExecutor, HandlerExitError
 from support.worker_parts import held
 
 PATIENCE = 30.0
@@ -28,8 +28,8 @@ def handler(function: Callable[..., Any]) -> Handler:
 
 
 @pytest.fixture
-def starts() -> Iterator[Starts]:
-    starts = Starts(2)
+def starts() -> Iterator[HandlerExecutor]:
+    starts = HandlerExecutor(2)
     yield starts
     starts.close()
 
@@ -37,20 +37,20 @@ def starts() -> Iterator[Starts]:
 class Run:
     """One execution, to be started and stopped."""
 
-    def __init__(self, starts: Starts, of: HeldJob | None = None) -> None:
+    def __init__(self, starts: HandlerExecutor, of: HeldJob | None = None) -> None:
         self.held = of or held()
-        self.context = JobContext(describe(self.held), self.held, remaining=lambda: 1.0)
+        self.context = JobContext(job_info_of(self.held), self.held, remaining=lambda: 1.0)
         self._starts = starts
 
     async def __call__(
         self, function: Callable[..., Any], *, wait: float = PATIENCE, payload: Any = None
     ) -> object:
-        execution = Execution(self.held, self.context, self._starts)
+        execution = HandlerTask(self.held, self.context, self._starts)
         return await execution.run(handler(function), payload, wait)
 
 
 @pytest.fixture
-def run(starts: Starts) -> Run:
+def run(starts: HandlerExecutor) -> Run:
     return Run(starts)
 
 
@@ -122,10 +122,10 @@ async def test_an_async_handler_that_is_stopped_is_interrupted(run: Run) -> None
         finally:
             cleaned.set()
 
-    with pytest.raises(Stopped) as ended:
+    with pytest.raises(HandlerStopped) as ended:
         await run(work)
     assert cleaned.is_set()
-    assert (ended.value.why, ended.value.work) == (Stop.CANCELLED, None)
+    assert (ended.value.why, ended.value.future) == (Stop.CANCELLED, None)
 
 
 async def test_a_sync_handler_that_is_stopped_sees_it(run: Run) -> None:
@@ -142,10 +142,10 @@ async def test_a_sync_handler_that_is_stopped_sees_it(run: Run) -> None:
 
     stopper = threading.Thread(target=stop_it)
     stopper.start()
-    with pytest.raises(Stopped) as ended:
+    with pytest.raises(HandlerStopped) as ended:
         await run(work)
     stopper.join()
-    assert ended.value.work is None
+    assert ended.value.future is None
 
 
 async def test_a_handler_that_is_stopped_beforehand_is_never_started(run: Run) -> None:
@@ -155,19 +155,19 @@ async def test_a_handler_that_is_stopped_beforehand_is_never_started(run: Run) -
         started.set()
 
     run.held.stop(Stop.DRAINING)
-    with pytest.raises(Stopped):
+    with pytest.raises(HandlerStopped):
         await run(work)
     assert not started.is_set()
 
 
-async def test_the_execution_timeout_stops_an_async_handler(starts: Starts) -> None:
+async def test_the_execution_timeout_stops_an_async_handler(starts: HandlerExecutor) -> None:
     expired = held()
     expired.started_at -= 10_000
 
     async def work(job: JobContext) -> None:
         await asyncio.Event().wait()
 
-    with pytest.raises(Stopped) as ended:
+    with pytest.raises(HandlerStopped) as ended:
         await Run(starts, expired)(work)
     assert ended.value.why is Stop.TIMED_OUT
 
@@ -179,16 +179,16 @@ async def test_a_handler_that_ignores_its_stop_is_abandoned_and_still_runs(run: 
         run.held.stop(Stop.TIMED_OUT)
         release.wait(PATIENCE)
 
-    with capture_logs() as logs, pytest.raises(Stopped) as ended:
+    with capture_logs() as logs, pytest.raises(HandlerStopped) as ended:
         await run(work, wait=0.0)
-    assert ended.value.work is not None
-    assert not ended.value.work.done()
+    assert ended.value.future is not None
+    assert not ended.value.future.done()
     assert "abandoned" in logs[0]["event"]
     release.set()
-    await ended.value.work
+    await ended.value.future
 
 
-async def test_a_cancelled_handler_has_the_jobs_own_grace(starts: Starts) -> None:
+async def test_a_cancelled_handler_has_the_jobs_own_grace(starts: HandlerExecutor) -> None:
     release = threading.Event()
     impatient = held(spec={"cancelGraceSeconds": 0})
 
@@ -196,11 +196,11 @@ async def test_a_cancelled_handler_has_the_jobs_own_grace(starts: Starts) -> Non
         impatient.stop(Stop.CANCELLED)
         release.wait(PATIENCE)
 
-    with pytest.raises(Stopped) as ended:
+    with pytest.raises(HandlerStopped) as ended:
         await Run(starts, impatient)(work, wait=PATIENCE)
     release.set()
-    assert ended.value.work is not None
-    await ended.value.work
+    assert ended.value.future is not None
+    await ended.value.future
 
 
 async def test_a_higher_reason_during_the_wait_counts(run: Run) -> None:
@@ -211,7 +211,7 @@ async def test_a_higher_reason_during_the_wait_counts(run: Run) -> None:
         finally:
             run.held.stop(Stop.CANCELLED)
 
-    with pytest.raises(Stopped) as ended:
+    with pytest.raises(HandlerStopped) as ended:
         await run(work)
     assert ended.value.why is Stop.CANCELLED
 
@@ -225,7 +225,7 @@ async def test_what_a_handler_returns_or_raises_after_its_stop_does_not_count(ru
             raise ValueError("half done") from None
         return "never"
 
-    with pytest.raises(Stopped):
+    with pytest.raises(HandlerStopped):
         await run(work)
 
 
@@ -257,14 +257,16 @@ async def test_a_worker_that_ends_takes_its_handler_along(run: Run) -> None:
     await ended.wait()
 
 
-async def test_a_handler_is_not_started_once_its_lease_may_have_ended(starts: Starts) -> None:
+async def test_a_handler_is_not_started_once_its_lease_may_have_ended(
+    starts: HandlerExecutor,
+) -> None:
     """The payload took long, and then the event loop stood still."""
     late = held(sent_at=lease_seconds() - 59.5)
 
     async def work(job: JobContext) -> None:
         raise AssertionError("started")
 
-    with capture_logs() as logs, pytest.raises(Stopped) as stopped:
+    with capture_logs() as logs, pytest.raises(HandlerStopped) as stopped:
         await Run(starts, late)(work)
-    assert (stopped.value.why, stopped.value.work) == (Stop.FENCED, None)
+    assert (stopped.value.why, stopped.value.future) == (Stop.FENCED, None)
     assert [entry["event"] for entry in logs] == ["lease lost before the handler began"]

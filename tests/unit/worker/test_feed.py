@@ -8,11 +8,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from asyncjob import columns
-from asyncjob.errors import ExpiredError, NotFoundError, UnknownOutcomeError
+from asyncjob.errors import ExpiredError, ObjectNotFoundError, UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import WatchEvent
 from asyncjob_worker.backlog import Backlog
-from asyncjob_worker.feed import Feed
+from asyncjob_worker.feed import QueuedJobWatcher
 from support.worker_parts import FakeSession
 
 NAMES = (columns.NAME, columns.TYPE, columns.SUSPEND, columns.ADMITTED)
@@ -76,15 +76,15 @@ class Bench:
     """A feed and the backlog that it fills."""
 
     def __init__(self, limit: int = 100) -> None:
-        self.backlog = Backlog(steal_after=1.0, limit=limit)
+        self.backlog = Backlog(takeover_delay=1.0, limit=limit)
         self.calls = 0
-        self.feed = Feed(
+        self.feed = QueuedJobWatcher(
             FakeSession().session,
             self.backlog,
             queue="default",
             types={"echo"},
             clock=lambda: 0.0,
-            on_work=self.call,
+            on_candidate=self.call,
         )
 
     def call(self) -> None:
@@ -92,7 +92,7 @@ class Bench:
 
     def names(self) -> list[str]:
         found = []
-        while (taken := self.backlog.take(0)) is not None:
+        while (taken := self.backlog.pop(0)) is not None:
             found.append(f"{taken.name}@{taken.resource_version}")
         return found
 
@@ -108,7 +108,7 @@ async def run(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
 
     async def go(bench: Bench, *scripts: Sequence[Step]) -> Watches:
         watches = Watches(*scripts)
-        watches.is_watched = lambda: bench.feed.watched
+        watches.is_watched = lambda: bench.feed.is_watching
         monkeypatch.setattr("asyncjob_worker.feed.watch", watches)
         monkeypatch.setattr("asyncjob_worker.feed.asyncio.sleep", at_once)
         running.append(asyncio.ensure_future(bench.feed.run()))
@@ -173,7 +173,7 @@ async def test_a_version_that_is_too_old_means_to_begin_anew(run: Any) -> None:
 async def test_missing_crds_are_waited_for_with_words_on_what_to_do(run: Any) -> None:
     bench = Bench()
     with capture_logs() as logs:
-        await run(bench, [NotFoundError("404")], [row("ADDED", "5", "a")])
+        await run(bench, [ObjectNotFoundError("404")], [row("ADDED", "5", "a")])
     assert "kubectl apply -f crds/" in logs[0]["error"]
     assert bench.names() == ["a@5"]
 
@@ -183,7 +183,7 @@ async def test_jobs_count_as_watched_from_the_servers_agreement_to_an_error(run:
     broken = [row("ADDED", "5", "a"), UnknownOutcomeError("reset")]
     watches = await run(bench, broken, [bookmark("9")], [row("ADDED", "10", "b")])
     assert watches.watched_before == [False, False, True]
-    assert bench.feed.watched
+    assert bench.feed.is_watching
 
 
 async def test_looking_again_reads_everything_anew(
@@ -196,8 +196,8 @@ async def test_looking_again_reads_everything_anew(
     assert bench.names() == ["a@4"]
     watches = Watches([row("ADDED", "5", "b")])
     monkeypatch.setattr("asyncjob_worker.feed.watch", watches)
-    bench.feed.look_again()
-    bench.feed.look_again()
+    bench.feed.relist()
+    bench.feed.relist()
     await watches.all_seen.wait()
     assert watches.versions == [""]
     assert bench.names() == ["b@5"]

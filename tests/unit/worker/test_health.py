@@ -10,10 +10,10 @@ from prometheus_client import CollectorRegistry
 
 from asyncjob.errors import ConfigError
 from asyncjob_dev.ports import free_ports
-from asyncjob_worker.health import HEARTBEAT_LIMIT, Health, Signs, unready
-from asyncjob_worker.health_server import HealthServer, listen, serving
-from asyncjob_worker.keeper import Keeper
-from asyncjob_worker.pulse import Pulse
+from asyncjob_worker.health import MAX_MISSED_HEARTBEATS, Health, ReadinessState, unready_reasons
+from asyncjob_worker.health_server import HealthServer, listen, serve_health
+from asyncjob_worker.keeper import HeartbeatThread
+from asyncjob_worker.pulse import LivenessCounter
 from asyncjob_worker.settings import Settings
 from support.probes import Probes
 
@@ -24,21 +24,21 @@ class Bench:
     """A health with pulses that the test beats."""
 
     def __init__(self, *, limit: float = LIMIT) -> None:
-        self.loop = Pulse()
-        self.keeper = SimpleNamespace(pulse=Pulse(), alive=True)
-        self.signs = Signs()
+        self.loop = LivenessCounter()
+        self.keeper = SimpleNamespace(liveness=LivenessCounter(), alive=True)
+        self.signs = ReadinessState()
         self.health = Health(
-            self.loop, cast("Keeper", self.keeper), lambda: self.signs, stall_limit=limit
+            self.loop, cast("HeartbeatThread", self.keeper), lambda: self.signs, stall_limit=limit
         )
 
     def pass_time(self, looks: int, *, loop: bool = True, heartbeat: bool = True) -> str:
         """Look so often, with these beats in between; return what is wrong then."""
         for _ in range(looks):
             if loop:
-                self.loop.beat()
+                self.loop.tick()
             if heartbeat:
-                self.keeper.pulse.beat()
-            self.health.look()
+                self.keeper.liveness.tick()
+            self.health.check()
         return self.health.not_alive()
 
 
@@ -69,7 +69,7 @@ def test_a_loop_that_waits_for_the_api_server_at_the_start_is_alive() -> None:
 def test_a_silent_heartbeat_thread_is_fatal() -> None:
     bench = Bench()
     bench.pass_time(1)
-    assert bench.pass_time(HEARTBEAT_LIMIT, heartbeat=False) == ""
+    assert bench.pass_time(MAX_MISSED_HEARTBEATS, heartbeat=False) == ""
     assert bench.pass_time(1, heartbeat=False) == "heartbeat thread: silent for 31 s"
     bench.keeper.alive = False
     assert bench.pass_time(1, heartbeat=False) == ""
@@ -78,25 +78,27 @@ def test_a_silent_heartbeat_thread_is_fatal() -> None:
 @pytest.mark.parametrize(
     ("signs", "words"),
     [
-        (Signs(announced=False), "not announced"),
-        (Signs(queue_known=False), "queue not known"),
-        (Signs(workers_known=False), "workers not known"),
-        (Signs(jobs_watched=False), "jobs not watched"),
-        (Signs(enforcement_in_doubt=True), "ownership is not enforced"),
-        (Signs(draining=True), "draining"),
+        (ReadinessState(registered=False), "not announced"),
+        (ReadinessState(queue_known=False), "queue not known"),
+        (ReadinessState(workers_known=False), "workers not known"),
+        (ReadinessState(watching_jobs=False), "jobs not watched"),
+        (ReadinessState(enforcement_unproven=True), "ownership is not enforced"),
+        (ReadinessState(draining=True), "draining"),
     ],
 )
-def test_each_reason_for_not_being_ready_is_named(signs: Signs, words: str) -> None:
-    assert unready(signs).startswith(words)
-    assert "\n" not in unready(signs)
+def test_each_reason_for_not_being_ready_is_named(signs: ReadinessState, words: str) -> None:
+    assert unready_reasons(signs).startswith(words)
+    assert "\n" not in unready_reasons(signs)
 
 
 def test_a_worker_without_such_a_reason_is_ready() -> None:
-    assert unready(Signs()) == ""
+    assert unready_reasons(ReadinessState()) == ""
 
 
 def test_all_reasons_are_named_at_once() -> None:
-    assert len(unready(Signs(announced=False, queue_known=False)).splitlines()) == 2
+    assert (
+        len(unready_reasons(ReadinessState(registered=False, queue_known=False)).splitlines()) == 2
+    )
 
 
 def test_the_probes_answer_from_a_thread_of_their_own() -> None:
@@ -110,7 +112,7 @@ def test_the_probes_answer_from_a_thread_of_their_own() -> None:
         assert probes.ask("/readyz") == (200, "ok\n")
         assert probes.ask("/metrics") == (200, "")
         assert probes.ask("/")[0] == 404
-        bench.signs = Signs(draining=True)
+        bench.signs = ReadinessState(draining=True)
         code, body = probes.ask("/readyz")
         assert (code, body.split(":")[0]) == (503, "draining")
     finally:
@@ -135,5 +137,5 @@ def test_a_host_that_is_nowhere_is_one_clear_line() -> None:
 
 
 def test_port_0_serves_nothing() -> None:
-    with serving(Settings(health_port=0), Bench().health, CollectorRegistry()):
+    with serve_health(Settings(health_port=0), Bench().health, CollectorRegistry()):
         assert "health" not in {thread.name for thread in threading.enumerate()}

@@ -30,18 +30,18 @@ def test_whoever_runs_the_handler_is_told_of_each_stop() -> None:
 
 def test_times_are_counted_from_sending() -> None:
     job = held(sent_at=100.0)
-    assert (job.renew_at, job.ends_at, job.times_out_at) == (120.0, 160.0, 1900.0)
+    assert (job.renewal_due_at, job.lease_expires_at, job.times_out_at) == (120.0, 160.0, 1900.0)
     job.sent_at = 200.0
-    assert (job.renew_at, job.ends_at, job.times_out_at) == (220.0, 260.0, 1900.0)
+    assert (job.renewal_due_at, job.lease_expires_at, job.times_out_at) == (220.0, 260.0, 1900.0)
 
 
 def test_reports_coalesce_and_the_newest_wins() -> None:
     job = held()
-    assert job.unsaved() is None
+    assert job.unsaved_report() is None
     job.progress(10, None)
     job.checkpoint({"row": 1})
     job.progress(20, "on")
-    draft = job.unsaved()
+    draft = job.unsaved_report()
     assert draft
     assert draft.progress == {"percent": 20, "message": "on"}
     assert draft.checkpoint == {"row": 1}
@@ -50,10 +50,10 @@ def test_reports_coalesce_and_the_newest_wins() -> None:
 def test_a_checkpoint_that_is_stored_is_not_sent_again_with_later_progress() -> None:
     job = held()
     job.checkpoint({"row": 1})
-    job.saved_version = job.draft.version
-    assert job.unsaved() is None
+    job.stored_version = job.latest_report.version
+    assert job.unsaved_report() is None
     job.progress(20, None)
-    draft = job.unsaved()
+    draft = job.unsaved_report()
     assert draft
     assert draft.progress == {"percent": 20}
     assert not draft.checkpoint_version
@@ -62,8 +62,8 @@ def test_a_checkpoint_that_is_stored_is_not_sent_again_with_later_progress() -> 
 def test_a_long_progress_message_is_cut_with_a_mark() -> None:
     job = held()
     job.progress(1, "x" * 5000)
-    assert job.draft.progress
-    message = job.draft.progress["message"]
+    assert job.latest_report.progress
+    message = job.latest_report.progress["message"]
     assert isinstance(message, str)
     assert len(message) == 1024
     assert message.endswith("…")

@@ -13,17 +13,17 @@ from asyncjob.lifecycle import outcome
 from asyncjob.lifecycle.outcome import Failure
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob_worker import hooks as module
-from asyncjob_worker.attempt import describe
+from asyncjob_worker.attempt import job_info_of
 from asyncjob_worker.hooks import Hooks
 from asyncjob_worker.settings import Settings
-from asyncjob_worker.telling import Telling, ended_event
+from asyncjob_worker.telling import HookEvents, job_ended_event
 from support.worker_parts import ME, NOW, held
 
 NOTHING = Resources({})
 
 
 def claimed(**changes: Any) -> JobEvent:
-    return JobEvent(Event.CLAIMED, describe(held(**changes)), "w")
+    return JobEvent(Event.CLAIMED, job_info_of(held(**changes)), "w")
 
 
 async def test_hooks_are_told_in_order_sync_or_async_with_resources() -> None:
@@ -40,8 +40,8 @@ async def test_hooks_are_told_in_order_sync_or_async_with_resources() -> None:
     hooks = Hooks(app.hooks)
     hooks.start(Resources({str: "sync"}))
     for name in "ab":
-        hooks.tell(claimed(name=name))
-    assert await hooks.end() == 0
+        hooks.emit(claimed(name=name))
+    assert await hooks.close() == 0
     assert [line for line in told if "sync" in line] == ["sync a", "sync b"]
     assert [line for line in told if "sync" not in line] == ["a", "b"]
 
@@ -67,8 +67,8 @@ async def test_a_hook_that_fails_is_logged_and_told_the_next() -> None:
     names = ["fails", "exits", "cancels", "fails"]
     with capture_logs() as logs:
         for name in names:
-            hooks.tell(claimed(name=name))
-        assert await hooks.end() == 0
+            hooks.emit(claimed(name=name))
+        assert await hooks.close() == 0
     assert told == names
     assert [entry["event"] for entry in logs] == ["hook failed"] * 4
 
@@ -93,8 +93,8 @@ async def test_a_slow_hook_is_given_up_and_holds_up_no_other() -> None:
     before = threading.active_count()
     with capture_logs() as logs:
         for name in "abc":
-            hooks.tell(claimed(name=name))
-        await hooks.end()
+            hooks.emit(claimed(name=name))
+        await hooks.close()
     assert threading.active_count() <= before + 1
     never.set()
     assert told == ["a", "b", "c"]
@@ -115,8 +115,8 @@ async def test_what_a_hook_cannot_take_is_dropped_and_counted(
     hooks.start(NOTHING)
     with capture_logs() as logs:
         for name in "abcd":
-            hooks.tell(claimed(name=name))
-        await hooks.end()
+            hooks.emit(claimed(name=name))
+        await hooks.close()
     assert told == ["a", "b"]
     assert [entry["dropped"] for entry in logs] == [2]
 
@@ -134,9 +134,9 @@ async def test_at_the_end_a_hook_that_ignores_its_stop_is_left_behind() -> None:
 
     hooks = Hooks(app.hooks)
     hooks.start(NOTHING)
-    hooks.tell(claimed())
+    hooks.emit(claimed())
     with capture_logs() as logs:
-        assert await hooks.end(0.01) == 1
+        assert await hooks.close(0.01) == 1
     go.set()
     assert [entry["event"] for entry in logs] == ["hook is not told the rest"]
     await asyncio.sleep(0.01)
@@ -159,17 +159,17 @@ async def test_hooks_are_told_only_what_they_want() -> None:
     app.include(other)
     hooks = Hooks(app.hooks)
     hooks.start(NOTHING)
-    telling = Telling(hooks, ME, "ns", Settings(concurrency=3))
+    telling = HookEvents(hooks, ME, "ns", Settings(concurrency=3))
     telling.worker_started()
     telling.claimed(held())
     telling.claimed(held(spec={"type": "mine"}))
     telling.started(held(spec={"type": "mine"}))
-    await hooks.end()
+    await hooks.close()
     assert sorted(told) == ["scoped mine", "worker-started ns 3"]
 
 
 def ended(**changes: Any) -> JobEnded:
-    return ended_event(held(), changes["move"], "w", 1.5)
+    return job_ended_event(held(), changes["move"], "w", 1.5)
 
 
 def test_an_outcome_becomes_the_event_that_people_expect() -> None:
@@ -190,7 +190,7 @@ def test_an_outcome_becomes_the_event_that_people_expect() -> None:
         1.5,
         None,
     )
-    assert ended(move=outcome.cancelled(job, "x", now=NOW)).event is Event.CANCELLED
+    assert ended(move=outcome.cancel_running_job(job, "x", now=NOW)).event is Event.CANCELLED
     released = outcome.release(job, Reason.RELEASED, "x", now=NOW, draw=0.5)
     assert ended(move=released).event is Event.RELEASED
     late = held(releases=3).job

@@ -10,22 +10,22 @@ from asyncjob.app.stop import Stop
 from asyncjob_worker import keeper as keeper_module
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import FENCED_SECONDS, HeldJob
-from asyncjob_worker.keeper import Keeper
+from asyncjob_worker.keeper import HeartbeatThread
 from asyncjob_worker.metrics import Metrics
-from asyncjob_worker.pulse import Pulse, StallLog, Watchman, where_is
+from asyncjob_worker.pulse import EventLoopStallDetector, LivenessCounter, Watchdog, current_line
 from support.worker_parts import held
 
 LEASE = 60.0
 
 
-def keeper(report_interval: float = 1.0) -> Keeper:
-    return Keeper(None, "ns", report_interval, Pulse())
+def keeper(report_interval: float = 1.0) -> HeartbeatThread:
+    return HeartbeatThread(None, "ns", report_interval, LivenessCounter())
 
 
 def due(kept: HeldJob) -> bool:
     """Return whether a tick right now renews the job."""
     thread, renewed = keeper(), list[HeldJob]()
-    thread.keep(kept)
+    thread.add(kept)
     thread._tick(renewed.append)
     return bool(renewed)
 
@@ -50,7 +50,7 @@ def test_a_report_is_stored_within_about_a_second() -> None:
 def test_a_report_waits_for_the_outcome_that_carries_it() -> None:
     job = ago(1.5)
     job.progress(1, None)
-    job.reporting = True
+    job.writing_outcome = True
     assert not due(job)
     job.sent_at -= LEASE / 3
     assert due(job)
@@ -66,7 +66,7 @@ def test_a_handler_is_stopped_before_its_lease_can_have_ended() -> None:
 
 def test_a_job_whose_outcome_is_being_written_is_not_given_up() -> None:
     job = ago(LEASE + 5)
-    job.reporting = True
+    job.writing_outcome = True
     assert due(job)
     assert job.stopped is None
 
@@ -85,20 +85,20 @@ def test_a_job_that_is_told_to_stop_keeps_its_lease_meanwhile() -> None:
 
 def test_a_job_is_kept_until_it_is_let_go() -> None:
     thread, job = keeper(), held()
-    thread.keep(job)
-    assert thread.keeps(job)
-    thread.let_go(job)
-    thread.let_go(job)
-    assert not thread.keeps(job)
+    thread.add(job)
+    assert thread.contains(job)
+    thread.remove(job)
+    thread.remove(job)
+    assert not thread.contains(job)
 
 
 def test_of_two_claims_of_one_job_each_is_kept_for_itself() -> None:
     thread, old, new = keeper(), ago(LEASE / 3), ago(LEASE / 3)
     assert old.job.uid == new.job.uid
-    thread.keep(old)
-    thread.keep(new)
-    thread.let_go(old)
-    assert (thread.keeps(old), thread.keeps(new)) == (False, True)
+    thread.add(old)
+    thread.add(new)
+    thread.remove(old)
+    assert (thread.contains(old), thread.contains(new)) == (False, True)
     renewed = list[HeldJob]()
     thread._tick(renewed.append)
     assert renewed == [new]
@@ -111,7 +111,7 @@ def test_of_two_claims_of_one_job_each_is_kept_for_itself() -> None:
 def test_a_fenced_handler_that_can_be_killed_is_killed_without_the_event_loop() -> None:
     thread, of, killed = keeper(), held(), list[int]()
     of.on_fenced = lambda: killed.append(1)
-    thread.keep(of)
+    thread.add(of)
     of.stop(Stop.FENCED)
     assert of.fenced_at is not None
     thread._tick(lambda _: None)
@@ -135,11 +135,11 @@ def test_the_thread_survives_whatever_happens_in_it(monkeypatch: pytest.MonkeyPa
     class NoPause:
         def __init__(self, **_: float) -> None: ...
 
-        def pause(self) -> float:
+        def next_delay(self) -> float:
             return 0.0
 
     monkeypatch.setattr(keeper_module, "load_access", broken)
-    monkeypatch.setattr(keeper_module, "Backoff", NoPause)
+    monkeypatch.setattr(keeper_module, "ExponentialBackoff", NoPause)
     thread = keeper()
     with capture_logs() as logs:
         thread.start()
@@ -151,21 +151,23 @@ def test_the_thread_survives_whatever_happens_in_it(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_watchman_counts_his_looks_without_a_beat() -> None:
-    pulse = Pulse()
-    watchman = Watchman(pulse)
-    assert [watchman.look() for _ in range(3)] == [0, 1, 2]
-    pulse.beat()
-    assert watchman.look() == 0
+    pulse = LivenessCounter()
+    watchman = Watchdog(pulse)
+    assert [watchman.check() for _ in range(3)] == [0, 1, 2]
+    pulse.tick()
+    assert watchman.check() == 0
 
 
 def test_a_stall_is_logged_once_with_the_jobs_and_the_line_and_again_when_it_ends() -> None:
-    pulse = Pulse()
-    stalls = StallLog(pulse, Metrics(), allowed=2, tick=0.5, loop_thread=threading.get_ident)
+    pulse = LivenessCounter()
+    stalls = EventLoopStallDetector(
+        pulse, Metrics(), allowed_misses=2, tick=0.5, loop_thread=threading.get_ident
+    )
     with capture_logs() as logs:
         for _ in range(6):
-            stalls.look(lambda: ["j1", "j2"])
-        pulse.beat()
-        stalls.look(list)
+            stalls.check(lambda: ["j1", "j2"])
+        pulse.tick()
+        stalls.check(list)
     assert [entry["event"].split(":")[0] for entry in logs] == [
         "event loop blocked",
         "event loop runs again",
@@ -178,21 +180,21 @@ class Blame:
     """A stall log whose culprit the test chooses."""
 
     def __init__(self) -> None:
-        self.pulse = Pulse()
+        self.pulse = LivenessCounter()
         self.metrics = Metrics()
         self.culprit: HeldJob | None = None
-        self.stalls = StallLog(
+        self.stalls = EventLoopStallDetector(
             self.pulse,
             self.metrics,
-            allowed=2,
+            allowed_misses=2,
             tick=0.5,
             loop_thread=threading.get_ident,
-            in_the_way=lambda: self.culprit,
+            blocking_job=lambda: self.culprit,
         )
 
     def look(self, times: int) -> None:
         for _ in range(times):
-            self.stalls.look(list)
+            self.stalls.check(list)
 
     def count(self, name: str, type_: str) -> float | None:
         return self.metrics.registry.get_sample_value(f"asyncjob_worker_{name}", {"type": type_})
@@ -231,7 +233,7 @@ def test_a_loop_that_was_busy_for_a_moment_is_not_counted() -> None:
     bench.culprit = held()
     for _ in range(5):
         bench.look(3)
-        bench.pulse.beat()
+        bench.pulse.tick()
     assert bench.count("event_loop_stalls_total", "echo") is None
 
 
@@ -251,7 +253,7 @@ def test_the_handlers_own_line_is_named_though_it_has_called_something(called_by
     )
     thread.start()
     inside.wait(30)
-    while "by now" not in (at := where_is(thread.ident)):
+    while "by now" not in (at := current_line(thread.ident)):
         assert thread.is_alive()
     leave.set()
     thread.join()
@@ -262,4 +264,4 @@ def test_the_handlers_own_line_is_named_though_it_has_called_something(called_by
 
 
 def test_a_thread_that_is_gone_is_nowhere() -> None:
-    assert where_is(None) == "unknown"
+    assert current_line(None) == "unknown"

@@ -8,12 +8,12 @@ from asyncjob.app.stop import Stop
 from asyncjob.lifecycle.policy import PolicyLayer
 from asyncjob_worker.claimer import Claimer
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.enforcement import Enforcement
+from asyncjob_worker.enforcement import EnforcementCheck
 from asyncjob_worker.errors import HeartbeatsLateError
-from asyncjob_worker.keeper import Keeper
+from asyncjob_worker.keeper import HeartbeatThread
 from asyncjob_worker.lateness import WINDOW_SECONDS, Lateness
-from asyncjob_worker.pulse import Pulse
-from asyncjob_worker.queue_view import QueueView
+from asyncjob_worker.pulse import LivenessCounter
+from asyncjob_worker.queue_view import QueueState
 from support.worker_parts import ME, FakeSession, an_app, candidate, held, job
 
 TICK = 0.25
@@ -25,12 +25,12 @@ class Thread:
     def __init__(self) -> None:
         self.now = 1000.0
         self.lateness = Lateness(TICK, lambda: self.now)
-        self.lateness.beat()
+        self.lateness.tick()
 
     def run(self, *gaps: float) -> None:
         for gap in gaps:
             self.now += gap
-            self.lateness.beat()
+            self.lateness.tick()
 
 
 @pytest.fixture
@@ -74,21 +74,21 @@ def lease_of(seconds: int, **changes: Any) -> Any:
 
 
 @pytest.fixture
-def keeper(thread: Thread) -> Keeper:
-    made = Keeper(None, "ns", 1.0, Pulse())
+def keeper(thread: Thread) -> HeartbeatThread:
+    made = HeartbeatThread(None, "ns", 1.0, LivenessCounter())
     made.lateness = thread.lateness
     return made
 
 
 @pytest.mark.parametrize(("late", "after"), [(0.0, 4.0), (1.0, 3.0), (100.0, 2.75)])
 def test_a_held_lease_is_given_up_the_earlier_the_later_the_thread_has_been(
-    thread: Thread, keeper: Keeper, late: float, after: float
+    thread: Thread, keeper: HeartbeatThread, late: float, after: float
 ) -> None:
     thread.run(TICK + late)
     early = lease_of(5, sent_at=lease_seconds() - after + 0.2)
     due = lease_of(5, sent_at=lease_seconds() - after - 0.2)
     for of in (early, due):
-        keeper.keep(of)
+        keeper.add(of)
     keeper._tick(lambda _: None)
     assert (early.stopped, due.stopped) == (None, Stop.FENCED)
 
@@ -97,8 +97,8 @@ async def test_a_lease_that_cannot_be_kept_is_not_claimed_and_longer_ones_are(
     thread: Thread,
 ) -> None:
     session = FakeSession(merge_patch=[lambda call: job(**call.body["status"])])
-    enforcement = Enforcement(session.session, required=False)
-    queue = QueueView(lambda: None)
+    enforcement = EnforcementCheck(session.session, required=False)
+    queue = QueueState(lambda: None)
     claimer = Claimer(session.session, an_app(), queue, ME, enforcement, lateness=thread.lateness)
     thread.run(TICK + 2.0)
     with pytest.raises(HeartbeatsLateError, match=r"2\.0 s late: no lease below 7 s can be kept"):

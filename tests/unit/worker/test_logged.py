@@ -7,9 +7,9 @@ from typing import get_args
 import pytest
 import structlog
 
-from asyncjob.logs import Format, configure
-from asyncjob_worker.attempt import describe
-from asyncjob_worker.logged import logged
+from asyncjob.logs import LogFormat, configure_logging
+from asyncjob_worker.attempt import job_info_of
+from asyncjob_worker.logged import job_log_context
 from support.worker_parts import held
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
@@ -25,13 +25,15 @@ def as_before() -> Iterator[None]:
     structlog.configure(**configured)
 
 
-@pytest.mark.parametrize("style", get_args(Format))
+@pytest.mark.parametrize("style", get_args(LogFormat))
 def test_a_librarys_line_names_them_inside_and_nothing_after(
-    style: Format, capsys: pytest.CaptureFixture[str]
+    style: LogFormat, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    configure(style)
+    configure_logging(style)
     library = logging.getLogger("some.library")
-    with logged(describe(held(attempt=3, spec={"traceparent": f"00-{TRACE_ID}-{'cd' * 8}-01"}))):
+    with job_log_context(
+        job_info_of(held(attempt=3, spec={"traceparent": f"00-{TRACE_ID}-{'cd' * 8}-01"}))
+    ):
         library.warning("inside")
     library.warning("after")
     inside, after = capsys.readouterr().err.splitlines()

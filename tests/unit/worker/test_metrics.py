@@ -6,41 +6,41 @@ from typing import Any, cast
 import pytest
 from prometheus_client import generate_latest
 
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob.metrics import OTHER, Spec
+from asyncjob.metrics import OTHER_LABEL, MetricSpec
 from asyncjob.metrics.worker import TABLE
 from asyncjob_worker.claimer import ClaimCounts
 from asyncjob_worker.metrics import MAX_TYPES, Metrics
-from asyncjob_worker.parts import Parts
-from asyncjob_worker.readings import readings
+from asyncjob_worker.parts import Components
+from asyncjob_worker.readings import metric_sources
 
 PREFIX = "asyncjob_worker_"
 
 
-def parts() -> Parts:
+def parts() -> Components:
     made: Any = SimpleNamespace(
         claimer=SimpleNamespace(counts=ClaimCounts(won=3, conflicts=2, refused=1, postponed=9)),
-        keeper=SimpleNamespace(
+        heartbeat=SimpleNamespace(
             renewals=5, renewal_failures=4, lateness=SimpleNamespace(seconds=0.5)
         ),
         runner=SimpleNamespace(running={"u": None}, abandoned=6),
         backlog=range(7),
     )
-    return cast("Parts", made)
+    return cast("Components", made)
 
 
 def used() -> Metrics:
     """Return metrics with something of everything."""
     metrics = Metrics()
-    metrics.read(readings(parts(), slots=8))
-    metrics.finished("echo", Move(Phase.DEAD_LETTER, Reason.NOT_RETRYABLE, {}, {}))
-    metrics.finished("echo", Move(Phase.SUCCEEDED, None, {}, {}))
+    metrics.add_sources(metric_sources(parts(), slots=8))
+    metrics.finished("echo", PhaseChange(Phase.DEAD_LETTER, Reason.NOT_RETRYABLE, {}, {}))
+    metrics.finished("echo", PhaseChange(Phase.SUCCEEDED, None, {}, {}))
     metrics.fenced("echo")
-    metrics.handled("echo", 0.3)
+    metrics.handler_ended("echo", 0.3)
     metrics.stall_begun("")
     metrics.stalled("", 1.5)
-    metrics.watch_begun("jobs")()
+    metrics.watch_starts("jobs")()
     metrics.request("PATCH", 409, 0.1)
     return metrics
 
@@ -50,7 +50,7 @@ def value(metrics: Metrics, name: str, **labels: str) -> float | None:
 
 
 @pytest.mark.parametrize("spec", TABLE, ids=lambda spec: spec.name)
-def test_every_metric_of_the_table_is_shown_as_it_says(spec: Spec) -> None:
+def test_every_metric_of_the_table_is_shown_as_it_says(spec: MetricSpec) -> None:
     [family] = [found for found in used().registry.collect() if found.name == spec.name]
     assert (family.type, family.documentation) == (spec.kind.value, spec.help)
     for sample in family.samples:
@@ -92,12 +92,12 @@ def test_an_app_with_ten_thousand_types_fills_no_more_series_than_the_bound() ->
     metrics = Metrics()
     for number in range(10_000):
         metrics.fenced(f"type-{number}")
-        metrics.handled(f"type-{number}", 1.0)
+        metrics.handler_ended(f"type-{number}", 1.0)
     [family] = [one for one in metrics.registry.collect() if one.name == PREFIX + "fenced"]
     shown = [sample for sample in family.samples if sample.name.endswith("_total")]
     assert len(shown) == MAX_TYPES + 1
     assert sum(sample.value for sample in shown) == 10_000
-    assert value(metrics, "fenced_total", type=OTHER) == 10_000 - MAX_TYPES
+    assert value(metrics, "fenced_total", type=OTHER_LABEL) == 10_000 - MAX_TYPES
 
 
 def test_two_workers_in_one_process_share_nothing() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from asyncjob import JobContext, WorkerApp
 from asyncjob.app import CallNext, Event, WorkerEvent
-from asyncjob_worker.opened_here import types_opened_here
+from asyncjob_worker.opened_here import resource_types_to_open
 
 Base = NewType("Base", str)
 Inside = NewType("Inside", str)
@@ -48,14 +48,14 @@ def app() -> WorkerApp:
 def test_what_only_isolated_handlers_need_is_not_opened_and_what_nobody_needs_is(
     app: WorkerApp,
 ) -> None:
-    assert types_opened_here(app) == [Unused]
+    assert resource_types_to_open(app) == [Unused]
 
 
 def test_what_others_need_too_is_opened_with_all_that_it_needs(app: WorkerApp) -> None:
     @app.handler("shared")
     def shared(job: JobContext, *, both: Both) -> None: ...
 
-    assert types_opened_here(app) == [Both, Base, Unused]
+    assert resource_types_to_open(app) == [Both, Base, Unused]
 
 
 def test_what_is_around_an_isolated_handler_needs_it_here(app: WorkerApp) -> None:
@@ -65,4 +65,4 @@ def test_what_is_around_an_isolated_handler_needs_it_here(app: WorkerApp) -> Non
     @app.on(Event.WORKER_STARTED)
     def told(event: WorkerEvent, *, around: Around) -> None: ...
 
-    assert types_opened_here(app) == [Base, Around, Unused]
+    assert resource_types_to_open(app) == [Base, Around, Unused]

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from asyncjob_worker.cli import run
-from asyncjob_worker.options import PREFIX, Documented, documented
+from asyncjob_worker.options import PREFIX, DocumentedOption, documented_options
 from asyncjob_worker.settings import Settings
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/worker.md").read_text(encoding="utf-8")
@@ -17,7 +17,7 @@ ROWS = [
     for line in TABLE.splitlines()
     if line.startswith("| `--")
 ]
-OPTIONS = list(documented(run))
+OPTIONS = list(documented_options(run))
 
 NOT_SETTINGS = {
     "kubeconfig",
@@ -38,7 +38,7 @@ OF_STORES = {
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.flag)
-def test_every_option_is_documented_with_its_variable_and_default(option: Documented) -> None:
+def test_every_option_is_documented_with_its_variable_and_default(option: DocumentedOption) -> None:
     [row] = [row for row in ROWS if row[0] == f"`{option.flag}`"]
     assert row[1:] == [f"`{option.variable}`", option.default, option.meaning]
     assert option.default not in {"", "`None`"}
@@ -64,6 +64,8 @@ def test_variables_are_those_that_the_command_line_reads() -> None:
 
 
 def test_what_is_given_becomes_settings_by_name() -> None:
-    settings = Settings.of({"queue": "q", "grace": 1.0, "kubeconfig": "k", "reload": False})
+    settings = Settings.from_options(
+        {"queue": "q", "grace": 1.0, "kubeconfig": "k", "reload": False}
+    )
     assert (settings.queue, settings.grace, settings.require_policy) == ("q", 1.0, True)
-    assert not Settings.of({"allow_unenforced": True}).require_policy
+    assert not Settings.from_options({"allow_unenforced": True}).require_policy

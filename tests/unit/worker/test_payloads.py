@@ -14,11 +14,11 @@ from structlog.testing import capture_logs
 from asyncjob import WorkerApp
 from asyncjob.app import Isolation
 from asyncjob.app.stop import Stop
-from asyncjob.errors import ForbiddenError, NotFoundError, UnknownOutcomeError
-from asyncjob.lifecycle.move import Move
+from asyncjob.errors import ForbiddenError, ObjectNotFoundError, UnknownOutcomeError
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.offload import Address, Store, offload
-from asyncjob_worker.attempt import Attempt, Tools
+from asyncjob_worker.attempt import Attempt, AttemptServices
 from asyncjob_worker.offload.config import OffloadSettings
 from asyncjob_worker.settings import Settings
 from support.worker_parts import Answer, FakeSession, held
@@ -44,17 +44,17 @@ async def run(
     payload: Any = Any,
     offload: OffloadSettings | None = None,
     stop: Stop | None = None,
-) -> Move:
+) -> PhaseChange:
     session, app = FakeSession(get=answers), an_app(payload)
     settings = Settings(concurrency=1, offload=offload or OffloadSettings())
-    tools = Tools.of(settings, session.session.get)
+    tools = AttemptServices.from_settings(settings, session.session.get)
     job = held(spec={"payloadFrom": source})
     if stop:
         job.stop(stop)
     try:
         move = await Attempt(job, app.handlers["echo"], app, settings, tools).run()
     finally:
-        tools.starts.close()
+        tools.executor.close()
     assert move
     return move
 
@@ -63,7 +63,7 @@ def secret(text: str) -> Any:
     return {"data": {"order": base64.b64encode(text.encode()).decode()}}
 
 
-def error(move: Move) -> tuple[str, str]:
+def error(move: PhaseChange) -> tuple[str, str]:
     found = move.fields["error"]
     assert isinstance(found, dict)
     return str(found["category"]), str(found["message"])
@@ -95,7 +95,7 @@ async def test_what_is_not_json_is_a_dead_letter_that_says_where_and_the_way_out
 
 
 async def test_a_missing_object_is_tried_again_and_named() -> None:
-    move = await run(SECRET, NotFoundError(status=404))
+    move = await run(SECRET, ObjectNotFoundError(status=404))
     assert (move.target, move.reason) == (Phase.RETRYING, Reason.HANDLER_FAILED)
     assert error(move) == (
         "NotFound",
@@ -191,7 +191,7 @@ async def test_the_content_of_a_secret_is_nowhere(
     with capture_logs() as logs:
         move = await run(SECRET, secret(text), payload=Strict)
     assert move.target in {Phase.DEAD_LETTER, Phase.RETRYING}
-    told = [str(move.fields), str(move.entry), str(logs), caplog.text, *capsys.readouterr()]
+    told = [str(move.fields), str(move.history_entry), str(logs), caplog.text, *capsys.readouterr()]
     assert not [words for words in told if "hunter2" in words]
 
 
@@ -199,7 +199,9 @@ async def test_the_content_of_a_secret_is_checked_before_a_process_of_its_own_se
     app = an_app(Strict)
     handler = replace(app.handlers["echo"], isolation=Isolation.PROCESS)
     settings = Settings(concurrency=1)
-    tools = Tools.of(settings, FakeSession(get=[secret('{"number": "hunter2"}')]).session.get)
+    tools = AttemptServices.from_settings(
+        settings, FakeSession(get=[secret('{"number": "hunter2"}')]).session.get
+    )
     move = await Attempt(held(spec={"payloadFrom": SECRET}), handler, app, settings, tools).run()
     assert move
     assert move.reason is Reason.INVALID_PAYLOAD

@@ -9,9 +9,9 @@ import pytest
 
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob_worker.backlog import Backlog
-from asyncjob_worker.choice import Choice
-from asyncjob_worker.queue_view import QueueView
-from asyncjob_worker.roster import Roster
+from asyncjob_worker.choice import ClaimSelector
+from asyncjob_worker.queue_view import QueueState
+from asyncjob_worker.roster import LiveWorkers
 from support.worker_parts import candidate
 
 SLOTS = 16
@@ -32,15 +32,15 @@ class World:
 
     def live(self) -> None:
         """Run one process until it is killed or nothing is left."""
-        backlog = Backlog(steal_after=1.0, limit=1000)
-        queue = QueueView(lambda: None)
+        backlog = Backlog(takeover_delay=1.0, limit=1000)
+        queue = QueueState(lambda: None)
         queue.replace([])
-        choice = Choice(
+        choice = ClaimSelector(
             backlog=backlog,
             queue=queue,
-            roster=cast("Roster", SimpleNamespace(synced=True)),
+            live_workers=cast("LiveWorkers", SimpleNamespace(synced=True)),
             clock=lambda: self.now,
-            look_again=lambda: None,
+            relist=lambda: None,
         )
         names = list(self.open)
         self.chance.shuffle(names)
@@ -48,7 +48,7 @@ class World:
             backlog.put(candidate(name, crashes=self.crashes[name]), self.now)
         at_work: dict[Candidate, float] = {}
         while self.open:
-            while len(at_work) < SLOTS and (picked := choice.pick()):
+            while len(at_work) < SLOTS and (picked := choice.select()):
                 at_work[picked] = self.now + self.open[picked.name]
             assert at_work or choice.ready_at() is not None, "nobody will ever be claimed"
             self.now += TICK
@@ -57,7 +57,7 @@ class World:
                     self._crash(at_work)
                     return
                 del at_work[over], self.open[over.name]
-                choice.done_with(over)
+                choice.release(over)
 
     def _crash(self, at_work: dict[Candidate, float]) -> None:
         for job in at_work:

@@ -12,14 +12,14 @@ from asyncjob.errors import (
     ConflictError,
     ForbiddenError,
     InvalidError,
-    NotFoundError,
+    ObjectNotFoundError,
     TooLargeError,
     UnauthorizedError,
     UnknownOutcomeError,
 )
 from asyncjob_worker import renewal, standing
 from asyncjob_worker.held import HeldJob
-from asyncjob_worker.renewal import Renewals
+from asyncjob_worker.renewal import HeartbeatSender
 from support.worker_parts import Call, FakeSession, held, job
 
 OK: dict[str, Any] = {}
@@ -34,13 +34,13 @@ class Register:
         self.renewals = 0
         self.failures = 0
 
-    def keeps(self, _: HeldJob) -> bool:
+    def contains(self, _: HeldJob) -> bool:
         return self.keeping
 
-    def note_renewal(self) -> None:
+    def count_renewal(self) -> None:
         self.renewals += 1
 
-    def note_failure(self) -> None:
+    def count_failure(self) -> None:
         self.failures += 1
 
 
@@ -56,7 +56,7 @@ def short_lease(**changes: Any) -> HeldJob:
 
 
 async def send(session: FakeSession, of: HeldJob, register: Register | None = None) -> None:
-    async with Renewals(session.session, register or Register()) as renewals:
+    async with HeartbeatSender(session.session, register or Register()) as renewals:
         await renewals.send(of)
 
 
@@ -124,7 +124,7 @@ async def test_an_error_alone_does_not_fence(ours: HeldJob, error: Exception) ->
         job(claim="c2"),
         job(uid="u2"),
         job(phase="Queued"),
-        NotFoundError("gone"),
+        ObjectNotFoundError("gone"),
     ],
     ids=["claim", "uid", "phase", "deleted"],
 )
@@ -160,7 +160,7 @@ async def test_a_heartbeat_of_an_older_claim_holds_up_none_of_the_newer() -> Non
             await asyncio.Event().wait()
 
     session = Silent()
-    async with Renewals(session.session, Register()) as renewals:
+    async with HeartbeatSender(session.session, Register()) as renewals:
         for of in (held(), held(claim="c2", attempt=2)):
             renewals.renew(of)
         await asyncio.sleep(0)
@@ -168,7 +168,7 @@ async def test_a_heartbeat_of_an_older_claim_holds_up_none_of_the_newer() -> Non
 
 
 async def test_an_outcome_on_its_way_is_no_fence(ours: HeldJob) -> None:
-    ours.reporting = True
+    ours.writing_outcome = True
     with capture_logs() as logs:
         session = FakeSession(json_patch=[InvalidError("no lease")], get=[job(phase="Succeeded")])
         await send(session, ours)
@@ -193,7 +193,7 @@ async def test_a_heartbeat_whose_answer_was_lost_is_found_by_its_number(ours: He
     )
     for _ in range(2):
         await send(session, ours)
-    assert (ours.stopped, ours.renewals, ours.doubtful_since) == (None, 1, None)
+    assert (ours.stopped, ours.renewals, ours.unconfirmed_since) == (None, 1, None)
     assert ours.sent_at > claimed_at
     await send(session, ours)
     assert ours.renewals == 2
@@ -209,7 +209,7 @@ async def test_a_heartbeat_without_an_answer_is_given_up_after_a_third_of_the_le
     with capture_logs() as logs:
         await send(Silent(), ours)
     assert [entry["event"] for entry in logs] == ["heartbeat failed"]
-    assert ours.doubtful_since is not None
+    assert ours.unconfirmed_since is not None
 
 
 async def test_a_checkpoint_too_large_for_the_store_ends_the_attempt_not_the_lease(
@@ -238,13 +238,13 @@ async def test_a_report_that_the_api_server_refuses_is_left_out(ours: HeldJob) -
 
 async def test_one_heartbeat_of_a_job_is_on_its_way_at_a_time() -> None:
     ours, session = held(), FakeSession(json_patch=[OK])
-    async with Renewals(session.session, Register()) as renewals:
+    async with HeartbeatSender(session.session, Register()) as renewals:
         renewals.renew(ours)
         renewals.renew(ours)
         await turns(until=lambda: ours.renewals == 1)
-        renewals.check()
+        renewals.reap()
         assert len(session.calls) == 1
-        renewals.check()
+        renewals.reap()
         renewals.renew(ours)
         await turns(until=lambda: ours.renewals == 2)
 
@@ -260,9 +260,9 @@ async def turns(*, until: Callable[[], bool]) -> None:
 
 async def test_what_a_heartbeat_raises_unexpectedly_reaches_the_supervisor() -> None:
     session = FakeSession(json_patch=[ZeroDivisionError()])
-    async with Renewals(session.session, Register()) as renewals:
+    async with HeartbeatSender(session.session, Register()) as renewals:
         renewals.renew(held())
         with pytest.raises(ZeroDivisionError):  # noqa: PT012
             while True:
                 await asyncio.sleep(0)
-                renewals.check()
+                renewals.reap()

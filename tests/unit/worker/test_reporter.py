@@ -12,16 +12,16 @@ from asyncjob.errors import (
     ConflictError,
     ForbiddenError,
     InvalidError,
-    NotFoundError,
+    ObjectNotFoundError,
     TooLargeError,
     UnauthorizedError,
     UnknownOutcomeError,
 )
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.outcome import Failure, fail, succeed
 from asyncjob_worker import standing
 from asyncjob_worker.held import HeldJob
-from asyncjob_worker.reporter import MAX_REFUSALS, Reporter
+from asyncjob_worker.reporter import MAX_OUTCOME_REFUSALS, OutcomeWriter
 from support.worker_parts import NOW, Call, FakeSession, Pauses, held, job
 
 OK: dict[str, Any] = {}
@@ -29,7 +29,7 @@ LOST = UnknownOutcomeError("no answer")
 GONE = ConflictError("changed")
 
 
-def success(of: HeldJob, result: Any = None) -> Move:
+def success(of: HeldJob, result: Any = None) -> PhaseChange:
     return succeed(of.job, now=NOW, result=result)
 
 
@@ -37,13 +37,15 @@ def ended(**changes: Any) -> dict[str, Any]:
     return job(**{"phase": "Succeeded", "lastTransitionTime": NOW, **changes})
 
 
-def refused(of: HeldJob, move: Move, error: ApiError) -> Move:
-    return outcomes.refused_by_store(of.job, move, error, now=NOW)
+def refused(of: HeldJob, move: PhaseChange, error: ApiError) -> PhaseChange:
+    return outcomes.refused_by_api_server(of.job, move, error, now=NOW)
 
 
-async def report(session: FakeSession, of: HeldJob, move: Move | None = None) -> Move | None:
-    reporter = Reporter(session.session, refused, Pauses())
-    return await reporter.report(of, move or success(of))
+async def report(
+    session: FakeSession, of: HeldJob, move: PhaseChange | None = None
+) -> PhaseChange | None:
+    reporter = OutcomeWriter(session.session, refused, Pauses())
+    return await reporter.write(of, move or success(of))
 
 
 def phase(call: Call) -> Any:
@@ -93,7 +95,7 @@ async def test_a_finished_result_is_tried_through_an_outage() -> None:
         job(phase="Queued"),
         job(phase="Retrying", lastTransitionTime="by the operator"),
         ended(lastTransitionTime="by somebody else"),
-        NotFoundError("gone"),
+        ObjectNotFoundError("gone"),
     ],
     ids=["claim", "uid", "requeued", "recovered", "ended", "deleted"],
 )
@@ -109,7 +111,7 @@ async def test_what_is_no_longer_ours_is_left_alone_and_the_log_says_so(found: A
 async def test_a_finished_result_outlives_a_refused_token_but_not_for_ever(
     monkeypatch: pytest.MonkeyPatch, refusals: int, is_stored: bool
 ) -> None:
-    times = itertools.count(1000.0, standing.REFUSED_SECONDS / 6)
+    times = itertools.count(1000.0, standing.UNAUTHORIZED_SECONDS / 6)
     monkeypatch.setattr(standing, "lease_seconds", lambda: next(times))
     refused = UnauthorizedError("401")
     session = FakeSession(
@@ -192,7 +194,7 @@ async def test_an_outcome_refused_for_good_is_given_up_with_the_api_servers_word
     session = FakeSession(json_patch=[InvalidError("law 7")], get=[job()])
     with capture_logs() as logs:
         assert not await report(session, held())
-    assert len(session.made("json_patch")) == MAX_REFUSALS
+    assert len(session.made("json_patch")) == MAX_OUTCOME_REFUSALS
     (last,) = [entry for entry in logs if entry["log_level"] == "error"]
     assert "law 7" in last["error"]
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from asyncjob import WorkerApp
 from asyncjob.app.stop import Stop
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.models.status import ResultReference
 from asyncjob.offload import (
@@ -24,10 +24,10 @@ from asyncjob.offload import (
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.offload.config import OffloadSettings
 from asyncjob_worker.offload.sizes import looks_large
-from asyncjob_worker.offload.threads import Threads
-from asyncjob_worker.offload.transfers import Transfers
-from asyncjob_worker.offload.waiting import Interrupted
-from asyncjob_worker.results import Results
+from asyncjob_worker.offload.threads import BoundedThreads
+from asyncjob_worker.offload.transfers import ObjectStoreClient
+from asyncjob_worker.offload.waiting import AttemptStopped
+from asyncjob_worker.results import ResultStore
 from asyncjob_worker.settings import Settings
 from support.worker_parts import held
 
@@ -71,24 +71,24 @@ def url(tmp_path: Path) -> Address:
     return Address.folder(f"file://{tmp_path}")
 
 
-def results(url: Address | None, store: Store | None = None, **changes: Any) -> Results:
+def results(url: Address | None, store: Store | None = None, **changes: Any) -> ResultStore:
     offload = OffloadSettings(url, limit=changes.pop("limit", 1000))
     settings = Settings(max_free_json=MAX, offload=offload, **changes)
-    transfers = Transfers(store or offload.store(), threads=2, timeout=30)
-    return Results(settings, transfers)
+    transfers = ObjectStoreClient(store or offload.store(), threads=2, timeout=30)
+    return ResultStore(settings, transfers)
 
 
 def files_in(folder: Path) -> list[Path]:
     return [*folder.rglob("*")]
 
 
-async def keep(of: Results, result: object, job: HeldJob | None = None) -> Move:
+async def keep(of: ResultStore, result: object, job: HeldJob | None = None) -> PhaseChange:
     app = WorkerApp()
 
     @app.handler("echo")
     async def echo(job: Any) -> Any: ...
 
-    return await of.keep(job or held(), app.handlers["echo"], result)
+    return await of.store(job or held(), app.handlers["echo"], result)
 
 
 async def test_a_small_result_stays_in_the_job(url: Address, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ async def test_what_is_no_json_is_refused_however_large(result: object, url: Add
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("asyncjob.kube.backoff.Backoff.pause", lambda _: 0.0)
+    monkeypatch.setattr("asyncjob.kube.backoff.ExponentialBackoff.next_delay", lambda _: 0.0)
 
 
 @pytest.mark.usefixtures("hurried")
@@ -166,7 +166,7 @@ async def test_a_stop_ends_the_upload_at_once(url: Address, why: Stop) -> None:
     keeping = asyncio.ensure_future(keep(results(url, store, stop_wait=30), LARGE, job))
     await asyncio.to_thread(store.begun.wait, 10)
     job.stop(why)
-    with pytest.raises(Interrupted) as end:
+    with pytest.raises(AttemptStopped) as end:
         await keeping
     store.go.set()
     assert end.value.why is why
@@ -186,7 +186,7 @@ async def test_a_draining_worker_waits_for_the_upload_no_longer_than_that(url: A
     keeping = asyncio.ensure_future(keep(results(url, store, stop_wait=0.01), LARGE, job))
     await asyncio.to_thread(store.begun.wait, 10)
     job.stop(Stop.DRAINING)
-    with pytest.raises(Interrupted) as end:
+    with pytest.raises(AttemptStopped) as end:
         await keeping
     store.go.set()
     assert end.value.why is Stop.DRAINING
@@ -201,12 +201,12 @@ async def test_an_attempt_that_times_out_says_what_it_waited_for(
         waits.set()
         return 3600.0
 
-    monkeypatch.setattr("asyncjob.kube.backoff.Backoff.pause", pause)
+    monkeypatch.setattr("asyncjob.kube.backoff.ExponentialBackoff.next_delay", pause)
     store = BrokenStore(StoreUnavailableError("the store is away"))
     keeping = asyncio.ensure_future(keep(results(url, store), LARGE, job))
     await waits.wait()
     job.stop(Stop.TIMED_OUT)
-    with pytest.raises(Interrupted) as end:
+    with pytest.raises(AttemptStopped) as end:
         await keeping
     assert end.value.detail == "the result could not be stored: the store is away"
 
@@ -222,15 +222,15 @@ async def test_the_event_loop_goes_on_while_a_store_hangs(url: Address) -> None:
 
 
 async def test_calls_that_hang_are_given_up_and_leave_room_for_so_many_only() -> None:
-    threads, go = Threads(1), threading.Event()
+    threads, go = BoundedThreads(1), threading.Event()
     with pytest.raises(TimeoutError):
-        await threads.run(lambda: go.wait(30), patience=0.01)
+        await threads.run(lambda: go.wait(30), seconds=0.01)
     with pytest.raises(TimeoutError, match="too many requests to the store hang"):
-        await threads.run(lambda: True, patience=10)
+        await threads.run(lambda: True, seconds=10)
     go.set()
     while True:
         try:
-            assert await threads.run(lambda: 7, patience=10) == 7
+            assert await threads.run(lambda: 7, seconds=10) == 7
         except TimeoutError:
             await asyncio.sleep(0)
         else:
@@ -239,7 +239,7 @@ async def test_calls_that_hang_are_given_up_and_leave_room_for_so_many_only() ->
 
 async def test_what_a_call_raises_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
-        await Threads(1).run(lambda: 1 // 0, patience=10)
+        await BoundedThreads(1).run(lambda: 1 // 0, seconds=10)
 
 
 class Page(BaseModel):

@@ -11,13 +11,13 @@ import pytest
 from asyncjob import JobContext, WorkerApp
 from asyncjob.app.stop import Stop
 from asyncjob.kube import WatchEvent
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
-from asyncjob_worker.keeper import Keeper
+from asyncjob_worker.keeper import HeartbeatThread
 from asyncjob_worker.metrics import Metrics
-from asyncjob_worker.reporter import Reporter
+from asyncjob_worker.reporter import OutcomeWriter
 from asyncjob_worker.runner import JobRunner
 from asyncjob_worker.settings import Settings
 from support.worker_parts import held
@@ -36,12 +36,12 @@ class Bench:
         self.freed: list[HeldJob] = []
         self.release = threading.Event()
         self.metrics = Metrics()
-        keeper = SimpleNamespace(keep=self.keep, let_go=self.let_go)
+        keeper = SimpleNamespace(add=self.keep, remove=self.let_go)
         self.runner = JobRunner(
             self.app(),
             Settings(concurrency=slots, stop_wait=0.0),
-            keeper=cast("Keeper", keeper),
-            reporter=cast("Reporter", SimpleNamespace(report=self.report)),
+            heartbeat=cast("HeartbeatThread", keeper),
+            outcome_writer=cast("OutcomeWriter", SimpleNamespace(write=self.report)),
             on_exhausted=self.exhaust,
             on_abandoned=self.freed.append,
             metrics=self.metrics,
@@ -67,9 +67,9 @@ class Bench:
     def exhaust(self) -> None:
         self.exhausted += 1
 
-    async def report(self, of: HeldJob, move: Move) -> Move | None:
+    async def report(self, of: HeldJob, move: PhaseChange) -> PhaseChange | None:
         assert of.job.uid in self.kept
-        assert of.reporting
+        assert of.writing_outcome
         self.outcomes.append((of.job.uid, move.target))
         return move if self.stores else None
 
@@ -114,7 +114,7 @@ async def test_what_becomes_of_attempts_is_counted_by_type(bench: Bench) -> None
 async def test_hooks_are_told_of_an_outcome_only_once_it_is_stored(bench: Bench) -> None:
     told: list[str] = []
 
-    def ended(of: HeldJob, stored: Move, seconds: float) -> None:
+    def ended(of: HeldJob, stored: PhaseChange, seconds: float) -> None:
         assert bench.outcomes == [(of.job.uid, stored.target)]
         told.append(f"{stored.target} {seconds >= 0}")
 
@@ -123,7 +123,7 @@ async def test_hooks_are_told_of_an_outcome_only_once_it_is_stored(bench: Bench)
         started=lambda _: told.append("started"),
         ended=ended,
     )
-    bench.runner._telling = telling
+    bench.runner._events = telling
     await bench.runner.run(held())
     assert told == ["claimed", "started", "Succeeded True"]
     told.clear()
@@ -140,7 +140,7 @@ async def test_a_claim_answered_after_the_grace_is_released_unstarted(bench: Ben
 
 async def test_a_cancel_seen_before_the_claims_answer_counts(bench: Bench) -> None:
     wish: dict[str, Any] = {"metadata": {"uid": "u1"}}
-    bench.runner.cancels.apply(WatchEvent("ADDED", wish))
+    bench.runner.cancel_watcher.apply(WatchEvent("ADDED", wish))
     await bench.runner.run(held(spec={"payload": "stay"}))
     assert bench.outcomes == [("u1", Phase.CANCELLED)]
 
@@ -168,7 +168,7 @@ async def test_a_worker_with_a_slot_left_does_not_restart() -> None:
 async def test_a_draining_worker_waits_for_no_abandoned_handler(bench: Bench) -> None:
     running = asyncio.ensure_future(bench.runner.run(staying()))
     await reported(bench)
-    bench.runner.give_up_waiting()
+    bench.runner.stop_waiting_for_abandoned()
     await running
     assert bench.runner.abandoned == 1
 
@@ -176,7 +176,7 @@ async def test_a_draining_worker_waits_for_no_abandoned_handler(bench: Bench) ->
 async def test_a_worker_whose_slots_are_all_abandoned_does_not_restart_once_it_drains(
     bench: Bench,
 ) -> None:
-    bench.runner.give_up_waiting()
+    bench.runner.stop_waiting_for_abandoned()
     await bench.runner.run(staying())
     assert (bench.runner.abandoned, bench.exhausted) == (1, 0)
 
@@ -187,7 +187,7 @@ async def test_a_handler_that_outlasts_the_drain_keeps_its_job_leased_and_unrele
     of = held(spec={"payload": "stay"})
     running = asyncio.ensure_future(bench.runner.run(of))
     await begun(bench)
-    bench.runner.give_up_waiting()
+    bench.runner.stop_waiting_for_abandoned()
     bench.runner.stop_all(Stop.DRAINING)
     await running
     assert bench.outcomes == []
@@ -226,7 +226,7 @@ async def test_of_two_claims_of_one_job_the_end_of_the_first_leaves_the_second_a
     await begun(bench)
     await bench.runner.run(first)
     assert bench.runner.running == {second}
-    bench.runner.cancels.apply(WatchEvent("MODIFIED", {"metadata": {"uid": "u1"}}))
+    bench.runner.cancel_watcher.apply(WatchEvent("MODIFIED", {"metadata": {"uid": "u1"}}))
     assert second.stopped is Stop.CANCELLED
     bench.release.set()
     await running
@@ -236,7 +236,7 @@ async def test_of_two_claims_of_one_job_the_end_of_the_first_leaves_the_second_a
 async def begun(bench: Bench) -> None:
     """Wait until a handler runs."""
     for _ in range(100):
-        if bench.runner.at_work.works:
+        if bench.runner.running_handlers.futures:
             return
         await asyncio.sleep(0)
     raise AssertionError("no handler has begun")

@@ -10,7 +10,7 @@ import pytest
 
 from asyncjob.app.stop import Stop
 from asyncjob_worker.drain import Drain
-from asyncjob_worker.parts import Parts
+from asyncjob_worker.parts import Components
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.worker import Worker
 from support.worker_parts import ME, FakeSession, an_app, held
@@ -42,28 +42,28 @@ class Recorder:
         self.noted = defaultdict[str, asyncio.Event](asyncio.Event)
         self.told = asyncio.Event()
         self.stubborn = False
-        self.parts = cast("Parts", SimpleNamespace())
+        self.parts = cast("Components", SimpleNamespace())
         fill: dict[str, Any] = {
-            "announcer": {
-                "begin": self.later("announced"),
-                "drain": self.later("draining announced"),
-                "end": self.later("lease emptied"),
+            "registration": {
+                "register": self.later("announced"),
+                "mark_draining": self.later("draining announced"),
+                "deregister": self.later("lease emptied"),
             },
-            "keeper": {
+            "heartbeat": {
                 "start": self.now("heartbeats begin"),
                 "stop": self.now("heartbeats end"),
             },
             "slots": {"drain": self.now("no more claims"), "run": self.told.wait},
             "runner": {
                 "running": {held()},
-                "give_up_waiting": self.now("no wait for the abandoned"),
+                "stop_waiting_for_abandoned": self.now("no wait for the abandoned"),
                 "stop_all": self.stop_all,
-                "provide": lambda _: self.note("resources opened"),
+                "set_resources": lambda _: self.note("resources opened"),
                 "close": self.now("threads let go"),
                 "end_processes": self.later("processes ended"),
             },
-            "hooks": {"start": lambda _: self.note("hooks begin"), "end": self.hooks_end},
-            "telling": {"worker_started": lambda: None, "worker_stopping": lambda: None},
+            "hooks": {"start": lambda _: self.note("hooks begin"), "close": self.hooks_end},
+            "events": {"worker_started": lambda: None, "worker_stopping": lambda: None},
         }
         for name, members in fill.items():
             setattr(self.parts, name, SimpleNamespace(**members))
@@ -110,7 +110,7 @@ def recorder() -> Recorder:
 def worker(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Worker:
     """Return a worker of the recorder's parts."""
     made = Worker(an_app(), Settings(grace=0.0), FakeSession().session, ME)
-    monkeypatch.setattr(made, "_parts", recorder.parts)
+    monkeypatch.setattr(made, "_components", recorder.parts)
     monkeypatch.setattr(made, "_watches", lambda: [recorder.watch()])
     monkeypatch.setattr(made._resources, "close", recorder.close_resources)
     return made
@@ -136,7 +136,7 @@ async def test_a_worker_stopped_while_it_starts_takes_its_announcement_back(
         if not announced:
             await asyncio.Event().wait()
 
-    recorder.parts.announcer.begin = begin  # type: ignore[method-assign]
+    recorder.parts.registration.register = begin  # type: ignore[method-assign]
     assert await worker.run()
     assert "lease emptied" in recorder.done
 

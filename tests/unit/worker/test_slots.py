@@ -10,11 +10,11 @@ import pytest
 from asyncjob.errors import ForbiddenError, UnknownOutcomeError
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob_worker.backlog import PARTITIONS, Backlog
-from asyncjob_worker.choice import ALONE_SECONDS, CLEAR_SECONDS, Choice
+from asyncjob_worker.choice import ALONE_SECONDS, EMPTYING_SECONDS, ClaimSelector
 from asyncjob_worker.claimer import Claimer
 from asyncjob_worker.held import HeldJob
-from asyncjob_worker.queue_view import QueueView
-from asyncjob_worker.roster import Roster
+from asyncjob_worker.queue_view import QueueState
+from asyncjob_worker.roster import LiveWorkers
 from asyncjob_worker.slots import Slots
 from support.worker_parts import candidate, held
 
@@ -28,16 +28,16 @@ class Bench:
     def __init__(self, limit: int = 100, limits: Mapping[str, int] | None = None) -> None:
         self.now = 0.0
         self.looks = 0
-        self.backlog = Backlog(steal_after=1.0, limit=limit, limited=limits or ())
-        self.queue = QueueView(lambda: None, self.look_again)
+        self.backlog = Backlog(takeover_delay=1.0, limit=limit, limited_types=limits or ())
+        self.queue = QueueState(lambda: None, self.look_again)
         self.queue.replace([])
         self.roster = SimpleNamespace(synced=True)
-        self.choice = Choice(
+        self.choice = ClaimSelector(
             backlog=self.backlog,
             queue=self.queue,
-            roster=cast("Roster", self.roster),
+            live_workers=cast("LiveWorkers", self.roster),
             clock=lambda: self.now,
-            look_again=self.look_again,
+            relist=self.look_again,
             limits=limits or {},
         )
 
@@ -50,7 +50,7 @@ class Bench:
             self.backlog.put(candidate(name, **changes), self.now)
 
     def pick(self) -> str | None:
-        picked = self.choice.pick()
+        picked = self.choice.select()
         return picked.name if picked else None
 
 
@@ -77,7 +77,7 @@ def test_nothing_is_picked_before_queue_and_roster_are_known() -> None:
 
 def test_a_paused_queue_is_not_looked_at_again_and_again() -> None:
     bench = Bench()
-    bench.backlog.deal_anew([1] * PARTITIONS, 0)
+    bench.backlog.reassign([1] * PARTITIONS, 0)
     bench.put("a")
     bench.queue.replace([PAUSED])
     bench.now = 5.0
@@ -114,49 +114,49 @@ def test_a_job_that_crashed_before_begins_alone_and_then_others_have_their_turn(
     bench = Bench()
     bench.put("p1", "p2", crashes=1)
     bench.put("sound", "safe")
-    first = bench.choice.pick()
+    first = bench.choice.select()
     assert first
     assert (first.name, bench.pick()) == ("p1", None)
     assert bench.choice.ready_at() == ALONE_SECONDS
     bench.now = 5.0
-    assert bench.choice.done_with(first)
+    assert bench.choice.release(first)
     assert [bench.pick(), bench.pick(), bench.pick()] == ["sound", "safe", None]
 
 
 def test_a_worker_becomes_empty_for_one_that_crashed_before() -> None:
     bench = Bench()
     bench.put("sound")
-    beside = bench.choice.pick()
+    beside = bench.choice.select()
     assert beside
     bench.put("p1", crashes=1)
     bench.put("later")
-    bench.choice._others_until = 3.0
-    later = bench.choice.pick()
+    bench.choice._crashed_allowed_at = 3.0
+    later = bench.choice.select()
     assert later is not None
     assert later.name == "later"
     bench.now = 3.0
     bench.put("last")
-    assert (bench.pick(), bench.choice.ready_at()) == (None, 3.0 + CLEAR_SECONDS)
-    bench.choice.done_with(beside)
+    assert (bench.pick(), bench.choice.ready_at()) == (None, 3.0 + EMPTYING_SECONDS)
+    bench.choice.release(beside)
     assert bench.pick() is None
-    bench.choice.freed(later)
+    bench.choice.on_abandoned(later)
     assert (bench.pick(), bench.pick()) == ("p1", None)
 
 
 def test_of_two_claims_of_one_job_the_end_of_the_older_leaves_the_newer_alone() -> None:
     bench = Bench()
     bench.put("p1", crashes=1)
-    older = bench.choice.pick()
+    older = bench.choice.select()
     assert older is not None
-    bench.choice.freed(older)
-    bench.now = bench.choice._others_until
+    bench.choice.on_abandoned(older)
+    bench.now = bench.choice._crashed_allowed_at
     bench.put("p1", "p2", crashes=1)
-    newer = bench.choice.pick()
+    newer = bench.choice.select()
     assert newer is not None
     assert newer.name == older.name
-    bench.choice.freed(older)
+    bench.choice.on_abandoned(older)
     assert bench.pick() is None
-    bench.choice.done_with(older)
+    bench.choice.release(older)
     assert bench.pick() is None
 
 
@@ -168,7 +168,7 @@ def test_no_job_waits_for_ever_for_another_that_waits_for_it() -> None:
     bench.put("child", crashes=1)
     assert bench.pick() is None
     opens_at = bench.choice.ready_at()
-    assert opens_at == CLEAR_SECONDS
+    assert opens_at == EMPTYING_SECONDS
     bench.now = opens_at
     assert bench.pick() == "child"
 
@@ -185,41 +185,41 @@ def test_of_a_limited_type_so_many_are_at_work_at_a_time() -> None:
     bench = Bench(limits={"slow": 2})
     bench.put("a", "b", "c", type="slow")
     bench.put("other")
-    first = bench.choice.pick()
+    first = bench.choice.select()
     assert first
     assert (first.name, bench.pick(), bench.pick(), bench.pick()) == ("a", "b", "other", None)
-    assert not bench.choice.done_with(candidate("other"))
-    assert bench.choice.done_with(first)
+    assert not bench.choice.release(candidate("other"))
+    assert bench.choice.release(first)
     assert (bench.pick(), bench.pick()) == ("c", None)
 
 
 def test_of_a_barred_type_nothing_is_awaited() -> None:
     bench = Bench(limits={"slow": 1})
-    bench.backlog.deal_anew([1] * PARTITIONS, 0)
+    bench.backlog.reassign([1] * PARTITIONS, 0)
     bench.put("a", "b", type="slow")
     bench.now = 1.0
     assert bench.pick() is None
     bench.now = 2.0
-    picked = bench.choice.pick()
+    picked = bench.choice.select()
     assert picked
     assert bench.choice.ready_at() is None
-    assert bench.choice.done_with(picked)
+    assert bench.choice.release(picked)
     assert bench.choice.ready_at() is not None
 
 
 def test_slow_claims_make_for_more_patience_within_bounds() -> None:
     bench = Bench()
-    least = bench.backlog.steal_after
-    bench.choice.settled(0.001, won=True)
-    assert bench.backlog.steal_after == least
+    least = bench.backlog.takeover_delay
+    bench.choice.record_claim(0.001, won=True)
+    assert bench.backlog.takeover_delay == least
     for _ in range(50):
-        bench.choice.settled(0.15, won=True)
-    assert 1.4 < bench.backlog.steal_after < 1.6
-    bench.choice.settled(60.0, won=False)
-    assert bench.backlog.steal_after == 2.0
+        bench.choice.record_claim(0.15, won=True)
+    assert 1.4 < bench.backlog.takeover_delay < 1.6
+    bench.choice.record_claim(60.0, won=False)
+    assert bench.backlog.takeover_delay == 2.0
     for _ in range(100):
-        bench.choice.settled(0.001, won=True)
-    assert bench.backlog.steal_after == least
+        bench.choice.record_claim(0.001, won=True)
+    assert bench.backlog.takeover_delay == least
 
 
 class Line:
@@ -242,7 +242,7 @@ class Line:
         self._claim = claim
         self.slots = Slots(
             count,
-            choice=bench.choice,
+            selector=bench.choice,
             claimer=cast("Claimer", SimpleNamespace(claim=self.claim)),
             run_job=self.run_job,
             on_failure=self.fail,
@@ -403,10 +403,10 @@ async def test_an_abandoned_handler_of_one_that_crashed_before_holds_up_no_other
     line = Line(bench, 2)
     task = asyncio.ensure_future(line.slots.run())
     await line.settle()
-    line.slots.freed(held(name="p1"))
+    line.slots.on_abandoned(held(name="p1"))
     await line.settle()
     assert line.running == ["p1"]
-    line.slots.freed(line.held[0])
+    line.slots.on_abandoned(line.held[0])
     await line.settle()
     assert line.running == ["p1", "p2"]
     line.gate.set()

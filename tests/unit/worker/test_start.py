@@ -15,7 +15,7 @@ from asyncjob.errors import ConfigError
 from asyncjob_worker import cli
 from asyncjob_worker.cli import main
 from asyncjob_worker.cpus import usable_cpus
-from asyncjob_worker.loading import folder_of, load_app
+from asyncjob_worker.loading import app_folder, load_app
 from asyncjob_worker.reload import child_command
 from asyncjob_worker.settings import Settings, identify
 
@@ -114,10 +114,10 @@ def test_the_folder_of_an_app_is_found_without_importing_it(folder: Path) -> Non
     module(folder, "never_imported", "raise RuntimeError")
     (folder / "parcel").mkdir()
     (folder / "parcel" / "__init__.py").write_text("raise RuntimeError")
-    assert folder_of("never_imported:app") == folder
-    assert folder_of("parcel.inner:app") == folder / "parcel"
+    assert app_folder("never_imported:app") == folder
+    assert app_folder("parcel.inner:app") == folder / "parcel"
     with pytest.raises(ConfigError, match="no module named 'nowhere'"):
-        folder_of("nowhere.sub:app")
+        app_folder("nowhere.sub:app")
 
 
 def run(*arguments: str, **env: str | None) -> Result:
@@ -239,7 +239,7 @@ def test_what_handlers_own_processes_need_is_handed_on(
         seen.append(settings)
 
     monkeypatch.setattr(cli, "_serve_and_exit", serve)
-    monkeypatch.setattr(cli, "configure", lambda _: None)
+    monkeypatch.setattr(cli, "configure_logging", lambda _: None)
     options = ("--jobs-per-process=3", "--log-format=json")
     assert run("isolating_app:app", *options).exit_code == 0
     told = (seen[0].app, seen[0].jobs_per_process, seen[0].log_format)

@@ -12,13 +12,13 @@ import pytest
 from asyncjob import Fail, JobContext, Retry, WorkerApp
 from asyncjob.app import CallNext, HandlerError, Resources
 from asyncjob.app.stop import Stop
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob_worker.attempt import Attempt, Tools
+from asyncjob_worker.attempt import Attempt, AttemptServices
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.settings import Settings
-from asyncjob_worker.starts import Started, Starts
-from asyncjob_worker.surround import Surroundings
+from asyncjob_worker.starts import HandlerExecutor, RunningHandler
+from asyncjob_worker.surround import MiddlewareStarter
 from support.worker_parts import held
 
 VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
@@ -31,7 +31,7 @@ class Bench:
     def __init__(self) -> None:
         self.app = WorkerApp()
         self.steps: list[str] = []
-        self.tools = Tools.of(Settings(concurrency=1))
+        self.tools = AttemptServices.from_settings(Settings(concurrency=1))
         self.abandoned = False
 
     def wrap(self, name: str) -> None:
@@ -42,8 +42,10 @@ class Bench:
             self.steps.append(f"{name} out")
             return result
 
-    async def run(self, of: HeldJob | None = None, **settings: Any) -> Move | None:
-        tools = Tools(self.tools.starts, self.tools.payloads, self.tools.results, resources=TEXT)
+    async def run(self, of: HeldJob | None = None, **settings: Any) -> PhaseChange | None:
+        tools = AttemptServices(
+            self.tools.executor, self.tools.payloads, self.tools.results, resources=TEXT
+        )
         of = of or held()
         attempt = Attempt(of, self.app.handlers["echo"], self.app, Settings(**settings), tools)
         move = await attempt.run()
@@ -55,7 +57,7 @@ class Bench:
 def bench() -> Iterator[Bench]:
     made = Bench()
     yield made
-    made.tools.starts.close()
+    made.tools.executor.close()
 
 
 def register(bench: Bench, *, sync: bool) -> None:
@@ -211,8 +213,8 @@ async def test_what_can_be_killed_is_killed_through_the_middleware(bench: Bench)
     killed: list[str] = []
     over: asyncio.Future[object] = asyncio.get_running_loop().create_future()
 
-    class Killable(Starts):
-        def start(self, handler: Any, context: Any, payload: object) -> Started:
+    class Killable(HandlerExecutor):
+        def start(self, handler: Any, context: Any, payload: object) -> RunningHandler:
             if handler.isolation == "loop":
                 return super().start(handler, context, payload)
 
@@ -220,7 +222,7 @@ async def test_what_can_be_killed_is_killed_through_the_middleware(bench: Bench)
                 killed.append(context.name)
                 over.set_exception(ProcessLookupError())
 
-            return Started(over, lambda: None, kill)
+            return RunningHandler(over, lambda: None, kill)
 
     bench.wrap("a")
     register(bench, sync=True)
@@ -228,15 +230,15 @@ async def test_what_can_be_killed_is_killed_through_the_middleware(bench: Bench)
     object.__setattr__(handler, "isolation", "elsewhere")
     starts = Killable(1)
     job: Any = SimpleNamespace(name="j", stop=lambda: None)
-    started = Surroundings(bench.app, starts, Resources({})).start(handler, job, None)
+    started = MiddlewareStarter(bench.app, starts, Resources({})).start(handler, job, None)
     await asyncio.sleep(0)
     started.interrupt()
     await asyncio.sleep(0)
-    assert not started.work.done()
+    assert not started.future.done()
     assert started.kill
     started.kill()
     with pytest.raises(asyncio.CancelledError):
-        await started.work
+        await started.future
     starts.close()
     assert killed == ["j"]
 
@@ -266,4 +268,4 @@ async def test_an_included_apps_middleware_wraps_its_own_handlers_within_the_app
     await bench.run()
     assert bench.steps == ["outer in", "inner in", "handler", "inner out", "outer out"]
     assert len(bench.app.middleware_of(bench.app.handlers["own"])) == 1
-    other.tools.starts.close()
+    other.tools.executor.close()

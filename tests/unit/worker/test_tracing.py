@@ -13,13 +13,13 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 
 from asyncjob.app import JobContext
 from asyncjob.errors import ConfigError
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.tracing.context import current_traceparent, trace_id_of
 from asyncjob.tracing.provider import wants_export
-from asyncjob_worker.attempt import describe
+from asyncjob_worker.attempt import job_info_of
 from asyncjob_worker.tracing import NO_TRACING, tracing_of
-from asyncjob_worker.tracing.spans import Spans
+from asyncjob_worker.tracing.spans import OpenTelemetryTracing
 from support.worker_parts import held
 
 UID = "01234567-89ab-cdef-0123-456789abcdef"
@@ -41,7 +41,7 @@ class Traced:
         provider = TracerProvider(sampler=sampler, shutdown_on_exit=False)
         provider.add_span_processor(SimpleSpanProcessor(self._exporter))
         self.provider = provider
-        self.tracing = Spans(provider=provider)
+        self.tracing = OpenTelemetryTracing(provider=provider)
 
     def spans(self) -> list[ReadableSpan]:
         return list(self._exporter.get_finished_spans())
@@ -101,9 +101,9 @@ def test_a_worker_that_does_not_trace_loads_nothing_of_opentelemetry() -> None:
 
 def test_without_tracing_a_job_keeps_the_context_of_its_submitter() -> None:
     job = held(spec={"traceparent": TRACEPARENT})
-    with NO_TRACING.attempt(job) as traced, NO_TRACING.inside(TRACEPARENT):
+    with NO_TRACING.attempt(job) as traced, NO_TRACING.attach(TRACEPARENT):
         traced.ended(None)
-        assert describe(job).traceparent == TRACEPARENT
+        assert job_info_of(job).traceparent == TRACEPARENT
 
 
 def test_claim_and_run_belong_to_the_submitter_and_the_handler_to_the_run() -> None:
@@ -111,14 +111,14 @@ def test_claim_and_run_belong_to_the_submitter_and_the_handler_to_the_run() -> N
     job = held(spec={"traceparent": TRACEPARENT})
     with traced.tracing.attempt(job) as attempt:
         inside = current_traceparent()
-        attempt.ended(Move(Phase.SUCCEEDED, None, {}, {}))
+        attempt.ended(PhaseChange(Phase.SUCCEEDED, None, {}, {}))
     claim, run = traced.spans()
     assert (claim.name, run.name) == ("claim echo", "run echo")
     assert traced.trace_ids() == {TRACE_ID}
     assert [f"{one.parent.span_id:016x}" for one in (claim, run) if one.parent] == [
         "b7ad6b7169203331"
     ] * 2
-    assert describe(job).traceparent == inside
+    assert job_info_of(job).traceparent == inside
     assert inside == f"00-{TRACE_ID}-{context_of(run).span_id:016x}-01"
     assert current_traceparent() is None
 
@@ -147,15 +147,15 @@ def test_the_sampler_is_asked_about_jobs_that_nobody_traces() -> None:
     with traced.tracing.attempt(job):
         pass
     assert traced.spans() == []
-    assert describe(job).traceparent is not None
-    assert str(describe(job).traceparent).endswith("-00"), "children are not sampled either"
+    assert job_info_of(job).traceparent is not None
+    assert str(job_info_of(job).traceparent).endswith("-00"), "children are not sampled either"
 
 
 def test_a_failed_attempt_says_why_but_shows_no_message() -> None:
     traced = Traced()
     with traced.tracing.attempt(held()) as attempt:
         error = {"type": "ValueError", "category": "Internal", "message": "secret"}
-        attempt.ended(Move(Phase.DEAD_LETTER, Reason.NOT_RETRYABLE, {"error": error}, {}))
+        attempt.ended(PhaseChange(Phase.DEAD_LETTER, Reason.NOT_RETRYABLE, {"error": error}, {}))
     with traced.tracing.attempt(held()) as attempt:
         attempt.ended(None)
     _, failed, _, fenced = traced.spans()
@@ -170,9 +170,9 @@ def test_a_failed_attempt_says_why_but_shows_no_message() -> None:
 def test_spans_of_another_process_belong_to_the_run_it_was_told_of() -> None:
     traced = Traced()
     tracer = traced.provider.get_tracer("handler")
-    with traced.tracing.inside(TRACEPARENT), tracer.start_as_current_span("mine"):
+    with traced.tracing.attach(TRACEPARENT), tracer.start_as_current_span("mine"):
         pass
-    with traced.tracing.inside(None), tracer.start_as_current_span("alone"):
+    with traced.tracing.attach(None), tracer.start_as_current_span("alone"):
         pass
     mine, alone = traced.spans()
     assert f"{context_of(mine).trace_id:032x}" == TRACE_ID
@@ -188,7 +188,7 @@ def test_a_child_belongs_to_the_span_it_is_submitted_in() -> None:
             submitted.append(order)
             raise NotImplementedError
 
-    info = describe(held(spec={"traceparent": TRACEPARENT}))
+    info = job_info_of(held(spec={"traceparent": TRACEPARENT}))
     children: object = Children()
     context = JobContext(info, held(), remaining=lambda: 9.0, children=children)  # type: ignore[arg-type]  # one method
     with pytest.raises(NotImplementedError):
@@ -198,8 +198,8 @@ def test_a_child_belongs_to_the_span_it_is_submitted_in() -> None:
         pytest.raises(NotImplementedError),
     ):
         context.submit("echo", 1)
-    outside, inside = (order.body["spec"]["traceparent"] for order in submitted)  # type: ignore[attr-defined]
+    outside, inside = (order.manifest["spec"]["traceparent"] for order in submitted)  # type: ignore[attr-defined]
     assert outside == TRACEPARENT
     assert trace_id_of(inside) == f"{span.get_span_context().trace_id:032x}"
-    assert len({order.content for order in submitted}) == 1, "a retry is the same order"  # type: ignore[attr-defined]
+    assert len({order.fingerprint for order in submitted}) == 1, "a retry is the same order"  # type: ignore[attr-defined]
     assert trace.get_current_span() is trace.INVALID_SPAN

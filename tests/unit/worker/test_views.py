@@ -4,11 +4,11 @@ from typing import Any
 
 from asyncjob.app.stop import Stop
 from asyncjob.kube import WatchEvent
-from asyncjob_worker.announcement import Announcement, claimant
-from asyncjob_worker.cancels import Cancels
+from asyncjob_worker.announcement import WorkerLease, claiming_worker
+from asyncjob_worker.cancels import CancelWatcher
 from asyncjob_worker.held import HeldJob
-from asyncjob_worker.queue_view import QueueView
-from asyncjob_worker.roster import Roster
+from asyncjob_worker.queue_view import QueueState
+from asyncjob_worker.roster import LiveWorkers
 from support.worker_parts import ME, held
 
 INTERVAL = 15.0
@@ -29,7 +29,7 @@ class Seen:
     def __init__(self) -> None:
         self.now = 0.0
         self.changes = 0
-        self.roster = Roster(ME, INTERVAL, lambda: self.now, self.change)
+        self.roster = LiveWorkers(ME, INTERVAL, lambda: self.now, self.change)
 
     def change(self) -> None:
         self.changes += 1
@@ -74,20 +74,20 @@ def test_a_worker_that_withdraws_or_is_deleted_is_gone_at_once() -> None:
 
 
 def test_a_draining_worker_is_dealt_nothing_though_it_keeps_its_identity() -> None:
-    body = Announcement(ME, "q", 2, ["t"], INTERVAL, draining=True).body()
-    assert claimant(body) == ""
-    assert claimant(Announcement(ME, "q", 2, ["t"], INTERVAL).body()) == ME.worker
+    body = WorkerLease(ME, "q", 2, ["t"], INTERVAL, draining=True).manifest()
+    assert claiming_worker(body) == ""
+    assert claiming_worker(WorkerLease(ME, "q", 2, ["t"], INTERVAL).manifest()) == ME.worker
     spec = body["spec"]
     assert isinstance(spec, dict)
     assert spec["holderIdentity"] == ME.worker
 
 
 def test_an_announcement_that_cannot_be_read_counts_as_claiming() -> None:
-    assert claimant(lease("a", "a/1", annotations={"asyncjob.dev/worker": "{"})) == "a/1"
+    assert claiming_worker(lease("a", "a/1", annotations={"asyncjob.dev/worker": "{"})) == "a/1"
 
 
 def test_a_lease_goes_with_its_pod() -> None:
-    metadata = Announcement(ME, "q", 2, ["t"], INTERVAL).body()["metadata"]
+    metadata = WorkerLease(ME, "q", 2, ["t"], INTERVAL).manifest()["metadata"]
     assert isinstance(metadata, dict)
     assert metadata["ownerReferences"] == [
         {"apiVersion": "v1", "kind": "Pod", "name": ME.pod, "uid": ME.pod_uid}
@@ -112,20 +112,20 @@ def test_without_permission_to_see_others_a_worker_goes_on_alone_in_the_end() ->
 
 
 def test_a_queue_without_an_object_is_open() -> None:
-    queue = QueueView(lambda: None)
+    queue = QueueState(lambda: None)
     before = queue.synced
     queue.replace([])
     assert (before, queue.synced) == (False, True)
     assert state(queue) == (False, False, None)
 
 
-def state(queue: QueueView) -> tuple[bool, bool, int | None]:
+def state(queue: QueueState) -> tuple[bool, bool, int | None]:
     """Return whether it is paused and limited, and the lease that it gives."""
     return queue.paused, queue.limited, queue.defaults.lease_duration_seconds
 
 
 def test_a_queue_is_followed() -> None:
-    queue = QueueView(lambda: None)
+    queue = QueueState(lambda: None)
     queue.replace([{"spec": {"paused": True}}])
     assert state(queue) == (True, False, None)
     spec = {"maxConcurrency": 3, "defaults": {"leaseDurationSeconds": 9}}
@@ -141,7 +141,7 @@ def wish(uid: str = "u1") -> dict[str, Any]:
 
 def test_a_running_job_is_told_of_its_cancel() -> None:
     ours = held()
-    cancels = Cancels({ours})
+    cancels = CancelWatcher({ours})
     cancels.apply(event("ADDED", wish()))
     assert ours.stopped is Stop.CANCELLED
 
@@ -149,17 +149,17 @@ def test_a_running_job_is_told_of_its_cancel() -> None:
 def test_a_cancel_during_the_drain_outranks_it() -> None:
     ours = held()
     ours.stop(Stop.DRAINING)
-    Cancels({ours}).replace([wish(), wish("other")])
+    CancelWatcher({ours}).replace([wish(), wish("other")])
     assert ours.stopped is Stop.CANCELLED
 
 
 def test_a_cancel_seen_before_the_claims_answer_is_remembered_until_the_job_ends() -> None:
     running: set[HeldJob] = set()
-    cancels = Cancels(running)
+    cancels = CancelWatcher(running)
     cancels.apply(event("ADDED", wish()))
-    assert cancels.is_wished("u1")
+    assert cancels.is_cancel_requested("u1")
     cancels.apply(event("DELETED", wish()))
-    assert not cancels.is_wished("u1")
+    assert not cancels.is_cancel_requested("u1")
     cancels.apply(event("ADDED", wish()))
     cancels.replace([])
-    assert not cancels.is_wished("u1")
+    assert not cancels.is_cancel_requested("u1")

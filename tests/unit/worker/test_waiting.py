@@ -8,7 +8,7 @@ import pytest
 from asyncjob.app.stop import Stop
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
-from asyncjob_worker.offload.waiting import Interrupted, while_alive
+from asyncjob_worker.offload.waiting import AttemptStopped, run_unless_stopped
 from support.worker_parts import held
 
 
@@ -27,8 +27,8 @@ class Never:
 
 async def interrupted(job: HeldJob, **more: Any) -> Stop:
     never = Never()
-    with pytest.raises(Interrupted) as end:
-        await while_alive(job, never.work(), **more)
+    with pytest.raises(AttemptStopped) as end:
+        await run_unless_stopped(job, never.work(), **more)
     assert never.cancelled or end.value.why is Stop.CANCELLED
     assert job.on_stop is None
     return end.value.why
@@ -41,9 +41,9 @@ async def test_what_the_work_returns_and_raises_comes_back() -> None:
     async def fails() -> None:
         raise ZeroDivisionError
 
-    assert await while_alive(held(), seven()) == 7
+    assert await run_unless_stopped(held(), seven()) == 7
     with pytest.raises(ZeroDivisionError):
-        await while_alive(held(), fails())
+        await run_unless_stopped(held(), fails())
 
 
 async def test_one_that_is_stopped_beforehand_does_not_wait() -> None:
@@ -69,7 +69,7 @@ async def _stop_in_a_thread(job: HeldJob) -> None:
 
 async def test_who_waits_may_be_cancelled() -> None:
     never = Never()
-    waiting = asyncio.ensure_future(while_alive(held(), never.work()))
+    waiting = asyncio.ensure_future(run_unless_stopped(held(), never.work()))
     for _ in range(3):
         await asyncio.sleep(0)
     waiting.cancel()

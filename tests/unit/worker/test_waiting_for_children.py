@@ -15,12 +15,12 @@ from asyncjob.app.children import Child, ChildRef
 from asyncjob.errors import (
     ExpiredError,
     ForbiddenError,
-    NotFoundError,
+    ObjectNotFoundError,
     UnknownOutcomeError,
 )
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_worker.child_watch import ChildWatch
-from asyncjob_worker.children import AttemptChildren
+from asyncjob_worker.child_watch import ChildPoller
+from asyncjob_worker.children import AttemptChildJobs
 from support.child_jobs import children, finished
 from support.worker_parts import Call, FakeSession, Pauses, held, job
 
@@ -28,7 +28,7 @@ from support.worker_parts import Call, FakeSession, Pauses, held, job
 async def test_one_child_is_read_until_it_has_finished_less_and_less_often() -> None:
     pauses = Pauses()
     session = FakeSession(get=[job(name="c", uid="c1")] * 12 + [finished("c", "c1")])
-    own = AttemptChildren(session.session, held(), pause=pauses)
+    own = AttemptChildJobs(session.session, held(), pause=pauses)
     view = await Child(ChildRef("c", "c1"), own).wait()
     assert (view.phase, view.result, view.finished, view.succeeded) == (
         Phase.SUCCEEDED,
@@ -86,7 +86,7 @@ async def test_a_new_wait_does_not_make_the_others_looked_at_anew() -> None:
         return job(name=name, uid=name) if name == "slow" else finished(name, name)
 
     session = Listing([job(name="slow", uid="slow")], get=[answer])
-    own = AttemptChildren(session.session, held(), pause=lambda _: asyncio.Event().wait())  # type: ignore[arg-type,return-value]
+    own = AttemptChildJobs(session.session, held(), pause=lambda _: asyncio.Event().wait())  # type: ignore[arg-type,return-value]
     slow = asyncio.ensure_future(Child(ChildRef("slow", "slow"), own).wait())
     for number in range(100):
         name = f"c{number}"
@@ -128,7 +128,7 @@ async def test_a_wait_that_begins_as_the_last_look_ends_is_looked_at() -> None:
         return finished(name, name)
 
     session = FakeSession(get=[answer])
-    watch = ChildWatch(session.session, "default", "u1", asyncio.sleep)
+    watch = ChildPoller(session.session, "default", "u1", asyncio.sleep)
 
     async def wait_then() -> ChildView:
         await last_look.wait()
@@ -164,7 +164,7 @@ async def test_a_child_that_failed_raises_only_if_asked() -> None:
         await child.wait(check=True)
 
 
-@pytest.mark.parametrize("answer", [NotFoundError(), job(name="c", uid="another")])
+@pytest.mark.parametrize("answer", [ObjectNotFoundError(), job(name="c", uid="another")])
 async def test_a_deleted_child_is_not_waited_for(answer: Any) -> None:
     child = Child(ChildRef("c", "c1"), children(FakeSession(get=[answer])))
     with pytest.raises(ChildGoneError, match="child c has been deleted"):
@@ -182,8 +182,8 @@ async def test_outages_are_waited_out_and_what_is_forbidden_is_not() -> None:
 
 async def test_a_wait_has_a_limit_and_then_nobody_looks() -> None:
     session = FakeSession(get=[job(name="c", uid="c1")])
-    own = AttemptChildren(session.session, held(), pause=lambda _: asyncio.Event().wait())  # type: ignore[arg-type,return-value]
+    own = AttemptChildJobs(session.session, held(), pause=lambda _: asyncio.Event().wait())  # type: ignore[arg-type,return-value]
     with pytest.raises(TimeoutError, match=r"child c has not finished within 0\.01 s"):
         await Child(ChildRef("c", "c1"), own).wait(0.01)
     await asyncio.sleep(0)
-    assert own._watch._looking is None
+    assert own._poller._task is None

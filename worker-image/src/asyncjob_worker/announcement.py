@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import orjson
 
-from asyncjob.announcement import announced
+from asyncjob.announcement import read_registration
 from asyncjob.json_types import Json, JsonObject, child, flag, text
-from asyncjob.lifecycle.claim import Holder
+from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.names import (
     COMPONENT_LABEL,
     POD_UID_ANNOTATION,
@@ -18,15 +18,15 @@ from asyncjob.names import (
     WORKER_LEASE_PREFIX,
 )
 
-LIVE_INTERVALS = 3
+LIVE_RENEWAL_INTERVALS = 3
 """A worker that misses so many announcements in a row no longer counts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Announcement:
+class WorkerLease:
     """Identity, queue, slots and handler types of one start of a worker process."""
 
-    holder: Holder
+    holder: LeaseHolder
     queue: str
     slots: int
     types: Sequence[str]
@@ -34,7 +34,7 @@ class Announcement:
     draining: bool = False
     """Claims nothing more, but what it holds is still its own."""
 
-    def body(self) -> JsonObject:
+    def manifest(self) -> JsonObject:
         """Return the Lease, renewed now; the same body creates it and patches it.
 
         The Lease goes with its pod.
@@ -57,16 +57,16 @@ class Announcement:
                     POD_UID_ANNOTATION: self.holder.pod_uid,
                     WORKER_ANNOTATION: orjson.dumps(about).decode(),
                 },
-                "ownerReferences": [self._pod()],
+                "ownerReferences": [self._pod_reference()],
             },
             "spec": {
                 "holderIdentity": self.holder.worker,
-                "leaseDurationSeconds": max(1, int(self.interval * LIVE_INTERVALS)),
+                "leaseDurationSeconds": max(1, int(self.interval * LIVE_RENEWAL_INTERVALS)),
                 "renewTime": now,
             },
         }
 
-    def _pod(self) -> JsonObject:
+    def _pod_reference(self) -> JsonObject:
         return {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -75,10 +75,12 @@ class Announcement:
         }
 
 
-def claimant(lease: JsonObject) -> str:
+def claiming_worker(lease: JsonObject) -> str:
     """Return the identity of the worker that a Lease announces; empty if it claims no jobs."""
     return (
-        "" if flag(announced(lease), "draining") else text(child(lease, "spec"), "holderIdentity")
+        ""
+        if flag(read_registration(lease), "draining")
+        else text(child(lease, "spec"), "holderIdentity")
     )
 
 

@@ -13,36 +13,40 @@ from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
 from asyncjob.app.resources import NO_RESOURCES
 from asyncjob.app.stop import Stop
 from asyncjob.json_types import child, integer
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob_worker.clock import lease_seconds, now_text
-from asyncjob_worker.execution import Execution, Stopped
+from asyncjob_worker.execution import HandlerStopped, HandlerTask
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.offload.objects import ReadObject
-from asyncjob_worker.offload.transfers import Transfers
-from asyncjob_worker.offload.waiting import Interrupted
-from asyncjob_worker.payloads import PayloadError, Payloads, nowhere
-from asyncjob_worker.results import Results
+from asyncjob_worker.offload.transfers import ObjectStoreClient
+from asyncjob_worker.offload.waiting import AttemptStopped
+from asyncjob_worker.payloads import PayloadError, PayloadReader, no_cluster
+from asyncjob_worker.results import ResultStore
 from asyncjob_worker.settings import Settings
-from asyncjob_worker.starts import Starts, Work
-from asyncjob_worker.surround import Surroundings
+from asyncjob_worker.starts import HandlerExecutor, HandlerFuture
+from asyncjob_worker.surround import MiddlewareStarter
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class AttemptServices:
     """What the attempts of one worker process share."""
 
-    starts: Starts
-    payloads: Payloads
-    results: Results
+    executor: HandlerExecutor
+    payloads: PayloadReader
+    results: ResultStore
     resources: Resources = NO_RESOURCES
     children: Callable[[HeldJob], ChildJobs] = lambda _: NoChildJobs()
 
     @classmethod
-    def of(cls, settings: Settings, read_object: ReadObject = nowhere) -> "Tools":
+    def from_settings(
+        cls, settings: Settings, read_object: ReadObject = no_cluster
+    ) -> "AttemptServices":
         """Return the tools of a worker process; `read_object` reads from the API server."""
-        transfers = Transfers.of(settings.offload, settings.slots())
-        payloads = Payloads(settings.offload, transfers, read_object)
-        return cls(Starts.of(settings), payloads, Results(settings, transfers))
+        transfers = ObjectStoreClient.from_settings(settings.offload, settings.slots())
+        payloads = PayloadReader(settings.offload, transfers, read_object)
+        return cls(
+            HandlerExecutor.from_settings(settings), payloads, ResultStore(settings, transfers)
+        )
 
 
 class Attempt:
@@ -54,98 +58,98 @@ class Attempt:
         handler: Handler,
         app: WorkerApp,
         settings: Settings,
-        tools: Tools,
+        services: AttemptServices,
         *,
-        on_start: Callable[[Work], None] = lambda _: None,
+        on_start: Callable[[HandlerFuture], None] = lambda _: None,
     ) -> None:
         self._held = held
         self._handler = handler
         self._app = app
         self._settings = settings
-        self._tools = tools
+        self._services = services
         self._on_start = on_start
-        self._children = tools.children(held)
-        self.abandoned: Work | None = None
+        self._children = services.children(held)
+        self.abandoned: HandlerFuture | None = None
 
-    async def run(self) -> Move | None:
+    async def run(self) -> PhaseChange | None:
         """Return the outcome to report; None if the job is no longer ours."""
         job = self._held.job
         try:
-            payload = await self._tools.payloads.read(self._held, self._handler)
-        except Interrupted as end:
-            return self._interrupted(end)
+            payload = await self._services.payloads.read(self._held, self._handler)
+        except AttemptStopped as end:
+            return self._on_io_stopped(end)
         except PayloadError as error:
             return outcomes.unreadable_payload(job, error, now=now_text())
         except ValidationError as error:
             return outcomes.invalid_payload(job, error, now=now_text())
         except Exception as error:  # noqa: BLE001  # so may a validator of the handler's own
-            return self._failed(error)
-        return await self._work(payload)
+            return self._failure_outcome(error)
+        return await self._run_handler(payload)
 
-    async def _work(self, payload: object) -> Move | None:
+    async def _run_handler(self, payload: object) -> PhaseChange | None:
         try:
-            result = await self._execute(payload)
-        except Stopped as stopped:
-            self.abandoned = stopped.work
-            return self._stopped(stopped)
+            result = await self._call_handler(payload)
+        except HandlerStopped as stopped:
+            self.abandoned = stopped.future
+            return self._on_handler_stopped(stopped)
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001  # a handler may raise anything
-            return self._failed(error)
+            return self._failure_outcome(error)
         finally:
             self._children.stop()
-        return await self._keep(result)
+        return await self._store_result(result)
 
-    async def _keep(self, result: object) -> Move | None:
+    async def _store_result(self, result: object) -> PhaseChange | None:
         try:
-            return await self._tools.results.keep(self._held, self._handler, result)
-        except Interrupted as end:
-            return self._interrupted(end)
+            return await self._services.results.store(self._held, self._handler, result)
+        except AttemptStopped as end:
+            return self._on_io_stopped(end)
 
-    def _stopped(self, stopped: Stopped) -> Move | None:
-        return self._ended(stopped.why)
+    def _on_handler_stopped(self, stopped: HandlerStopped) -> PhaseChange | None:
+        return self._stop_outcome(stopped.why)
 
-    def _interrupted(self, end: Interrupted) -> Move | None:
-        return self._ended(end.why, end.detail)
+    def _on_io_stopped(self, stopped: AttemptStopped) -> PhaseChange | None:
+        return self._stop_outcome(stopped.why, stopped.detail)
 
-    def _ended(self, why: Stop, detail: str = "") -> Move | None:
+    def _stop_outcome(self, why: Stop, detail: str = "") -> PhaseChange | None:
         held, now, draw = self._held, now_text(), random.random()
         return outcomes.stopped(
             held.job, why, refusal=held.refusal, detail=detail, now=now, draw=draw
         )
 
-    def _failed(self, error: BaseException) -> Move:
+    def _failure_outcome(self, error: BaseException) -> PhaseChange:
         draw = random.random()
         return outcomes.failed(
             self._held.job, error, self._app.categories, now=now_text(), draw=draw
         )
 
-    async def _execute(self, payload: object) -> object:
+    async def _call_handler(self, payload: object) -> object:
         """Return the handler's result once all that it has submitted is stored."""
-        tools, context = self._tools, self._context()
-        around = Surroundings(self._app, tools.starts, tools.resources)
-        execution = Execution(self._held, context, around, self._on_start)
+        tools, context = self._services, self._build_context()
+        around = MiddlewareStarter(self._app, tools.executor, tools.resources)
+        execution = HandlerTask(self._held, context, around, self._on_start)
         result = await execution.run(self._handler, payload, self._settings.stop_wait)
-        await self._settle(context)
+        await self._await_submissions(context)
         return result
 
-    async def _settle(self, context: JobContext) -> None:
+    async def _await_submissions(self, context: JobContext) -> None:
         """Wait for what the handler has submitted and not waited for; the attempt's limits hold."""
         held = self._held
         try:
-            await context.settle()
+            await context.wait_for_submissions()
         except AttemptOverError:
             if lease_seconds() >= held.times_out_at:
                 held.stop(Stop.TIMED_OUT)
             if held.stopped is None:
                 raise
         if held.stopped is not None:
-            raise Stopped(held.stopped, None)
+            raise HandlerStopped(held.stopped, None)
 
-    def _context(self) -> JobContext:
+    def _build_context(self) -> JobContext:
         held = self._held
         return JobContext(
-            describe(held),
+            job_info_of(held),
             held,
             remaining=lambda: held.times_out_at - lease_seconds(),
             max_bytes=self._settings.max_free_json,
@@ -153,7 +157,7 @@ class Attempt:
         )
 
 
-def describe(held: HeldJob) -> JobInfo:
+def job_info_of(held: HeldJob) -> JobInfo:
     """Return what the handler is told of the job."""
     job = held.job
     return JobInfo(

@@ -16,18 +16,18 @@ from operator import add, gt
 from typing import Final
 
 from asyncjob.lifecycle.claim import Candidate
-from asyncjob_worker.levels import NONE, Barred, Level
+from asyncjob_worker.levels import NO_TYPES, ExcludedTypes, PriorityBucket
 
 PARTITIONS = 1024
 """Jobs are hashed into so many partitions; only partitions are dealt anew when workers change."""
 
-SLACK = 1024
+MAX_STALE_ENTRIES = 1024
 """So many filed names without a job are put up with, and as many again as there are jobs."""
-_UNLIMITED: Final = ""
+_SHARED_QUEUE: Final = ""
 """The lane of all types without a limit of their own."""
 
 
-def deal(worker: str, workers: Iterable[str]) -> Sequence[int]:
+def assign_partitions(worker: str, workers: Iterable[str]) -> Sequence[int]:
     """Return this worker's rank for each partition: 0 where it comes first."""
     mine, ranks = _scores(worker), [0] * PARTITIONS
     for other in {*workers} - {worker}:
@@ -52,24 +52,27 @@ def partition_of(name: str) -> int:
 class Backlog:
     """Candidates by name, with an order to claim them in.
 
-    A job dealt to another is left alone for `steal_after` seconds, which may be changed, times this
-    worker's rank for it. Types in `limited` may be barred when taking, at no cost per job.
+    A job dealt to another is left alone for `takeover_delay` seconds, which may be changed, times
+    this worker's rank for it. Types in `limited_types` may be barred when taking, at no cost per
+    job.
 
     With ageing, priorities and times of arrival make up one order that stays as time goes by: a
     level is the priority less the number of periods that had passed when the job arrived.
     """
 
-    def __init__(self, *, steal_after: float, limit: int, limited: Iterable[str] = ()) -> None:
-        self.steal_after = steal_after
+    def __init__(
+        self, *, takeover_delay: float, limit: int, limited_types: Iterable[str] = ()
+    ) -> None:
+        self.takeover_delay = takeover_delay
         self._limit = limit
-        self._limited = frozenset(limited)
+        self._limited_types = frozenset(limited_types)
         self._arrivals = itertools.count()
         self._ranks: Sequence[int] = [0] * PARTITIONS
         self._candidates: dict[str, Candidate] = {}
-        self._levels: dict[int, Level] = {}
-        self._filed = 0
-        self._ageing: int | None = None
-        self._periods: dict[str, int] = {}
+        self._buckets: dict[int, PriorityBucket] = {}
+        self._entries = 0
+        self._ageing_seconds: int | None = None
+        self._ageing_periods: dict[str, int] = {}
         self.overflowed = False
 
     def __len__(self) -> int:
@@ -82,9 +85,9 @@ class Backlog:
             self.overflowed = True
             return
         self._candidates[candidate.name] = candidate
-        self._note_arrival(candidate.name, now)
-        if known is None or self._place(known) != self._place(candidate):
-            self._file(candidate, now)
+        self._record_arrival(candidate.name, now)
+        if known is None or self._position(known) != self._position(candidate):
+            self._enqueue(candidate, now)
 
     def put_back(self, candidate: Candidate, now: float) -> None:
         """Return a job that could not be tried, unless a newer version has come meanwhile."""
@@ -94,103 +97,110 @@ class Backlog:
     def drop(self, name: str) -> None:
         """Forget a job that is no longer queued."""
         self._candidates.pop(name, None)
-        self._periods.pop(name, None)
+        self._ageing_periods.pop(name, None)
 
     def clear(self) -> None:
         """Forget everything."""
         self._candidates.clear()
-        self._periods.clear()
-        self._levels.clear()
-        self._filed = 0
+        self._ageing_periods.clear()
+        self._buckets.clear()
+        self._entries = 0
         self.overflowed = False
 
-    def deal_anew(self, ranks: Sequence[int], now: float) -> None:
+    def reassign(self, ranks: Sequence[int], now: float) -> None:
         """File all jobs again, because the live workers have changed."""
         self._ranks = ranks
-        self._file_all(now)
+        self._enqueue_all(now)
 
-    def age_by(self, seconds: int | None, now: float) -> None:
+    def set_priority_ageing(self, seconds: int | None, now: float) -> None:
         """Let so many seconds of waiting count like one in priority, from now on; None: never."""
-        if seconds == self._ageing:
+        if seconds == self._ageing_seconds:
             return
-        self._ageing = seconds
-        self._periods.clear()
+        self._ageing_seconds = seconds
+        self._ageing_periods.clear()
         for name in self._candidates:
-            self._note_arrival(name, now)
-        self._file_all(now)
+            self._record_arrival(name, now)
+        self._enqueue_all(now)
 
-    def take(
-        self, now: float, *, crashed_too: bool = True, barred: Barred = NONE
+    def pop(
+        self, now: float, *, include_crashed: bool = True, excluded_types: ExcludedTypes = NO_TYPES
     ) -> Candidate | None:
         """Take out the job to claim next: highest priority first, my own before others'.
 
-        Without `crashed_too` those that have crashed before keep their turn for later, as do those
-        of limited types that are barred.
+        Without `include_crashed` those that have crashed before keep their turn for later, as do
+        those of limited types that are barred.
         """
-        for number in sorted(self._levels, reverse=True):
-            level = self._levels[number]
-            turns = level.turns(now, self.steal_after, crashed_too=crashed_too, barred=barred)
+        for number in sorted(self._buckets, reverse=True):
+            level = self._buckets[number]
+            turns = level.claimable(
+                now,
+                self.takeover_delay,
+                include_crashed=include_crashed,
+                excluded_types=excluded_types,
+            )
             for key, name in turns:
                 candidate = self._candidates.get(name)
-                if candidate is None or self._place(candidate) != (number, key):
+                if candidate is None or self._position(candidate) != (number, key):
                     continue  # dropped, or filed elsewhere since
-                if crashed_too or not candidate.crashes:
+                if include_crashed or not candidate.crashes:
                     return self._candidates.pop(name)
-                level.lanes[key].held_back.append(name)
-            if level.empty:
-                del self._levels[number]
+                level.queues[key].deferred.append(name)
+            if level.is_empty:
+                del self._buckets[number]
         return None
 
     @property
-    def holds_back(self) -> bool:
+    def has_deferred(self) -> bool:
         """Whether the turn of a job that has crashed before has come while it could not run."""
         return any(
-            lane.held_back for level in self._levels.values() for lane in level.lanes.values()
+            lane.deferred for level in self._buckets.values() for lane in level.queues.values()
         )
 
-    def lost(self, now: float) -> None:
+    def restart_takeover_delay(self, now: float) -> None:
         """Wait anew before taking over others' jobs: one of them was claimed under our hands."""
-        for level in self._levels.values():
-            if level.dry_since is not None:
-                level.dry_since = now
+        for level in self._buckets.values():
+            if level.own_exhausted_at is not None:
+                level.own_exhausted_at = now
 
-    def ready_at(self, barred: Barred = NONE) -> float | None:
+    def ready_at(self, excluded_types: ExcludedTypes = NO_TYPES) -> float | None:
         """Return when the next job that is dealt to another may be taken, if there is one."""
-        times = (level.ready_at(self.steal_after, barred) for level in self._levels.values())
+        times = (
+            level.ready_at(self.takeover_delay, excluded_types) for level in self._buckets.values()
+        )
         return min((time for time in times if time is not None), default=None)
 
-    def _tidy(self) -> None:
+    def _compact(self) -> None:
         """Forget names whose job is gone: nobody takes them off while all slots are busy."""
-        for priority, level in list(self._levels.items()):
-            level.tidy(partial(self._is_at, priority))
-            if level.empty:
-                del self._levels[priority]
-        self._filed = len(self._candidates)
+        for priority, level in list(self._buckets.items()):
+            level.compact(partial(self._is_in, priority))
+            if level.is_empty:
+                del self._buckets[priority]
+        self._entries = len(self._candidates)
 
-    def _is_at(self, priority: int, key: str, name: str) -> bool:
+    def _is_in(self, priority: int, key: str, name: str) -> bool:
         candidate = self._candidates.get(name)
-        return candidate is not None and self._place(candidate) == (priority, key)
+        return candidate is not None and self._position(candidate) == (priority, key)
 
-    def _place(self, candidate: Candidate) -> tuple[int, str]:
+    def _position(self, candidate: Candidate) -> tuple[int, str]:
         type_ = candidate.type
-        level = candidate.priority - self._periods.get(candidate.name, 0)
-        return level, type_ if type_ in self._limited else _UNLIMITED
+        level = candidate.priority - self._ageing_periods.get(candidate.name, 0)
+        return level, type_ if type_ in self._limited_types else _SHARED_QUEUE
 
-    def _note_arrival(self, name: str, now: float) -> None:
-        if self._ageing is not None:
-            self._periods.setdefault(name, int(now // self._ageing))
+    def _record_arrival(self, name: str, now: float) -> None:
+        if self._ageing_seconds is not None:
+            self._ageing_periods.setdefault(name, int(now // self._ageing_seconds))
 
-    def _file_all(self, now: float) -> None:
-        self._levels.clear()
-        self._filed = 0
+    def _enqueue_all(self, now: float) -> None:
+        self._buckets.clear()
+        self._entries = 0
         for candidate in self._candidates.values():
-            self._file(candidate, now)
+            self._enqueue(candidate, now)
 
-    def _file(self, candidate: Candidate, now: float) -> None:
-        self._filed += 1
-        if self._filed > SLACK + 2 * len(self._candidates):
-            self._tidy()
-        priority, key = self._place(candidate)
-        level = self._levels.setdefault(priority, Level())
+    def _enqueue(self, candidate: Candidate, now: float) -> None:
+        self._entries += 1
+        if self._entries > MAX_STALE_ENTRIES + 2 * len(self._candidates):
+            self._compact()
+        priority, key = self._position(candidate)
+        level = self._buckets.setdefault(priority, PriorityBucket())
         rank = self._ranks[partition_of(candidate.name)]
-        level.file(key, candidate.name, rank, now, next(self._arrivals))
+        level.add(key, candidate.name, rank, now, next(self._arrivals))

@@ -6,57 +6,57 @@ patch; `test` does so even where the CRD's rules are missing.
 """
 
 from asyncjob.json_types import Json, JsonObject
-from asyncjob.lifecycle.move import Move, json_patch, render
-from asyncjob_worker.held import Draft, HeldJob
+from asyncjob.lifecycle.move import PhaseChange, status_fields, status_json_patch
+from asyncjob_worker.held import HandlerReport, HeldJob
 
-_RENEWALS = "/status/lease/renewals"
+_RENEWALS_PATH = "/status/lease/renewals"
 
 
-def renewal_body(held: HeldJob, draft: Draft | None, now: str) -> list[JsonObject]:
+def renewal_patch(held: HeldJob, report: HandlerReport | None, now: str) -> list[JsonObject]:
     """Return the JSON Patch of a heartbeat, with the handler's newest report if there is one.
 
     It fits only onto the renewal before it, so that one that was long on its way cannot undo a
     later one; and onto no job without a lease.
     """
     return [
-        *_fence(held),
-        {"op": "test", "path": _RENEWALS, "value": held.renewals},
-        {"op": "replace", "path": _RENEWALS, "value": held.renewals + 1},
+        *_fence_operations(held),
+        {"op": "test", "path": _RENEWALS_PATH, "value": held.renewals},
+        {"op": "replace", "path": _RENEWALS_PATH, "value": held.renewals + 1},
         {"op": "replace", "path": "/status/lease/renewTime", "value": now},
         {"op": "add", "path": "/status/lastUpdateTime", "value": now},
-        *_report(draft),
+        *_report_operations(report),
     ]
 
 
-def outcome_body(
-    held: HeldJob, move: Move, status: JsonObject, draft: Draft | None
+def outcome_patch(
+    held: HeldJob, move: PhaseChange, status: JsonObject, report: HandlerReport | None
 ) -> list[JsonObject]:
     """Return the JSON Patch that carries an outcome and what the handler reported last.
 
     `status` is the newest known; the lease is removed whether it knows of one or not, so that the
     patch fits no job that has left Running.
     """
-    outcome = json_patch(render(move, status), {**status, "lease": {}})
-    return [*_fence(held), *_report(draft), *outcome]
+    outcome = status_json_patch(status_fields(move, status), {**status, "lease": {}})
+    return [*_fence_operations(held), *_report_operations(report), *outcome]
 
 
-def _fence(held: HeldJob) -> list[JsonObject]:
+def _fence_operations(held: HeldJob) -> list[JsonObject]:
     return [
         {"op": "test", "path": "/status/claim", "value": held.claim},
         {"op": "test", "path": "/status/attempt", "value": held.job.attempt},
     ]
 
 
-def _report(draft: Draft | None) -> list[JsonObject]:
+def _report_operations(report: HandlerReport | None) -> list[JsonObject]:
     operations: list[JsonObject] = []
-    if draft and draft.progress is not None:
-        operations += _put("progress", draft.progress)
-    if draft and draft.checkpoint_version:
-        operations += _put("checkpoint", draft.checkpoint)
+    if report and report.progress is not None:
+        operations += _set_or_remove("progress", report.progress)
+    if report and report.checkpoint_version:
+        operations += _set_or_remove("checkpoint", report.checkpoint)
     return operations
 
 
-def _put(name: str, value: Json) -> list[JsonObject]:
+def _set_or_remove(name: str, value: Json) -> list[JsonObject]:
     """Replace a field whole; None removes it, whether it is there or not."""
     path = f"/status/{name}"
     if value is not None:

@@ -11,15 +11,15 @@ class HandlerExitError(Exception):
     """The handler tried to end the process or its own task."""
 
 
-async def contained(handler: Awaitable[object]) -> object:
+async def guard_exit(handler: Awaitable[object]) -> object:
     """Keep `sys.exit()` in an async handler from ending the process."""
     try:
         return await handler
     except (SystemExit, KeyboardInterrupt) as error:
-        raise HandlerExitError(_exit(error)) from error
+        raise HandlerExitError(_exit_message(error)) from error
 
 
-def contained_call(
+def guarded_call(
     function: Callable[..., object], arguments: tuple[object, ...]
 ) -> Callable[[], object]:
     """Return the call of a sync handler; what a future cannot carry is wrapped."""
@@ -28,12 +28,12 @@ def contained_call(
         try:
             return function(*arguments)
         except (SystemExit, KeyboardInterrupt, StopIteration, *_CANCELLED) as error:
-            raise HandlerExitError(_exit(error)) from error
+            raise HandlerExitError(_exit_message(error)) from error
 
     return call
 
 
-def _exit(error: BaseException) -> str:
+def _exit_message(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"the handler called sys.exit({error.code!r})"
     return f"the handler raised {type(error).__name__}"

@@ -10,7 +10,7 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob_worker.held import HeldJob
 
 
-class Cancels:
+class CancelWatcher:
     """Sees running jobs of the queue whose `spec.cancel` is set; stops those that run here.
 
     It remembers them all, because the wish may be seen before the answer to our own claim.
@@ -18,24 +18,24 @@ class Cancels:
 
     def __init__(self, running: Collection[HeldJob]) -> None:
         self._running = running
-        self._wished: set[str] = set()
+        self._requested: set[str] = set()
 
-    def is_wished(self, uid: str) -> bool:
+    def is_cancel_requested(self, uid: str) -> bool:
         """Return whether the running job is to be cancelled."""
-        return uid in self._wished
+        return uid in self._requested
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
         """Take the list."""
-        self._wished = {_uid(obj) for obj in objects}
-        self._stop(self._wished)
+        self._requested = {_uid(obj) for obj in objects}
+        self._stop(self._requested)
 
     def apply(self, event: WatchEvent) -> None:
         """Take a change."""
         uid = _uid(event.object)
         if event.type == "DELETED":
-            self._wished.discard(uid)
+            self._requested.discard(uid)
         else:
-            self._wished.add(uid)
+            self._requested.add(uid)
             self._stop({uid})
 
     def _stop(self, uids: AbstractSet[str]) -> None:
@@ -44,7 +44,7 @@ class Cancels:
                 held.stop(Stop.CANCELLED)
 
 
-def cancel_params(queue: str) -> dict[str, str]:
+def cancel_watch_params(queue: str) -> dict[str, str]:
     """Return the query that selects running jobs of a queue that are to be cancelled."""
     phase = f"status.phase={Phase.RUNNING}"
     return {"fieldSelector": f"{phase},spec.queue={queue},spec.cancel=true"}

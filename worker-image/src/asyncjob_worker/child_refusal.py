@@ -1,7 +1,7 @@
 """What it means that the API server does not take a child job, and the way out."""
 
 from asyncjob.app.child_errors import SubmitError, SubmitForbiddenError, SubmitRefusedError
-from asyncjob.app.child_order import ChildOrder
+from asyncjob.app.child_order import ChildManifest
 from asyncjob.errors import (
     ApiError,
     ConflictError,
@@ -10,12 +10,12 @@ from asyncjob.errors import (
     TooLargeError,
     UnauthorizedError,
 )
-from asyncjob_worker.enforcement import is_by_policy
+from asyncjob_worker.enforcement import is_policy_refusal
 
-ROLE = "asyncjob-worker-children"
+CHILDREN_ROLE = "asyncjob-worker-children"
 """ClusterRole that lets workers submit jobs."""
 
-_NO_RIGHT = 'cannot create resource "asyncjobs"'
+_RBAC_DENIED = 'cannot create resource "asyncjobs"'
 
 
 def is_transient(error: ApiError) -> bool:
@@ -23,11 +23,11 @@ def is_transient(error: ApiError) -> bool:
     return error.retryable or isinstance(error, ConflictError | UnauthorizedError)
 
 
-def refusal(error: ApiError, order: ChildOrder, namespace: str) -> SubmitError:
+def submit_error(error: ApiError, order: ChildManifest, namespace: str) -> SubmitError:
     """Return what the handler is told."""
     what = f"child {order.name}"
     if isinstance(error, ForbiddenError):
-        return SubmitForbiddenError(f"{what}: {error}{_way_out(error, namespace)}")
+        return SubmitForbiddenError(f"{what}: {error}{_rbac_hint(error, namespace)}")
     if isinstance(error, TooLargeError):
         return SubmitRefusedError(f"{what} is too large, hand data over by reference: {error}")
     if isinstance(error, InvalidError):
@@ -35,10 +35,12 @@ def refusal(error: ApiError, order: ChildOrder, namespace: str) -> SubmitError:
     return SubmitError(f"{what}: {error}")
 
 
-def _way_out(error: ForbiddenError, namespace: str) -> str:
-    if is_by_policy(error) or _NO_RIGHT not in str(error):
+def _rbac_hint(error: ForbiddenError, namespace: str) -> str:
+    if is_policy_refusal(error) or _RBAC_DENIED not in str(error):
         return ""
     return (
-        f"; workers submit jobs only with the ClusterRole {ROLE}: kubectl -n {namespace} create "
-        f"rolebinding {ROLE} --clusterrole={ROLE} --serviceaccount={namespace}:asyncjob-worker"
+        f"; workers submit jobs only with the ClusterRole {CHILDREN_ROLE}: kubectl -n {namespace} "
+        "create "
+        f"rolebinding {CHILDREN_ROLE} --clusterrole={CHILDREN_ROLE} "
+        f"--serviceaccount={namespace}:asyncjob-worker"
     )

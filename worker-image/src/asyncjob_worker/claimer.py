@@ -13,23 +13,23 @@ from asyncjob.errors import (
     ConflictError,
     ForbiddenError,
     InvalidError,
-    NotFoundError,
+    ObjectNotFoundError,
     TooLargeError,
     UnknownOutcomeError,
 )
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
-from asyncjob.kube.backoff import Backoff
-from asyncjob.lifecycle.claim import Candidate, Holder, claim_body
+from asyncjob.kube.backoff import ExponentialBackoff
+from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.policy import EffectivePolicy, resolve
+from asyncjob.lifecycle.policy import EffectivePolicy, resolve_policy
 from asyncjob.names import job_path, job_status_path
 from asyncjob_worker.clock import lease_seconds, now_text
-from asyncjob_worker.enforcement import Enforcement, is_by_policy
+from asyncjob_worker.enforcement import EnforcementCheck, is_policy_refusal
 from asyncjob_worker.errors import HeartbeatsLateError
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.lateness import Lateness
-from asyncjob_worker.queue_view import QueueView
+from asyncjob_worker.queue_view import QueueState
 
 log = structlog.get_logger()
 
@@ -45,7 +45,7 @@ class ClaimCounts:
 
 
 @dataclass(slots=True)
-class _Try:
+class _ClaimRequest:
     """One claim, sent until it is answered: the same body each time, so that it counts once."""
 
     candidate: Candidate
@@ -53,8 +53,8 @@ class _Try:
     path: str
     body: JsonObject
     first_sent_at: float
-    give_up_at: float
-    doubtful: bool = False
+    deadline: float
+    outcome_unknown: bool = False
 
 
 class Claimer:
@@ -64,9 +64,9 @@ class Claimer:
         self,
         session: KubeSession,
         app: WorkerApp,
-        queue: QueueView,
-        holder: Holder,
-        enforcement: Enforcement,
+        queue: QueueState,
+        holder: LeaseHolder,
+        enforcement: EnforcementCheck,
         *,
         lateness: Lateness,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -90,19 +90,19 @@ class Claimer:
         self._check_lease(candidate)
         if not await self._enforcement.is_proven(candidate):
             return None
-        attempt = self._try_of(candidate)
+        attempt = self._build_request(candidate)
         try:
-            held = await self._settle(attempt)
-        except (ConflictError, NotFoundError):
+            held = await self._send(attempt)
+        except (ConflictError, ObjectNotFoundError):
             self.counts.conflicts += 1
             return None
         except (InvalidError, TooLargeError, ForbiddenError) as error:
-            if isinstance(error, ForbiddenError) and not is_by_policy(error):
+            if isinstance(error, ForbiddenError) and not is_policy_refusal(error):
                 raise
-            self._note_refusal(candidate, error)
+            self._record_refusal(candidate, error)
             return None
         self.counts.won += 1
-        held.queue_grace = self._queue.cancel_grace
+        held.queue_cancel_grace = self._queue.cancel_grace
         return held
 
     def _check_lease(self, candidate: Candidate) -> None:
@@ -117,76 +117,76 @@ class Claimer:
                 f"{shortest:.0f} s can be kept, and {candidate.name} has one of {lease} s"
             )
 
-    async def _settle(self, attempt: _Try) -> HeldJob:
+    async def _send(self, request: _ClaimRequest) -> HeldJob:
         """Send until answered. A claim that may have taken effect must not be left to its lease."""
-        backoff = Backoff(initial=0.1, cap=5.0)
+        backoff = ExponentialBackoff(initial=0.1, cap=5.0)
         while True:
             sent_at = lease_seconds()
             try:
-                answer = await self._session.merge_patch(attempt.path, attempt.body)
+                answer = await self._session.merge_patch(request.path, request.body)
             except ApiError as error:
-                ours = await self._after_error(attempt, error)
+                ours = await self._after_error(request, error)
             else:
-                return HeldJob.from_answer(answer, sent_at)
+                return HeldJob.from_response(answer, sent_at)
             if ours is not None:
-                return HeldJob.from_answer(ours, attempt.first_sent_at)
-            await self._pause(backoff.pause())
+                return HeldJob.from_response(ours, request.first_sent_at)
+            await self._pause(backoff.next_delay())
 
-    async def _after_error(self, attempt: _Try, error: ApiError) -> JsonObject | None:
+    async def _after_error(self, request: _ClaimRequest, error: ApiError) -> JsonObject | None:
         """Return the job if it is ours all the same, None to send again; else raise the error.
 
         Whatever the answer says of a repetition, the first sending may have taken effect.
         """
         ours = None
         if isinstance(error, UnknownOutcomeError):
-            attempt.doubtful = True
-        elif not attempt.doubtful:
+            request.outcome_unknown = True
+        elif not request.outcome_unknown:
             raise error
         else:
-            ours = await self._find(attempt, error)
-        if ours is None and lease_seconds() > attempt.give_up_at:
+            ours = await self._find_claimed(request, error)
+        if ours is None and lease_seconds() > request.deadline:
             raise error
         return ours
 
-    async def _find(self, attempt: _Try, error: ApiError) -> JsonObject | None:
+    async def _find_claimed(self, request: _ClaimRequest, error: ApiError) -> JsonObject | None:
         """Return the job if our claim has taken effect; None if nobody says whether it has.
 
         Raises the error that led here if it has not, NotFoundError if there is no such job.
         """
         namespace = self._session.access.namespace
         try:
-            job = await self._session.get(job_path(namespace, attempt.candidate.name))
-        except NotFoundError:
+            job = await self._session.get(job_path(namespace, request.candidate.name))
+        except ObjectNotFoundError:
             raise
         except ApiError:
             return None
         status = child(job, "status")
-        if text(status, "claim") != attempt.token or text(status, "phase") != Phase.RUNNING:
+        if text(status, "claim") != request.token or text(status, "phase") != Phase.RUNNING:
             raise error
         return job
 
-    def _try_of(self, candidate: Candidate) -> _Try:
+    def _build_request(self, candidate: Candidate) -> _ClaimRequest:
         token, now = secrets.token_hex(8), lease_seconds()
         policy = self._policy(candidate)
-        return _Try(
+        return _ClaimRequest(
             candidate,
             token,
             job_status_path(self._session.access.namespace, candidate.name),
-            claim_body(candidate, self._holder, policy, claim=token, now=now_text()),
+            claim_patch(candidate, self._holder, policy, claim=token, now=now_text()),
             first_sent_at=now,
-            give_up_at=now + policy.lease_duration_seconds,
+            deadline=now + policy.lease_duration_seconds,
         )
 
     def _policy(self, candidate: Candidate) -> EffectivePolicy:
         handler = self._app.handlers[candidate.type]
-        return resolve(candidate.policy, self._queue.defaults, handler.policy)
+        return resolve_policy(candidate.policy, self._queue.defaults, handler.policy)
 
-    def _note_refusal(self, candidate: Candidate, error: ApiError) -> None:
+    def _record_refusal(self, candidate: Candidate, error: ApiError) -> None:
         self.counts.refused += 1
         log.warning("claim refused", job=candidate.name, error=str(error))
 
 
-def cannot_claim(error: ApiError | HeartbeatsLateError) -> str:
+def explain_claim_error(error: ApiError | HeartbeatsLateError) -> str:
     """Return what to do about an error that stops all claims."""
     if isinstance(error, ForbiddenError):
         return f"this identity may not claim jobs, check the worker's RBAC and pod: {error}"

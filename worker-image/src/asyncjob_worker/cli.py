@@ -15,13 +15,13 @@ import click
 import uvloop
 
 from asyncjob.app import WorkerApp
-from asyncjob.app.threads import in_daemon_thread
+from asyncjob.app.threads import run_in_daemon_thread
 from asyncjob.errors import AsyncJobError
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.kube.access import ClusterAccess
-from asyncjob.lifecycle.claim import Holder
-from asyncjob.logs import Format, configure
-from asyncjob_worker.health_server import serving
+from asyncjob.lifecycle.claim import LeaseHolder
+from asyncjob.logs import LogFormat, configure_logging
+from asyncjob_worker.health_server import serve_health
 from asyncjob_worker.loading import load_app
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.offload.options import offload_options
@@ -34,12 +34,12 @@ from asyncjob_worker.worker import Worker
 EXIT_RESTART = 3
 """Exit code of a worker that wants to be started anew."""
 
-BUILT_IN = "asyncjob_worker.builtin:app"
+BUILT_IN_APP = "asyncjob_worker.builtin:app"
 
-LAST_CALLS_SECONDS = 3.0
+EXIT_CALLS_SECONDS = 3.0
 """How long what is registered with `atexit` may take, logging included."""
 
-TRACING_SECONDS = 10.0
+TRACING_CLOSE_SECONDS = 10.0
 """How long the last spans may take to be handed on."""
 
 SPARE_CONNECTIONS = 8
@@ -53,29 +53,29 @@ def main() -> None:
 
 
 @main.command(cls=TerseCommand, context_settings={"auto_envvar_prefix": PREFIX})
-@click.argument("app", envvar="ASYNCJOB_WORKER_APP", default=BUILT_IN)
+@click.argument("app", envvar="ASYNCJOB_WORKER_APP", default=BUILT_IN_APP)
 @all_options
 @offload_options
-def run(*, app: str, reload: bool, log_format: Format, **given: Any) -> None:
+def run(*, app: str, reload: bool, log_format: LogFormat, **given: Any) -> None:
     """Run the handlers of APP, given as module:attribute; by default the built-in ones.
 
     APP can also be set by ASYNCJOB_WORKER_APP, each option by ASYNCJOB_WORKER_<OPTION>.
     """
-    configure(log_format)
-    settings = Settings.of({**given, "app": app, "log_format": log_format})
+    configure_logging(log_format)
+    settings = Settings.from_options({**given, "app": app, "log_format": log_format})
     try:
         holder = identify(given["pod_name"], given["pod_uid"])
         if reload:
             run_reloading(app, sys.argv[1:], settings)
             return
-        with _ending_on_sigterm():
+        with _exit_on_sigterm():
             uvloop.run(_serve_and_exit(load_app(app), settings, holder, given))
     except AsyncJobError as error:
         raise _explain(error) from error
 
 
 async def _serve_and_exit(
-    app: WorkerApp, settings: Settings, holder: Holder, given: Mapping[str, Any]
+    app: WorkerApp, settings: Settings, holder: LeaseHolder, given: Mapping[str, Any]
 ) -> NoReturn:
     """Run the worker, and end the process with it whatever still runs in it.
 
@@ -93,7 +93,9 @@ async def _serve_and_exit(
     _exit_now(code)
 
 
-async def _serve(app: WorkerApp, settings: Settings, holder: Holder, access: ClusterAccess) -> int:
+async def _serve(
+    app: WorkerApp, settings: Settings, holder: LeaseHolder, access: ClusterAccess
+) -> int:
     metrics = Metrics()
     async with (
         KubeSession(
@@ -102,30 +104,30 @@ async def _serve(app: WorkerApp, settings: Settings, holder: Holder, access: Clu
             connections=settings.slots() + SPARE_CONNECTIONS,
             observer=metrics.request,
         ) as session,
-        _traced() as tracing,
+        _tracing() as tracing,
     ):
         worker = Worker(app, settings, session, holder, metrics, tracing=tracing)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, worker.stop)
-        with serving(settings, worker.health(), metrics.registry):
+        with serve_health(settings, worker.health(), metrics.registry):
             return 0 if await worker.run() else EXIT_RESTART
 
 
 @asynccontextmanager
-async def _traced() -> AsyncIterator[Tracing]:
+async def _tracing() -> AsyncIterator[Tracing]:
     """Trace as the app or the environment asks, and hand on the last spans in the end."""
     tracing = tracing_of(os.environ)
     try:
         yield tracing
     finally:
         # Not in the loop's own threads: handlers may have left all of them hanging.
-        closing = in_daemon_thread(tracing.close, "tracing")
-        await asyncio.wait({closing}, timeout=TRACING_SECONDS)
+        closing = run_in_daemon_thread(tracing.close, "tracing")
+        await asyncio.wait({closing}, timeout=TRACING_CLOSE_SECONDS)
 
 
 @contextmanager
-def _ending_on_sigterm() -> Iterator[None]:
+def _exit_on_sigterm() -> Iterator[None]:
     """Heed SIGTERM from the import on, where it means nothing to a container's first process.
 
     Later the event loop does. A worker that missed it would claim jobs, and be killed with them.
@@ -143,13 +145,13 @@ def _explain(error: AsyncJobError) -> click.ClickException:
 
 def _exit_now(code: int) -> NoReturn:
     """Exit without waiting for handlers that ignore their stop, tasks or threads."""
-    last = threading.Thread(target=_last_calls, name="last-calls", daemon=True)
+    last = threading.Thread(target=_run_exit_calls, name="last-calls", daemon=True)
     last.start()
-    last.join(LAST_CALLS_SECONDS)
+    last.join(EXIT_CALLS_SECONDS)
     os._exit(code)
 
 
-def _last_calls() -> None:
+def _run_exit_calls() -> None:
     """Call what libraries have left to be called at the end, and write out what is buffered."""
     try:
         atexit._run_exitfuncs()  # noqa: SLF001  # there is no public way

@@ -3,12 +3,12 @@
 import time
 from datetime import UTC, datetime
 
-from asyncjob.lifecycle.timestamps import to_text
+from asyncjob.lifecycle.timestamps import format_timestamp
 
 
 def now_text() -> str:
     """Return the wall clock as RFC 3339 text; nothing is decided by it."""
-    return to_text(datetime.now(UTC))
+    return format_timestamp(datetime.now(UTC))
 
 
 def wall_nanoseconds() -> int:

@@ -22,17 +22,17 @@ def _affinity() -> int:
 
 def _quota(cgroup: Path) -> float | None:
     """Return the CPUs that the container's quota allows, None if it has none."""
-    found = _read(cgroup / "cpu.max").split()
+    found = _read_cgroup(cgroup / "cpu.max").split()
     if not found:
         names = ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")
-        found = [_read(cgroup / name).strip() for name in names]
+        found = [_read_cgroup(cgroup / name).strip() for name in names]
     if len(found) < 2 or not all(part.isdigit() for part in found):  # noqa: PLR2004
         return None
     quota, period = (int(part) for part in found[:2])
     return quota / period if period else None
 
 
-def _read(file: Path) -> str:
+def _read_cgroup(file: Path) -> str:
     try:
         return file.read_text(encoding="ascii")
     except (OSError, ValueError):

@@ -8,26 +8,28 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from asyncjob.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from asyncjob.errors import ConflictError, ForbiddenError, InvalidError, ObjectNotFoundError
 from asyncjob.kube import KubeSession
-from asyncjob.lifecycle.claim import Candidate, Holder, claim_body
-from asyncjob.lifecycle.policy import resolve
+from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
+from asyncjob.lifecycle.policy import resolve_policy
 from asyncjob.names import GROUP, job_status_path
 from asyncjob_worker.clock import now_text
 from asyncjob_worker.errors import PolicyMissingError
 
 log = structlog.get_logger()
 
-TRIES = 15
+MAX_CHECKS = 15
 """A policy just applied takes the API server some seconds to enforce; one try a second."""
 
 OWNERSHIP_POLICY = f"ownership.{GROUP}"
 """Another policy's refusal proves nothing: it may be the job that does not fit."""
 
-_NOBODY = Holder("asyncjob-policy-check", "00000000-0000-0000-0000-000000000000", "policy-check")
+_FOREIGN_HOLDER = LeaseHolder(
+    "asyncjob-policy-check", "00000000-0000-0000-0000-000000000000", "policy-check"
+)
 
 
-class Enforcement:
+class EnforcementCheck:
     """Whether this API server enforces ownership; asked until it is proven once."""
 
     def __init__(
@@ -39,9 +41,9 @@ class Enforcement:
     ) -> None:
         self._session = session
         self._proven = not required
-        self._asking = asyncio.Lock()
+        self._check_lock = asyncio.Lock()
         self._pause = pause
-        self.in_doubt = False
+        self.unproven = False
 
     async def is_proven(self, candidate: Candidate) -> bool:
         """Return whether it is enforced; False if the job at hand cannot tell.
@@ -50,7 +52,7 @@ class Enforcement:
         """
         if self._is_known():
             return True
-        async with self._asking:
+        async with self._check_lock:
             # Another slot may have proven it while this one waited.
             return self._is_known() or await self._prove(candidate)
 
@@ -58,10 +60,10 @@ class Enforcement:
         return self._proven
 
     async def _prove(self, candidate: Candidate) -> bool:
-        for tries_left in reversed(range(TRIES)):
-            known = await self._ask(candidate)
-            self.in_doubt = known is False
-            if not self.in_doubt:
+        for tries_left in reversed(range(MAX_CHECKS)):
+            known = await self._try_foreign_claim(candidate)
+            self.unproven = known is False
+            if not self.unproven:
                 self._proven = known is True
                 return self._proven
             if tries_left:
@@ -72,24 +74,24 @@ class Enforcement:
             "(kubectl apply -f crds/), or run with --allow-unenforced"
         )
 
-    async def _ask(self, candidate: Candidate) -> bool | None:
+    async def _try_foreign_claim(self, candidate: Candidate) -> bool | None:
         """Return whether a foreign claim is refused by policy; None if it fails otherwise."""
         path = job_status_path(self._session.access.namespace, candidate.name)
-        policy = resolve(candidate.policy)
-        body = claim_body(candidate, _NOBODY, policy, claim="check", now=now_text())
+        policy = resolve_policy(candidate.policy)
+        body = claim_patch(candidate, _FOREIGN_HOLDER, policy, claim="check", now=now_text())
         try:
             await self._session.merge_patch(path, body, {"dryRun": "All"})
-        except (ConflictError, NotFoundError):
+        except (ConflictError, ObjectNotFoundError):
             return None
         except (ForbiddenError, InvalidError) as error:
             if OWNERSHIP_POLICY in str(error):
                 return True
-            if isinstance(error, ForbiddenError) and not is_by_policy(error):
+            if isinstance(error, ForbiddenError) and not is_policy_refusal(error):
                 raise
             return None
         return False
 
 
-def is_by_policy(error: Exception) -> bool:
+def is_policy_refusal(error: Exception) -> bool:
     """Return whether an admission policy, not RBAC or the schema, has refused."""
     return "ValidatingAdmissionPolicy" in str(error)

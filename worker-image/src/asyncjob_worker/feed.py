@@ -5,20 +5,23 @@ from collections.abc import Callable, Container
 
 import structlog
 
-from asyncjob.errors import ApiError, ExpiredError, NotFoundError
+from asyncjob.errors import ApiError, ExpiredError, ObjectNotFoundError
 from asyncjob.kube import KubeSession, WatchEvent, watch
-from asyncjob.kube.pace import loop_pace
+from asyncjob.kube.pace import event_loop_pacer
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import JOBS, collection
+from asyncjob.names import JOBS, collection_path
 from asyncjob_worker.backlog import Backlog
 from asyncjob_worker.rows import RowReader
 
 log = structlog.get_logger()
 
 
-class Feed:
-    """Feeds one queue's claimable jobs of known types into a backlog; `on_work` is called then."""
+class QueuedJobWatcher:
+    """Feeds one queue's claimable jobs of known types into a backlog.
+
+    `on_candidate` is called then.
+    """
 
     def __init__(
         self,
@@ -28,7 +31,7 @@ class Feed:
         queue: str,
         types: Container[str],
         clock: Callable[[], float],
-        on_work: Callable[[], None],
+        on_candidate: Callable[[], None],
         on_watch: Callable[[], None] = lambda: None,
     ) -> None:
         self._session = session
@@ -36,35 +39,35 @@ class Feed:
         self._selector = f"status.phase={Phase.QUEUED},spec.queue={queue}"
         self._types = types
         self._clock = clock
-        self._on_work = on_work
+        self._on_candidate = on_candidate
         self._on_watch = on_watch
-        self._version = ""
-        self._watching: asyncio.Task[ApiError | None] | None = None
-        self.watched = False
+        self._resource_version = ""
+        self._watch_task: asyncio.Task[ApiError | None] | None = None
+        self.is_watching = False
 
-    def look_again(self) -> None:
+    def relist(self) -> None:
         """Start from what is queued now, because not everything was kept in mind before."""
-        self._version = ""
+        self._resource_version = ""
         self._backlog.clear()
-        if self._watching:
-            self._watching.cancel()
+        if self._watch_task:
+            self._watch_task.cancel()
 
     async def run(self) -> None:
         """Watch until cancelled; outages are waited out, 1 to 60 s apart."""
-        pace = loop_pace()
+        pace = event_loop_pacer()
         while True:
-            pace.begin()
-            self._watching = asyncio.create_task(self._watch())
+            pace.start_round()
+            self._watch_task = asyncio.create_task(self._watch())
             try:
-                await asyncio.wait({self._watching})
+                await asyncio.wait({self._watch_task})
             finally:
-                self._watching.cancel()
-            if self._watching.cancelled():
+                self._watch_task.cancel()
+            if self._watch_task.cancelled():
                 continue
-            error = self._watching.result()
-            pause = pace.pause(failed=error is not None)
+            error = self._watch_task.result()
+            pause = pace.next_delay(failed=error is not None)
             if error is not None:
-                self.watched = False
+                self.is_watching = False
                 wait = round(pause, 1)
                 log.warning("watch of jobs interrupted", error=_explain(error), retry_in=wait)
             await asyncio.sleep(pause)
@@ -72,47 +75,47 @@ class Feed:
     async def _watch(self) -> ApiError | None:
         """Watch until the server ends it; returns what went wrong."""
         try:
-            await self._take_all()
+            await self._consume_events()
         except ExpiredError:
-            self._version = ""
+            self._resource_version = ""
         except ApiError as error:
             return error
         return None
 
-    async def _take_all(self) -> None:
+    async def _consume_events(self) -> None:
         """Take events, from all there is or from where an earlier watch has got to.
 
         What there is comes in no order of versions; only a bookmark says that it is complete. A
         watch that breaks off before is begun anew, or the jobs not yet seen would be lost.
         """
-        if not self._version:
+        if not self._resource_version:
             self._backlog.clear()
         reader = RowReader()
-        params = {"fieldSelector": self._selector, "resourceVersion": self._version}
-        path = collection(self._session.access.namespace, JOBS)
-        async for event in watch(self._session, path, params, table=True, on_open=self._begun):
-            if event.type == "BOOKMARK" or self._version:
-                self._version = event.resource_version
+        params = {"fieldSelector": self._selector, "resourceVersion": self._resource_version}
+        path = collection_path(self._session.access.namespace, JOBS)
+        async for event in watch(self._session, path, params, table=True, on_open=self._on_open):
+            if event.type == "BOOKMARK" or self._resource_version:
+                self._resource_version = event.resource_version
             # A bookmark is read, too: if it comes first, it is what says which column is which.
             candidate = reader.read(event.object, event.resource_version)
             if event.type != "BOOKMARK":
-                self._take(event, candidate)
+                self._update_backlog(event, candidate)
 
-    def _begun(self) -> None:
-        self.watched = True
+    def _on_open(self) -> None:
+        self.is_watching = True
         self._on_watch()
 
-    def _take(self, event: WatchEvent, candidate: Candidate | None) -> None:
+    def _update_backlog(self, event: WatchEvent, candidate: Candidate | None) -> None:
         if candidate is None or candidate.type not in self._types:
             return
         if event.type == "DELETED" or (candidate.gated and not candidate.admitted):
             self._backlog.drop(candidate.name)
         else:
             self._backlog.put(candidate, self._clock())
-            self._on_work()
+            self._on_candidate()
 
 
 def _explain(error: Exception) -> str:
-    if isinstance(error, NotFoundError):
+    if isinstance(error, ObjectNotFoundError):
         return "the API server does not know AsyncJobs: apply the CRDs (kubectl apply -f crds/)"
     return str(error)

@@ -14,16 +14,16 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from asyncjob.errors import ConfigError
-from asyncjob_worker.health import LOOK_SECONDS, Health
+from asyncjob_worker.health import CHECK_SECONDS, Health
 from asyncjob_worker.settings import Settings
 
-END_SECONDS = 2.0
+THREAD_JOIN_SECONDS = 2.0
 
-Answer = Callable[[web.Request], Awaitable[web.Response]]
+RequestHandler = Callable[[web.Request], Awaitable[web.Response]]
 
 
 @contextmanager
-def serving(settings: Settings, health: Health, registry: CollectorRegistry) -> Iterator[None]:
+def serve_health(settings: Settings, health: Health, registry: CollectorRegistry) -> Iterator[None]:
     """Serve while inside; not at all on port 0. Raises ConfigError if the port cannot be had."""
     if not settings.health_port:
         yield
@@ -52,8 +52,8 @@ def listen(host: str, port: int) -> socket.socket:
 class HealthServer:
     """Answers `/livez`, `/readyz` and `/metrics` on a socket."""
 
-    def __init__(self, at: socket.socket, health: Health, registry: CollectorRegistry) -> None:
-        self._socket = at
+    def __init__(self, sock: socket.socket, health: Health, registry: CollectorRegistry) -> None:
+        self._socket = sock
         self._health = health
         self._registry = registry
         self._thread = threading.Thread(target=self._main, name="health", daemon=True)
@@ -67,7 +67,7 @@ class HealthServer:
     def stop(self) -> None:
         """End the thread and close the socket."""
         self._loop.call_soon_threadsafe(self._stopping.set)
-        self._thread.join(END_SECONDS)
+        self._thread.join(THREAD_JOIN_SECONDS)
 
     def _main(self) -> None:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
@@ -77,8 +77,8 @@ class HealthServer:
         app = web.Application()
         app.add_routes(
             [
-                web.get("/livez", _probe(self._health.not_alive)),
-                web.get("/readyz", _probe(self._health.not_ready)),
+                web.get("/livez", _probe_handler(self._health.not_alive)),
+                web.get("/readyz", _probe_handler(self._health.not_ready)),
                 web.get("/metrics", self._metrics),
             ]
         )
@@ -87,14 +87,14 @@ class HealthServer:
         try:
             await web.SockSite(runner, self._socket).start()
             while not self._stopping.is_set():
-                self._health.look()
-                await self._pause()
+                self._health.check()
+                await self._wait()
         finally:
             await runner.cleanup()
 
-    async def _pause(self) -> None:
+    async def _wait(self) -> None:
         try:
-            async with asyncio.timeout(LOOK_SECONDS):
+            async with asyncio.timeout(CHECK_SECONDS):
                 await self._stopping.wait()
         except TimeoutError:
             return
@@ -104,7 +104,7 @@ class HealthServer:
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
-def _probe(check: Callable[[], str]) -> Answer:
+def _probe_handler(check: Callable[[], str]) -> RequestHandler:
     async def answer(_: web.Request) -> web.Response:
         wrong = check()
         return web.Response(text=f"{wrong or 'ok'}\n", status=503 if wrong else 200)

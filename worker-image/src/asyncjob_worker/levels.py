@@ -10,115 +10,124 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
 
-Mark = TypeVar("Mark", int, float)
+SortKey = TypeVar("SortKey", int, float)
 
-Barred = AbstractSet[str]
+ExcludedTypes = AbstractSet[str]
 """Limited types of which as many are at work as may be."""
 
-NONE: Final[Barred] = frozenset()
+NO_TYPES: Final[ExcludedTypes] = frozenset()
 
 
 @dataclass(slots=True)
-class Lane:
+class TypeQueue:
     """Jobs of one priority that wait for the same: mine by number of arrival, others' by rank.
 
-    `held_back` have crashed before, and their turn came while another such job was running.
+    `deferred` have crashed before, and their turn came while another such job was running.
     """
 
     # No dict: finding its first key walks over all that were taken out before.
-    mine: deque[tuple[int, str]] = field(default_factory=deque)
-    others: dict[int, deque[tuple[float, str]]] = field(default_factory=dict)
-    held_back: deque[str] = field(default_factory=deque)
+    own: deque[tuple[int, str]] = field(default_factory=deque)
+    foreign: dict[int, deque[tuple[float, str]]] = field(default_factory=dict)
+    deferred: deque[str] = field(default_factory=deque)
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether nothing waits here."""
-        return not (self.mine or self.others or self.held_back)
+        return not (self.own or self.foreign or self.deferred)
 
-    def tidy(self, is_wanted: Callable[[str], bool]) -> None:
+    def compact(self, is_wanted: Callable[[str], bool]) -> None:
         """Forget the names that are not wanted, and all but the first time of each."""
-        self.mine = deque(_once(self.mine, is_wanted))
-        self.held_back = deque(dict.fromkeys(filter(is_wanted, self.held_back)))
-        tidied = {rank: deque(_once(waiting, is_wanted)) for rank, waiting in self.others.items()}
-        self.others = {rank: waiting for rank, waiting in tidied.items() if waiting}
+        self.own = deque(_deduplicated(self.own, is_wanted))
+        self.deferred = deque(dict.fromkeys(filter(is_wanted, self.deferred)))
+        tidied = {
+            rank: deque(_deduplicated(waiting, is_wanted)) for rank, waiting in self.foreign.items()
+        }
+        self.foreign = {rank: waiting for rank, waiting in tidied.items() if waiting}
 
-    def pop_other(self, rank: int) -> str:
+    def pop_foreign(self, rank: int) -> str:
         """Take off the first of another rank."""
-        _, name = self.others[rank].popleft()
-        if not self.others[rank]:
-            del self.others[rank]
+        _, name = self.foreign[rank].popleft()
+        if not self.foreign[rank]:
+            del self.foreign[rank]
         return name
 
 
 @dataclass(slots=True)
-class Level:
-    """The jobs of one priority; `dry_since` is when mine ran out.
+class PriorityBucket:
+    """The jobs of one priority; `own_exhausted_at` is when mine ran out.
 
     Each limited type has a lane of its own, so that no job of it is looked at while it is barred.
     """
 
-    lanes: dict[str, Lane] = field(default_factory=dict)
-    dry_since: float | None = None
+    queues: dict[str, TypeQueue] = field(default_factory=dict)
+    own_exhausted_at: float | None = None
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether nothing waits here."""
-        return all(lane.empty for lane in self.lanes.values())
+        return all(lane.is_empty for lane in self.queues.values())
 
-    def file(self, key: str, name: str, rank: int, now: float, number: int) -> None:
+    def add(self, key: str, name: str, rank: int, now: float, number: int) -> None:
         """Take a job into a lane; `number` grows with each."""
-        lane = self.lanes.setdefault(key, Lane())
+        lane = self.queues.setdefault(key, TypeQueue())
         if rank == 0:
-            lane.mine.append((number, name))
+            lane.own.append((number, name))
         else:
-            lane.others.setdefault(rank, deque()).append((now, name))
+            lane.foreign.setdefault(rank, deque()).append((now, name))
 
-    def turns(
-        self, now: float, steal_after: float, *, crashed_too: bool, barred: Barred
+    def claimable(
+        self,
+        now: float,
+        takeover_delay: float,
+        *,
+        include_crashed: bool,
+        excluded_types: ExcludedTypes,
     ) -> Iterator[tuple[str, str]]:
         """Take names off with their lanes, in the order in which they may be claimed now."""
-        lanes = {key: lane for key, lane in self.lanes.items() if key not in barred}
+        lanes = {key: lane for key, lane in self.queues.items() if key not in excluded_types}
         for key, lane in lanes.items():
-            while crashed_too and lane.held_back:
-                yield key, lane.held_back.popleft()
-        while (first := _first(lanes)) is not None:
-            self.dry_since = None
-            yield first, lanes[first].mine.popleft()[1]
-        if self.dry_since is None:
-            self.dry_since = now
+            while include_crashed and lane.deferred:
+                yield key, lane.deferred.popleft()
+        while (first := _oldest_own(lanes)) is not None:
+            self.own_exhausted_at = None
+            yield first, lanes[first].own.popleft()[1]
+        if self.own_exhausted_at is None:
+            self.own_exhausted_at = now
         for key, lane in lanes.items():
-            for rank in sorted(lane.others):
-                while rank in lane.others and self._ready_at(lane, rank, steal_after) <= now:
-                    yield key, lane.pop_other(rank)
+            for rank in sorted(lane.foreign):
+                while rank in lane.foreign and self._ready_at(lane, rank, takeover_delay) <= now:
+                    yield key, lane.pop_foreign(rank)
 
-    def tidy(self, is_wanted: Callable[[str, str], bool]) -> None:
+    def compact(self, is_wanted: Callable[[str, str], bool]) -> None:
         """Forget the names that are not wanted; asked by lane and name."""
-        for key, lane in list(self.lanes.items()):
-            lane.tidy(partial(is_wanted, key))
-            if lane.empty:
-                del self.lanes[key]
+        for key, lane in list(self.queues.items()):
+            lane.compact(partial(is_wanted, key))
+            if lane.is_empty:
+                del self.queues[key]
 
-    def ready_at(self, steal_after: float, barred: Barred) -> float | None:
+    def ready_at(self, takeover_delay: float, excluded_types: ExcludedTypes) -> float | None:
         """Return when the next of the others' jobs may be taken."""
-        lanes = (lane for key, lane in self.lanes.items() if key not in barred)
-        times = (self._ready_at(lane, rank, steal_after) for lane in lanes for rank in lane.others)
+        lanes = (lane for key, lane in self.queues.items() if key not in excluded_types)
+        times = (
+            self._ready_at(lane, rank, takeover_delay) for lane in lanes for rank in lane.foreign
+        )
         return min(times, default=None)
 
-    def _ready_at(self, lane: Lane, rank: int, steal_after: float) -> float:
-        arrived = lane.others[rank][0][0]
-        return max(arrived, self.dry_since or arrived) + rank * steal_after
+    def _ready_at(self, queue: TypeQueue, rank: int, takeover_delay: float) -> float:
+        arrived = queue.foreign[rank][0][0]
+        return max(arrived, self.own_exhausted_at or arrived) + rank * takeover_delay
 
 
-def _first(lanes: Mapping[str, Lane]) -> str | None:
+def _oldest_own(queues: Mapping[str, TypeQueue]) -> str | None:
     """Return the lane whose first job of mine has waited longest."""
-    waiting = [(lane.mine[0], key) for key, lane in lanes.items() if lane.mine]
+    waiting = [(lane.own[0], key) for key, lane in queues.items() if lane.own]
     return min(waiting)[1] if waiting else None
 
 
-def _once(
-    waiting: Iterable[tuple[Mark, str]], is_wanted: Callable[[str], bool]
-) -> list[tuple[Mark, str]]:
-    first: dict[str, Mark] = {}
+def _deduplicated(
+    waiting: Iterable[tuple[SortKey, str]], is_wanted: Callable[[str], bool]
+) -> list[tuple[SortKey, str]]:
+    first: dict[str, SortKey] = {}
     for mark, name in waiting:
         if is_wanted(name):
             first.setdefault(name, mark)

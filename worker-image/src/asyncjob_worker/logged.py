@@ -8,7 +8,7 @@ from asyncjob.app import JobInfo
 from asyncjob.tracing.context import trace_id_of
 
 
-def logged(info: JobInfo) -> AbstractContextManager[None]:
+def job_log_context(info: JobInfo) -> AbstractContextManager[None]:
     """Bind them while inside, and in tasks and threads that handlers are started in."""
     trace_id = trace_id_of(info.traceparent)
     more = {"trace_id": trace_id} if trace_id else {}

@@ -1,7 +1,7 @@
 """The worker's metrics, built from the SDK's table.
 
 Labels are bounded: the first types of the app's own handlers, all else comes from closed lists.
-What a part counts or knows anyway is read off it when somebody asks, see `readings`.
+What a part counts or knows anyway is read off it when somebody asks, see `metric_sources`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,14 +10,14 @@ from typing import Final
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.registry import Collector
 
-from asyncjob.instruments import Family, Samples, counter, family, histogram
-from asyncjob.lifecycle.move import Move
-from asyncjob.metrics import Bound, Spec, worker
+from asyncjob.instruments import MetricFamily, Samples, counter, histogram, metric_family
+from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.metrics import CardinalityLimit, MetricSpec, worker
 
 MAX_TYPES: Final = 100
 """Job types beyond so many are shown as `other`."""
 
-Reading = Callable[[], Samples]
+MetricSource = Callable[[], Samples]
 
 
 class Metrics:
@@ -26,43 +26,43 @@ class Metrics:
     def __init__(self) -> None:
         registry = self.registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-        self._type = Bound(MAX_TYPES)
+        self._type_label = CardinalityLimit(MAX_TYPES)
         self._finished = counter(worker.FINISHED, registry)
         self._fenced = counter(worker.FENCED, registry)
-        self._stalls = counter(worker.STALLS, registry)
-        self._stalled = counter(worker.STALLED, registry)
-        self._watches = counter(worker.WATCHES, registry)
-        self._requests = counter(worker.REQUESTS, registry)
-        self._request_seconds = histogram(worker.REQUEST_SECONDS, registry)
-        self._handler = histogram(worker.HANDLER, registry)
+        self._stalls = counter(worker.EVENT_LOOP_STALLS, registry)
+        self._stalled = counter(worker.EVENT_LOOP_STALLED_SECONDS, registry)
+        self._watches = counter(worker.WATCH_STARTS, registry)
+        self._requests = counter(worker.API_REQUESTS, registry)
+        self._request_seconds = histogram(worker.API_REQUEST_SECONDS, registry)
+        self._handler = histogram(worker.HANDLER_SECONDS, registry)
 
     def expect(self, types: Iterable[str]) -> None:
         """Take the types that may come, and show at 0 what alerts wait for the growth of."""
         for type_ in types:
-            self._fenced.labels(*self._type((type_,)))
+            self._fenced.labels(*self._type_label((type_,)))
 
-    def finished(self, type_: str, move: Move) -> None:
+    def finished(self, type_: str, move: PhaseChange) -> None:
         """Count an outcome that is stored."""
         reason = move.reason.value if move.reason else ""
-        self._finished.labels(*self._type((type_,)), move.target.value, reason).inc()
+        self._finished.labels(*self._type_label((type_,)), move.target.value, reason).inc()
 
     def fenced(self, type_: str) -> None:
         """Count an attempt without a stored outcome."""
-        self._fenced.labels(*self._type((type_,))).inc()
+        self._fenced.labels(*self._type_label((type_,))).inc()
 
-    def handled(self, type_: str, seconds: float) -> None:
+    def handler_ended(self, type_: str, seconds: float) -> None:
         """Note how long a handler ran."""
-        self._handler.labels(*self._type((type_,))).observe(seconds)
+        self._handler.labels(*self._type_label((type_,))).observe(seconds)
 
     def stall_begun(self, type_: str) -> None:
         """Count a stall of the event loop."""
-        self._stalls.labels(*self._type((type_,))).inc()
+        self._stalls.labels(*self._type_label((type_,))).inc()
 
     def stalled(self, type_: str, seconds: float) -> None:
         """Add to the time that the event loop stood still."""
-        self._stalled.labels(*self._type((type_,))).inc(seconds)
+        self._stalled.labels(*self._type_label((type_,))).inc(seconds)
 
-    def watch_begun(self, watch: str) -> Callable[[], None]:
+    def watch_starts(self, watch: str) -> Callable[[], None]:
         """Return what counts the beginnings of a watch."""
         return self._watches.labels(watch).inc
 
@@ -71,15 +71,15 @@ class Metrics:
         self._requests.labels(method, str(code)).inc()
         self._request_seconds.labels(method).observe(seconds)
 
-    def read(self, sources: Mapping[Spec, Reading]) -> None:
+    def add_sources(self, sources: Mapping[MetricSpec, MetricSource]) -> None:
         """Show what the sources say whenever somebody asks."""
-        self.registry.register(_Readings(sources))
+        self.registry.register(_SourceCollector(sources))
 
 
-class _Readings(Collector):
-    def __init__(self, sources: Mapping[Spec, Reading]) -> None:
+class _SourceCollector(Collector):
+    def __init__(self, sources: Mapping[MetricSpec, MetricSource]) -> None:
         self._sources = sources
 
-    def collect(self) -> Iterator[Family]:
+    def collect(self) -> Iterator[MetricFamily]:
         for spec, source in self._sources.items():
-            yield family(spec, source())
+            yield metric_family(spec, source())

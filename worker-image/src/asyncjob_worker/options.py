@@ -21,15 +21,15 @@ PREFIX: Final = "ASYNCJOB_WORKER"
 DEFAULTS: Final = Settings()
 SECONDS: Final = click.FloatRange(min=0)
 COUNT: Final = click.IntRange(min=0)
-LONGEST_LABEL: Final = 63
+MAX_LABEL_LENGTH: Final = 63
 
 
-def _label(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+def _check_label(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     """Refuse a name of a queue or namespace that the API server would refuse."""
-    if value is None or (len(value) <= LONGEST_LABEL and re.fullmatch(QUEUE_PATTERN, value)):
+    if value is None or (len(value) <= MAX_LABEL_LENGTH and re.fullmatch(QUEUE_PATTERN, value)):
         return value
     allowed = "lower-case letters, digits and '-', and it begins and ends without '-'"
-    raise click.BadParameter(f"{value!r}: allowed are at most {LONGEST_LABEL} {allowed}.")
+    raise click.BadParameter(f"{value!r}: allowed are at most {MAX_LABEL_LENGTH} {allowed}.")
 
 
 def _option(flag: str, **details: Any) -> Callable[[F], F]:
@@ -37,7 +37,7 @@ def _option(flag: str, **details: Any) -> Callable[[F], F]:
 
 
 SERVING: Final = (
-    _option("--queue", callback=_label, default=DEFAULTS.queue, help="Queue to serve."),
+    _option("--queue", callback=_check_label, default=DEFAULTS.queue, help="Queue to serve."),
     _option(
         "--concurrency",
         type=COUNT,
@@ -97,7 +97,7 @@ HEALTH: Final = (
     ),
 )
 
-PLACE: Final = (
+CLUSTER: Final = (
     _option(
         "--kubeconfig",
         type=click.Path(),
@@ -106,7 +106,7 @@ PLACE: Final = (
     ),
     _option(
         "--namespace",
-        callback=_label,
+        callback=_check_label,
         show_default="the pod's",
         help="Namespace to serve: else `POD_NAMESPACE`, the kubeconfig's.",
     ),
@@ -149,7 +149,7 @@ RUNNING: Final = (
 
 def all_options(command: F) -> F:
     """Give a command all options of the worker, in the order of this page."""
-    for option in reversed((*SERVING, *STOPPING, *HEALTH, *PLACE, *RUNNING)):
+    for option in reversed((*SERVING, *STOPPING, *HEALTH, *CLUSTER, *RUNNING)):
         command = option(command)
     return command
 
@@ -167,7 +167,7 @@ class TerseCommand(click.Command):
 
 
 @dataclass(frozen=True, slots=True)
-class Documented:
+class DocumentedOption:
     """One option as the reference shows it; `default` is empty where there is none."""
 
     flag: str
@@ -176,16 +176,16 @@ class Documented:
     meaning: str
 
 
-def documented(command: click.Command) -> Iterator[Documented]:
+def documented_options(command: click.Command) -> Iterator[DocumentedOption]:
     """Return what the reference says of each option of a command."""
     for option in command.params:
         if isinstance(option, click.Option):
             variable = option.envvar or f"{PREFIX}_{(option.name or '').upper()}"
-            default = _default(option)
-            yield Documented(option.opts[0], str(variable), default, option.help or "")
+            default = _default_text(option)
+            yield DocumentedOption(option.opts[0], str(variable), default, option.help or "")
 
 
-def _default(option: click.Option) -> str:
+def _default_text(option: click.Option) -> str:
     if isinstance(option.show_default, str):
         return option.show_default
     number = isinstance(option.default, float)

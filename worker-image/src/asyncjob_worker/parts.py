@@ -9,35 +9,35 @@ import structlog
 from asyncjob.app import WorkerApp, outcomes
 from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
-from asyncjob.lifecycle.claim import Holder
-from asyncjob.lifecycle.move import Move
-from asyncjob_worker.announcement import Announcement
-from asyncjob_worker.announcer import Announcer
-from asyncjob_worker.backlog import Backlog, deal
-from asyncjob_worker.children import AT_A_TIME, AttemptChildren
-from asyncjob_worker.choice import Choice
+from asyncjob.lifecycle.claim import LeaseHolder
+from asyncjob.lifecycle.move import PhaseChange
+from asyncjob_worker.announcement import WorkerLease
+from asyncjob_worker.announcer import WorkerRegistration
+from asyncjob_worker.backlog import Backlog, assign_partitions
+from asyncjob_worker.children import MAX_CONCURRENT_SUBMITS, AttemptChildJobs
+from asyncjob_worker.choice import ClaimSelector
 from asyncjob_worker.claimer import Claimer
 from asyncjob_worker.clock import lease_seconds, now_text
-from asyncjob_worker.enforcement import Enforcement
-from asyncjob_worker.feed import Feed
+from asyncjob_worker.enforcement import EnforcementCheck
+from asyncjob_worker.feed import QueuedJobWatcher
 from asyncjob_worker.held import HeldJob
 from asyncjob_worker.hooks import Hooks
-from asyncjob_worker.keeper import Keeper
+from asyncjob_worker.keeper import HeartbeatThread
 from asyncjob_worker.metrics import Metrics
-from asyncjob_worker.pulse import Pulse
-from asyncjob_worker.queue_view import QueueView
-from asyncjob_worker.reporter import Reporter
-from asyncjob_worker.roster import Roster
+from asyncjob_worker.pulse import LivenessCounter
+from asyncjob_worker.queue_view import QueueState
+from asyncjob_worker.reporter import OutcomeWriter
+from asyncjob_worker.roster import LiveWorkers
 from asyncjob_worker.runner import JobRunner
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.slots import Slots
-from asyncjob_worker.telling import Telling
+from asyncjob_worker.telling import HookEvents
 from asyncjob_worker.tracing import NO_TRACING, Tracing
 
 log = structlog.get_logger()
 
 
-class Parts:
+class Components:
     """All parts of one worker process; `Worker` starts and stops them."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Parts:
         app: WorkerApp,
         settings: Settings,
         session: KubeSession,
-        holder: Holder,
+        holder: LeaseHolder,
         *,
         on_exhausted: Callable[[], None],
         on_failure: Callable[[], None],
@@ -53,94 +53,100 @@ class Parts:
         tracing: Tracing = NO_TRACING,
     ) -> None:
         access = session.access
-        self._me = holder.worker
-        self.pulse = Pulse()
-        self.keeper = Keeper(
+        self._worker = holder.worker
+        self.loop_liveness = LivenessCounter()
+        self.heartbeat = HeartbeatThread(
             access.kubeconfig,
             access.namespace,
             settings.report_interval,
-            self.pulse,
+            self.loop_liveness,
             metrics,
-            in_the_way=self._in_the_way,
+            blocking_job=self._blocking_job,
         )
-        self.announcer = Announcer(session, _announcement(app, settings, holder))
+        self.registration = WorkerRegistration(session, _worker_lease(app, settings, holder))
         limits = {name: one.concurrency for name, one in app.handlers.items() if one.concurrency}
         self.backlog = Backlog(
-            steal_after=settings.steal_after, limit=settings.max_backlog, limited=limits
+            takeover_delay=settings.takeover_delay, limit=settings.max_backlog, limited_types=limits
         )
-        self.roster = Roster(holder, settings.announce_interval, lease_seconds, self._deal)
-        self.queue = QueueView(self._wake, self._look_again)
+        self.live_workers = LiveWorkers(
+            holder, settings.worker_lease_interval, lease_seconds, self._reassign_partitions
+        )
+        self.queue = QueueState(self._wake, self._relist)
         self.hooks = Hooks(app.hooks)
-        self.telling = Telling(self.hooks, holder, access.namespace, settings)
+        self.events = HookEvents(self.hooks, holder, access.namespace, settings)
         self.runner = JobRunner(
             app,
             settings,
-            keeper=self.keeper,
-            reporter=Reporter(session, _refused),
+            heartbeat=self.heartbeat,
+            outcome_writer=OutcomeWriter(session, _refused_outcome),
             on_exhausted=on_exhausted,
-            on_abandoned=self._freed,
+            on_abandoned=self._on_abandoned,
             read_object=session.get,
             metrics=metrics,
             tracing=tracing,
-            telling=self.telling,
-            children=partial(AttemptChildren, session, gate=asyncio.Semaphore(AT_A_TIME)),
+            events=self.events,
+            children=partial(
+                AttemptChildJobs, session, limiter=asyncio.Semaphore(MAX_CONCURRENT_SUBMITS)
+            ),
         )
-        self.feed = Feed(
+        self.watcher = QueuedJobWatcher(
             session,
             self.backlog,
             queue=settings.queue,
             types=app.handlers,
             clock=lease_seconds,
-            on_work=self._wake,
-            on_watch=metrics.watch_begun("jobs"),
+            on_candidate=self._wake,
+            on_watch=metrics.watch_starts("jobs"),
         )
-        choice = Choice(
+        choice = ClaimSelector(
             backlog=self.backlog,
             queue=self.queue,
-            roster=self.roster,
+            live_workers=self.live_workers,
             clock=lease_seconds,
-            look_again=self.feed.look_again,
+            relist=self.watcher.relist,
             limits=limits,
         )
-        self.enforcement = Enforcement(session, required=settings.require_policy)
+        self.enforcement = EnforcementCheck(session, required=settings.require_policy)
         self.claimer = Claimer(
-            session, app, self.queue, holder, self.enforcement, lateness=self.keeper.lateness
+            session, app, self.queue, holder, self.enforcement, lateness=self.heartbeat.lateness
         )
         self.slots = Slots(
             settings.slots(),
-            choice=choice,
+            selector=choice,
             claimer=self.claimer,
             run_job=self.runner.run,
             on_failure=on_failure,
         )
 
-    def _freed(self, held: HeldJob) -> None:
-        self.slots.freed(held)
+    def _on_abandoned(self, held: HeldJob) -> None:
+        self.slots.on_abandoned(held)
 
-    def _in_the_way(self) -> HeldJob | None:
-        return self.runner.at_work.in_the_way()
+    def _blocking_job(self) -> HeldJob | None:
+        return self.runner.running_handlers.blocking_job()
 
     def _wake(self) -> None:
         self.slots.wake()
 
-    def _look_again(self) -> None:
-        self.feed.look_again()
+    def _relist(self) -> None:
+        self.watcher.relist()
 
-    def _deal(self) -> None:
-        log.info("workers of the queue changed", live=len(self.roster.live))
-        self.backlog.deal_anew(deal(self._me, self.roster.live), lease_seconds())
+    def _reassign_partitions(self) -> None:
+        log.info("workers of the queue changed", live=len(self.live_workers.live))
+        self.backlog.reassign(
+            assign_partitions(self._worker, self.live_workers.live), lease_seconds()
+        )
         self._wake()
 
 
-def _announcement(app: WorkerApp, settings: Settings, holder: Holder) -> Announcement:
-    return Announcement(
+def _worker_lease(app: WorkerApp, settings: Settings, holder: LeaseHolder) -> WorkerLease:
+    return WorkerLease(
         holder,
         settings.queue,
         settings.slots(),
         sorted(app.handlers),
-        settings.announce_interval,
+        settings.worker_lease_interval,
     )
 
 
-def _refused(held: HeldJob, move: Move, error: ApiError) -> Move:
-    return outcomes.refused_by_store(held.job, move, error, now=now_text())
+def _refused_outcome(held: HeldJob, move: PhaseChange, error: ApiError) -> PhaseChange:
+    return outcomes.refused_by_api_server(held.job, move, error, now=now_text())

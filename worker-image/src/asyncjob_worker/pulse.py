@@ -16,89 +16,91 @@ from asyncjob_worker.metrics import Metrics
 
 log = structlog.get_logger()
 
-_RUNTIME = {"asyncio", "asyncjob_worker", "uvloop"}
+_RUNTIME_PACKAGES = {"asyncio", "asyncjob_worker", "uvloop"}
 """What runs handlers: the code that one of these has called is the handler's own."""
 
 
-class Pulse:
+class LivenessCounter:
     """A count of beats by one party, looked at by another."""
 
     def __init__(self) -> None:
-        self.beats = 0
+        self.ticks = 0
 
-    def beat(self) -> None:
+    def tick(self) -> None:
         """Show that it lives."""
-        self.beats += 1
+        self.ticks += 1
 
 
-class Watchman:
+class Watchdog:
     """Counts his looks at a pulse since it last beat."""
 
-    def __init__(self, pulse: Pulse) -> None:
-        self._pulse = pulse
-        self._seen = -1
+    def __init__(self, counter: LivenessCounter) -> None:
+        self._counter = counter
+        self._last_ticks = -1
         self.missed = 0
 
-    def look(self) -> int:
+    def check(self) -> int:
         """Look once; returns how many looks in a row have found no beat."""
-        beats = self._pulse.beats
-        self.missed = self.missed + 1 if beats == self._seen else 0
-        self._seen = beats
+        beats = self._counter.ticks
+        self.missed = self.missed + 1 if beats == self._last_ticks else 0
+        self._last_ticks = beats
         return self.missed
 
 
-class StallLog:
+class EventLoopStallDetector:
     """Names the handler that holds the event loop while it stands still, in log and metrics.
 
-    Used in the heartbeat thread, with a look every `tick` seconds; `allowed` is the number of looks
-    without a beat that is normal. `in_the_way` finds the job, where that can be known;
+    Used in the heartbeat thread, with a look every `tick` seconds; `allowed_misses` is the number
+    of looks without a beat that is normal. `blocking_job` finds the job, where that can be known;
     `loop_thread` is the thread that runs the loop.
     """
 
     def __init__(
         self,
-        pulse: Pulse,
+        counter: LivenessCounter,
         metrics: Metrics,
         *,
-        allowed: int,
+        allowed_misses: int,
         tick: float,
         loop_thread: Callable[[], int | None],
-        in_the_way: Callable[[], HeldJob | None] = lambda: None,
+        blocking_job: Callable[[], HeldJob | None] = lambda: None,
     ) -> None:
-        self._watchman = Watchman(pulse)
+        self._watchdog = Watchdog(counter)
         self._metrics = metrics
-        self._allowed = allowed
+        self._allowed_misses = allowed_misses
         self._tick = tick
         self._loop_thread = loop_thread
-        self._in_the_way = in_the_way
+        self._blocking_job = blocking_job
         self._stalled = False
-        self._blamed: HeldJob | None = None
+        self._reported_job: HeldJob | None = None
 
-    def look(self, jobs: Callable[[], Sequence[str]]) -> None:
+    def check(self, jobs: Callable[[], Sequence[str]]) -> None:
         """Look once; log the beginning and the end of a stall, and whom it passes on to."""
-        missed = self._watchman.look()
-        if missed > self._allowed:
-            self._blame(self._in_the_way(), missed, jobs)
+        missed = self._watchdog.check()
+        if missed > self._allowed_misses:
+            self._report_stall(self._blocking_job(), missed, jobs)
         elif not missed and self._stalled:
             self._stalled = False
             log.warning("event loop runs again")
 
-    def _blame(self, held: HeldJob | None, missed: int, jobs: Callable[[], Sequence[str]]) -> None:
+    def _report_stall(
+        self, held: HeldJob | None, missed: int, jobs: Callable[[], Sequence[str]]
+    ) -> None:
         type_ = held.job.type if held else ""
-        if not self._stalled or (held is not None and held is not self._blamed):
+        if not self._stalled or (held is not None and held is not self._reported_job):
             self._metrics.stall_begun(type_)
             log.warning(
                 "event loop blocked: an async handler does not yield",
                 job=held.job.name if held else "unknown",
                 type=type_ or "unknown",
                 jobs=jobs(),
-                at=where_is(self._loop_thread()),
+                at=current_line(self._loop_thread()),
             )
         self._metrics.stalled(type_, self._tick * (1 if self._stalled else missed))
-        self._stalled, self._blamed = True, held
+        self._stalled, self._reported_job = True, held
 
 
-def where_is(thread: int | None) -> str:
+def current_line(thread: int | None) -> str:
     """Return the line that a thread is at, of a handler's own code; and what that has called."""
     frame = innermost = sys._current_frames().get(thread or 0)  # noqa: SLF001  # the only way
     if innermost is None:
@@ -106,14 +108,18 @@ def where_is(thread: int | None) -> str:
     own = innermost
     while frame is not None and not _is_runtime(frame):
         own, frame = frame, frame.f_back
-    return _line(own) if own is innermost else f"{_line(own)}, by now {_line(innermost)}"
+    return (
+        _format_frame(own)
+        if own is innermost
+        else f"{_format_frame(own)}, by now {_format_frame(innermost)}"
+    )
 
 
 def _is_runtime(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__")).partition(".")[0] in _RUNTIME
+    return str(frame.f_globals.get("__name__")).partition(".")[0] in _RUNTIME_PACKAGES
 
 
-def _line(frame: FrameType) -> str:
+def _format_frame(frame: FrameType) -> str:
     code = frame.f_code
     return f"{code.co_filename}:{frame.f_lineno} in {code.co_qualname}"
 

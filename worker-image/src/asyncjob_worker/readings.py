@@ -3,16 +3,18 @@
 from collections.abc import Callable, Mapping
 
 from asyncjob.instruments import Samples
-from asyncjob.metrics import Spec, worker
+from asyncjob.metrics import MetricSpec, worker
 from asyncjob_worker.drain import Drain
-from asyncjob_worker.health import Health, Signs
-from asyncjob_worker.parts import Parts
+from asyncjob_worker.health import Health, ReadinessState
+from asyncjob_worker.parts import Components
 from asyncjob_worker.settings import Settings
 
 
-def readings(parts: Parts, slots: int) -> Mapping[Spec, Callable[[], Samples]]:
+def metric_sources(
+    components: Components, slots: int
+) -> Mapping[MetricSpec, Callable[[], Samples]]:
     """Return for each metric that is read where it is read from."""
-    claims, keeper, runner = parts.claimer.counts, parts.keeper, parts.runner
+    claims, keeper, runner = components.claimer.counts, components.heartbeat, components.runner
     return {
         worker.CLAIMS: lambda: {
             ("won",): claims.won,
@@ -20,29 +22,31 @@ def readings(parts: Parts, slots: int) -> Mapping[Spec, Callable[[], Samples]]:
             ("refused",): claims.refused,
             ("postponed",): claims.postponed,
         },
-        worker.RENEWALS: lambda: {
+        worker.LEASE_RENEWALS: lambda: {
             ("stored",): keeper.renewals,
             ("failed",): keeper.renewal_failures,
         },
-        worker.LATE: lambda: {(): keeper.lateness.seconds},
+        worker.HEARTBEAT_LATE_SECONDS: lambda: {(): keeper.lateness.seconds},
         worker.RUNNING: lambda: {(): len(runner.running)},
         worker.SLOTS: lambda: {(): slots},
         worker.ABANDONED: lambda: {(): runner.abandoned},
-        worker.BACKLOG: lambda: {(): len(parts.backlog)},
+        worker.BACKLOG: lambda: {(): len(components.backlog)},
     }
 
 
-def health_of(parts: Parts, drain: Drain, settings: Settings) -> Health:
+def build_health(components: Components, drain: Drain, settings: Settings) -> Health:
     """Return what judges whether a process with these parts lives and is ready."""
 
-    def signs() -> Signs:
-        return Signs(
-            announced=parts.keeper.alive,
-            queue_known=parts.queue.synced,
-            workers_known=parts.roster.synced,
-            jobs_watched=parts.feed.watched,
-            enforcement_in_doubt=parts.enforcement.in_doubt,
+    def signs() -> ReadinessState:
+        return ReadinessState(
+            registered=components.heartbeat.alive,
+            queue_known=components.queue.synced,
+            workers_known=components.live_workers.synced,
+            watching_jobs=components.watcher.is_watching,
+            enforcement_unproven=components.enforcement.unproven,
             draining=drain.is_begun,
         )
 
-    return Health(parts.pulse, parts.keeper, signs, stall_limit=settings.stall_limit)
+    return Health(
+        components.loop_liveness, components.heartbeat, signs, stall_limit=settings.stall_limit
+    )

@@ -14,14 +14,14 @@ from typing import Final
 import structlog
 
 from asyncjob.errors import ConfigError
-from asyncjob.interrupts import heed_interrupts
-from asyncjob_worker.loading import folder_of
+from asyncjob.interrupts import restore_sigint
+from asyncjob_worker.loading import app_folder
 from asyncjob_worker.settings import Settings
 
 log = structlog.get_logger()
 
-GRACE_SECONDS: Final = 2.0
-STOP_SECONDS: Final = 1.0
+RELOAD_GRACE_SECONDS: Final = 2.0
+RELOAD_STOP_SECONDS: Final = 1.0
 KILL_AFTER_SECONDS: Final = 5
 """Together with the time it takes to release jobs, the child ends by itself before that."""
 
@@ -35,11 +35,11 @@ def run_reloading(target: str, arguments: Sequence[str], settings: Settings) -> 
         from watchfiles import PythonFilter, run_process
     except ImportError as error:
         raise ConfigError("--reload needs watchfiles: install asyncjob-worker[reload]") from error
-    folder = folder_of(target)
+    folder = app_folder(target)
     logging.getLogger("watchfiles").setLevel(logging.WARNING)  # changes are logged below
     log.info("watching for changes", folder=str(folder))
     os.environ.pop("ASYNCJOB_WORKER_RELOAD", None)
-    heed_interrupts()  # what watches files ends by a KeyboardInterrupt
+    restore_sigint()  # what watches files ends by a KeyboardInterrupt
     run_process(
         folder,
         target=shlex.join(child_command(arguments, settings)),
@@ -54,7 +54,7 @@ def run_reloading(target: str, arguments: Sequence[str], settings: Settings) -> 
 def child_command(arguments: Sequence[str], settings: Settings) -> list[str]:
     """Return the command of the child: the same, without reloading and in a hurry at its end."""
     kept = [argument for argument in arguments if argument != "--reload"]
-    grace = min(settings.grace, GRACE_SECONDS)
-    stop_wait = min(settings.stop_wait, STOP_SECONDS)
+    grace = min(settings.grace, RELOAD_GRACE_SECONDS)
+    stop_wait = min(settings.stop_wait, RELOAD_STOP_SECONDS)
     hurry = [f"--grace={grace:g}", f"--stop-wait={stop_wait:g}"]
     return [sys.executable, "-m", "asyncjob_worker", *kept, *hurry]

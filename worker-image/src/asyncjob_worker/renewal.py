@@ -11,36 +11,36 @@ from asyncjob.errors import ApiError, InvalidError, TooLargeError
 from asyncjob.free_json import size_of
 from asyncjob.json_types import child, integer
 from asyncjob.kube import KubeSession
-from asyncjob_worker.bodies import renewal_body
+from asyncjob_worker.bodies import renewal_patch
 from asyncjob_worker.clock import lease_seconds, now_text
-from asyncjob_worker.held import Draft, HeldJob
-from asyncjob_worker.standing import Standing, look_at
+from asyncjob_worker.held import HandlerReport, HeldJob
+from asyncjob_worker.standing import Ownership, check_ownership
 
 log = structlog.get_logger()
 
 MIN_PAUSE_SECONDS = 0.25
-MIN_PATIENCE_SECONDS = 1.0
+MIN_TIMEOUT_SECONDS = 1.0
 
 
-class Register(Protocol):
+class HeartbeatRegistry(Protocol):
     """Knows which jobs are still to be renewed."""
 
-    def keeps(self, held: HeldJob) -> bool:
+    def contains(self, held: HeldJob) -> bool:
         """Return whether the job's lease is still to be renewed."""
 
-    def note_renewal(self) -> None:
+    def count_renewal(self) -> None:
         """Count a successful renewal."""
 
-    def note_failure(self) -> None:
+    def count_failure(self) -> None:
         """Count one that failed."""
 
 
-class Renewals:
+class HeartbeatSender:
     """The heartbeats under way over one session; leaving the context cancels them."""
 
-    def __init__(self, session: KubeSession, register: Register) -> None:
+    def __init__(self, session: KubeSession, registry: HeartbeatRegistry) -> None:
         self._session = session
-        self._register = register
+        self._registry = registry
         self._tasks: dict[HeldJob, asyncio.Task[None]] = {}
 
     async def __aenter__(self) -> Self:
@@ -61,7 +61,7 @@ class Renewals:
         if held not in self._tasks:
             self._tasks[held] = asyncio.create_task(self.send(held))
 
-    def check(self) -> None:
+    def reap(self) -> None:
         """Forget those that are through; raises what one of them has raised unexpectedly."""
         for held, task in list(self._tasks.items()):
             if task.done():
@@ -70,70 +70,72 @@ class Renewals:
 
     async def send(self, held: HeldJob) -> None:
         """Send one heartbeat and draw the conclusions."""
-        draft, sent_at = held.unsaved(), lease_seconds()
-        body = renewal_body(held, draft, now_text())
+        draft, sent_at = held.unsaved_report(), lease_seconds()
+        body = renewal_patch(held, draft, now_text())
         try:
-            async with asyncio.timeout(_patience(held, sent_at)):
+            async with asyncio.timeout(_request_timeout(held, sent_at)):
                 await self._session.json_patch(held.status_path, body)
         except (ApiError, TimeoutError) as error:
-            self._register.note_failure()
+            self._registry.count_failure()
             if isinstance(error, TimeoutError) or error.retryable:
-                self._note_doubt(held, sent_at, error)
+                self._record_unconfirmed(held, sent_at, error)
             else:
-                await self._after_refusal(held, draft, error)
+                await self._on_refused(held, draft, error)
             pause = held.policy.lease_duration_seconds / 30
             await asyncio.sleep(max(MIN_PAUSE_SECONDS, pause))
         else:
-            self._succeed(held, draft, sent_at)
+            self._record_success(held, draft, sent_at)
 
-    def _succeed(self, held: HeldJob, draft: Draft | None, sent_at: float) -> None:
-        held.sent_at, held.doubtful_since = sent_at, None
+    def _record_success(self, held: HeldJob, report: HandlerReport | None, sent_at: float) -> None:
+        held.sent_at, held.unconfirmed_since = sent_at, None
         held.renewals += 1
-        if draft:
-            held.saved_version = draft.version
-        self._register.note_renewal()
+        if report:
+            held.stored_version = report.version
+        self._registry.count_renewal()
 
-    def _note_doubt(self, held: HeldJob, sent_at: float, error: Exception) -> None:
+    def _record_unconfirmed(self, held: HeldJob, sent_at: float, error: Exception) -> None:
         log.warning("heartbeat failed", job=held.job.name, error=str(error) or "no answer")
-        if held.doubtful_since is None:
-            held.doubtful_since = sent_at
+        if held.unconfirmed_since is None:
+            held.unconfirmed_since = sent_at
 
-    async def _after_refusal(self, held: HeldJob, draft: Draft | None, error: ApiError) -> None:
-        look = await look_at(self._session, held)
-        if not self._register.keeps(held) or held.reporting:
+    async def _on_refused(
+        self, held: HeldJob, report: HandlerReport | None, error: ApiError
+    ) -> None:
+        look = await check_ownership(self._session, held)
+        if not self._registry.contains(held) or held.writing_outcome:
             return  # the outcome went out meanwhile, and its writer judges for itself
-        if look.standing in {Standing.FENCED, Standing.LEFT}:
+        if look.ownership in {Ownership.FENCED, Ownership.LEFT}:
             log.warning("fenced: the job is no longer ours", job=held.job.name)
             held.stop(Stop.FENCED)
             return
         known = integer(child(look.status, "lease"), "renewals")
-        if look.standing is Standing.HELD and known != held.renewals:
-            self._adopt(held, known)
+        if look.ownership is Ownership.HELD and known != held.renewals:
+            self._adopt_unconfirmed(held, known)
             return
         log.warning("heartbeat refused", job=held.job.name, error=str(error))
-        if look.standing is Standing.HELD and draft:
-            self._leave_out(held, draft, error)
+        if look.ownership is Ownership.HELD and report:
+            self._drop_report(held, report, error)
 
-    def _adopt(self, held: HeldJob, known: int) -> None:
+    def _adopt_unconfirmed(self, held: HeldJob, known: int) -> None:
         """Take note of a heartbeat that took effect without an answer."""
         held.renewals = known
-        if held.doubtful_since is not None:
-            held.sent_at, held.doubtful_since = held.doubtful_since, None
+        if held.unconfirmed_since is not None:
+            held.sent_at, held.unconfirmed_since = held.unconfirmed_since, None
 
-    def _leave_out(self, held: HeldJob, draft: Draft, error: ApiError) -> None:
+    def _drop_report(self, held: HeldJob, report: HandlerReport, error: ApiError) -> None:
         """Renew without the report from now on: it must not cost the job its lease."""
         if not isinstance(error, TooLargeError | InvalidError):
             return
-        held.saved_version = max(held.saved_version, draft.version)
-        if draft.checkpoint_version and isinstance(error, TooLargeError):
-            size = size_of(draft.checkpoint)
-            held.refuse(
+        held.stored_version = max(held.stored_version, report.version)
+        if report.checkpoint_version and isinstance(error, TooLargeError):
+            size = size_of(report.checkpoint)
+            held.stop_refused(
                 f"the checkpoint has {size} bytes, and with it the job exceeds what the store "
                 f"takes (by default 1572864 bytes in all): {error}"
             )
 
 
-def _patience(held: HeldJob, now: float) -> float:
+def _request_timeout(held: HeldJob, now: float) -> float:
     """Return how long to wait for an answer, so that there is time for another try."""
     left = held.safe_until - now
-    return min(held.policy.lease_duration_seconds / 3, max(MIN_PATIENCE_SECONDS, left / 2))
+    return min(held.policy.lease_duration_seconds / 3, max(MIN_TIMEOUT_SECONDS, left / 2))

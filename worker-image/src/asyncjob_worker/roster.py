@@ -7,23 +7,27 @@ from collections.abc import Callable, Sequence
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import WatchEvent
-from asyncjob.lifecycle.claim import Holder
+from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.names import QUEUE_LABEL
-from asyncjob_worker.announcement import LIVE_INTERVALS, claimant
+from asyncjob_worker.announcement import LIVE_RENEWAL_INTERVALS, claiming_worker
 
 
-class Roster:
+class LiveWorkers:
     """Who else works on the queue; `on_change` is called when that changes."""
 
     def __init__(
-        self, me: Holder, interval: float, clock: Callable[[], float], on_change: Callable[[], None]
+        self,
+        holder: LeaseHolder,
+        interval: float,
+        clock: Callable[[], float],
+        on_change: Callable[[], None],
     ) -> None:
-        self._me = me
+        self._holder = holder
         self._interval = interval
         self._clock = clock
         self._on_change = on_change
-        self._seen: dict[str, tuple[str, str, float]] = {}
-        self._live: frozenset[str] = frozenset({me.worker})
+        self._observed: dict[str, tuple[str, str, float]] = {}
+        self._live: frozenset[str] = frozenset({holder.worker})
         self.synced = False
 
     @property
@@ -33,19 +37,19 @@ class Roster:
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
         """Take the list of Leases."""
-        names = {_name(lease) for lease in objects}
-        self._seen = {name: seen for name, seen in self._seen.items() if name in names}
+        names = {_lease_name(lease) for lease in objects}
+        self._observed = {name: seen for name, seen in self._observed.items() if name in names}
         for lease in objects:
-            self._note(lease)
+            self._observe(lease)
         first, self.synced = not self.synced, True
         self.refresh(first=first)
 
     def apply(self, event: WatchEvent) -> None:
         """Take a change of one Lease."""
         if event.type == "DELETED":
-            self._seen.pop(_name(event.object), None)
+            self._observed.pop(_lease_name(event.object), None)
         else:
-            self._note(event.object)
+            self._observe(event.object)
         self.refresh()
 
     def tick(self) -> None:
@@ -55,24 +59,26 @@ class Roster:
 
     def refresh(self, *, first: bool = False) -> None:
         """Forget who has been silent for too long."""
-        oldest = self._clock() - self._interval * LIVE_INTERVALS
-        live = {worker for worker, _, seen_at in self._seen.values() if worker and seen_at > oldest}
-        live.add(self._me.worker)
+        oldest = self._clock() - self._interval * LIVE_RENEWAL_INTERVALS
+        live = {
+            worker for worker, _, seen_at in self._observed.values() if worker and seen_at > oldest
+        }
+        live.add(self._holder.worker)
         if live != self._live or first:
             self._live = frozenset(live)
             self._on_change()
 
-    def _note(self, lease: JsonObject) -> None:
-        worker, renewed = claimant(lease), text(child(lease, "spec"), "renewTime")
-        known = self._seen.get(_name(lease))
+    def _observe(self, lease: JsonObject) -> None:
+        worker, renewed = claiming_worker(lease), text(child(lease, "spec"), "renewTime")
+        known = self._observed.get(_lease_name(lease))
         if known is None or known[:2] != (worker, renewed):
-            self._seen[_name(lease)] = (worker, renewed, self._clock())
+            self._observed[_lease_name(lease)] = (worker, renewed, self._clock())
 
 
-def roster_params(queue: str) -> dict[str, str]:
+def worker_leases_params(queue: str) -> dict[str, str]:
     """Return the query that selects the Leases of a queue's workers."""
     return {"labelSelector": f"{QUEUE_LABEL}={queue}"}
 
 
-def _name(lease: JsonObject) -> str:
+def _lease_name(lease: JsonObject) -> str:
     return text(child(lease, "metadata"), "name")

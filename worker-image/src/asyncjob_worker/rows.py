@@ -11,12 +11,12 @@ import orjson
 
 from asyncjob import columns
 from asyncjob.json_types import Json, JsonObject, as_object, items, text
-from asyncjob.lifecycle.claim import NO_POLICY, Candidate
-from asyncjob.lifecycle.policy import PolicyLayer, layer_of
+from asyncjob.lifecycle.claim import EMPTY_POLICY_LAYER, Candidate
+from asyncjob.lifecycle.policy import PolicyLayer, read_policy_layer
 
-_NOT_A_GATE = ("", "[]")
+_NO_GATE = ("", "[]")
 
-_READ: Final = (
+_COLUMNS: Final = (
     columns.NAME,
     columns.TYPE,
     columns.PRIORITY,
@@ -31,32 +31,32 @@ _READ: Final = (
     columns.RETRY_POLICY,
 )
 
-Pick = Callable[[Sequence[Json]], Sequence[Any]]
-"""Takes the cells of a row, and returns those of `_READ`."""
+CellSelector = Callable[[Sequence[Json]], Sequence[Any]]
+"""Takes the cells of a row, and returns those of `_COLUMNS`."""
 
 
 @dataclass(slots=True)
 class RowReader:
     """Knows which cell is which; only the first table of a watch says so."""
 
-    _pick: Pick | None = None
+    _select: CellSelector | None = None
 
     def read(self, table: JsonObject, resource_version: str) -> Candidate | None:
         """Return the candidate of a one-row table; None for a table without a row."""
         definitions = items(table, "columnDefinitions")
         if definitions:
-            self._pick = _picking([text(as_object(item), "name") for item in definitions])
+            self._select = _cell_selector([text(as_object(item), "name") for item in definitions])
         rows = items(table, "rows")
-        if not rows or not self._pick:
+        if not rows or not self._select:
             return None
-        return _candidate(self._pick(items(as_object(rows[0]), "cells")), resource_version)
+        return _candidate(self._select(items(as_object(rows[0]), "cells")), resource_version)
 
 
-def _picking(names: Sequence[str]) -> Pick:
+def _cell_selector(names: Sequence[str]) -> CellSelector:
     """Return what picks the cells; a column that an older CRD lacks, or a row, is empty."""
     positions, width = {name: position for position, name in enumerate(names)}, len(names)
     pick, blanks = (
-        itemgetter(*(positions.get(name, width) for name in _READ)),
+        itemgetter(*(positions.get(name, width) for name in _COLUMNS)),
         (None,) * (width + 1),
     )
     return lambda cells: pick((*cells[:width], *blanks))
@@ -69,29 +69,29 @@ def _candidate(cells: Sequence[Any], resource_version: str) -> Candidate:
         resource_version=resource_version,
         # A backlog is long, and mostly of a few types.
         type=intern(str(type_)),
-        priority=_whole(priority) or 0,
-        attempt=_whole(attempt) or 0,
-        crashes=_whole(crashes) or 0,
+        priority=_integer(priority) or 0,
+        attempt=_integer(attempt) or 0,
+        crashes=_integer(crashes) or 0,
         admitted=admitted is True,
-        gated=suspend is True or cancel is True or str(gate or "") not in _NOT_A_GATE,
+        gated=suspend is True or cancel is True or str(gate or "") not in _NO_GATE,
         policy=_policy(*policy),
     )
 
 
 def _policy(timeout: Json, lease: Json, retry: Json) -> PolicyLayer:
     if timeout is None and lease is None and not retry:
-        return NO_POLICY
-    return _layer(_whole(timeout), _whole(lease), str(retry or ""))
+        return EMPTY_POLICY_LAYER
+    return _cached_layer(_integer(timeout), _integer(lease), str(retry or ""))
 
 
 @lru_cache(maxsize=256)
-def _layer(timeout: int | None, lease: int | None, retry: str) -> PolicyLayer:
+def _cached_layer(timeout: int | None, lease: int | None, retry: str) -> PolicyLayer:
     """Return one object for all jobs that say the same."""
     source: dict[str, Json] = {"executionTimeoutSeconds": timeout, "leaseDurationSeconds": lease}
     if retry:
         source["retryPolicy"] = as_object(orjson.loads(retry))
-    return layer_of(source)
+    return read_policy_layer(source)
 
 
-def _whole(value: Json) -> int | None:
+def _integer(value: Json) -> int | None:
     return value if isinstance(value, int) else None

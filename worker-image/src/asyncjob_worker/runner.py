@@ -11,21 +11,21 @@ import structlog
 from asyncjob.app import Resources, WorkerApp
 from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
 from asyncjob.app.stop import Stop
-from asyncjob.lifecycle.move import Move
-from asyncjob_worker.at_work import AtWork
-from asyncjob_worker.attempt import Attempt, Tools, describe
-from asyncjob_worker.cancels import Cancels
+from asyncjob.lifecycle.move import PhaseChange
+from asyncjob_worker.at_work import RunningHandlers
+from asyncjob_worker.attempt import Attempt, AttemptServices, job_info_of
+from asyncjob_worker.cancels import CancelWatcher
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
-from asyncjob_worker.keeper import Keeper
-from asyncjob_worker.logged import logged
+from asyncjob_worker.keeper import HeartbeatThread
+from asyncjob_worker.logged import job_log_context
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.offload.objects import ReadObject
-from asyncjob_worker.payloads import nowhere
-from asyncjob_worker.reporter import Reporter
+from asyncjob_worker.payloads import no_cluster
+from asyncjob_worker.reporter import OutcomeWriter
 from asyncjob_worker.settings import Settings
-from asyncjob_worker.starts import Work
-from asyncjob_worker.telling import Telling
+from asyncjob_worker.starts import HandlerFuture
+from asyncjob_worker.telling import HookEvents
 from asyncjob_worker.tracing import NO_TRACING, AttemptTrace, Tracing
 
 log = structlog.get_logger()
@@ -39,50 +39,52 @@ class JobRunner:
         app: WorkerApp,
         settings: Settings,
         *,
-        keeper: Keeper,
-        reporter: Reporter,
+        heartbeat: HeartbeatThread,
+        outcome_writer: OutcomeWriter,
         on_exhausted: Callable[[], None],
         on_abandoned: Callable[[HeldJob], None] = lambda _: None,
-        telling: Telling | None = None,
+        events: HookEvents | None = None,
         children: Callable[[HeldJob], ChildJobs] = lambda _: NoChildJobs(),
-        read_object: ReadObject = nowhere,
+        read_object: ReadObject = no_cluster,
         metrics: Metrics | None = None,
         tracing: Tracing = NO_TRACING,
     ) -> None:
         self._app = app
-        self._telling = telling or Telling.nobody()
+        self._events = events or HookEvents.disabled()
         self._settings = settings
-        self._keeper = keeper
-        self._reporter = reporter
+        self._heartbeat = heartbeat
+        self._outcome_writer = outcome_writer
         self._on_exhausted = on_exhausted
         self._on_abandoned = on_abandoned
         self._slots = settings.slots()
-        self._tools = replace(Tools.of(settings, read_object), children=children)
+        self._services = replace(
+            AttemptServices.from_settings(settings, read_object), children=children
+        )
         self._metrics = metrics or Metrics()
         self._tracing = tracing
-        self.at_work = AtWork(lease_seconds, self._metrics.handled)
-        self._abandoned: set[Work] = set()
+        self.running_handlers = RunningHandlers(lease_seconds, self._metrics.handler_ended)
+        self._abandoned: set[HandlerFuture] = set()
         self._stopping: Stop | None = None
         self._closing = asyncio.Event()
         self.running: set[HeldJob] = set()
-        self.cancels = Cancels(self.running)
+        self.cancel_watcher = CancelWatcher(self.running)
 
     @property
     def abandoned(self) -> int:
         """Slots that are held by handlers which ignored their stop and still run."""
         return sum(not work.done() for work in tuple(self._abandoned))
 
-    def provide(self, resources: Resources) -> None:
+    def set_resources(self, resources: Resources) -> None:
         """Give handlers their resources, before the first job."""
-        self._tools = replace(self._tools, resources=resources)
+        self._services = replace(self._services, resources=resources)
 
     async def run(self, held: HeldJob) -> None:
         """Run one job to its reported outcome; an abandoned handler keeps the caller waiting."""
-        with self._tracing.attempt(held) as trace, logged(describe(held)):
+        with self._tracing.attempt(held) as trace, job_log_context(job_info_of(held)):
             attempt = await self._run(held, trace)
         if attempt.abandoned is not None:
             self._on_abandoned(held)
-            await self._outlast(attempt.abandoned)
+            await self._wait_for_abandoned(attempt.abandoned)
 
     async def _run(self, held: HeldJob, trace: AttemptTrace) -> Attempt:
         """Run the attempt and report it, with its lease renewed all the while.
@@ -90,26 +92,26 @@ class JobRunner:
         What the end of the process finds still running stays leased until the process is gone.
         """
         handler = self._app.handlers[held.job.type]
-        note = partial(self._note_work, held)
-        attempt = Attempt(held, handler, self._app, self._settings, self._tools, on_start=note)
+        note = partial(self._on_handler_started, held)
+        attempt = Attempt(held, handler, self._app, self._settings, self._services, on_start=note)
         self.running.add(held)
-        self._keeper.keep(held)
-        held.fence_if_late()
-        self._stop_early(held)
-        self._telling.claimed(held)
+        self._heartbeat.add(held)
+        held.fence_if_expired()
+        self._apply_earlier_stops(held)
+        self._events.claimed(held)
         try:
             move = await attempt.run()
-            if self._outlives_the_drain(held, attempt):
+            if self._outlives_drain(held, attempt):
                 trace.ended(None)
                 return attempt
-            trace.ended(await self._report(held, move))
+            trace.ended(await self._write_outcome(held, move))
         except Exception:
-            self._let_go(held)
+            self._remove(held)
             raise
-        self._let_go(held)
+        self._remove(held)
         return attempt
 
-    def _outlives_the_drain(self, held: HeldJob, attempt: Attempt) -> bool:
+    def _outlives_drain(self, held: HeldJob, attempt: Attempt) -> bool:
         """Return whether only the end of the process will end the handler.
 
         To release its job before would let another worker start it beside this handler. The
@@ -117,8 +119,8 @@ class JobRunner:
         """
         return attempt.abandoned is not None and held.stopped is Stop.DRAINING
 
-    def _let_go(self, held: HeldJob) -> None:
-        self._keeper.let_go(held)
+    def _remove(self, held: HeldJob) -> None:
+        self._heartbeat.remove(held)
         self.running.discard(held)
 
     def stop_all(self, why: Stop) -> None:
@@ -129,53 +131,53 @@ class JobRunner:
 
     async def end_processes(self) -> None:
         """End the processes that handlers run in."""
-        await self._tools.starts.end_processes()
+        await self._services.executor.end_processes()
 
     def close(self) -> None:
         """Let go of what handlers run in; one that never ends does not hold up the process."""
-        self._tools.starts.close()
+        self._services.executor.close()
 
-    def give_up_waiting(self) -> None:
+    def stop_waiting_for_abandoned(self) -> None:
         """Wait no longer for abandoned handlers: the worker drains."""
         self._closing.set()
 
-    def _note_work(self, held: HeldJob, work: Work) -> None:
-        self._telling.started(held)
-        self.at_work.note(work, held)
+    def _on_handler_started(self, held: HeldJob, future: HandlerFuture) -> None:
+        self._events.started(held)
+        self.running_handlers.add(future, held)
 
-    def _stop_early(self, held: HeldJob) -> None:
+    def _apply_earlier_stops(self, held: HeldJob) -> None:
         """Apply what was decided before the claim's answer came."""
         if self._stopping is not None:
             held.stop(self._stopping)
-        if self.cancels.is_wished(held.job.uid):
+        if self.cancel_watcher.is_cancel_requested(held.job.uid):
             held.stop(Stop.CANCELLED)
 
-    async def _report(self, held: HeldJob, move: Move | None) -> Move | None:
+    async def _write_outcome(self, held: HeldJob, move: PhaseChange | None) -> PhaseChange | None:
         """Report an outcome; returns what is stored."""
         if move is None:
             log.warning("attempt ended without an outcome", job=held.job.name, why=held.stopped)
             self._metrics.fenced(held.job.type)
             return None
-        held.reporting = True
+        held.writing_outcome = True
         seconds = lease_seconds() - held.started_at
-        stored = await self._reporter.report(held, move)
+        stored = await self._outcome_writer.write(held, move)
         if stored is None:
             self._metrics.fenced(held.job.type)
             return None
         self._metrics.finished(held.job.type, stored)
-        self._telling.ended(held, stored, seconds)
+        self._events.ended(held, stored, seconds)
         return stored
 
-    async def _outlast(self, work: Work) -> None:
-        self._abandoned.add(work)
+    async def _wait_for_abandoned(self, future: HandlerFuture) -> None:
+        self._abandoned.add(future)
         if self.abandoned == self._slots and not self._closing.is_set():
             log.error("every slot is held by an abandoned handler: the worker restarts")
             self._on_exhausted()
         closing = asyncio.ensure_future(self._closing.wait())
-        either: set[asyncio.Future[Any]] = {work, closing}
+        either: set[asyncio.Future[Any]] = {future, closing}
         try:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         finally:
             closing.cancel()
-        if work.done():
-            self._abandoned.discard(work)
+        if future.done():
+            self._abandoned.discard(future)

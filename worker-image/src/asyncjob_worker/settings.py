@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from asyncjob.errors import ConfigError
-from asyncjob.lifecycle.claim import Holder
-from asyncjob.logs import Format
+from asyncjob.lifecycle.claim import LeaseHolder
+from asyncjob.logs import LogFormat
 from asyncjob.names import DEFAULT_QUEUE
 from asyncjob_worker.cpus import usable_cpus
 from asyncjob_worker.offload.config import OffloadSettings
@@ -20,7 +20,7 @@ class Settings:
     app: str = ""
     """Where handlers' own processes find the app: module:attribute."""
 
-    log_format: Format = "text"
+    log_format: LogFormat = "text"
     """In which form they log."""
 
     jobs_per_process: int = 0
@@ -39,10 +39,10 @@ class Settings:
     report_interval: float = 1.0
     """Progress and checkpoints are stored at most this often."""
 
-    announce_interval: float = 15.0
+    worker_lease_interval: float = 15.0
     """How often the worker renews its own Lease."""
 
-    steal_after: float = 0.15
+    takeover_delay: float = 0.15
     """A job is left to the worker it is dealt to for so long, times that worker's rank."""
 
     max_backlog: int = 100_000
@@ -67,18 +67,18 @@ class Settings:
     """How long the event loop may stand still before the process counts as dead; 0 means ever."""
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> "Settings":
+    def from_options(cls, options: Mapping[str, Any]) -> "Settings":
         """Return the settings that the options of the command line make; the rest is left out."""
         names = {item.name for item in fields(cls)}
-        known = {name: value for name, value in given.items() if name in names}
-        return cls(require_policy=not given.get("allow_unenforced", False), **known)
+        known = {name: value for name, value in options.items() if name in names}
+        return cls(require_policy=not options.get("allow_unenforced", False), **known)
 
     def slots(self) -> int:
         """Return how many jobs run at a time."""
         return self.concurrency or usable_cpus()
 
 
-def identify(pod: str | None, pod_uid: str | None) -> Holder:
+def identify(pod: str | None, pod_uid: str | None) -> LeaseHolder:
     """Return who this process is: its pod, and an identity that no other start shares.
 
     Raises ConfigError where the pod is not known.
@@ -88,4 +88,4 @@ def identify(pod: str | None, pod_uid: str | None) -> Holder:
             "POD_NAME and POD_UID are not set: the worker's pod takes them from its own "
             "metadata.name and metadata.uid; `make up` sets them for development"
         )
-    return Holder(pod, pod_uid, f"{pod}/{secrets.token_hex(4)}")
+    return LeaseHolder(pod, pod_uid, f"{pod}/{secrets.token_hex(4)}")

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from asyncjob.errors import ApiError
-from asyncjob.kube.backoff import Backoff
+from asyncjob.kube.backoff import ExponentialBackoff
 from asyncjob.lifecycle.claim import Candidate
-from asyncjob_worker.choice import Choice
-from asyncjob_worker.claimer import Claimer, cannot_claim
+from asyncjob_worker.choice import ClaimSelector
+from asyncjob_worker.claimer import Claimer, explain_claim_error
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.errors import HeartbeatsLateError
 from asyncjob_worker.held import HeldJob
@@ -27,28 +27,28 @@ class Slots:
         self,
         count: int,
         *,
-        choice: Choice,
+        selector: ClaimSelector,
         claimer: Claimer,
         run_job: Callable[[HeldJob], Awaitable[None]],
         on_failure: Callable[[], None],
     ) -> None:
         self._count = count
-        self._choice = choice
+        self._selector = selector
         self._claimer = claimer
         self._run_job = run_job
         self._on_failure = on_failure
-        self._at_work: dict[HeldJob, Candidate] = {}
-        self._work = asyncio.Event()
+        self._running: dict[HeldJob, Candidate] = {}
+        self._wakeup = asyncio.Event()
         self._draining = asyncio.Event()
 
     def wake(self) -> None:
         """Look at the backlog: something there, or about the queue, has changed."""
-        self._work.set()
+        self._wakeup.set()
 
-    def freed(self, held: HeldJob) -> None:
+    def on_abandoned(self, held: HeldJob) -> None:
         """Take that a job's outcome is reported: an abandoned handler holds up no other job."""
-        candidate = self._at_work.get(held)
-        if candidate is not None and self._choice.freed(candidate):
+        candidate = self._running.get(held)
+        if candidate is not None and self._selector.on_abandoned(candidate):
             self.wake()
 
     def drain(self) -> None:
@@ -58,7 +58,7 @@ class Slots:
 
     async def run(self) -> None:
         """Run all slots until they are drained; raises what one of them has failed with."""
-        slots = [asyncio.ensure_future(self._slot()) for _ in range(self._count)]
+        slots = [asyncio.ensure_future(self._run_slot()) for _ in range(self._count)]
         try:
             _, others = await asyncio.wait(slots, return_when=asyncio.FIRST_EXCEPTION)
             if others:
@@ -72,49 +72,49 @@ class Slots:
                 slot.cancel()
             await asyncio.gather(*slots, return_exceptions=True)
 
-    async def _slot(self) -> None:
-        backoff = Backoff()
-        while (candidate := await self._next()) is not None:
+    async def _run_slot(self) -> None:
+        backoff = ExponentialBackoff()
+        while (candidate := await self._select_next()) is not None:
             try:
-                await self._work_on(candidate, backoff)
+                await self._claim_and_run(candidate, backoff)
             finally:
-                if self._choice.done_with(candidate):
+                if self._selector.release(candidate):
                     self.wake()
 
-    async def _work_on(self, candidate: Candidate, backoff: Backoff) -> None:
+    async def _claim_and_run(self, candidate: Candidate, backoff: ExponentialBackoff) -> None:
         begun = lease_seconds()
         try:
             held = await self._claimer.claim(candidate)
         except (ApiError, HeartbeatsLateError) as error:
-            self._choice.put_back(candidate)
-            pause = backoff.pause()
-            log.warning("cannot claim", error=cannot_claim(error), retry_in=round(pause, 1))
-            await _first_of(self._draining, pause)
+            self._selector.put_back(candidate)
+            pause = backoff.next_delay()
+            log.warning("cannot claim", error=explain_claim_error(error), retry_in=round(pause, 1))
+            await _wait_for(self._draining, pause)
             return
         backoff.reset()
-        self._choice.settled(lease_seconds() - begun, won=held is not None)
+        self._selector.record_claim(lease_seconds() - begun, won=held is not None)
         if held is None:
             return
-        self._at_work[held] = candidate
+        self._running[held] = candidate
         try:
             await self._run_job(held)
         finally:
-            del self._at_work[held]
+            del self._running[held]
 
-    async def _next(self) -> Candidate | None:
+    async def _select_next(self) -> Candidate | None:
         """Wait for a job to claim; None once draining."""
         while not self._draining.is_set():
-            candidate = self._choice.pick()
+            candidate = self._selector.select()
             if candidate is not None:
                 return candidate
-            self._work.clear()
-            ready_at = self._choice.ready_at()
+            self._wakeup.clear()
+            ready_at = self._selector.ready_at()
             limit = None if ready_at is None else max(0.0, ready_at - lease_seconds())
-            await _first_of(self._work, limit)
+            await _wait_for(self._wakeup, limit)
         return None
 
 
-async def _first_of(event: asyncio.Event, limit: float | None) -> None:
+async def _wait_for(event: asyncio.Event, limit: float | None) -> None:
     """Wait for the event, or for so many seconds."""
     try:
         async with asyncio.timeout(limit):

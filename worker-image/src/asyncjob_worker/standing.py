@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from asyncjob.errors import ApiError, NotFoundError, UnauthorizedError
+from asyncjob.errors import ApiError, ObjectNotFoundError, UnauthorizedError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.phases import Phase
@@ -12,11 +12,11 @@ from asyncjob.names import job_path
 from asyncjob_worker.clock import lease_seconds
 from asyncjob_worker.held import HeldJob
 
-REFUSED_SECONDS: Final = 10.0
+UNAUTHORIZED_SECONDS: Final = 10.0
 """A refusal of the token that lasts no longer proves nothing; the lease protects the job anyway."""
 
 
-class Standing(StrEnum):
+class Ownership(StrEnum):
     """What a fresh read says of our claim on a job."""
 
     HELD = "held"
@@ -26,14 +26,14 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class OwnershipCheck:
     """A fresh read. LEFT: it has left Running by our claim, or somebody moved it since."""
 
-    standing: Standing
+    ownership: Ownership
     status: JsonObject = field(default_factory=dict)
 
 
-async def look_at(session: KubeSession, held: HeldJob) -> Look:
+async def check_ownership(session: KubeSession, held: HeldJob) -> OwnershipCheck:
     """Read the job: still ours, no longer running, somebody else's or gone, or no answer.
 
     A token that is refused, even after it was read again, for REFUSED_SECONDS counts as fenced: our
@@ -41,22 +41,22 @@ async def look_at(session: KubeSession, held: HeldJob) -> Look:
     """
     try:
         job = await session.get(job_path(held.job.namespace, held.job.name))
-    except NotFoundError:
-        return Look(Standing.FENCED)
+    except ObjectNotFoundError:
+        return OwnershipCheck(Ownership.FENCED)
     except UnauthorizedError:
-        return _refused(held, lease_seconds())
+        return _unauthorized(held, lease_seconds())
     except ApiError:
-        return Look(Standing.UNKNOWN)
-    held.refused_since = None
+        return OwnershipCheck(Ownership.UNKNOWN)
+    held.unauthorized_since = None
     status = child(job, "status")
     if text(child(job, "metadata"), "uid") != held.job.uid or text(status, "claim") != held.claim:
-        return Look(Standing.FENCED, status)
+        return OwnershipCheck(Ownership.FENCED, status)
     running = text(status, "phase") == Phase.RUNNING
-    return Look(Standing.HELD if running else Standing.LEFT, status)
+    return OwnershipCheck(Ownership.HELD if running else Ownership.LEFT, status)
 
 
-def _refused(held: HeldJob, now: float) -> Look:
-    if held.refused_since is None:
-        held.refused_since = now
-    lasts = now - held.refused_since >= REFUSED_SECONDS
-    return Look(Standing.FENCED if lasts else Standing.UNKNOWN)
+def _unauthorized(held: HeldJob, now: float) -> OwnershipCheck:
+    if held.unauthorized_since is None:
+        held.unauthorized_since = now
+    lasts = now - held.unauthorized_since >= UNAUTHORIZED_SECONDS
+    return OwnershipCheck(Ownership.FENCED if lasts else Ownership.UNKNOWN)

@@ -13,55 +13,58 @@ from typing import Protocol
 
 from asyncjob.app import Handler, Isolation, JobContext
 from asyncjob.errors import ConfigError
-from asyncjob_worker.calls import HandlerExitError, contained, contained_call
-from asyncjob_worker.isolation.errand import Errand
-from asyncjob_worker.isolation.messages import Begin
-from asyncjob_worker.isolation.pool import Pool
+from asyncjob_worker.calls import HandlerExitError, guard_exit, guarded_call
+from asyncjob_worker.isolation.errand import ProcessExecution
+from asyncjob_worker.isolation.messages import ProcessConfig
+from asyncjob_worker.isolation.pool import ProcessPool
 from asyncjob_worker.settings import Settings
 
-__all__ = ["HandlerExitError", "Started", "Starts", "Work"]
+__all__ = ["HandlerExecutor", "HandlerExitError", "HandlerFuture", "RunningHandler"]
 
-Work = asyncio.Future[object]
+HandlerFuture = asyncio.Future[object]
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class RunningHandler:
     """A handler at work. `interrupt` asks it to stop; `kill`, where there is one, makes it.
 
-    `kill_anywhere` does so from any thread, for an event loop that stands still.
+    `kill_threadsafe` does so from any thread, for an event loop that stands still.
     """
 
-    work: Work
+    future: HandlerFuture
     interrupt: Callable[[], object]
     kill: Callable[[], object] | None = None
-    kill_anywhere: Callable[[], object] | None = None
+    kill_threadsafe: Callable[[], object] | None = None
 
 
-class Starter(Protocol):
+class HandlerStarter(Protocol):
     """Starts handlers, plainly or inside something else."""
 
-    def start(self, handler: Handler, context: JobContext, payload: object) -> Started:
+    def start(self, handler: Handler, context: JobContext, payload: object) -> RunningHandler:
         """Start a handler in the running event loop's care."""
 
 
-class Starts:
+class HandlerExecutor:
     """Starts the handlers of one worker process.
 
-    `threads` is the most that run in threads; `pool` has the processes of those that need one.
+    `threads` is the most that run in threads; `process_pool` has the processes of those that need
+    one.
     """
 
-    def __init__(self, threads: int, pool: Pool | None = None) -> None:
+    def __init__(self, threads: int, process_pool: ProcessPool | None = None) -> None:
         self._threads = concurrent.futures.ThreadPoolExecutor(threads, "handler")
-        self._pool = pool
+        self._process_pool = process_pool
 
     @classmethod
-    def of(cls, settings: Settings) -> "Starts":
+    def from_settings(cls, settings: Settings) -> "HandlerExecutor":
         """Return the starts of a worker process with these settings."""
-        begin = Begin(settings.app, list(sys.path), settings.log_format, settings.max_free_json)
-        pool = Pool(begin, settings.slots(), jobs_each=settings.jobs_per_process)
+        begin = ProcessConfig(
+            settings.app, list(sys.path), settings.log_format, settings.max_free_json
+        )
+        pool = ProcessPool(begin, settings.slots(), jobs_per_process=settings.jobs_per_process)
         return cls(settings.slots(), pool)
 
-    def start(self, handler: Handler, context: JobContext, payload: object) -> Started:
+    def start(self, handler: Handler, context: JobContext, payload: object) -> RunningHandler:
         """Start a handler in the running event loop's care."""
         if handler.isolation is Isolation.PROCESS:
             return self._start_process(handler, context, payload)
@@ -72,17 +75,19 @@ class Starts:
 
     async def end_processes(self) -> None:
         """End the processes: those that are idle are asked first."""
-        if self._pool is not None:
-            await self._pool.close()
+        if self._process_pool is not None:
+            await self._process_pool.close()
 
     def close(self) -> None:
         """Let go of the threads; one that never ends does not hold up the process."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _start_process(self, handler: Handler, context: JobContext, payload: object) -> Started:
-        if self._pool is None:
+    def _start_process(
+        self, handler: Handler, context: JobContext, payload: object
+    ) -> RunningHandler:
+        if self._process_pool is None:
             raise ConfigError(f"handler {handler.type!r} needs a process, and there are none here")
-        errand = Errand(self._pool, handler, context, payload)
+        errand = ProcessExecution(self._process_pool, handler, context, payload)
         work = asyncio.get_running_loop().create_task(errand.run())
 
         def interrupt() -> None:
@@ -94,23 +99,25 @@ class Starts:
             if not errand.kill():
                 work.cancel()
 
-        return Started(work, interrupt, kill, errand.kill_process)
+        return RunningHandler(work, interrupt, kill, errand.kill_process)
 
     def _start_thread(
         self, handler: Handler, context: JobContext, arguments: tuple[object, ...]
-    ) -> Started:
-        call = contained_call(handler.function, arguments)
+    ) -> RunningHandler:
+        call = guarded_call(handler.function, arguments)
         run = contextvars.copy_context().run
         work = asyncio.get_running_loop().run_in_executor(self._threads, run, call)
         # A thread only sees that it is to stop, and is not over before it is.
-        return Started(work, context.stop)
+        return RunningHandler(work, context.stop)
 
 
-def _start_task(handler: Handler, context: JobContext, arguments: tuple[object, ...]) -> Started:
-    work = asyncio.get_running_loop().create_task(contained(handler.function(*arguments)))
+def _start_task(
+    handler: Handler, context: JobContext, arguments: tuple[object, ...]
+) -> RunningHandler:
+    work = asyncio.get_running_loop().create_task(guard_exit(handler.function(*arguments)))
 
     def interrupt() -> None:
         context.stop()
         work.cancel()
 
-    return Started(work, interrupt)
+    return RunningHandler(work, interrupt)

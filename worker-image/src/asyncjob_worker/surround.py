@@ -9,60 +9,60 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from asyncjob.app import Handler, Isolation, JobContext, Resources, WorkerApp
-from asyncjob.app.middleware import Middleware, wrap
-from asyncjob_worker.starts import Started, Starts, Work
+from asyncjob.app.middleware import Middleware, wrap_in_middleware
+from asyncjob_worker.starts import HandlerExecutor, HandlerFuture, RunningHandler
 
-_HERE = frozenset({Isolation.LOOP, Isolation.THREAD})
+_IN_THIS_PROCESS = frozenset({Isolation.LOOP, Isolation.THREAD})
 """Where a handler shares this process, and with it the open resources."""
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class MiddlewareStarter:
     """What surrounds the handlers of one app."""
 
     app: WorkerApp
-    starts: Starts
+    executor: HandlerExecutor
     resources: Resources
 
-    def start(self, handler: Handler, context: JobContext, payload: object) -> Started:
+    def start(self, handler: Handler, context: JobContext, payload: object) -> RunningHandler:
         """Start a handler in the running event loop's care."""
-        if handler.needs and handler.isolation in _HERE:
+        if handler.needs and handler.isolation in _IN_THIS_PROCESS:
             arguments = self.resources.arguments(handler.needs)
             handler = replace(handler, function=partial(handler.function, **arguments))
         layers = self.app.middleware_of(handler)
         if not layers:
-            return self.starts.start(handler, context, payload)
-        return self._start_inside(layers, handler, context, payload)
+            return self.executor.start(handler, context, payload)
+        return self._start_in_middleware(layers, handler, context, payload)
 
-    def _start_inside(
+    def _start_in_middleware(
         self, layers: Sequence[Middleware], handler: Handler, context: JobContext, payload: object
-    ) -> Started:
-        core = _Core(self.starts, handler, context, payload)
-        call = wrap(layers, context, self.resources, core.run)
+    ) -> RunningHandler:
+        core = _InnerHandler(self.executor, handler, context, payload)
+        call = wrap_in_middleware(layers, context, self.resources, core.run)
 
         async def run(_: JobContext) -> object:
             return await call()
 
         around = replace(handler, function=run, isolation=Isolation.LOOP, takes_payload=False)
-        started = self.starts.start(around, context, None)
+        started = self.executor.start(around, context, None)
         return (
             started
-            if handler.isolation in _HERE
-            else replace(started, kill=core.kill, kill_anywhere=core.kill_anywhere)
+            if handler.isolation in _IN_THIS_PROCESS
+            else replace(started, kill=core.kill, kill_threadsafe=core.kill_threadsafe)
         )
 
 
-class _Core:
+class _InnerHandler:
     """The handler within its middleware."""
 
     def __init__(
-        self, starts: Starts, handler: Handler, context: JobContext, payload: object
+        self, executor: HandlerExecutor, handler: Handler, context: JobContext, payload: object
     ) -> None:
-        self._starts = starts
+        self._executor = executor
         self._handler = handler
         self._context = context
         self._payload = payload
-        self._started: Started | None = None
+        self._started: RunningHandler | None = None
 
     async def run(self) -> object:
         """Return what the handler returns; not over before the handler is.
@@ -75,23 +75,23 @@ class _Core:
             given = (self._context, self._payload) if handler.takes_payload else (self._context,)
             result: object = await handler.function(*given)
             return result
-        self._started = self._starts.start(handler, self._context, self._payload)
-        return await _outlast(self._started)
+        self._started = self._executor.start(handler, self._context, self._payload)
+        return await _wait_until_done(self._started)
 
     def kill(self) -> None:
         """Kill the handler, if it runs where that is possible."""
         if self._started is not None and self._started.kill is not None:
             self._started.kill()
 
-    def kill_anywhere(self) -> None:
+    def kill_threadsafe(self) -> None:
         """Kill the handler from any thread, if it runs where that is possible."""
-        if self._started is not None and self._started.kill_anywhere is not None:
-            self._started.kill_anywhere()
+        if self._started is not None and self._started.kill_threadsafe is not None:
+            self._started.kill_threadsafe()
 
 
-async def _outlast(started: Started) -> object:
+async def _wait_until_done(started: RunningHandler) -> object:
     """Wait for a handler that a middleware's own time limit cannot end, only tell to stop."""
-    work: Work = started.work
+    work: HandlerFuture = started.future
     cancelled: asyncio.CancelledError | None = None
     while not work.done():
         try:

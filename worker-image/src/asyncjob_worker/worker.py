@@ -15,30 +15,30 @@ import structlog
 from asyncjob.app import WorkerApp
 from asyncjob.app.opening import OpenResources
 from asyncjob.kube import KubeSession
-from asyncjob.kube.follow import Follower, follow
-from asyncjob.lifecycle.claim import Holder
-from asyncjob.names import JOBS, QUEUES, collection
+from asyncjob.kube.follow import ResourceEventHandler, run_informer
+from asyncjob.lifecycle.claim import LeaseHolder
+from asyncjob.names import JOBS, QUEUES, collection_path
 from asyncjob_worker.announcement import leases_path
-from asyncjob_worker.cancels import cancel_params
+from asyncjob_worker.cancels import cancel_watch_params
 from asyncjob_worker.drain import Drain
 from asyncjob_worker.health import Health
 from asyncjob_worker.metrics import Metrics
-from asyncjob_worker.opened_here import types_opened_here
-from asyncjob_worker.parts import Parts
-from asyncjob_worker.pulse import Watchman
-from asyncjob_worker.readings import health_of, readings
-from asyncjob_worker.roster import roster_params
+from asyncjob_worker.opened_here import resource_types_to_open
+from asyncjob_worker.parts import Components
+from asyncjob_worker.pulse import Watchdog
+from asyncjob_worker.readings import build_health, metric_sources
+from asyncjob_worker.roster import worker_leases_params
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.tracing import NO_TRACING, Tracing
 
 log = structlog.get_logger()
 
-PULSE_SECONDS = 0.25
-CLOSE_WAITS = 2
+LIVENESS_TICK_SECONDS = 0.25
+CLOSE_STOP_WAITS = 2
 """Closing all resources may take so many times what a handler gets to stop."""
 
-GUARD_SECONDS = 1.0
-GUARD_LOOKS = 10
+HEARTBEAT_CHECK_SECONDS = 1.0
+MAX_MISSED_HEARTBEAT_CHECKS = 10
 """So many looks without a heartbeat of the heartbeat thread mean that it hangs."""
 
 
@@ -50,7 +50,7 @@ class Worker:
         app: WorkerApp,
         settings: Settings,
         session: KubeSession,
-        holder: Holder,
+        holder: LeaseHolder,
         metrics: Metrics | None = None,
         *,
         tracing: Tracing = NO_TRACING,
@@ -59,11 +59,11 @@ class Worker:
         self._session = session
         self._holder = holder
         self._drain = Drain(settings)
-        self._exhausted = False
+        self._needs_restart = False
         self._metrics = metrics or Metrics()
         self._app = app
         self._resources = OpenResources(app)
-        self._parts = Parts(
+        self._components = Components(
             app,
             settings,
             session,
@@ -74,11 +74,11 @@ class Worker:
             tracing=tracing,
         )
         self._metrics.expect(app.handlers)
-        self._metrics.read(readings(self._parts, settings.slots()))
+        self._metrics.add_sources(metric_sources(self._components, settings.slots()))
 
     def health(self) -> Health:
         """Return what judges whether this process lives and is ready."""
-        return health_of(self._parts, self._drain, self._settings)
+        return build_health(self._components, self._drain, self._settings)
 
     def stop(self) -> None:
         """Begin the graceful stop; a second call ends the grace period at once."""
@@ -89,43 +89,43 @@ class Worker:
         try:
             if not await self._unless_stopped(self._open()):
                 return True
-            if not await self._unless_stopped(self._parts.announcer.begin()):
-                await self._parts.announcer.end()
+            if not await self._unless_stopped(self._components.registration.register()):
+                await self._components.registration.deregister()
                 return True
-            self._parts.keeper.start()
+            self._components.heartbeat.start()
             return await self._serve()
         finally:
-            await self._parts.hooks.end()
-            await self._resources.close(CLOSE_WAITS * self._settings.stop_wait)
-            if not self._parts.runner.running:
-                self._parts.keeper.stop()
+            await self._components.hooks.close()
+            await self._resources.close(CLOSE_STOP_WAITS * self._settings.stop_wait)
+            if not self._components.runner.running:
+                self._components.heartbeat.stop()
 
     async def _serve(self) -> bool:
-        parts = self._parts
+        parts = self._components
         log.info("worker started", queue=self._settings.queue, worker=self._holder.worker)
-        parts.telling.worker_started()
+        parts.events.worker_started()
         slots = asyncio.ensure_future(parts.slots.run())
         watches = [asyncio.ensure_future(work) for work in self._watches()]
         begun = asyncio.ensure_future(self._drain.begun())
         try:
             await asyncio.wait({begun, slots, *watches}, return_when=asyncio.FIRST_COMPLETED)
-            parts.telling.worker_stopping()
+            parts.events.worker_stopping()
             await self._drain.run(parts, slots)
         finally:
-            errors = await _end([begun, slots, *watches])
-            await parts.announcer.end()
+            errors = await _cancel_all([begun, slots, *watches])
+            await parts.registration.deregister()
             await parts.runner.end_processes()
             parts.runner.close()
         log.info("worker stopped", worker=self._holder.worker)
         if errors:
             raise errors[0]
-        return not self._exhausted
+        return not self._needs_restart
 
     async def _open(self) -> None:
         self._app.check()
-        resources = await self._resources.open(types_opened_here(self._app))
-        self._parts.runner.provide(resources)
-        self._parts.hooks.start(resources)
+        resources = await self._resources.open(resource_types_to_open(self._app))
+        self._components.runner.set_resources(resources)
+        self._components.hooks.start(resources)
 
     async def _unless_stopped(self, step: Coroutine[None, None, None]) -> bool:
         """Take a step of the start; False if stopped before it was done."""
@@ -133,52 +133,54 @@ class Worker:
         begun = asyncio.ensure_future(self._drain.begun())
         await asyncio.wait({taken, begun}, return_when=asyncio.FIRST_COMPLETED)
         stopped = not taken.done()
-        errors = await _end([taken, begun])
+        errors = await _cancel_all([taken, begun])
         if errors:
             raise errors[0]
         return not stopped
 
     def _watches(self) -> Iterable[Coroutine[None, None, None]]:
-        parts, queue = self._parts, self._settings.queue
+        parts, queue = self._components, self._settings.queue
         namespace = self._session.access.namespace
-        queues, jobs = collection(namespace, QUEUES), collection(namespace, JOBS)
+        queues, jobs = collection_path(namespace, QUEUES), collection_path(namespace, JOBS)
         this_queue = {"fieldSelector": f"metadata.name={queue}"}
         yield self._follow("queue", queues, parts.queue, this_queue)
-        yield self._follow("workers", leases_path(namespace), parts.roster, roster_params(queue))
-        yield self._follow("cancels", jobs, parts.runner.cancels, cancel_params(queue))
-        yield parts.announcer.keep_on(parts.roster.tick)
-        yield parts.feed.run()
-        yield self._beat()
-        yield self._guard()
+        yield self._follow(
+            "workers", leases_path(namespace), parts.live_workers, worker_leases_params(queue)
+        )
+        yield self._follow("cancels", jobs, parts.runner.cancel_watcher, cancel_watch_params(queue))
+        yield parts.registration.renew_periodically(parts.live_workers.tick)
+        yield parts.watcher.run()
+        yield self._tick_liveness()
+        yield self._watch_heartbeat()
 
     def _follow(
-        self, name: str, path: str, follower: Follower, params: Mapping[str, str]
+        self, name: str, path: str, follower: ResourceEventHandler, params: Mapping[str, str]
     ) -> Coroutine[None, None, None]:
-        begun = self._metrics.watch_begun(name)
-        return follow(self._session, path, follower, params, on_watch=begun)
+        begun = self._metrics.watch_starts(name)
+        return run_informer(self._session, path, follower, params, on_watch=begun)
 
-    async def _beat(self) -> None:
+    async def _tick_liveness(self) -> None:
         """Show the heartbeat thread that the event loop runs."""
         while True:
-            self._parts.pulse.beat()
-            await asyncio.sleep(PULSE_SECONDS)
+            self._components.loop_liveness.tick()
+            await asyncio.sleep(LIVENESS_TICK_SECONDS)
 
-    async def _guard(self) -> None:
+    async def _watch_heartbeat(self) -> None:
         """Stop in good order if the heartbeat thread has ended or hangs: no lease is safe then."""
-        keeper = self._parts.keeper
-        watchman = Watchman(keeper.pulse)
-        while keeper.alive and watchman.look() < GUARD_LOOKS:  # noqa: ASYNC110  # a thread's
-            await asyncio.sleep(GUARD_SECONDS)
+        keeper = self._components.heartbeat
+        watchman = Watchdog(keeper.liveness)
+        while keeper.alive and watchman.check() < MAX_MISSED_HEARTBEAT_CHECKS:  # noqa: ASYNC110  # a thread's
+            await asyncio.sleep(HEARTBEAT_CHECK_SECONDS)
         log.error("heartbeat thread has failed: the worker restarts", alive=keeper.alive)
         self._restart()
         await asyncio.Event().wait()
 
     def _restart(self) -> None:
-        self._exhausted = True
-        self._drain.begin(hurry=True)
+        self._needs_restart = True
+        self._drain.begin(without_grace=True)
 
 
-async def _end(tasks: Sequence[asyncio.Future[Any]]) -> list[Exception]:
+async def _cancel_all(tasks: Sequence[asyncio.Future[Any]]) -> list[Exception]:
     """Cancel what still runs; return the errors of what ended by itself."""
     for task in tasks:
         task.cancel()

@@ -15,7 +15,7 @@ class Caller:
     groups: tuple[str, ...] = ()
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
-    def as_review(self) -> dict[str, Json]:
+    def to_review_spec(self) -> dict[str, Json]:
         """Return the part of a SubjectAccessReview's spec that says who."""
         return {
             "user": self.username,
@@ -29,7 +29,7 @@ ANYONE: Final = Caller("anyone on this machine")
 """Whoever reaches a gateway that is open in development."""
 
 
-def caller_of(review: JsonObject) -> Caller | None:
+def caller_from_review(review: JsonObject) -> Caller | None:
     """Return whom an answered TokenReview names, None where the token is not accepted."""
     status = child(review, "status")
     user = child(status, "user")
@@ -44,6 +44,6 @@ def caller_of(review: JsonObject) -> Caller | None:
     )
 
 
-def audiences_of(review: JsonObject) -> tuple[str, ...]:
+def audiences_from_review(review: JsonObject) -> tuple[str, ...]:
     """Return the audiences that the token was found good for."""
     return tuple(str(item) for item in items(as_object(review.get("status")), "audiences"))

@@ -11,13 +11,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.limits.addresses import split
+from asyncjob_gateway.limits.addresses import split_url
 from asyncjob_gateway.settings import is_loopback
 
-_OWN_SITES: Final = frozenset({"same-origin", "none"})
+_ALLOWED_FETCH_SITES: Final = frozenset({"same-origin", "none"})
 
 
-class LoopbackOnly:
+class LoopbackOnlyMiddleware:
     """Serves an app to programs and pages of this machine."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -26,15 +26,15 @@ class LoopbackOnly:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; raises RefusedError where a foreign page may be behind it."""
         if scope["type"] == "http":
-            _check(Headers(scope=scope))
+            _check_same_machine(Headers(scope=scope))
         await self._app(scope, receive, send)
 
 
-def _check(headers: Headers) -> None:
+def _check_same_machine(headers: Headers) -> None:
     host, origin = headers.get("host", ""), headers.get("origin")
-    if not is_loopback(split(f"//{host}").hostname or ""):
+    if not is_loopback(split_url(f"//{host}").hostname or ""):
         detail = "name it localhost or 127.0.0.1; other names are not answered without tokens"
-        raise RefusedError(kinds.FOREIGN, detail)
-    foreign = origin is not None and split(origin).netloc != host
-    if foreign or headers.get("sec-fetch-site", "none") not in _OWN_SITES:
-        raise RefusedError(kinds.FOREIGN, "a page of another site is behind this request")
+        raise RefusedError(kinds.FOREIGN_REQUEST, detail)
+    foreign = origin is not None and split_url(origin).netloc != host
+    if foreign or headers.get("sec-fetch-site", "none") not in _ALLOWED_FETCH_SITES:
+        raise RefusedError(kinds.FOREIGN_REQUEST, "a page of another site is behind this request")

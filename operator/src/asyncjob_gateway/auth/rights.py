@@ -27,14 +27,14 @@ class Right:
         return f"{self.verb} {where}" + (f"/{self.name}" if self.name else "")
 
 
-SUBMIT: Final = Right("create", JOBS, "submit jobs")
-READ: Final = Right("get", JOBS, "read a job, without its payload and result")
-LIST: Final = Right("list", JOBS, "list jobs")
-WATCH: Final = Right("watch", JOBS, "follow changes of jobs")
+SUBMIT_JOBS: Final = Right("create", JOBS, "submit jobs")
+READ_JOBS: Final = Right("get", JOBS, "read a job, without its payload and result")
+LIST_JOBS: Final = Right("list", JOBS, "list jobs")
+WATCH_JOBS: Final = Right("watch", JOBS, "follow changes of jobs")
 READ_PAYLOAD: Final = Right(
     READ_PAYLOAD_VERB, JOBS, "read payload, request, checkpoint and result of jobs"
 )
-CONTROL: Final = Right(
+CONTROL_JOBS: Final = Right(
     CONTROL_VERB, JOBS, "cancel, suspend, resume, rerun, redrive and dismiss jobs, set priorities"
 )
 READ_QUEUES: Final = Right("get", QUEUES, "read a queue")
@@ -47,12 +47,12 @@ CONTROL_CRON_JOBS: Final = Right(
 )
 
 RIGHTS: Final = (
-    *(SUBMIT, READ, LIST, WATCH, READ_PAYLOAD, CONTROL),
+    *(SUBMIT_JOBS, READ_JOBS, LIST_JOBS, WATCH_JOBS, READ_PAYLOAD, CONTROL_JOBS),
     *(READ_QUEUES, LIST_QUEUES, CONTROL_QUEUES),
     *(READ_CRON_JOBS, LIST_CRON_JOBS, CONTROL_CRON_JOBS),
 )
 
 
-def reading(resource: str, name: str) -> Right:
+def read_source(resource: str, name: str) -> Right:
     """Return the right to read a Secret or ConfigMap (`secrets`, `configmaps`)."""
     return Right("get", resource, "take a payload from it", group="", name=name)

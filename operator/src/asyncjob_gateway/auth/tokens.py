@@ -17,103 +17,103 @@ from asyncjob.errors import ForbiddenError
 from asyncjob.json_types import Json
 from asyncjob.kube import KubeSession
 from asyncjob_gateway import kinds
-from asyncjob_gateway.auth.caller import ANYONE, Caller, audiences_of, caller_of
-from asyncjob_gateway.auth.memory import Memory
+from asyncjob_gateway.auth.caller import ANYONE, Caller, audiences_from_review, caller_from_review
+from asyncjob_gateway.auth.memory import ReviewCache
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.limits.rate import Rate
-from asyncjob_gateway.limits.shares import Shares, take_all
+from asyncjob_gateway.limits.rate import TokenBucket
+from asyncjob_gateway.limits.shares import KeyedTokenBuckets, take_all
 
-REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
+REVIEW_PATH: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
 
-PROVEN: Final = 10_000
+MAX_ACCEPTED_TOKENS: Final = 10_000
 """Tokens that are known to have been good."""
 
-STRANGERS: Final = 16
+MAX_UNKNOWN_REVIEWS: Final = 16
 """Questions about tokens never seen good that wait for an answer at once: the API server may be
 slow, and others need the connections to it."""
 
-_V6_NETWORK: Final = 64
+_V6_PREFIX_BITS: Final = 64
 """Bits of an IPv6 address that its holder cannot choose."""
 
-_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{1,16384}")
+_TOKEN_PATTERN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{1,16384}")
 
 
 class Authenticator(Protocol):
     """Tells who asks."""
 
-    async def identify(self, headers: Headers, address: str = "") -> Caller:
+    async def authenticate(self, headers: Headers, address: str = "") -> Caller:
         """Return who asks, from which address; raises RefusedError where that cannot be told."""
 
 
-class Open:
+class OpenAuthenticator:
     """Lets everyone in: for development, on loopback."""
 
-    async def identify(self, headers: Headers, address: str = "") -> Caller:  # noqa: ARG002  # no token counts here
+    async def authenticate(self, headers: Headers, address: str = "") -> Caller:  # noqa: ARG002  # no token counts here
         """Return that it may be anyone."""
         return ANYONE
 
 
-class Tokens:
+class TokenAuthenticator:
     """Has the cluster check tokens. `rate` bounds how many it is asked about per second."""
 
     def __init__(
         self,
         session: KubeSession,
         audiences: Sequence[str],
-        remember: float,
+        cache_seconds: float,
         rate: float,
         clock: Callable[[], float],
     ) -> None:
         self._session = session
         self._audiences = tuple(audiences)
-        self._rate = Rate(rate, clock)
-        self._strangers = Rate(rate / 2, clock)
-        self._addresses = Shares(rate / 4, clock)
-        self._asking = 0
-        self._memory: Memory[bytes, Caller | None] = Memory(remember, clock)
-        self._proven: OrderedDict[bytes, None] = OrderedDict()
+        self._bucket = TokenBucket(rate, clock)
+        self._unknown_bucket = TokenBucket(rate / 2, clock)
+        self._address_buckets = KeyedTokenBuckets(rate / 4, clock)
+        self._unknown_in_flight = 0
+        self._cache: ReviewCache[bytes, Caller | None] = ReviewCache(cache_seconds, clock)
+        self._accepted: OrderedDict[bytes, None] = OrderedDict()
 
-    async def identify(self, headers: Headers, address: str = "") -> Caller:
+    async def authenticate(self, headers: Headers, address: str = "") -> Caller:
         """Return whose token it is; raises RefusedError without one, or with one that is bad."""
-        token = _bearer(headers)
+        token = _bearer_token(headers)
         digest = hashlib.sha256(token.encode()).digest()
-        if self._memory.known(digest):
-            caller = await self._memory.get(digest, lambda: self._ask(token))
-        elif digest in self._proven:
-            _admit(self._rate)
-            caller = await self._memory.get(digest, lambda: self._ask(token))
-            self._note(digest, good=caller is not None)
+        if self._cache.is_cached(digest):
+            caller = await self._cache.get(digest, lambda: self._review(token))
+        elif digest in self._accepted:
+            _take_or_refuse(self._bucket)
+            caller = await self._cache.get(digest, lambda: self._review(token))
+            self._record(digest, accepted=caller is not None)
         else:
-            caller = await self._meet(digest, token, network_of(address))
+            caller = await self._review_unknown(digest, token, network_of(address))
         if caller is None:
-            raise _unknown("the cluster does not accept the token", "invalid_token")
+            raise _unauthenticated("the cluster does not accept the token", "invalid_token")
         return caller
 
-    async def _meet(self, digest: bytes, token: str, network: str) -> Caller | None:
+    async def _review_unknown(self, digest: bytes, token: str, network: str) -> Caller | None:
         """Ask about a token never seen good. One that is good was no burden on its address."""
-        mine = self._addresses.of(network)
-        if self._asking >= STRANGERS:
-            raise _later(1.0)
-        _admit(self._rate, self._strangers, mine)
-        self._asking += 1
+        mine = self._address_buckets.bucket_for(network)
+        if self._unknown_in_flight >= MAX_UNKNOWN_REVIEWS:
+            raise _throttled(1.0)
+        _take_or_refuse(self._bucket, self._unknown_bucket, mine)
+        self._unknown_in_flight += 1
         try:
-            caller = await self._memory.get(digest, lambda: self._ask(token))
+            caller = await self._cache.get(digest, lambda: self._review(token))
         finally:
-            self._asking -= 1
+            self._unknown_in_flight -= 1
         if caller is not None:
-            self._strangers.give_back()
+            self._unknown_bucket.give_back()
             mine.give_back()
-        self._note(digest, good=caller is not None)
+        self._record(digest, accepted=caller is not None)
         return caller
 
-    def _note(self, digest: bytes, *, good: bool) -> None:
-        self._proven.pop(digest, None)
-        if good:
-            self._proven[digest] = None
-            if len(self._proven) > PROVEN:
-                self._proven.popitem(last=False)
+    def _record(self, digest: bytes, *, accepted: bool) -> None:
+        self._accepted.pop(digest, None)
+        if accepted:
+            self._accepted[digest] = None
+            if len(self._accepted) > MAX_ACCEPTED_TOKENS:
+                self._accepted.popitem(last=False)
 
-    async def _ask(self, token: str) -> Caller | None:
+    async def _review(self, token: str) -> Caller | None:
         spec: dict[str, Json] = {"token": token}
         if self._audiences:
             spec["audiences"] = self._audiences
@@ -123,13 +123,13 @@ class Tokens:
             "spec": spec,
         }
         try:
-            review = await self._session.create(REVIEWS, body)
+            review = await self._session.create(REVIEW_PATH, body)
         except ForbiddenError as error:
             raise RefusedError(
                 kinds.UNAVAILABLE, "the gateway may not have tokens checked (tokenreviews)"
             ) from error
-        good = not self._audiences or set(self._audiences) & set(audiences_of(review))
-        return caller_of(review) if good else None
+        good = not self._audiences or set(self._audiences) & set(audiences_from_review(review))
+        return caller_from_review(review) if good else None
 
 
 def network_of(address: str) -> str:
@@ -140,30 +140,30 @@ def network_of(address: str) -> str:
         return address
     if found.version == 4:  # noqa: PLR2004  # its name
         return address
-    return str(ipaddress.ip_network((found, _V6_NETWORK), strict=False))
+    return str(ipaddress.ip_network((found, _V6_PREFIX_BITS), strict=False))
 
 
-def _admit(*rates: Rate) -> None:
-    wait = take_all(*rates)
+def _take_or_refuse(*buckets: TokenBucket) -> None:
+    wait = take_all(*buckets)
     if wait:
-        raise _later(wait)
+        raise _throttled(wait)
 
 
-def _later(seconds: float) -> RefusedError:
+def _throttled(seconds: float) -> RefusedError:
     detail = "too many tokens to be checked just now"
     return RefusedError(kinds.THROTTLED, detail, retry_after=seconds)
 
 
-def _bearer(headers: Headers) -> str:
+def _bearer_token(headers: Headers) -> str:
     given = headers.getlist("authorization")
     if not given:
-        raise _unknown("send a token: Authorization: Bearer …")
+        raise _unauthenticated("send a token: Authorization: Bearer …")
     scheme, _, token = given[0].partition(" ")
-    if len(given) > 1 or scheme.lower() != "bearer" or not _TOKEN.fullmatch(token.strip()):
-        raise _unknown("the Authorization header has no bearer token", "invalid_request")
+    if len(given) > 1 or scheme.lower() != "bearer" or not _TOKEN_PATTERN.fullmatch(token.strip()):
+        raise _unauthenticated("the Authorization header has no bearer token", "invalid_request")
     return token.strip()
 
 
-def _unknown(detail: str, error: str = "") -> RefusedError:
+def _unauthenticated(detail: str, error: str = "") -> RefusedError:
     challenge = f'Bearer error="{error}"' if error else "Bearer"
     return RefusedError(kinds.UNAUTHENTICATED, detail, headers={"WWW-Authenticate": challenge})

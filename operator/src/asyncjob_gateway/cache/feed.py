@@ -12,134 +12,136 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from asyncjob_gateway.cache.entry import Entry
+from asyncjob_gateway.cache.entry import CachedJob
 
-KEPT: Final = 4096
+MAX_BUFFERED_CHANGES: Final = 4096
 """Changes kept for those who come back."""
 
-AHEAD: Final = 512
+MAX_LAG: Final = 512
 """Changes that a follower may lag behind by."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class JobChangeEvent:
     """A job as it is now, or, deleted, as it was last."""
 
     version: int
-    entry: Entry
+    job: CachedJob
     deleted: bool = False
 
 
-Wanted = Callable[[Change], bool]
+ChangeFilter = Callable[[JobChangeEvent], bool]
 
 
-class Follower:
+class ChangeSubscription:
     """What one follower has not been given yet. `lost` is set where changes were dropped."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self.lost = False
-        self._wanted = wanted
-        self._changes: deque[Change] = deque()
-        self._some = asyncio.Event()
+    def __init__(self, matches: ChangeFilter) -> None:
+        self.needs_resync = False
+        self._matches = matches
+        self._changes: deque[JobChangeEvent] = deque()
+        self._available = asyncio.Event()
 
-    def take(self, change: Change) -> None:
+    def put(self, change: JobChangeEvent) -> None:
         """Note a change, or that there are too many."""
-        if self.lost or not self._wanted(change):
+        if self.needs_resync or not self._matches(change):
             return
-        if len(self._changes) >= AHEAD:
-            self.lose()
+        if len(self._changes) >= MAX_LAG:
+            self.drop_all()
             return
         self._changes.append(change)
-        self._some.set()
+        self._available.set()
 
-    def lose(self) -> None:
+    def drop_all(self) -> None:
         """Drop everything: the follower has to list anew."""
         self._changes.clear()
-        self.lost = True
-        self._some.set()
+        self.needs_resync = True
+        self._available.set()
 
     async def wait(self, seconds: float) -> bool:
         """Return whether there is something within so many seconds."""
         try:
             async with asyncio.timeout(seconds):
-                await self._some.wait()
+                await self._available.wait()
         except TimeoutError:
             return False
         return True
 
-    def given(self) -> tuple[bool, list[Change]]:
+    def drain(self) -> tuple[bool, list[JobChangeEvent]]:
         """Return whether changes were dropped, and those that came since."""
-        lost, changes = self.lost, list(self._changes)
-        self.lost = False
+        lost, changes = self.needs_resync, list(self._changes)
+        self.needs_resync = False
         self._changes.clear()
-        self._some.clear()
+        self._available.clear()
         return lost, changes
 
     def wake(self) -> None:
         """End a wait: there is something else to see to."""
-        self._some.set()
+        self._available.set()
 
 
-class Feed:
+class ChangeBuffer:
     """The newest changes, and who follows."""
 
     def __init__(self) -> None:
-        self.floor = 0
-        self._changes: deque[Change] = deque()
-        self._followers: set[Follower] = set()
+        self.oldest_replayable = 0
+        self._changes: deque[JobChangeEvent] = deque()
+        self._subscriptions: set[ChangeSubscription] = set()
 
     @property
-    def newest(self) -> int:
+    def newest_version(self) -> int:
         """The version up to which everything is known here."""
-        return max(self.floor, self._changes[-1].version if self._changes else 0)
+        return max(self.oldest_replayable, self._changes[-1].version if self._changes else 0)
 
-    def listed(self, version: int) -> None:
+    def on_listed(self, version: int) -> None:
         """Take that everything up to this version is in the list that comes next."""
-        self.floor = version
+        self.oldest_replayable = version
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """Forget all changes; everybody has to list anew."""
         self._changes.clear()
-        for follower in self._followers:
-            follower.lose()
+        for follower in self._subscriptions:
+            follower.drop_all()
 
-    def changed(self, entry: Entry) -> None:
+    def publish(self, job: CachedJob) -> None:
         """Hand on a change."""
-        self._hand_on(Change(entry.version, entry))
+        self._append(JobChangeEvent(job.version, job))
 
-    def deleted(self, entry: Entry, version: int) -> None:
+    def publish_deleted(self, job: CachedJob, version: int) -> None:
         """Hand on that a job is gone."""
-        self._hand_on(Change(version, entry, deleted=True))
+        self._append(JobChangeEvent(version, job, deleted=True))
 
     def wake_all(self) -> None:
         """End all waits."""
-        for follower in self._followers:
+        for follower in self._subscriptions:
             follower.wake()
 
     @contextmanager
-    def follow(self, wanted: Wanted, since: int | None = None) -> Iterator[Follower]:
+    def subscribe(
+        self, matches: ChangeFilter, since: int | None = None
+    ) -> Iterator[ChangeSubscription]:
         """Follow while inside, from now on or from after a version."""
-        follower = Follower(wanted)
-        self._catch_up(follower, since)
-        self._followers.add(follower)
+        follower = ChangeSubscription(matches)
+        self._replay(follower, since)
+        self._subscriptions.add(follower)
         try:
             yield follower
         finally:
-            self._followers.discard(follower)
+            self._subscriptions.discard(follower)
 
-    def _catch_up(self, follower: Follower, since: int | None) -> None:
+    def _replay(self, subscription: ChangeSubscription, since: int | None) -> None:
         if since is None:
             return
-        if since < self.floor:
-            follower.lose()
+        if since < self.oldest_replayable:
+            subscription.drop_all()
             return
         for change in self._changes:
             if change.version > since:
-                follower.take(change)
+                subscription.put(change)
 
-    def _hand_on(self, change: Change) -> None:
+    def _append(self, change: JobChangeEvent) -> None:
         self._changes.append(change)
-        if len(self._changes) > KEPT:
-            self.floor = max(self.floor, self._changes.popleft().version)
-        for follower in self._followers:
-            follower.take(change)
+        if len(self._changes) > MAX_BUFFERED_CHANGES:
+            self.oldest_replayable = max(self.oldest_replayable, self._changes.popleft().version)
+        for follower in self._subscriptions:
+            follower.put(change)

@@ -9,12 +9,12 @@ from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
 
 Labels = Mapping[str, str]
-Test = Callable[[Labels], bool]
+LabelTest = Callable[[Labels], bool]
 
 _KEY: Final = r"(?P<key>[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?)"
 _VALUE: Final = r"[A-Za-z0-9]?[A-Za-z0-9._-]*"
-_SPLIT: Final = re.compile(r",(?![^()]*\))")
-_PARTS: Final = (
+_REQUIREMENT_SEPARATOR: Final = re.compile(r",(?![^()]*\))")
+_REQUIREMENTS: Final = (
     ("equal", re.compile(rf"{_KEY}\s*==?\s*(?P<value>{_VALUE})")),
     ("differs", re.compile(rf"{_KEY}\s*!=\s*(?P<value>{_VALUE})")),
     ("in", re.compile(rf"{_KEY}\s+in\s*\((?P<value>[^()]*)\)")),
@@ -24,22 +24,22 @@ _PARTS: Final = (
 )
 
 
-def selector(text: str, field: str) -> Test:
+def parse_label_selector(text: str, field: str) -> LabelTest:
     """Return the test; raises RefusedError, naming the field, where it is no selector."""
-    tests = [_part(part.strip(), field) for part in _SPLIT.split(text)]
+    tests = [_parse_requirement(part.strip(), field) for part in _REQUIREMENT_SEPARATOR.split(text)]
     return lambda labels: all(test(labels) for test in tests)
 
 
-def _part(part: str, field: str) -> Test:
-    for name, pattern in _PARTS:
+def _parse_requirement(part: str, field: str) -> LabelTest:
+    for name, pattern in _REQUIREMENTS:
         found = pattern.fullmatch(part)
         if found:
-            return _test(name, found["key"], found.groupdict().get("value") or "")
+            return _label_test(name, found["key"], found.groupdict().get("value") or "")
     detail = f"{part!r} is no part of a label selector, such as team=mail, tier in (a,b) or !old"
     raise RefusedError(kinds.INVALID, detail, errors=[FieldProblem(field=field, detail=detail)])
 
 
-def _test(name: str, key: str, value: str) -> Test:
+def _label_test(name: str, key: str, value: str) -> LabelTest:
     values = frozenset(item.strip() for item in value.split(","))
     match name:
         case "equal" | "in":

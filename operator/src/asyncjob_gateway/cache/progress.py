@@ -3,14 +3,14 @@
 import asyncio
 
 
-class Progress:
+class ObservedVersion:
     """The newest version seen, for those who wait for one of their own writes."""
 
     def __init__(self) -> None:
         self.version = 0
         self._changed: asyncio.Event | None = None
 
-    def reach(self, version: int) -> None:
+    def advance(self, version: int) -> None:
         """Note that all up to this version has been seen."""
         self.version = max(self.version, version)
         self.wake()
@@ -21,7 +21,7 @@ class Progress:
         if changed is not None:
             changed.set()
 
-    async def change(self) -> None:
+    async def wait_for_change(self) -> None:
         """Wait until there is something to look at."""
         if self._changed is None:
             self._changed = asyncio.Event()

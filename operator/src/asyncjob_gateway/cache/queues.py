@@ -10,36 +10,42 @@ from datetime import datetime
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.surroundings import QueueInfo, WorkerInfo
-from asyncjob.rest.surroundings_reading import is_silent, queue_of, worker_of
+from asyncjob.rest.surroundings_reading import is_lease_expired, queue_of, worker_of
 
-Counts = Mapping[tuple[str, Phase], int]
+PhaseCounts = Mapping[tuple[str, Phase], int]
 
 
-def queues(
-    namespace: str, objects: Iterable[JsonObject], counts: Counts, workers: Sequence[WorkerInfo]
+def build_queues(
+    namespace: str,
+    objects: Iterable[JsonObject],
+    counts: PhaseCounts,
+    workers: Sequence[WorkerInfo],
 ) -> list[QueueInfo]:
     """Return all queues by name."""
     known = {info.name: info for info in map(queue_of, objects)}
     names = {*known, *(queue for (queue, _), count in counts.items() if count)}
     names |= {worker.queue for worker in workers}
     return [
-        counted(known.get(name) or bare(namespace, name), counts, workers) for name in sorted(names)
+        with_counts(known.get(name) or unconfigured_queue(namespace, name), counts, workers)
+        for name in sorted(names)
     ]
 
 
-def workers(leases: Iterable[JsonObject], running: Counter[str], now: datetime) -> list[WorkerInfo]:
+def live_workers(
+    leases: Iterable[JsonObject], running: Counter[str], now: datetime
+) -> list[WorkerInfo]:
     """Return the workers that are not silent; `running` counts jobs by pod."""
-    live = [worker_of(lease) for lease in leases if not is_silent(lease, now)]
+    live = [worker_of(lease) for lease in leases if not is_lease_expired(lease, now)]
     found = [one.model_copy(update={"running": running[one.pod]}) for one in live]
     return sorted(found, key=lambda one: (one.queue, one.pod))
 
 
-def bare(namespace: str, name: str) -> QueueInfo:
+def unconfigured_queue(namespace: str, name: str) -> QueueInfo:
     """Return a queue without an AsyncQueue."""
     return QueueInfo(name=name, namespace=namespace, configured=False)
 
 
-def counted(info: QueueInfo, counts: Counts, workers: Sequence[WorkerInfo]) -> QueueInfo:
+def with_counts(info: QueueInfo, counts: PhaseCounts, workers: Sequence[WorkerInfo]) -> QueueInfo:
     """Return the queue with its jobs and workers as they are known here."""
     serving = [worker for worker in workers if worker.queue == info.name]
     jobs = {phase.value: counts.get((info.name, phase), 0) for phase in Phase}

@@ -14,17 +14,17 @@ from typing import Final
 
 from asyncjob_gateway.cache.jobs import JobCache
 
-SHARE: Final = 8
+AHEAD_SHARE: Final = 8
 """Part of the room that a replica may take before the watch has shown it: up to so many replicas
 together do not go beyond the limit while there is more than one job's room for each.
 """
 
-PATIENCE_SECONDS: Final = 2.0
+WATCH_WAIT_SECONDS: Final = 2.0
 """How long the watch is waited for: it usually takes a few milliseconds."""
 
 
 @dataclass(slots=True, eq=False)
-class Place:
+class CapacityHold:
     """Room for one job; `version` is what it was created under, 0 until it is.
 
     Compared by identity: all that are under way look the same, and each gives back its own.
@@ -33,56 +33,56 @@ class Place:
     version: int = 0
 
 
-class Room:
+class QueueCapacity:
     """The room in the queues of one namespace."""
 
     def __init__(self, jobs: JobCache) -> None:
         self._jobs = jobs
-        self._taken: dict[str, list[Place]] = {}
+        self._holds: dict[str, list[CapacityHold]] = {}
 
     @asynccontextmanager
-    async def place(self, queue: str, limit: int) -> AsyncIterator[Place | None]:
+    async def hold(self, queue: str, limit: int) -> AsyncIterator[CapacityHold | None]:
         """Hold room for one job while it is created; None where there is none.
 
         The job's version, written into the place, keeps it until the watch has shown the job.
         """
-        if not await self._has_room(queue, limit):
+        if not await self._wait_for_capacity(queue, limit):
             yield None
             return
-        place = Place()
-        self._taken.setdefault(queue, []).append(place)
+        place = CapacityHold()
+        self._holds.setdefault(queue, []).append(place)
         try:
             yield place
         finally:
             if not place.version:
-                self._taken[queue].remove(place)
-            self._jobs.progress.wake()
+                self._holds[queue].remove(place)
+            self._jobs.observed.wake()
 
     def is_full(self, queue: str, limit: int) -> bool:
         """Return whether no other job may be created."""
-        return self._left(queue, limit) <= 0
+        return self._remaining(queue, limit) <= 0
 
-    async def _has_room(self, queue: str, limit: int) -> bool:
+    async def _wait_for_capacity(self, queue: str, limit: int) -> bool:
         """Wait for the watch where this replica has run ahead of it far enough."""
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while self._is_ahead(queue, limit):
-                    await self._jobs.progress.change()
+            async with asyncio.timeout(WATCH_WAIT_SECONDS):
+                while self._is_ahead_of_watch(queue, limit):
+                    await self._jobs.observed.wait_for_change()
         except TimeoutError:
             return False
         return not self.is_full(queue, limit)
 
-    def _is_ahead(self, queue: str, limit: int) -> bool:
-        seen = self._jobs.progress.version
-        unseen = [one for one in self._taken.get(queue, ()) if not 0 < one.version <= seen]
+    def _is_ahead_of_watch(self, queue: str, limit: int) -> bool:
+        seen = self._jobs.observed.version
+        unseen = [one for one in self._holds.get(queue, ()) if not 0 < one.version <= seen]
         if unseen:
-            self._taken[queue] = unseen
+            self._holds[queue] = unseen
         else:
-            self._taken.pop(queue, None)
-        left = self._left(queue, limit)
-        return left > 0 and len(unseen) >= max(1, left // SHARE)
+            self._holds.pop(queue, None)
+        left = self._remaining(queue, limit)
+        return left > 0 and len(unseen) >= max(1, left // AHEAD_SHARE)
 
-    def _left(self, queue: str, limit: int) -> int:
+    def _remaining(self, queue: str, limit: int) -> int:
         """Return how many more jobs there is room for; those created here are in the cache."""
-        under_way = sum(not one.version for one in self._taken.get(queue, ()))
-        return limit - self._jobs.waiting(queue) - under_way
+        under_way = sum(not one.version for one in self._holds.get(queue, ()))
+        return limit - self._jobs.waiting_count(queue) - under_way

@@ -9,30 +9,30 @@ from typing import Final
 import structlog
 
 from asyncjob.json_types import Json, JsonObject, child
-from asyncjob_gateway.cache.entry import Entry, entry_of
+from asyncjob_gateway.cache.entry import CachedJob, read_cached_job
 
 log = structlog.get_logger()
 
-_META: Final = ("uid", "resourceVersion")
+_KEPT_METADATA: Final = ("uid", "resourceVersion")
 
 
-class Shaped(dict[str, Json]):
+class TrimmedJob(dict[str, Json]):
     """A job's uid and version as an object has them, and its entry; None where it has none."""
 
     def __init__(self, obj: JsonObject) -> None:
         meta = child(obj, "metadata")
-        super().__init__(metadata={name: meta[name] for name in _META if name in meta})
-        self.entry = _read(obj)
+        super().__init__(metadata={name: meta[name] for name in _KEPT_METADATA if name in meta})
+        self.cached = _read_or_log(obj)
 
 
-def entry_in(obj: JsonObject) -> Entry | None:
+def cached_job_of(obj: JsonObject) -> CachedJob | None:
     """Return the entry of a job, whole or shaped; None where it cannot be read."""
-    return obj.entry if isinstance(obj, Shaped) else _read(obj)
+    return obj.cached if isinstance(obj, TrimmedJob) else _read_or_log(obj)
 
 
-def _read(obj: JsonObject) -> Entry | None:
+def _read_or_log(obj: JsonObject) -> CachedJob | None:
     try:
-        return entry_of(obj)
+        return read_cached_job(obj)
     except ValueError as error:  # a phase that this version does not know
         log.warning("job not readable", error=str(error))
         return None

@@ -6,7 +6,7 @@ from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube.watch import WatchEvent
 
 
-class Objects:
+class ObjectCache:
     """The objects of one small collection in one namespace, by name."""
 
     def __init__(self) -> None:
@@ -15,16 +15,16 @@ class Objects:
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
         """Take the whole collection anew."""
-        self.by_name = {_name(obj): obj for obj in objects}
+        self.by_name = {_name_of(obj): obj for obj in objects}
         self.synced = True
 
     def apply(self, event: WatchEvent) -> None:
         """Take one change."""
         if event.type == "DELETED":
-            self.by_name.pop(_name(event.object), None)
+            self.by_name.pop(_name_of(event.object), None)
         else:
-            self.by_name[_name(event.object)] = event.object
+            self.by_name[_name_of(event.object)] = event.object
 
 
-def _name(obj: JsonObject) -> str:
+def _name_of(obj: JsonObject) -> str:
     return text(child(obj, "metadata"), "name")

@@ -4,14 +4,14 @@ import asyncio
 from dataclasses import dataclass, fields
 
 from asyncjob_gateway.auth import rights
-from asyncjob_gateway.context import Visit
+from asyncjob_gateway.context import RequestContext
 
-_RIGHTS = {
-    "submit": rights.SUBMIT,
-    "list_jobs": rights.LIST,
-    "watch": rights.WATCH,
+_RIGHT_OF_FLAG = {
+    "submit": rights.SUBMIT_JOBS,
+    "list_jobs": rights.LIST_JOBS,
+    "watch": rights.WATCH_JOBS,
     "read_payload": rights.READ_PAYLOAD,
-    "control": rights.CONTROL,
+    "control": rights.CONTROL_JOBS,
     "list_queues": rights.LIST_QUEUES,
     "control_queues": rights.CONTROL_QUEUES,
     "list_cron_jobs": rights.LIST_CRON_JOBS,
@@ -20,7 +20,7 @@ _RIGHTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class Permissions:
     """One flag per right; none by default."""
 
     submit: bool = False
@@ -34,8 +34,8 @@ class Allowed:
     control_cron_jobs: bool = False
 
 
-async def ask(visit: Visit) -> Allowed:
+async def check_permissions(ctx: RequestContext) -> Permissions:
     """Ask for all rights at once; the answers are remembered for some seconds."""
-    names = [field.name for field in fields(Allowed)]
-    answers = await asyncio.gather(*(visit.may(_RIGHTS[name]) for name in names))
-    return Allowed(**dict(zip(names, answers, strict=True)))
+    names = [field.name for field in fields(Permissions)]
+    answers = await asyncio.gather(*(ctx.is_allowed(_RIGHT_OF_FLAG[name]) for name in names))
+    return Permissions(**dict(zip(names, answers, strict=True)))

@@ -7,12 +7,12 @@ from typing import Final
 
 from asyncjob_gateway.dashboard.links import PREFIX
 
-TYPES: Final = {
+MEDIA_TYPES: Final = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-FOR_EVER: Final = "public, max-age=31536000, immutable"
+IMMUTABLE: Final = "public, max-age=31536000, immutable"
 
 
 @cache
@@ -20,11 +20,11 @@ def assets() -> dict[str, bytes]:
     """Return all of them, by name."""
     folder = files("asyncjob_gateway.dashboard") / "static"
     found = {one.name: one.read_bytes() for one in folder.iterdir()}
-    return {name: found[name] for name in sorted(found) if name.rpartition(".")[2] in TYPES}
+    return {name: found[name] for name in sorted(found) if name.rpartition(".")[2] in MEDIA_TYPES}
 
 
 @cache
-def version() -> str:
+def assets_version() -> str:
     """Return what changes with any of them."""
     digest = hashlib.sha256()
     for name, content in assets().items():
@@ -32,6 +32,6 @@ def version() -> str:
     return digest.hexdigest()[:16]
 
 
-def address() -> str:
+def assets_url() -> str:
     """Return the folder that pages find them in."""
-    return f"{PREFIX}/static/{version()}"
+    return f"{PREFIX}/static/{assets_version()}"

@@ -15,10 +15,10 @@ from starlette.responses import Response
 
 from asyncjob_gateway.dashboard.links import PREFIX
 
-TOKEN: Final = "asyncjob-token"  # noqa: S105  # the name of a cookie
-FORMS: Final = "asyncjob-forms"
+TOKEN_COOKIE: Final = "asyncjob-token"  # noqa: S105  # the name of a cookie
+FORMS_COOKIE: Final = "asyncjob-forms"
 
-LONGEST: Final = 3800
+MAX_TOKEN_CHARS: Final = 3800
 """Characters of a token that fit into a cookie: browsers drop longer ones without a word."""
 
 
@@ -31,29 +31,29 @@ def is_encrypted(request: Request) -> bool:
     return "https" in {request.url.scheme, forwarded}
 
 
-def headers_of(request: Request) -> Headers:
+def auth_headers(request: Request) -> Headers:
     """Return the headers that say who asks: those of a proxy first, else the cookie's token."""
-    token = request.cookies.get(_name(request, TOKEN))
+    token = request.cookies.get(_cookie_name(request, TOKEN_COOKIE))
     if "authorization" in request.headers or not token:
         return request.headers
     return Headers({"authorization": f"Bearer {token}"})
 
 
-def is_by_cookie(request: Request) -> bool:
+def is_cookie_authenticated(request: Request) -> bool:
     """Return whether it is the cookie that says who asks."""
-    return headers_of(request) is not request.headers
+    return auth_headers(request) is not request.headers
 
 
-def keep_token(request: Request, response: Response, token: str) -> None:
+def set_token_cookie(request: Request, response: Response, token: str) -> None:
     """Have the browser keep the token."""
-    _set(request, response, TOKEN, token)
+    _set_cookie(request, response, TOKEN_COOKIE, token)
 
 
-def forget_token(request: Request, response: Response) -> None:
+def clear_cookies(request: Request, response: Response) -> None:
     """Have the browser forget it, and what made its forms good."""
-    for name in (TOKEN, FORMS):
+    for name in (TOKEN_COOKIE, FORMS_COOKIE):
         response.delete_cookie(
-            _name(request, name),
+            _cookie_name(request, name),
             path=PREFIX,
             secure=is_encrypted(request),
             httponly=True,
@@ -63,32 +63,32 @@ def forget_token(request: Request, response: Response) -> None:
 
 def form_token(request: Request) -> str:
     """Return what forms of the page have to carry; a new one where the browser has none."""
-    known: str | None = request.cookies.get(_name(request, FORMS))
+    known: str | None = request.cookies.get(_cookie_name(request, FORMS_COOKIE))
     token = known or getattr(request.state, "form_token", None) or secrets.token_urlsafe(24)
     request.state.form_token = token
     return str(token)
 
 
-def keep_form_token(request: Request, response: Response) -> None:
+def set_form_token_cookie(request: Request, response: Response) -> None:
     """Have the browser keep the token of its forms, if a page has given it a new one."""
     given = getattr(request.state, "form_token", None)
-    if given and given != request.cookies.get(_name(request, FORMS)):
-        _set(request, response, FORMS, given)
+    if given and given != request.cookies.get(_cookie_name(request, FORMS_COOKIE)):
+        _set_cookie(request, response, FORMS_COOKIE, given)
 
 
-def is_form_token(request: Request, given: str) -> bool:
+def is_valid_form_token(request: Request, given: str) -> bool:
     """Return whether a form carries what the browser was given."""
-    known = request.cookies.get(_name(request, FORMS), "")
+    known = request.cookies.get(_cookie_name(request, FORMS_COOKIE), "")
     return bool(known) and hmac.compare_digest(known.encode(), given.encode())
 
 
-def _name(request: Request, name: str) -> str:
+def _cookie_name(request: Request, name: str) -> str:
     return f"__Secure-{name}" if is_encrypted(request) else name
 
 
-def _set(request: Request, response: Response, name: str, value: str) -> None:
+def _set_cookie(request: Request, response: Response, name: str, value: str) -> None:
     response.set_cookie(
-        _name(request, name),
+        _cookie_name(request, name),
         value,
         path=PREFIX,
         secure=is_encrypted(request),

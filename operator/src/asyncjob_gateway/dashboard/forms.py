@@ -8,40 +8,48 @@ from urllib.parse import parse_qs
 from starlette.requests import Request
 
 from asyncjob_gateway import kinds
-from asyncjob_gateway.dashboard.cookies import is_form_token
+from asyncjob_gateway.dashboard.cookies import is_valid_form_token
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.limits.addresses import split
-from asyncjob_gateway.limits.bodies import NOBODY, Bodies
-from asyncjob_gateway.limits.strict_json import SMALL
+from asyncjob_gateway.limits.addresses import split_url
+from asyncjob_gateway.limits.bodies import ANONYMOUS, BodyReader
+from asyncjob_gateway.limits.strict_json import PARSE_INLINE_BYTES
 
 TOKEN_FIELD: Final = "form-token"  # noqa: S105  # the name of a field
-MOST_FIELDS: Final = 2000
+MAX_FORM_FIELDS: Final = 2000
 
 Form = Mapping[str, list[str]]
 
 
-async def read_form(request: Request, bodies: Bodies, most: int, sender: str = NOBODY) -> Form:
+async def read_form(
+    request: Request, body_reader: BodyReader, max_bytes: int, sender: str = ANONYMOUS
+) -> Form:
     """Return the fields of a form of so many bytes at most.
 
     Raises RefusedError where another site may be behind it, or it cannot be read.
     """
     check_origin(request)
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
-        raise RefusedError(kinds.BAD_MEDIA, "a form of the dashboard is sent as a browser does")
-    body = await bodies.receive(request, most, sender)
+        raise RefusedError(
+            kinds.UNSUPPORTED_MEDIA_TYPE, "a form of the dashboard is sent as a browser does"
+        )
+    body = await body_reader.read(request, max_bytes, sender)
     try:
-        form = _fields(body) if len(body) <= SMALL else await asyncio.to_thread(_fields, body)
+        form = (
+            _parse_fields(body)
+            if len(body) <= PARSE_INLINE_BYTES
+            else await asyncio.to_thread(_parse_fields, body)
+        )
     except ValueError as error:
         raise RefusedError(kinds.MALFORMED, "the form cannot be read") from error
-    if not is_form_token(request, one(form, TOKEN_FIELD)):
+    if not is_valid_form_token(request, field_value(form, TOKEN_FIELD)):
         detail = "the form is not one of this browser's pages, or has got old: load the page again"
         raise RefusedError(kinds.STALE_FORM, detail)
     return form
 
 
-def _fields(body: bytes) -> Form:
+def _parse_fields(body: bytes) -> Form:
     text = body.decode()
-    return parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
+    return parse_qs(text, keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS, errors="strict")
 
 
 def check_origin(request: Request) -> None:
@@ -49,17 +57,17 @@ def check_origin(request: Request) -> None:
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     foreign = site not in {None, "same-origin"}
     if site is None and origin is not None:
-        foreign = split(origin).netloc != request.headers.get("host")
+        foreign = split_url(origin).netloc != request.headers.get("host")
     if foreign:
         raise RefusedError(kinds.STALE_FORM, "a page of another site is behind this request")
 
 
-def one(form: Form, name: str) -> str:
+def field_value(form: Form, name: str) -> str:
     """Return a field's value, stripped, empty where there is none."""
     return form.get(name, [""])[0].strip()
 
 
-def filled(form: Form) -> dict[str, str]:
+def nonempty_fields(form: Form) -> dict[str, str]:
     """Return the fields that have something in them, but for the form's token."""
     found = {name: values[0].replace("\r\n", "\n").strip() for name, values in form.items()}
     return {name: text for name, text in found.items() if text and name != TOKEN_FIELD}

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from asyncjob_gateway.dashboard.allowed import Allowed
+from asyncjob_gateway.dashboard.allowed import Permissions
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.words import Moment, moment
+from asyncjob_gateway.dashboard.words import DisplayTime, display_time
 
-DID: Final = {
+NOTICES: Final = {
     "submitted": "Submitted.",
     "cancelled": "Cancellation asked for.",
     "rerun": "Rerun asked for; this is the new job.",
@@ -36,12 +36,12 @@ class Section:
     key: str
 
 
-QUEUES: Final = Section("queues", "Queues", "/queues", "q")
-JOBS: Final = Section("jobs", "Jobs", "/jobs", "j")
-DEAD: Final = Section("dead", "Dead letters", "/dead-letters", "d")
-CRON: Final = Section("cron", "Cron jobs", "/cron-jobs", "c")
-WORKERS: Final = Section("workers", "Workers", "/workers", "w")
-SUBMIT: Final = Section("submit", "Submit", "/submit", "s")
+QUEUES_SECTION: Final = Section("queues", "Queues", "/queues", "q")
+JOBS_SECTION: Final = Section("jobs", "Jobs", "/jobs", "j")
+DEAD_LETTERS_SECTION: Final = Section("dead", "Dead letters", "/dead-letters", "d")
+CRON_JOBS_SECTION: Final = Section("cron", "Cron jobs", "/cron-jobs", "c")
+WORKERS_SECTION: Final = Section("workers", "Workers", "/workers", "w")
+SUBMIT_SECTION: Final = Section("submit", "Submit", "/submit", "s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Frame:
     links: Links
     namespace: str
     namespaces: tuple[str, ...]
-    allowed: Allowed
+    allowed: Permissions
     now: datetime
     caller: str = ""
     can_sign_out: bool = False
@@ -61,27 +61,27 @@ class Frame:
     assets: str = ""
 
     @property
-    def made(self) -> Moment:
+    def made(self) -> DisplayTime:
         """When the page was made."""
-        made = moment(self.now.isoformat(), self.now)
+        made = display_time(self.now.isoformat(), self.now)
         assert made
         return made
 
     @property
     def notice(self) -> str:
         """What was just done."""
-        return DID.get(self.did, "")
+        return NOTICES.get(self.did, "")
 
     @property
     def sections(self) -> list[Section]:
         """The navigation: what the reader may see."""
         allowed = self.allowed
         shown = (
-            (allowed.list_queues, QUEUES),
-            (allowed.list_jobs, JOBS),
-            (allowed.list_jobs, DEAD),
-            (allowed.list_cron_jobs, CRON),
-            (allowed.list_queues, WORKERS),
-            (allowed.submit, SUBMIT),
+            (allowed.list_queues, QUEUES_SECTION),
+            (allowed.list_jobs, JOBS_SECTION),
+            (allowed.list_jobs, DEAD_LETTERS_SECTION),
+            (allowed.list_cron_jobs, CRON_JOBS_SECTION),
+            (allowed.list_queues, WORKERS_SECTION),
+            (allowed.submit, SUBMIT_SECTION),
         )
         return [section for may, section in shown if may]

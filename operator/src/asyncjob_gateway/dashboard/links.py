@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from asyncjob_gateway.limits.addresses import split
+from asyncjob_gateway.limits.addresses import split_url
 
 PREFIX: Final = "/dashboard"
 
-_FORM: Final = re.compile(
+_FORM_PATH: Final = re.compile(
     r"(/jobs/[a-z0-9.-]+)/[a-z]+|(/dead-letters)/[a-z]+|(/queues|/cron-jobs)/[^/]+/[a-z]+"
 )
 
@@ -43,22 +43,22 @@ class Links:
         return self.to("/jobs", filters)
 
 
-def page_of_form(path: str) -> str:
+def page_path_of_form(path: str) -> str:
     """Return the page that a form's address belongs to, empty where it is no form's.
 
     Such an address stays in the browser where an answer to a form is a page itself; who loads it
     anew, or comes back to it, sends no form.
     """
-    found = _FORM.fullmatch(path)
+    found = _FORM_PATH.fullmatch(path)
     return next(filter(None, found.groups()), "") if found else ""
 
 
-def own_page(target: str) -> str:
+def safe_redirect_target(target: str) -> str:
     """Return the target if it is a page of the dashboard, else its first page.
 
     Whoever made the link to the sign-in page chose it.
     """
-    parts = split(target)
+    parts = split_url(target)
     ours = parts.path == PREFIX or parts.path.startswith(f"{PREFIX}/")
     odd = parts.scheme or parts.netloc or "\\" in target or not target.isprintable()
     return target if ours and not odd else f"{PREFIX}/"

@@ -5,25 +5,25 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from asyncjob.errors import AsyncJobError
-from asyncjob_gateway.problems.translate import refusal_of
+from asyncjob_gateway.problems.translate import to_refused_error
 
-AT_THE_SAME_TIME: Final = 8
+BULK_CONCURRENCY: Final = 8
 
 
-async def each(
-    ids: Sequence[str], act: Callable[[str], Awaitable[object]], late: asyncio.Event
+async def apply_to_each(
+    ids: Sequence[str], action: Callable[[str], Awaitable[object]], deadline_passed: asyncio.Event
 ) -> dict[str, str]:
     """Do it to each, some at the same time; return what went wrong, empty where nothing did.
 
     Once `late` is set, no other is begun; those are left as they are, and out of the answer.
     """
     told: dict[str, str] = {}
-    room = asyncio.Semaphore(AT_THE_SAME_TIME)
+    room = asyncio.Semaphore(BULK_CONCURRENCY)
 
     async def one(job_id: str) -> None:
         async with room:
-            if not late.is_set():
-                told[job_id] = await _problem(act, job_id)
+            if not deadline_passed.is_set():
+                told[job_id] = await _apply(action, job_id)
 
     async with asyncio.TaskGroup() as group:
         for job_id in ids:
@@ -31,9 +31,9 @@ async def each(
     return told
 
 
-async def _problem(act: Callable[[str], Awaitable[object]], job_id: str) -> str:
+async def _apply(action: Callable[[str], Awaitable[object]], job_id: str) -> str:
     try:
-        await act(job_id)
+        await action(job_id)
     except AsyncJobError as error:
-        return refusal_of(error).detail
+        return to_refused_error(error).detail
     return ""

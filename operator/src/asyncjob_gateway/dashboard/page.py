@@ -9,7 +9,7 @@ from starlette.responses import Response
 from asyncjob_gateway.dashboard.frame import Frame
 from asyncjob_gateway.dashboard.words import plural
 
-POLICY: Final = "; ".join(
+CONTENT_SECURITY_POLICY: Final = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self'",
@@ -22,8 +22,8 @@ POLICY: Final = "; ".join(
     )
 )
 
-HEADERS: Final[Mapping[str, str]] = {
-    "Content-Security-Policy": POLICY,
+SECURITY_HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "same-origin",
@@ -32,7 +32,7 @@ HEADERS: Final[Mapping[str, str]] = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 
-HTML: Final = "text/html; charset=utf-8"
+HTML_MEDIA_TYPE: Final = "text/html; charset=utf-8"
 
 _TEMPLATES: Final = Environment(
     loader=PackageLoader("asyncjob_gateway.dashboard"),
@@ -45,25 +45,30 @@ _TEMPLATES.globals.update(plural=plural)
 _TEMPLATES.globals.update(parts=_TEMPLATES.get_template("parts.html").module)
 
 
-def html(template: str, frame: Frame, view: object, **more: object) -> str:
+def render_html(template: str, frame: Frame, view: object, **more: object) -> str:
     """Return a page as text; everything in it is escaped."""
     return _TEMPLATES.get_template(template).render(frame=frame, view=view, **more)
 
 
-def page(template: str, frame: Frame, view: object, status: int = 200, **more: object) -> Response:
+def render_page(
+    template: str, frame: Frame, view: object, status: int = 200, **more: object
+) -> Response:
     """Return a page as an answer. Nobody keeps it: it may show payloads."""
     return Response(
-        html(template, frame, view, **more), status, {"Cache-Control": "no-store"}, HTML
+        render_html(template, frame, view, **more),
+        status,
+        {"Cache-Control": "no-store"},
+        HTML_MEDIA_TYPE,
     )
 
 
-def see(url: str) -> Response:
+def see_other(url: str) -> Response:
     """Return the answer to a form: go and look there."""
     return Response(status_code=303, headers={"Location": url, "Cache-Control": "no-store"})
 
 
-def guard(response: Response) -> Response:
+def add_security_headers(response: Response) -> Response:
     """Return the answer with the headers that all pages have."""
-    for name, value in HEADERS.items():
+    for name, value in SECURITY_HEADERS.items():
         response.headers.setdefault(name, value)
     return response

@@ -15,51 +15,51 @@ from starlette.responses import Response
 
 from asyncjob.errors import AsyncJobError
 from asyncjob_gateway import kinds
-from asyncjob_gateway.context import identify
-from asyncjob_gateway.dashboard.cookies import headers_of, keep_form_token
-from asyncjob_gateway.dashboard.entering import bare_frame
+from asyncjob_gateway.context import authenticate
+from asyncjob_gateway.dashboard.cookies import auth_headers, set_form_token_cookie
+from asyncjob_gateway.dashboard.entering import anonymous_frame
 from asyncjob_gateway.dashboard.links import PREFIX
-from asyncjob_gateway.dashboard.page import guard, page, see
+from asyncjob_gateway.dashboard.page import add_security_headers, render_page, see_other
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems.answers import answer
-from asyncjob_gateway.problems.translate import from_validation, refusal_of
+from asyncjob_gateway.problems.answers import problem_response
+from asyncjob_gateway.problems.translate import from_validation_error, to_refused_error
 
 log = structlog.get_logger()
 
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+PageHandler = Callable[[Request], Coroutine[Any, Any, Response]]
 
-SIGN_IN = f"{PREFIX}/sign-in"
+SIGN_IN_URL = f"{PREFIX}/sign-in"
 
 
-class OpenRoute(APIRoute):
+class PublicPageRoute(APIRoute):
     """A page for everyone."""
 
-    signed_in: ClassVar[bool] = False
+    requires_sign_in: ClassVar[bool] = False
 
-    def get_route_handler(self) -> Handler:
+    def get_route_handler(self) -> PageHandler:
         """Return what handles a request."""
         handle = super().get_route_handler()
 
         async def serve(request: Request) -> Response:
             try:
-                await self._identify(request)
+                await self._authenticate(request)
                 response = await handle(request)
             except Exception as error:  # noqa: BLE001  # a person is told of it by a page
-                response = _failed(request, error)
-            keep_form_token(request, response)
-            return guard(response)
+                response = _error_page(request, error)
+            set_form_token_cookie(request, response)
+            return add_security_headers(response)
 
         return serve
 
-    async def _identify(self, request: Request) -> None:
-        if self.signed_in:
-            await identify(request, headers_of(request))
+    async def _authenticate(self, request: Request) -> None:
+        if self.requires_sign_in:
+            await authenticate(request, auth_headers(request))
 
 
-class PageRoute(OpenRoute):
+class PageRoute(PublicPageRoute):
     """A page for those who have signed in, or whom a proxy vouches for by their token."""
 
-    signed_in: ClassVar[bool] = True
+    requires_sign_in: ClassVar[bool] = True
 
 
 def wants_page(request: Request) -> bool:
@@ -67,44 +67,44 @@ def wants_page(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "")
 
 
-def _failed(request: Request, error: Exception) -> Response:
-    refusal = _refusal(error)
+def _error_page(request: Request, error: Exception) -> Response:
+    refusal = _to_refused_error(error)
     if not wants_page(request):
-        return answer(refusal, request.url.path)
+        return problem_response(refusal, request.url.path)
     if refusal.kind is kinds.UNAUTHENTICATED:
-        return _to_sign_in(request)
-    frame, status = bare_frame(request), refusal.kind.status
-    response = page("problem.html", frame, refusal, status, here=_here(request))
+        return _redirect_to_sign_in(request)
+    frame, status = anonymous_frame(request), refusal.kind.status
+    response = render_page("problem.html", frame, refusal, status, here=_current_url(request))
     if refusal.retry_after is not None:
         response.headers["Retry-After"] = str(max(1, round(refusal.retry_after)))
     return response
 
 
-def _to_sign_in(request: Request) -> Response:
+def _redirect_to_sign_in(request: Request) -> Response:
     """Send to the form whoever does not come by a link of another site.
 
     With such a link a browser sends no cookies of ours. Once here, it may turn out to have some.
     """
     if request.method == "GET" and request.headers.get("sec-fetch-site") == "cross-site":
-        return page("arriving.html", bare_frame(request), _here(request))
-    return see(f"{SIGN_IN}?next={quote(_back(request), safe='')}")
+        return render_page("arriving.html", anonymous_frame(request), _current_url(request))
+    return see_other(f"{SIGN_IN_URL}?next={quote(_return_url(request), safe='')}")
 
 
-def _refusal(error: Exception) -> RefusedError:
+def _to_refused_error(error: Exception) -> RefusedError:
     if isinstance(error, AsyncJobError):
-        return refusal_of(error)
+        return to_refused_error(error)
     if isinstance(error, RequestValidationError):
-        return from_validation(error)
+        return from_validation_error(error)
     log.error("page failed", exc_info=error)
     return RefusedError(kinds.INTERNAL)
 
 
-def _back(request: Request) -> str:
+def _return_url(request: Request) -> str:
     """Return where to go on after signing in; a form that was being sent has to be sent again."""
-    return _here(request) if request.method == "GET" else f"{PREFIX}/"
+    return _current_url(request) if request.method == "GET" else f"{PREFIX}/"
 
 
-def _here(request: Request) -> str:
+def _current_url(request: Request) -> str:
     """Return the page itself; of a form that was sent, an address that leads to its page."""
     query = request.url.query
     return request.url.path + (f"?{query}" if query else "")

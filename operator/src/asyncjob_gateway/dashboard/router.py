@@ -16,9 +16,9 @@ from asyncjob_gateway.dashboard.routes import (
 )
 
 router = APIRouter(include_in_schema=False)
-for _part in (
+for _page in (
     *(signing, queues, jobs, dead_letters, actions, cron_jobs, workers, submit, events),
     elsewhere,  # the last: it answers what is left
 ):
-    for _one in _part.ROUTERS:
-        router.include_router(_one)
+    for _router in _page.ROUTERS:
+        router.include_router(_router)

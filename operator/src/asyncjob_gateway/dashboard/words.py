@@ -7,21 +7,21 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from asyncjob.json_types import Json
-from asyncjob.lifecycle.timestamps import try_from_text
+from asyncjob.lifecycle.timestamps import try_parse_timestamp
 
 MINUTE: Final = 60
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
 
-SHOWN_JSON: Final = 64 * 1024
+MAX_JSON_CHARS: Final = 64 * 1024
 """Characters of a payload or result that a page shows; REST has the whole."""
 
-_UNITS: Final = {"s": 1, "m": MINUTE, "min": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
-_SPAN: Final = re.compile(r"(\d{1,9})\s*(s|min|m|h|d|w)?")
+_UNIT_SECONDS: Final = {"s": 1, "m": MINUTE, "min": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
+_DURATION_PATTERN: Final = re.compile(r"(\d{1,9})\s*(s|min|m|h|d|w)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class DisplayTime:
     """A time: `exact` is RFC 3339, `clock` for reading, `ago` relative to when the page was made.
 
     Scripts on the page show `clock` in the reader's zone and keep `ago` true.
@@ -32,31 +32,31 @@ class Moment:
     ago: str
 
 
-def moment(text: str | None, now: datetime) -> Moment | None:
+def display_time(text: str | None, now: datetime) -> DisplayTime | None:
     """Return the time that the text gives, None where there is none.
 
     A time that the API server takes and the calendar here does not have is shown as it is written.
     """
     if not text:
         return None
-    when = try_from_text(text)
+    when = try_parse_timestamp(text)
     if when is None:
-        return Moment(exact="", clock=text, ago=text)
-    return Moment(
+        return DisplayTime(exact="", clock=text, ago=text)
+    return DisplayTime(
         exact=when.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         clock=f"{when:%Y-%m-%d %H:%M:%S} UTC",
-        ago=ago((now - when).total_seconds()),
+        ago=relative_time((now - when).total_seconds()),
     )
 
 
-def ago(seconds: float) -> str:
+def relative_time(seconds: float) -> str:
     """Return `3 min ago`, `in 5 s` or `now`."""
     if abs(seconds) < 1:
         return "now"
-    return f"{span(seconds)} ago" if seconds > 0 else f"in {span(-seconds)}"
+    return f"{format_duration(seconds)} ago" if seconds > 0 else f"in {format_duration(-seconds)}"
 
 
-def span(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a duration, in its largest unit and, where that is small, the one below."""
     whole = int(seconds)
     if whole < 1:
@@ -64,25 +64,25 @@ def span(seconds: float) -> str:
     if whole < MINUTE:
         return f"{whole} s"
     if whole < HOUR:
-        return _two(whole, MINUTE, "min", 1, "s", small=10)
+        return _two_units(whole, MINUTE, "min", 1, "s", small=10)
     if whole < DAY:
-        return _two(whole, HOUR, "h", MINUTE, "min", small=10)
-    return _two(whole, DAY, "d", HOUR, "h", small=4)
+        return _two_units(whole, HOUR, "h", MINUTE, "min", small=10)
+    return _two_units(whole, DAY, "d", HOUR, "h", small=4)
 
 
-def _two(whole: int, unit: int, name: str, below: int, name_below: str, *, small: int) -> str:
+def _two_units(whole: int, unit: int, name: str, below: int, name_below: str, *, small: int) -> str:
     count, rest = divmod(whole, unit)
     more = rest // below
     return f"{count} {name} {more} {name_below}" if count < small and more else f"{count} {name}"
 
 
-def seconds_of(text: str) -> int | None:
+def parse_duration(text: str) -> int | None:
     """Return the seconds of `90`, `30m`, `2h`, `1d`; None where it is no duration."""
-    found = _SPAN.fullmatch(text.strip().lower())
-    return int(found[1]) * _UNITS[found[2] or "s"] if found else None
+    found = _DURATION_PATTERN.fullmatch(text.strip().lower())
+    return int(found[1]) * _UNIT_SECONDS[found[2] or "s"] if found else None
 
 
-def minutes_before(now: datetime, minutes: float) -> str:
+def timestamp_minutes_ago(now: datetime, minutes: float) -> str:
     """Return the time so long ago, as text that compares with stored times of whole seconds."""
     return f"{(now - timedelta(minutes=minutes)).astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
 
@@ -92,7 +92,7 @@ def plural(count: int, word: str, many: str = "") -> str:
     return f"{count:,} {word if count == 1 else many or word + 's'}"
 
 
-def pretty(value: Json) -> tuple[str, bool]:
+def format_json(value: Json) -> tuple[str, bool]:
     """Return JSON for reading, and whether it was cut."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
-    return text[:SHOWN_JSON], len(text) > SHOWN_JSON
+    return text[:MAX_JSON_CHARS], len(text) > MAX_JSON_CHARS

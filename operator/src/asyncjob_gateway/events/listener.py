@@ -7,8 +7,8 @@ from asyncjob_gateway.auth.caller import Caller
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class StreamCaller:
     """`stands` says whether the caller may still follow; asked before anything is handed over."""
 
     caller: Caller
-    stands: Callable[[], Awaitable[bool]]
+    is_still_allowed: Callable[[], Awaitable[bool]]

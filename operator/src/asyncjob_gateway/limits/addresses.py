@@ -3,7 +3,7 @@
 from urllib.parse import SplitResult, urlsplit
 
 
-def split(url: str) -> SplitResult:
+def split_url(url: str) -> SplitResult:
     """Return the parts of an address; all are empty where it is none."""
     try:
         parts = urlsplit(url)

@@ -15,56 +15,56 @@ from starlette.requests import Request
 from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
 
-ONE_JOB: Final = 2 * 1024 * 1024
+MAX_SINGLE_JOB_BYTES: Final = 2 * 1024 * 1024
 """Bytes of a body that has one job: a payload's 1 MiB, and as much for escapes and white space."""
 
-AT_ONCE_SECONDS: Final = 0.5
+FREE_WAIT_SECONDS: Final = 0.5
 """A body that is there after so long takes no place: most follow their head within moments."""
 
-PLACES: Final = 64
-SHARE: Final = 16
+MAX_SLOW_BODIES: Final = 64
+MAX_SLOW_BODIES_PER_SENDER: Final = 16
 """Bodies that are waited for at once, in all and of one sender."""
 
-_DIGITS: Final = 18
+_MAX_LENGTH_DIGITS: Final = 18
 """Python refuses to read numbers of thousands of digits, with an error of its own."""
 
-NOBODY: Final = ""
+ANONYMOUS: Final = ""
 """Whoever is not known."""
 
 
-class Bodies:
+class BodyReader:
     """Receives bodies. `seconds` is how long one may take."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
         self._waiting: Counter[str] = Counter()
 
-    async def receive(self, request: Request, most: int, sender: str = NOBODY) -> bytes:
+    async def read(self, request: Request, max_bytes: int, sender: str = ANONYMOUS) -> bytes:
         """Return the body, of so many bytes at most; raises RefusedError (400, 408, 413, 429, 503).
 
         One that by its own word is too long is not read at all.
         """
-        arriving = _Arriving(request, most)
+        arriving = _IncomingBody(request, max_bytes)
         try:
-            async with asyncio.timeout(min(AT_ONCE_SECONDS, self._seconds)):
-                return await arriving.whole()
+            async with asyncio.timeout(min(FREE_WAIT_SECONDS, self._timeout)):
+                return await arriving.read_all()
         except TimeoutError:
             pass
-        with self._place(sender):
+        with self._slow_body_slot(sender):
             try:
-                async with asyncio.timeout(max(0.0, self._seconds - AT_ONCE_SECONDS)):
-                    return await arriving.whole()
+                async with asyncio.timeout(max(0.0, self._timeout - FREE_WAIT_SECONDS)):
+                    return await arriving.read_all()
             except TimeoutError:
-                detail = f"the body was not there after {self._seconds:g} seconds"
+                detail = f"the body was not there after {self._timeout:g} seconds"
                 raise RefusedError(kinds.SLOW_BODY, detail) from None
 
     @contextmanager
-    def _place(self, sender: str) -> Iterator[None]:
-        if self._waiting.total() >= PLACES:
+    def _slow_body_slot(self, sender: str) -> Iterator[None]:
+        if self._waiting.total() >= MAX_SLOW_BODIES:
             raise RefusedError(kinds.BUSY, "too many bodies are being waited for", retry_after=1.0)
-        if self._waiting[sender] >= SHARE:
+        if self._waiting[sender] >= MAX_SLOW_BODIES_PER_SENDER:
             who = sender or "whoever has not signed in"
-            detail = f"{SHARE} bodies of {who} are being waited for already"
+            detail = f"{MAX_SLOW_BODIES_PER_SENDER} bodies of {who} are being waited for already"
             raise RefusedError(kinds.THROTTLED, detail, retry_after=1.0)
         self._waiting[sender] += 1
         try:
@@ -75,29 +75,29 @@ class Bodies:
                 del self._waiting[sender]
 
 
-class _Arriving:
+class _IncomingBody:
     """A body, as far as it is there. Giving up waiting for it loses none of it."""
 
-    def __init__(self, request: Request, most: int) -> None:
+    def __init__(self, request: Request, max_bytes: int) -> None:
         self._receive = request.receive
-        self._most = most
-        self._found = bytearray()
+        self._max_bytes = max_bytes
+        self._received = bytearray()
         length = request.headers.get("content-length", "")
-        if length.isdecimal() and (len(length) > _DIGITS or int(length) > most):
-            raise self._too_long()
+        if length.isdecimal() and (len(length) > _MAX_LENGTH_DIGITS or int(length) > max_bytes):
+            raise self._too_large()
 
-    async def whole(self) -> bytes:
+    async def read_all(self) -> bytes:
         """Return the body once it is there."""
         more = True
         while more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 raise RefusedError(kinds.MALFORMED, "the body broke off")
-            self._found += message.get("body", b"")
-            if len(self._found) > self._most:
-                raise self._too_long()
+            self._received += message.get("body", b"")
+            if len(self._received) > self._max_bytes:
+                raise self._too_large()
             more = message.get("more_body", False)
-        return bytes(self._found)
+        return bytes(self._received)
 
-    def _too_long(self) -> RefusedError:
-        return RefusedError(kinds.TOO_LARGE, f"the body has more than {self._most} bytes")
+    def _too_large(self) -> RefusedError:
+        return RefusedError(kinds.TOO_LARGE, f"the body has more than {self._max_bytes} bytes")

@@ -16,106 +16,113 @@ import structlog
 
 log = structlog.get_logger()
 
-SWEEP_SECONDS: Final = 0.5
+SWEEP_INTERVAL_SECONDS: Final = 0.5
 """How often is looked for those who have kept the gateway waiting for too long."""
 
 
 class Peer(Protocol):
     """Who is at the other end of a connection."""
 
-    def hang_up(self) -> None:
+    def abort(self) -> None:
         """Close the connection at once, whatever has not been sent yet."""
 
 
-class Awaited(Enum):
+class ConnectionState(Enum):
     """What a connection waits for."""
 
-    HEAD = "head"
+    READING_HEAD = "head"
     """The rest of the head of a request; the first byte of the first one included."""
 
-    NEXT = "next"
+    IDLE = "next"
     """Another request: kept alive. The server itself bounds that."""
 
-    TAKING = "taking"
+    WRITING = "taking"
     """The peer, to take what it is sent; or to be gone, where it was hung up on."""
 
-    ANSWER = "answer"
+    PROCESSING = "answer"
     """The app, to answer a request."""
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class ConnectionLimits:
     """How many connections there may be, and how many seconds a peer has."""
 
-    most: int
-    head: float
-    taking: float
+    max_connections: int
+    head_timeout: float
+    write_timeout: float
 
-    def seconds(self, awaited: Awaited) -> float | None:
+    def timeout_of(self, state: ConnectionState) -> float | None:
         """Return how long this may be waited for, None for as long as it takes."""
-        return {Awaited.HEAD: self.head, Awaited.TAKING: self.taking}.get(awaited)
+        return {
+            ConnectionState.READING_HEAD: self.head_timeout,
+            ConnectionState.WRITING: self.write_timeout,
+        }.get(state)
 
 
-class Connections:
+class ConnectionTable:
     """All connections, by what they wait for and since when. `clock` gives seconds."""
 
-    def __init__(self, patience: Patience, clock: Callable[[], float]) -> None:
-        self._patience = patience
+    def __init__(self, limits: ConnectionLimits, clock: Callable[[], float]) -> None:
+        self._limits = limits
         self._clock = clock
-        self._since: dict[Awaited, OrderedDict[Peer, float]] = {
-            one: OrderedDict() for one in Awaited
+        self._since: dict[ConnectionState, OrderedDict[Peer, float]] = {
+            one: OrderedDict() for one in ConnectionState
         }
 
     def __len__(self) -> int:
         return sum(map(len, self._since.values()))
 
-    def opened(self, peer: Peer) -> None:
+    def add(self, peer: Peer) -> None:
         """Note a connection; where there are too many, hang up on whoever is waited for longest.
 
         Who has sent half a head goes first, then who takes nothing, then who is merely kept alive;
         the newcomer goes if all others are being served.
         """
-        if len(self) >= self._patience.most:
-            last = next(self._idle(), peer)
-            self._drop(last, "too many connections")
+        if len(self) >= self._limits.max_connections:
+            last = next(self._evictable(), peer)
+            self._abort(last, "too many connections")
             if last is peer:
                 return
-        self._since[Awaited.HEAD][peer] = self._clock()
+        self._since[ConnectionState.READING_HEAD][peer] = self._clock()
 
-    def now(self, peer: Peer, awaited: Awaited) -> None:
+    def set_state(self, peer: Peer, state: ConnectionState) -> None:
         """Note what a connection waits for from now on, unless it has since before."""
-        if peer in self._since[awaited] or not self._forget(peer):
+        if peer in self._since[state] or not self._discard(peer):
             return
-        self._since[awaited][peer] = self._clock()
+        self._since[state][peer] = self._clock()
 
-    def closed(self, peer: Peer) -> None:
+    def remove(self, peer: Peer) -> None:
         """Forget a connection."""
-        self._forget(peer)
+        self._discard(peer)
 
-    def sweep(self) -> None:
+    def close_overdue(self) -> None:
         """Hang up on those who have been waited for long enough."""
         for awaited, waiting in self._since.items():
-            seconds = self._patience.seconds(awaited)
+            seconds = self._limits.timeout_of(awaited)
             if seconds is None:
                 continue
             overdue = self._clock() - seconds
             while waiting and next(iter(waiting.values())) <= overdue:
-                self._drop(next(iter(waiting)), f"nothing came of it ({awaited.value})")
+                self._abort(next(iter(waiting)), f"nothing came of it ({awaited.value})")
 
-    async def keep_sweeping(self) -> None:
+    async def run(self) -> None:
         """Sweep until cancelled."""
         while True:
-            await asyncio.sleep(SWEEP_SECONDS)
-            self.sweep()
+            await asyncio.sleep(SWEEP_INTERVAL_SECONDS)
+            self.close_overdue()
 
-    def _idle(self) -> Iterator[Peer]:
-        for awaited in (Awaited.HEAD, Awaited.TAKING, Awaited.NEXT):
+    def _evictable(self) -> Iterator[Peer]:
+        for awaited in (
+            ConnectionState.READING_HEAD,
+            ConnectionState.WRITING,
+            ConnectionState.IDLE,
+        ):
             yield from self._since[awaited]
 
-    def _drop(self, peer: Peer, why: str) -> None:
-        self._forget(peer)
-        log.debug("hung up", why=why)  # anyone can bring it about at will
-        peer.hang_up()
+    def _abort(self, peer: Peer, reason: str) -> None:
+        self._discard(peer)
+        log.debug("hung up", why=reason)  # anyone can bring it about at will
+        peer.abort()
 
-    def _forget(self, peer: Peer) -> bool:
+    def _discard(self, peer: Peer) -> bool:
         return any(known.pop(peer, None) is not None for known in self._since.values())

@@ -12,10 +12,10 @@ from asyncjob_gateway.errors import RefusedError
 log = structlog.get_logger()
 
 _PROBES = frozenset({"/healthz", "/readyz"})
-_TURN = "turn"
+_SLOT_KEY = "turn"
 
 
-class Limited:
+class LoadLimitMiddleware:
     """Serves an app within bounds.
 
     A request takes one of the places once it can be worked on: its caller is known and its body is
@@ -23,10 +23,10 @@ class Limited:
     neither counted nor timed.
     """
 
-    def __init__(self, app: ASGIApp, *, most: int, seconds: float) -> None:
+    def __init__(self, app: ASGIApp, *, max_requests: int, timeout: float) -> None:
         self._app = app
-        self._most = most
-        self._seconds = seconds
+        self._max_requests = max_requests
+        self._timeout = timeout
         self._running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -34,74 +34,74 @@ class Limited:
         if scope["type"] != "http" or scope["path"] in _PROBES:
             await self._app(scope, receive, send)
             return
-        turn, limit = Turn(self), asyncio.timeout(self._seconds)
+        turn, limit = RequestSlot(self), asyncio.timeout(self._timeout)
         state = scope.setdefault("state", {})
-        state[_TURN] = turn
+        state[_SLOT_KEY] = turn
         try:
             async with limit:
-                await self._app(scope, receive, turn.noting(send, limit))
+                await self._app(scope, receive, turn.wrap_send(send, limit))
         except TimeoutError:
             if not limit.expired():
                 raise
-            if not turn.answered:
+            if not turn.response_started:
                 raise RefusedError(kinds.TIMED_OUT, retry_after=1.0) from None
             log.info("answer not taken in time")
             state["hang_up"]()
         finally:
-            turn.end()
+            turn.release()
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Take a place; raises RefusedError where there is none."""
-        if self._running >= self._most:
+        if self._running >= self._max_requests:
             raise RefusedError(kinds.BUSY, retry_after=1.0)
         self._running += 1
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Make room for another."""
         self._running -= 1
 
 
-class Turn:
+class RequestSlot:
     """One request's share of the bounds."""
 
-    def __init__(self, limited: Limited) -> None:
-        self.answered = False
-        self._limited = limited
-        self._counted = False
+    def __init__(self, limiter: LoadLimitMiddleware) -> None:
+        self.response_started = False
+        self._limiter = limiter
+        self._acquired = False
 
-    def begin(self) -> None:
+    def acquire(self) -> None:
         """Take a place; raises RefusedError where there is none."""
-        if not self._counted:
-            self._limited.take()
-            self._counted = True
+        if not self._acquired:
+            self._limiter.acquire()
+            self._acquired = True
 
-    def end(self) -> None:
+    def release(self) -> None:
         """Make room for another."""
-        if self._counted:
-            self._counted = False
-            self._limited.give_back()
+        if self._acquired:
+            self._acquired = False
+            self._limiter.release()
 
-    def noting(self, send: Send, limit: asyncio.Timeout) -> Send:
+    def wrap_send(self, send: Send, limit: asyncio.Timeout) -> Send:
         """Return what sends, and lets a stream go on for ever."""
 
         async def note(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self.answered = True
+                self.response_started = True
                 if _is_stream(message):
                     limit.reschedule(None)
-                    self.end()
+                    self.release()
             await send(message)
 
         return note
 
 
-def begin(request: Request) -> None:
+def acquire_request_slot(request: Request) -> None:
     """Count a request from now on: who asks is known, and its body is there.
 
     Raises RefusedError where as many are under way as there may be.
     """
-    turn: Turn = request.state.turn
-    turn.begin()
+    turn: RequestSlot = request.state.turn
+    turn.acquire()
 
 
 def _is_stream(message: Message) -> bool:

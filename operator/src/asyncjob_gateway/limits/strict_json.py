@@ -16,14 +16,14 @@ MAX_DEPTH: Final = free_json.MAX_DEPTH + 8
 MAX_VALUES: Final = 250_000
 """Values of one body: a body of 4 MiB could have 2 million, which take seconds and 200 MiB."""
 
-SMALL: Final = 64 * 1024
+PARSE_INLINE_BYTES: Final = 64 * 1024
 """Bytes that are parsed within a millisecond or two: in the event loop, that is."""
 
 
-class StrictRequest(Request):
+class StrictJsonRequest(Request):
     """A request whose body is set once, and strictly."""
 
-    async def parse(self, body: bytes, one_at_a_time: asyncio.Lock) -> None:
+    async def parse(self, body: bytes, parse_lock: asyncio.Lock) -> None:
         """Parse the body; raises RefusedError (413, 415) and FreeJsonError (400).
 
         A large one is parsed beside the event loop, which has others to answer meanwhile.
@@ -31,24 +31,24 @@ class StrictRequest(Request):
         self._body = body
         if not body:
             return
-        if not _is_json(self.headers.get("content-type", "")):
-            raise RefusedError(kinds.BAD_MEDIA)
-        if len(body) <= SMALL:
-            self._parsed = _parse(body)
+        if not _is_json_media_type(self.headers.get("content-type", "")):
+            raise RefusedError(kinds.UNSUPPORTED_MEDIA_TYPE)
+        if len(body) <= PARSE_INLINE_BYTES:
+            self._parsed = _parse_body(body)
             return
-        async with one_at_a_time:
-            self._parsed = await asyncio.to_thread(_parse, body)
+        async with parse_lock:
+            self._parsed = await asyncio.to_thread(_parse_body, body)
 
     async def json(self) -> Any:
         """Return what the body says."""
         return self._parsed
 
 
-def _parse(body: bytes) -> Json:
+def _parse_body(body: bytes) -> Json:
     return free_json.parse(body, what="body", max_depth=MAX_DEPTH, max_values=MAX_VALUES)
 
 
-def _is_json(content_type: str) -> bool:
+def _is_json_media_type(content_type: str) -> bool:
     kind, _, parameters = content_type.partition(";")
     charset = parameters.strip().lower()
     plain = kind.strip().lower() == "application/json"

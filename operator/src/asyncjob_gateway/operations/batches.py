@@ -12,16 +12,16 @@ from typing import Any, Final
 from asyncjob.errors import AsyncJobError
 from asyncjob.intake.reading import read_submission
 from asyncjob.rest.submission import BatchItem, BatchReport, Refusal, Submission, Submitted
-from asyncjob_gateway.problems.translate import refusal_of
+from asyncjob_gateway.problems.translate import to_refused_error
 
-AT_ONCE: Final = 16
+BATCH_CONCURRENCY: Final = 16
 
 Submit = Callable[[Submission], Awaitable[Submitted]]
 
 
 async def submit_all(jobs: Sequence[Any], submit: Submit) -> BatchReport:
     """Return what became of each, in their order."""
-    room = asyncio.Semaphore(AT_ONCE)
+    room = asyncio.Semaphore(BATCH_CONCURRENCY)
     turns: Mapping[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def one(job: Any, prefix: str) -> BatchItem:
@@ -29,11 +29,11 @@ async def submit_all(jobs: Sequence[Any], submit: Submit) -> BatchReport:
             try:
                 submission = read_submission(job, prefix=prefix)
                 async with AsyncExitStack() as stack:
-                    for identity in _identities(submission):
+                    for identity in _shared_identities(submission):
                         await stack.enter_async_context(turns[identity])
                     return BatchItem(job=await submit(submission))
             except AsyncJobError as error:
-                return BatchItem(error=_told(error))
+                return BatchItem(error=_to_refusal(error))
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one(job, f"jobs.{number}")) for number, job in enumerate(jobs)]
@@ -42,7 +42,7 @@ async def submit_all(jobs: Sequence[Any], submit: Submit) -> BatchReport:
     return BatchReport(items=items, accepted=accepted, refused=len(items) - accepted)
 
 
-def _identities(submission: Submission) -> list[str]:
+def _shared_identities(submission: Submission) -> list[str]:
     """Return what it may share with others, in one order for all: no two wait for each other."""
     named = (
         ("name", submission.name),
@@ -52,8 +52,8 @@ def _identities(submission: Submission) -> list[str]:
     return sorted(f"{kind}/{value}" for kind, value in named if value is not None)
 
 
-def _told(error: AsyncJobError) -> Refusal:
-    refused = refusal_of(error)
+def _to_refusal(error: AsyncJobError) -> Refusal:
+    refused = to_refused_error(error)
     return Refusal(
         status=refused.kind.status,
         title=refused.kind.title,

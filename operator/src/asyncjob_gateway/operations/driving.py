@@ -6,22 +6,22 @@ from asyncjob.client.on_kubernetes.world import KubeWorld
 from asyncjob.client.steps import Answer, Call, Step
 from asyncjob.kube import KubeSession
 
-Look = Callable[[Call, Answer], Awaitable[None]]
+ResponseHook = Callable[[Call, Answer], Awaitable[None]]
 """Called with each answer before the operation gets it; what it raises, the operation gets."""
 
 
-class WatchedWorld:
+class HookedWorld:
     """The API server, where somebody looks at each answer first."""
 
-    def __init__(self, session: KubeSession, look: Look) -> None:
+    def __init__(self, session: KubeSession, hook: ResponseHook) -> None:
         self._world = KubeWorld(session)
-        self._look = look
+        self._hook = hook
 
     async def do(self, step: Step) -> Answer:
         """Do it; raises AsyncJobError."""
         answer = await self._world.do(step)
         if isinstance(step, Call):
-            await self._look(step, answer)
+            await self._hook(step, answer)
         return answer
 
     async def aclose(self) -> None:

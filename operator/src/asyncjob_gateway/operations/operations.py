@@ -13,7 +13,7 @@ from asyncjob.client.driving import run_async
 from asyncjob.client.errors import JobNotFoundError
 from asyncjob.client.on_kubernetes import KubernetesOperations
 from asyncjob.client.steps import Answer, Call, Steps, T
-from asyncjob.client.tracing import traced
+from asyncjob.client.tracing import trace_submission
 from asyncjob.errors import AsyncJobError
 from asyncjob.free_json import size_of
 from asyncjob.intake.naming import key_name
@@ -29,24 +29,24 @@ from asyncjob.rest.surroundings import BackfillAsk, CronJobInfo, QueueInfo
 from asyncjob_gateway import kinds
 from asyncjob_gateway.auth.rights import Right
 from asyncjob_gateway.cache.clock import now
-from asyncjob_gateway.cache.entry import version_of
-from asyncjob_gateway.cache.namespace import NamespaceView
-from asyncjob_gateway.cache.room import Place
+from asyncjob_gateway.cache.entry import parse_version
+from asyncjob_gateway.cache.namespace import NamespaceCache
+from asyncjob_gateway.cache.room import CapacityHold
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.limits.strict_json import SMALL
+from asyncjob_gateway.limits.strict_json import PARSE_INLINE_BYTES
 from asyncjob_gateway.operations.batches import submit_all
-from asyncjob_gateway.operations.driving import WatchedWorld
-from asyncjob_gateway.operations.sources import needed_for, needed_for_object
-from asyncjob_gateway.telemetry.metrics import Metrics
-from asyncjob_gateway.telemetry.naming import name_in_log
+from asyncjob_gateway.operations.driving import HookedWorld
+from asyncjob_gateway.operations.sources import rights_for_object, rights_for_source
+from asyncjob_gateway.telemetry.metrics import GatewayMetrics
+from asyncjob_gateway.telemetry.naming import bind_log_context
 
-PATIENCE_SECONDS: Final = 5.0
+API_SERVER_WAIT_SECONDS: Final = 5.0
 """How long an API server that is away is waited for, at each request."""
 
-FULL_SECONDS: Final = 5.0
+QUEUE_FULL_RETRY_SECONDS: Final = 5.0
 """When to try again where a queue is full."""
 
-Demand = Callable[[Right], Awaitable[None]]
+RequireRight = Callable[[Right], Awaitable[None]]
 
 
 class Operations:
@@ -59,39 +59,41 @@ class Operations:
     def __init__(
         self,
         session: KubeSession,
-        view: NamespaceView,
-        metrics: Metrics,
-        demand: Demand,
+        cache: NamespaceCache,
+        metrics: GatewayMetrics,
+        require: RequireRight,
         traceparent: str | None = None,
     ) -> None:
         self._session = session
-        self._view = view
+        self._cache = cache
         self._metrics = metrics
-        self._demand = demand
+        self._require = require
         self._traceparent = traceparent
         self._steps = KubernetesOperations(
-            view.name, clock=now, new_id=_new_id, patience=PATIENCE_SECONDS
+            cache.name, clock=now, new_id=_new_id, patience=API_SERVER_WAIT_SECONDS
         )
 
-    async def submit(self, submission: Submission, carried: RequestData | None = None) -> Submitted:
+    async def submit(
+        self, submission: Submission, request_data: RequestData | None = None
+    ) -> Submitted:
         """Create the job, or find the one that was created by the same request before."""
-        with traced(submission, self._traceparent) as sent:
-            name_in_log(trace=sent.submission.traceparent)
+        with trace_submission(submission, self._traceparent) as sent:
+            bind_log_context(trace=sent.submission.traceparent)
             try:
-                done = await self._submit(sent.submission, carried)
+                done = await self._submit(sent.submission, request_data)
             except AsyncJobError:
-                self._metrics.submitted("refused")
+                self._metrics.count_submission("refused")
                 raise
-            sent.done(done)
-        name_in_log(job=done.id)
-        self._metrics.submitted("created" if done.created else "repeated")
+            sent.record(done)
+        bind_log_context(job=done.id)
+        self._metrics.count_submission("created" if done.created else "repeated")
         return done
 
     async def submit_batch(
-        self, jobs: Sequence[Any], carried: RequestData | None = None
+        self, jobs: Sequence[Any], request_data: RequestData | None = None
     ) -> BatchReport:
         """Create many; each is read, done or refused by itself."""
-        return await submit_all(jobs, lambda submission: self.submit(submission, carried))
+        return await submit_all(jobs, lambda submission: self.submit(submission, request_data))
 
     async def get(self, job_id: str) -> Job:
         """Return a job as it is now."""
@@ -119,7 +121,7 @@ class Operations:
 
     async def rerun(self, job_id: str) -> Submitted:
         """Ask for a new job that does the same again."""
-        return await self._run(self._steps.rerun(job_id), vouched=True)
+        return await self._run(self._steps.rerun(job_id), checks_payload_source=True)
 
     async def redrive(self, job_id: str) -> Job:
         """Run a dead letter again."""
@@ -129,22 +131,26 @@ class Operations:
         """Be done with a dead letter."""
         return await self._run(self._steps.dismiss(job_id))
 
-    async def redrive_many(self, ask: BulkAsk) -> BulkReport:
+    async def redrive_many(self, request: BulkAsk) -> BulkReport:
         """Redrive the dead letters that match."""
         return await self._run(
-            self._steps.redrive_many(ask.selection, limit=ask.limit, dry_run=ask.dry_run)
+            self._steps.redrive_many(
+                request.selection, limit=request.limit, dry_run=request.dry_run
+            )
         )
 
-    async def dismiss_many(self, ask: BulkAsk) -> BulkReport:
+    async def dismiss_many(self, request: BulkAsk) -> BulkReport:
         """Dismiss the dead letters that match."""
         return await self._run(
-            self._steps.dismiss_many(ask.selection, limit=ask.limit, dry_run=ask.dry_run)
+            self._steps.dismiss_many(
+                request.selection, limit=request.limit, dry_run=request.dry_run
+            )
         )
 
     async def set_paused(self, queue: str, *, paused: bool) -> QueueInfo:
         """Pause a queue or let it go on."""
         changed = await self._run(self._steps.set_paused(queue, paused=paused))
-        return self._view.queue(queue, now(), changed)
+        return self._cache.queue(queue, now(), changed)
 
     async def cron_jobs(self) -> list[CronJobInfo]:
         """Return all cron jobs."""
@@ -156,39 +162,39 @@ class Operations:
 
     async def trigger(self, name: str) -> Submitted:
         """Ask for a run of a cron job now."""
-        return await self._run(self._steps.trigger(name), vouched=True)
+        return await self._run(self._steps.trigger(name), checks_payload_source=True)
 
-    async def backfill(self, name: str, ask: BackfillAsk) -> CronJobInfo:
+    async def backfill(self, name: str, request: BackfillAsk) -> CronJobInfo:
         """Ask a cron job for the runs of times gone by."""
-        return await self._run(self._steps.backfill(name, ask), vouched=True)
+        return await self._run(self._steps.backfill(name, request), checks_payload_source=True)
 
     async def set_cron_job_suspended(self, name: str, *, suspended: bool) -> CronJobInfo:
         """Suspend a cron job or let it go on."""
         return await self._run(self._steps.set_cron_job_suspended(name, suspended=suspended))
 
-    async def _submit(self, submission: Submission, carried: RequestData | None) -> Submitted:
-        for right in needed_for(submission.payload_from):
-            await self._demand(right)
-        order = partial(self._steps.order, submission, carried=carried)
-        large = submission.payload is not None and size_of(submission.payload) > SMALL
+    async def _submit(self, submission: Submission, request_data: RequestData | None) -> Submitted:
+        for right in rights_for_source(submission.payload_from):
+            await self._require(right)
+        order = partial(self._steps.build_manifest, submission, forwarded=request_data)
+        large = submission.payload is not None and size_of(submission.payload) > PARSE_INLINE_BYTES
         made = await asyncio.to_thread(order) if large else order()
-        limit = self._limit(submission.queue)
+        limit = self._max_queued(submission.queue)
         if limit is None:
-            return await self._run(self._steps.place(made))
-        async with self._view.room.place(submission.queue, limit) as place:
-            if place is None and not await self._is_repeated(submission):
+            return await self._run(self._steps.submit_manifest(made))
+        async with self._cache.capacity.hold(submission.queue, limit) as place:
+            if place is None and not await self._is_repeated_request(submission):
                 detail = f"queue {submission.queue} takes no other job now: maxQueued is {limit}"
-                raise RefusedError(kinds.QUEUE_FULL, detail, retry_after=FULL_SECONDS)
-            return await self._run(self._steps.place(made), place=place)
+                raise RefusedError(kinds.QUEUE_FULL, detail, retry_after=QUEUE_FULL_RETRY_SECONDS)
+            return await self._run(self._steps.submit_manifest(made), hold=place)
 
-    def _limit(self, queue: str) -> int | None:
-        obj = self._view.queue_object(queue)
+    def _max_queued(self, queue: str) -> int | None:
+        obj = self._cache.queue_object(queue)
         return opt_integer(child(obj or {}, "spec"), "maxQueued")
 
-    async def _is_repeated(self, submission: Submission) -> bool:
+    async def _is_repeated_request(self, submission: Submission) -> bool:
         """Return whether it repeats a request that was accepted: only new jobs are refused."""
         key = submission.idempotency_key
-        return key is not None and await self._exists(key_name(self._view.name, key))
+        return key is not None and await self._exists(key_name(self._cache.name, key))
 
     async def _exists(self, job_id: str) -> bool:
         try:
@@ -198,7 +204,11 @@ class Operations:
         return True
 
     async def _run(
-        self, steps: Steps[T], *, vouched: bool = False, place: Place | None = None
+        self,
+        steps: Steps[T],
+        *,
+        checks_payload_source: bool = False,
+        hold: CapacityHold | None = None,
     ) -> T:
         """Run an operation; `vouched` asks for the right to what the object's payload comes from.
 
@@ -209,16 +219,16 @@ class Operations:
 
         async def look(call: Call, answer: Answer) -> None:
             if call.method != "GET" and text(answer.object, "kind") == JOB_KIND:
-                self._view.jobs.wrote(answer.object)
-                if place and call.method == "POST":
-                    place.version = version_of(
+                self._cache.jobs.put_written(answer.object)
+                if hold and call.method == "POST":
+                    hold.version = parse_version(
                         text(child(answer.object, "metadata"), "resourceVersion")
                     )
-            if vouched and call.method == "GET":
-                for right in needed_for_object(answer.object):
-                    await self._demand(right)
+            if checks_payload_source and call.method == "GET":
+                for right in rights_for_object(answer.object):
+                    await self._require(right)
 
-        return await run_async(steps, WatchedWorld(self._session, look))
+        return await run_async(steps, HookedWorld(self._session, look))
 
 
 def _new_id() -> str:

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from asyncjob.rest.problem import PROBLEM_TYPE, Problem
+from asyncjob.rest.problem import PROBLEM_CONTENT_TYPE, Problem
 from asyncjob_gateway.errors import RefusedError
 
 
-def answer(error: RefusedError, path: str) -> Response:
+def problem_response(error: RefusedError, path: str) -> Response:
     """Return the answer that tells of the error."""
     problem = Problem(
         type=error.kind.type,
@@ -21,10 +21,10 @@ def answer(error: RefusedError, path: str) -> Response:
         errors=list(error.errors),
     )
     body = problem.model_dump_json(by_alias=True, exclude_none=True)
-    return Response(body, error.kind.status, _headers(error), PROBLEM_TYPE)
+    return Response(body, error.kind.status, _response_headers(error), PROBLEM_CONTENT_TYPE)
 
 
-def _headers(error: RefusedError) -> Mapping[str, str]:
+def _response_headers(error: RefusedError) -> Mapping[str, str]:
     if error.retry_after is None:
         return error.headers
     return {**error.headers, "Retry-After": str(max(1, math.ceil(error.retry_after)))}

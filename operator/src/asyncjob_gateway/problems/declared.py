@@ -4,30 +4,31 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
-from asyncjob.rest.problem import PROBLEM_TYPE, Problem
-from asyncjob_gateway.kinds import EVERYWHERE, Kind
+from asyncjob.rest.problem import PROBLEM_CONTENT_TYPE, Problem
+from asyncjob_gateway.kinds import ON_EVERY_REQUEST, ProblemType
 
 Responses = dict[int | str, dict[str, Any]]
 
 
-def problems(*kinds: Kind) -> Responses:
+def problem_responses(*types: ProblemType) -> Responses:
     """Return the declared responses of a route: these kinds, and what any request can meet."""
-    every = sorted({*kinds, *EVERYWHERE}, key=lambda kind: (kind.status, kind.slug))
+    every = sorted({*types, *ON_EVERY_REQUEST}, key=lambda kind: (kind.status, kind.slug))
     return {
-        status: _declared(list(same)) for status, same in groupby(every, lambda kind: kind.status)
+        status: _response_of(list(same))
+        for status, same in groupby(every, lambda kind: kind.status)
     }
 
 
-def _declared(kinds: list[Kind]) -> dict[str, Any]:
+def _response_of(types: list[ProblemType]) -> dict[str, Any]:
     content = {
         "schema": {"$ref": "#/components/schemas/Problem"},
-        "examples": {kind.slug: {"value": example(kind)} for kind in kinds},
+        "examples": {kind.slug: {"value": example_problem(kind)} for kind in types},
     }
     declared: dict[str, Any] = {
-        "description": " ".join(_titles(kinds)),
-        "content": {PROBLEM_TYPE: content},
+        "description": " ".join(_titles_of(types)),
+        "content": {PROBLEM_CONTENT_TYPE: content},
     }
-    if any(kind.status in _AGAIN for kind in kinds):
+    if any(kind.status in _RETRYABLE_STATUSES for kind in types):
         declared["headers"] = {
             "Retry-After": {
                 "description": "Seconds to wait before the next try.",
@@ -37,14 +38,19 @@ def _declared(kinds: list[Kind]) -> dict[str, Any]:
     return declared
 
 
-_AGAIN = frozenset({429, 503})
+_RETRYABLE_STATUSES = frozenset({429, 503})
 
 
-def _titles(kinds: Iterable[Kind]) -> list[str]:
-    return [f"{kind.title}." for kind in kinds]
+def _titles_of(types: Iterable[ProblemType]) -> list[str]:
+    return [f"{kind.title}." for kind in types]
 
 
-def example(kind: Kind) -> dict[str, Any]:
+def example_problem(problem_type: ProblemType) -> dict[str, Any]:
     """Return a problem of the kind."""
-    problem = Problem(type=kind.type, title=kind.title, status=kind.status, detail=kind.meaning)
+    problem = Problem(
+        type=problem_type.type,
+        title=problem_type.title,
+        status=problem_type.status,
+        detail=problem_type.meaning,
+    )
     return problem.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -8,32 +8,36 @@ from starlette.responses import Response
 from asyncjob.errors import AsyncJobError
 from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.problems.answers import answer
-from asyncjob_gateway.problems.translate import from_framework, from_validation, refusal_of
+from asyncjob_gateway.problems.answers import problem_response
+from asyncjob_gateway.problems.translate import (
+    from_http_exception,
+    from_validation_error,
+    to_refused_error,
+)
 
 
-def install(app: FastAPI) -> None:
+def install_exception_handlers(app: FastAPI) -> None:
     """Set the handlers of an app; what nobody foresaw is logged by whoever serves the app."""
-    app.add_exception_handler(AsyncJobError, _ours)
-    app.add_exception_handler(HTTPException, _framework)
-    app.add_exception_handler(RequestValidationError, _validation)
-    app.add_exception_handler(Exception, _unforeseen)
+    app.add_exception_handler(AsyncJobError, _on_asyncjob_error)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(Exception, _on_unexpected_error)
 
 
-async def _ours(request: Request, error: Exception) -> Response:
+async def _on_asyncjob_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, AsyncJobError)
-    return answer(refusal_of(error), request.url.path)
+    return problem_response(to_refused_error(error), request.url.path)
 
 
-async def _framework(request: Request, error: Exception) -> Response:
+async def _on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return answer(from_framework(error), request.url.path)
+    return problem_response(from_http_exception(error), request.url.path)
 
 
-async def _validation(request: Request, error: Exception) -> Response:
+async def _on_validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return answer(from_validation(error), request.url.path)
+    return problem_response(from_validation_error(error), request.url.path)
 
 
-async def _unforeseen(request: Request, _error: Exception) -> Response:
-    return answer(RefusedError(kinds.INTERNAL), request.url.path)
+async def _on_unexpected_error(request: Request, _error: Exception) -> Response:
+    return problem_response(RefusedError(kinds.INTERNAL), request.url.path)

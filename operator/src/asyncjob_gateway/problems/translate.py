@@ -15,7 +15,7 @@ from asyncjob.errors import (
     ConflictError,
     ForbiddenError,
     InvalidError,
-    NotFoundError,
+    ObjectNotFoundError,
     ThrottledError,
     TooLargeError,
 )
@@ -23,31 +23,31 @@ from asyncjob.free_json import FreeJsonError, TooManyValuesError
 from asyncjob.rest.problem import FieldProblem
 from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.kinds import Kind
+from asyncjob_gateway.kinds import ProblemType
 
 log = structlog.get_logger()
 
-AGAIN_SECONDS: Final = 2.0
+RETRY_AFTER_SECONDS: Final = 2.0
 """When to try again after an outage whose end nobody knows."""
 
-_LONGEST: Final = 1000
+_MAX_DETAIL_CHARS: Final = 1000
 """Characters of a detail: paths into a body may be as long as the body."""
 
-_LACK: Final = "the gateway itself lacks a right that this takes; its log says which"
+_GATEWAY_LACKS_RIGHT: Final = "the gateway itself lacks a right that this takes; its log says which"
 
-_BY_RBAC: Final = re.compile(r'User "[^"]*" cannot ')
+_RBAC_DENIAL: Final = re.compile(r'User "[^"]*" cannot ')
 
-_SHOWN: Final = 20
+_MAX_FIELD_PROBLEMS: Final = 20
 """Most fields that one answer speaks of."""
 
-_BY_STATUS: Final = {
+_TYPE_BY_STATUS: Final = {
     HTTPStatus.NOT_FOUND: kinds.NOT_FOUND,
-    HTTPStatus.METHOD_NOT_ALLOWED: kinds.BAD_METHOD,
+    HTTPStatus.METHOD_NOT_ALLOWED: kinds.METHOD_NOT_ALLOWED,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: kinds.TOO_LARGE,
     HTTPStatus.BAD_REQUEST: kinds.MALFORMED,
 }
 
-_BY_ERROR: Final[Sequence[tuple[type[AsyncJobError], Kind]]] = (
+_TYPE_BY_ERROR: Final[Sequence[tuple[type[AsyncJobError], ProblemType]]] = (
     (TooManyValuesError, kinds.TOO_LARGE),
     (FreeJsonError, kinds.MALFORMED),
     (client.InvalidSubmissionError, kinds.INVALID),
@@ -58,75 +58,83 @@ _BY_ERROR: Final[Sequence[tuple[type[AsyncJobError], Kind]]] = (
     (client.KeyReusedError, kinds.KEY_REUSED),
     (client.JobExistsError, kinds.JOB_EXISTS),
     (client.NotCancellableError, kinds.NOT_CANCELLABLE),
-    (client.NotADeadLetterError, kinds.NOT_DEAD),
+    (client.NotADeadLetterError, kinds.NOT_A_DEAD_LETTER),
     (client.JobStateError, kinds.CONFLICT),
     (client.NoResultError, kinds.NO_RESULT),
     (client.NotAllowedError, kinds.FORBIDDEN),
     (ForbiddenError, kinds.FORBIDDEN),
-    (NotFoundError, kinds.NOT_FOUND),
+    (ObjectNotFoundError, kinds.NOT_FOUND),
     (ConflictError, kinds.CONFLICT),
     (TooLargeError, kinds.TOO_LARGE),
     (InvalidError, kinds.INVALID),
 )
 
 
-def refusal_of(error: AsyncJobError) -> RefusedError:
+def to_refused_error(error: AsyncJobError) -> RefusedError:
     """Return what the caller is told of an error of ours or of the API server."""
     if isinstance(error, RefusedError):
         return error
-    if _is_own_lack(error):
+    if _is_denied_to_gateway(error):
         log.error("the gateway lacks a right", error=str(error))
-        return RefusedError(kinds.UNAVAILABLE, _LACK, retry_after=AGAIN_SECONDS)
-    for type_, kind in _BY_ERROR:
+        return RefusedError(
+            kinds.UNAVAILABLE, _GATEWAY_LACKS_RIGHT, retry_after=RETRY_AFTER_SECONDS
+        )
+    for type_, kind in _TYPE_BY_ERROR:
         if isinstance(error, type_):
-            return RefusedError(kind, _words_of(error), job_id=_job_of(error), errors=_of(error))
+            return RefusedError(
+                kind, _detail_of(error), job_id=_job_id_of(error), errors=_field_problems_of(error)
+            )
     if isinstance(error, ThrottledError):
         return RefusedError(kinds.THROTTLED, retry_after=error.retry_after)
-    return RefusedError(kinds.UNAVAILABLE, retry_after=AGAIN_SECONDS)
+    return RefusedError(kinds.UNAVAILABLE, retry_after=RETRY_AFTER_SECONDS)
 
 
-def _is_own_lack(error: AsyncJobError) -> bool:
+def _is_denied_to_gateway(error: AsyncJobError) -> bool:
     """Return whether it is the gateway that may not, by RBAC; not a policy, or a quota."""
     refused = isinstance(error, ForbiddenError | client.NotAllowedError)
-    return refused and _BY_RBAC.search(str(error)) is not None
+    return refused and _RBAC_DENIAL.search(str(error)) is not None
 
 
-def _words_of(error: AsyncJobError) -> str:
-    return str(error)[:_LONGEST]
+def _detail_of(error: AsyncJobError) -> str:
+    return str(error)[:_MAX_DETAIL_CHARS]
 
 
-def _job_of(error: AsyncJobError) -> str | None:
+def _job_id_of(error: AsyncJobError) -> str | None:
     return error.job_id or None if isinstance(error, client.InTheWayError) else None
 
 
-def _of(error: AsyncJobError) -> Sequence[FieldProblem]:
-    return error.errors[:_SHOWN] if isinstance(error, client.InvalidSubmissionError) else ()
+def _field_problems_of(error: AsyncJobError) -> Sequence[FieldProblem]:
+    return (
+        error.errors[:_MAX_FIELD_PROBLEMS]
+        if isinstance(error, client.InvalidSubmissionError)
+        else ()
+    )
 
 
-def from_framework(error: HTTPException) -> RefusedError:
+def from_http_exception(error: HTTPException) -> RefusedError:
     """Return what the caller is told where the framework itself refuses."""
-    kind = _BY_STATUS.get(HTTPStatus(error.status_code), kinds.INTERNAL)
+    kind = _TYPE_BY_STATUS.get(HTTPStatus(error.status_code), kinds.INTERNAL)
     return RefusedError(kind, headers=error.headers)
 
 
-def from_validation(error: RequestValidationError) -> RefusedError:
+def from_validation_error(error: RequestValidationError) -> RefusedError:
     """Return what the caller is told of fields that do not fit."""
-    found = list(_fields(error.errors()))
+    found = list(_to_field_problems(error.errors()))
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     detail = f"{found[0].field}: {found[0].detail}{more}" if found else ""
-    return RefusedError(kinds.INVALID, detail, errors=found[:_SHOWN])
+    return RefusedError(kinds.INVALID, detail, errors=found[:_MAX_FIELD_PROBLEMS])
 
 
-def _fields(errors: Sequence[Any]) -> Iterator[FieldProblem]:
+def _to_field_problems(errors: Sequence[Any]) -> Iterator[FieldProblem]:
     """Yield field by field; what was sent is never repeated, it may be a secret."""
     for error in errors:
         where, *path = error["loc"]
         prefix = [] if where == "body" else [str(where)]
         name = ".".join([*prefix, *map(str, path)]) or "body"
-        yield FieldProblem(field=name, detail=_words(error))
+        yield FieldProblem(field=name, detail=_field_detail(error))
 
 
-def _words(error: Any) -> str:
+def _field_detail(error: Any) -> str:
     if error["type"] == "extra_forbidden":
         return "There is no such field"
     return str(error["msg"])

@@ -8,18 +8,18 @@ from starlette.responses import Response
 
 from asyncjob.json_types import Json
 
-JSON = "application/json"
+JSON_MEDIA_TYPE = "application/json"
 
 
-def as_json(
+def json_response(
     model: BaseModel, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Return an answer that is one object."""
     body = model.model_dump_json(by_alias=True)
-    return Response(body, status, headers, JSON)
+    return Response(body, status, headers, JSON_MEDIA_TYPE)
 
 
-def as_list(models: Sequence[BaseModel]) -> Response:
+def json_list_response(models: Sequence[BaseModel]) -> Response:
     """Return an answer that is a list of objects."""
     dumped: list[Json] = [model.model_dump(mode="json", by_alias=True) for model in models]
-    return Response(orjson.dumps(dumped), 200, None, JSON)
+    return Response(orjson.dumps(dumped), 200, None, JSON_MEDIA_TYPE)

@@ -7,10 +7,10 @@ from asyncjob.models.spec import RequestData
 from asyncjob.rest.problem import FieldProblem
 from asyncjob_gateway import kinds
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.settings import Settings
+from asyncjob_gateway.settings import GatewaySettings
 
 
-def carried(request: Request, settings: Settings) -> RequestData | None:
+def forwarded_request(request: Request, settings: GatewaySettings) -> RequestData | None:
     """Return the headers to hand on, None if there are none.
 
     Raises RefusedError where they do not fit: 16 values of 4096 characters each.

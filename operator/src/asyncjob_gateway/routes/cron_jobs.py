@@ -9,72 +9,74 @@ from asyncjob.rest.submission import Submitted
 from asyncjob.rest.surroundings import BackfillAsk, CronJobInfo
 from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
-from asyncjob_gateway.context import Visit
+from asyncjob_gateway.context import RequestContext
 from asyncjob_gateway.examples import BACKFILLS
-from asyncjob_gateway.problems.declared import problems
-from asyncjob_gateway.routes.answers import as_json, as_list
+from asyncjob_gateway.problems.declared import problem_responses
+from asyncjob_gateway.routes.answers import json_list_response, json_response
 from asyncjob_gateway.routes.parameters import CronJobName
-from asyncjob_gateway.routes.route import ApiRoute, visiting
+from asyncjob_gateway.routes.route import ApiRoute, authorized
 
 router = APIRouter(prefix="/api/v1/cron-jobs", tags=["cron jobs"], route_class=ApiRoute)
 
 
-@router.get("", response_model=list[CronJobInfo], responses=problems(), summary="List cron jobs")
+@router.get(
+    "", response_model=list[CronJobInfo], responses=problem_responses(), summary="List cron jobs"
+)
 async def list_cron_jobs(
-    visit: Annotated[Visit, visiting(rights.LIST_CRON_JOBS)],
+    ctx: Annotated[RequestContext, authorized(rights.LIST_CRON_JOBS)],
 ) -> Response:
     """Return all cron jobs, read from the API server."""
-    return as_list(await visit.operations.cron_jobs())
+    return json_list_response(await ctx.operations.cron_jobs())
 
 
 @router.get(
     "/{name}",
     response_model=CronJobInfo,
-    responses=problems(kinds.NOT_FOUND),
+    responses=problem_responses(kinds.NOT_FOUND),
     summary="Read a cron job",
 )
 async def get_cron_job(
-    name: CronJobName, visit: Annotated[Visit, visiting(rights.READ_CRON_JOBS)]
+    name: CronJobName, ctx: Annotated[RequestContext, authorized(rights.READ_CRON_JOBS)]
 ) -> Response:
     """Return a cron job, with its spec and status.
 
     The template's payload and request are null for who may not `read-payload`.
     """
-    info = await visit.operations.cron_job(name)
-    if not await visit.may(rights.READ_PAYLOAD):
+    info = await ctx.operations.cron_job(name)
+    if not await ctx.is_allowed(rights.READ_PAYLOAD):
         info = without_template_payload(info)
-    return as_json(info)
+    return json_response(info)
 
 
 @router.post(
     "/{name}/trigger",
     status_code=202,
     response_model=Submitted,
-    responses=problems(kinds.NOT_FOUND, kinds.CONFLICT),
+    responses=problem_responses(kinds.NOT_FOUND, kinds.CONFLICT),
     summary="Have a cron job run now",
 )
 async def trigger(
-    name: CronJobName, visit: Annotated[Visit, visiting(rights.CONTROL_CRON_JOBS)]
+    name: CronJobName, ctx: Annotated[RequestContext, authorized(rights.CONTROL_CRON_JOBS)]
 ) -> Response:
     """Ask for one run now; the id of its job is known, it exists a moment later.
 
     Takes the caller's right to read the Secret or ConfigMap that its payload comes from, if any.
     """
-    done = await visit.operations.trigger(name)
-    return as_json(done, 202, {"Location": f"/api/v1/jobs/{done.id}"})
+    done = await ctx.operations.trigger(name)
+    return json_response(done, 202, {"Location": f"/api/v1/jobs/{done.id}"})
 
 
 @router.post(
     "/{name}/backfill",
     status_code=202,
     response_model=CronJobInfo,
-    responses=problems(kinds.NOT_FOUND, kinds.CONFLICT, *kinds.OF_BODIES),
+    responses=problem_responses(kinds.NOT_FOUND, kinds.CONFLICT, *kinds.ON_BODIES),
     summary="Have a cron job make up for a range of time",
 )
 async def backfill(
     name: CronJobName,
     body: Annotated[BackfillAsk, Body(openapi_examples=BACKFILLS)],
-    visit: Annotated[Visit, visiting(rights.CONTROL_CRON_JOBS)],
+    ctx: Annotated[RequestContext, authorized(rights.CONTROL_CRON_JOBS)],
 ) -> Response:
     """Ask for the runs of times gone by; `status.backfill` shows how far they are.
 
@@ -82,36 +84,36 @@ async def backfill(
     true. Takes the caller's right to read the Secret or ConfigMap that the payload comes from, if
     any.
     """
-    info = await visit.operations.backfill(name, body)
-    return as_json(without_template_payload(info), 202)
+    info = await ctx.operations.backfill(name, body)
+    return json_response(without_template_payload(info), 202)
 
 
 @router.post(
     "/{name}/suspend",
     response_model=CronJobInfo,
-    responses=problems(kinds.NOT_FOUND, kinds.CONFLICT),
+    responses=problem_responses(kinds.NOT_FOUND, kinds.CONFLICT),
     summary="Suspend a cron job",
 )
 async def suspend(
-    name: CronJobName, visit: Annotated[Visit, visiting(rights.CONTROL_CRON_JOBS)]
+    name: CronJobName, ctx: Annotated[RequestContext, authorized(rights.CONTROL_CRON_JOBS)]
 ) -> Response:
     """Keep it from creating jobs by its schedule."""
-    info = await visit.operations.set_cron_job_suspended(name, suspended=True)
-    return as_json(without_template_payload(info))
+    info = await ctx.operations.set_cron_job_suspended(name, suspended=True)
+    return json_response(without_template_payload(info))
 
 
 @router.post(
     "/{name}/resume",
     response_model=CronJobInfo,
-    responses=problems(kinds.NOT_FOUND, kinds.CONFLICT),
+    responses=problem_responses(kinds.NOT_FOUND, kinds.CONFLICT),
     summary="Resume a cron job",
 )
 async def resume(
-    name: CronJobName, visit: Annotated[Visit, visiting(rights.CONTROL_CRON_JOBS)]
+    name: CronJobName, ctx: Annotated[RequestContext, authorized(rights.CONTROL_CRON_JOBS)]
 ) -> Response:
     """Let it create jobs by its schedule again."""
-    info = await visit.operations.set_cron_job_suspended(name, suspended=False)
-    return as_json(without_template_payload(info))
+    info = await ctx.operations.set_cron_job_suspended(name, suspended=False)
+    return json_response(without_template_payload(info))
 
 
 def without_template_payload(info: CronJobInfo) -> CronJobInfo:

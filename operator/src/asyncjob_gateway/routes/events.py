@@ -19,17 +19,17 @@ from asyncjob.rest.selection import Selection
 from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.cache.clock import now
-from asyncjob_gateway.cache.filters import compiled
-from asyncjob_gateway.context import Visit, address_of
-from asyncjob_gateway.events.changes import all_changes, one_job
-from asyncjob_gateway.problems.declared import Responses, problems
-from asyncjob_gateway.routes.listening import listener
+from asyncjob_gateway.cache.filters import compile_selection
+from asyncjob_gateway.context import RequestContext, address_of
+from asyncjob_gateway.events.changes import stream_changes, stream_job
+from asyncjob_gateway.problems.declared import Responses, problem_responses
+from asyncjob_gateway.routes.listening import make_stream_caller
 from asyncjob_gateway.routes.parameters import JobId, LastEventId
-from asyncjob_gateway.routes.route import ApiRoute, Namespace, admitting, visiting
+from asyncjob_gateway.routes.route import ApiRoute, Namespace, authorized, authorized_with_own_query
 
 router = APIRouter(prefix="/api/v1", tags=["events"], route_class=ApiRoute)
 
-_STREAM: Final[Responses] = {
+_STREAM_RESPONSE: Final[Responses] = {
     200: {"content": {"text/event-stream": {}}, "description": "Events, as they come."}
 }
 
@@ -44,58 +44,58 @@ class EventsQuery(Selection):
 @router.get(
     "/events",
     response_class=Response,
-    responses={**_STREAM, **problems(kinds.NOT_SYNCED, kinds.THROTTLED)},
+    responses={**_STREAM_RESPONSE, **problem_responses(kinds.NOT_SYNCED, kinds.THROTTLED)},
     summary="Follow changes of jobs",
 )
 async def follow_jobs(
     request: Request,
     query: Annotated[EventsQuery, Query()],
-    visit: Annotated[Visit, admitting(rights.WATCH)],
+    ctx: Annotated[RequestContext, authorized_with_own_query(rights.WATCH_JOBS)],
     last: LastEventId = None,
 ) -> Response:
     """Stream changes of the jobs that match, from now on or from after `Last-Event-ID`.
 
     Events are `job`, `deleted` and `resync`; ages are measured as of the beginning.
     """
-    visit.view.demand_synced()
-    test = compiled(query, now())
-    streams = visit.context.streams
-    streams.check_room(visit.caller)
+    ctx.cache.require_synced()
+    test = compile_selection(query, now())
+    streams = ctx.app.streams
+    streams.check_capacity(ctx.caller)
     since = None if last is None else int(last)
-    who = listener(visit, request.headers, address_of(request))
-    changes = all_changes(streams, visit.view.feed, who, test, since)
-    return streams.answer(changes)
+    who = make_stream_caller(ctx, request.headers, address_of(request))
+    changes = stream_changes(streams, ctx.cache.changes, who, test, since)
+    return streams.response(changes)
 
 
 @router.get(
     "/jobs/{id}/events",
     response_class=Response,
     responses={
-        **_STREAM,
+        **_STREAM_RESPONSE,
         204: {"description": "It has finished, and who comes back has seen that."},
-        **problems(kinds.NO_JOB, kinds.NOT_SYNCED, kinds.THROTTLED),
+        **problem_responses(kinds.NO_JOB, kinds.NOT_SYNCED, kinds.THROTTLED),
     },
     summary="Follow one job",
 )
 async def follow_job(
     request: Request,
     job_id: JobId,
-    visit: Annotated[Visit, visiting(rights.WATCH)],
+    ctx: Annotated[RequestContext, authorized(rights.WATCH_JOBS)],
     last: LastEventId = None,
 ) -> Response:
     """Stream the job as it is, and then every change of it until it has finished or is deleted."""
-    visit.view.demand_synced()
-    job = await visit.operations.get(job_id)
+    ctx.cache.require_synced()
+    job = await ctx.operations.get(job_id)
     if last is not None and job.finished and int(job.resource_version) <= int(last):
         return Response(status_code=204)
-    streams = visit.context.streams
-    streams.check_room(visit.caller)
-    return streams.answer(
-        one_job(
+    streams = ctx.app.streams
+    streams.check_capacity(ctx.caller)
+    return streams.response(
+        stream_job(
             streams,
-            visit.view.feed,
-            listener(visit, request.headers, address_of(request)),
-            lambda: visit.operations.get(job_id),
+            ctx.cache.changes,
+            make_stream_caller(ctx, request.headers, address_of(request)),
+            lambda: ctx.operations.get(job_id),
             job_id,
         )
     )

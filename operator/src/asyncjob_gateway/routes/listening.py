@@ -7,14 +7,14 @@ from starlette.datastructures import Headers
 from asyncjob.errors import AsyncJobError
 from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
-from asyncjob_gateway.context import Visit
+from asyncjob_gateway.context import RequestContext
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.events.listener import Listener
+from asyncjob_gateway.events.listener import StreamCaller
 
-_OVER: Final = (kinds.UNAUTHENTICATED, kinds.FORBIDDEN)
+_ENDS_STREAM: Final = (kinds.UNAUTHENTICATED, kinds.FORBIDDEN)
 
 
-def listener(visit: Visit, headers: Headers, address: str) -> Listener:
+def make_stream_caller(ctx: RequestContext, headers: Headers, address: str) -> StreamCaller:
     """Return who follows, by the headers and the address that said who asks.
 
     Where nobody can be asked whether they still may, they still do.
@@ -22,12 +22,12 @@ def listener(visit: Visit, headers: Headers, address: str) -> Listener:
 
     async def stands() -> bool:
         try:
-            await visit.context.authenticator.identify(headers, address)
-            await visit.demand(rights.WATCH)
+            await ctx.app.authenticator.authenticate(headers, address)
+            await ctx.require(rights.WATCH_JOBS)
         except RefusedError as error:
-            return error.kind not in _OVER
+            return error.kind not in _ENDS_STREAM
         except AsyncJobError:
             return True
         return True
 
-    return Listener(visit.caller, stands)
+    return StreamCaller(ctx.caller, stands)

@@ -7,18 +7,18 @@ from starlette.responses import Response
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.models.spec import RequestData
-from asyncjob.rest.public import PUBLIC_WORDS, PublicAccepted, PublicJob, PublicSubmission
+from asyncjob.rest.public import PUBLIC_STATUS_BY_PHASE, PublicAccepted, PublicJob, PublicSubmission
 from asyncjob.rest.submission import Submission
 from asyncjob_gateway import kinds
 from asyncjob_gateway.auth import rights
-from asyncjob_gateway.context import Visit
+from asyncjob_gateway.context import RequestContext
 from asyncjob_gateway.examples import PUBLIC_SUBMISSIONS
-from asyncjob_gateway.problems.declared import problems
-from asyncjob_gateway.routes.answers import as_json
-from asyncjob_gateway.routes.carried import carried
-from asyncjob_gateway.routes.keys import HeaderKey, with_key
+from asyncjob_gateway.problems.declared import problem_responses
+from asyncjob_gateway.routes.answers import json_response
+from asyncjob_gateway.routes.carried import forwarded_request
+from asyncjob_gateway.routes.keys import HeaderKey, with_idempotency_key
 from asyncjob_gateway.routes.parameters import JobId
-from asyncjob_gateway.routes.route import ApiRoute, visiting
+from asyncjob_gateway.routes.route import ApiRoute, authorized
 
 router = APIRouter(tags=["public"], route_class=ApiRoute)
 
@@ -27,43 +27,43 @@ router = APIRouter(tags=["public"], route_class=ApiRoute)
     "/jobs",
     status_code=202,
     response_model=PublicAccepted,
-    responses=problems(*kinds.OF_SUBMISSIONS),
+    responses=problem_responses(*kinds.ON_SUBMISSIONS),
     summary="Submit a job",
 )
 async def submit(
     request: Request,
     body: Annotated[PublicSubmission, Body(openapi_examples=PUBLIC_SUBMISSIONS)],
-    visit: Annotated[Visit, visiting(rights.SUBMIT)],
+    ctx: Annotated[RequestContext, authorized(rights.SUBMIT_JOBS)],
     key: HeaderKey,
 ) -> Response:
     """Have a job done. The same `idempotencyKey` with the same body is the same job."""
     submission = Submission(
         type=body.job_type, payload=body.payload, idempotency_key=body.idempotency_key
     )
-    handed_on: RequestData | None = carried(request, visit.context.settings)
-    done = await visit.operations.submit(with_key(submission, key), handed_on)
-    status = PUBLIC_WORDS[Phase(done.phase)]
+    handed_on: RequestData | None = forwarded_request(request, ctx.app.settings)
+    done = await ctx.operations.submit(with_idempotency_key(submission, key), handed_on)
+    status = PUBLIC_STATUS_BY_PHASE[Phase(done.phase)]
     location = {"Location": f"/jobs/{done.id}"}
-    return as_json(PublicAccepted(job_id=done.id, status=status), 202, location)
+    return json_response(PublicAccepted(job_id=done.id, status=status), 202, location)
 
 
 @router.get(
     "/jobs/{id}",
     response_model=PublicJob,
-    responses=problems(kinds.NO_JOB),
+    responses=problem_responses(kinds.NO_JOB),
     summary="See where a job is",
 )
 async def get(
     job_id: JobId,
-    visit: Annotated[Visit, visiting(rights.READ)],
+    ctx: Annotated[RequestContext, authorized(rights.READ_JOBS)],
 ) -> Response:
     """Return where the job is. Read from the API server each time, never from a cache."""
-    job = await visit.operations.get(job_id)
-    return as_json(
+    job = await ctx.operations.get(job_id)
+    return json_response(
         PublicJob(
             job_id=job.id,
             job_type=job.type,
-            status=PUBLIC_WORDS[job.phase],
+            status=PUBLIC_STATUS_BY_PHASE[job.phase],
             created_at=job.created_at,
             updated_at=job.updated_at or job.created_at,
         )

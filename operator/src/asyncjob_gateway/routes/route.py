@@ -16,68 +16,70 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from starlette.responses import Response
 
 from asyncjob.models.base import NAME_PATTERN
-from asyncjob.rest.exact import inexact
+from asyncjob.rest.exact import schema_mismatches
 from asyncjob.rest.problem import FieldProblem
-from asyncjob.rest.wire import Ask
+from asyncjob.rest.wire import RequestModel
 from asyncjob_gateway import kinds
 from asyncjob_gateway.auth.rights import Right
-from asyncjob_gateway.context import Visit, context_of, enter, identify
+from asyncjob_gateway.context import RequestContext, app_context, authenticate, request_context
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.limits.bodies import ONE_JOB
-from asyncjob_gateway.limits.load import begin
-from asyncjob_gateway.limits.strict_json import StrictRequest
-from asyncjob_gateway.problems.translate import from_validation
+from asyncjob_gateway.limits.bodies import MAX_SINGLE_JOB_BYTES
+from asyncjob_gateway.limits.load import acquire_request_slot
+from asyncjob_gateway.limits.strict_json import StrictJsonRequest
+from asyncjob_gateway.problems.translate import from_validation_error
 
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+RequestHandler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 Namespace = Annotated[str, Field(min_length=1, max_length=63, pattern=NAME_PATTERN)]
 
-_NAMESPACE: Final[TypeAdapter[str]] = TypeAdapter(Namespace)
+_NAMESPACE_ADAPTER: Final[TypeAdapter[str]] = TypeAdapter(Namespace)
 
 
 class ApiRoute(APIRoute):
     """Authenticates, asks for the route's rights, reads the body, does what the route does."""
 
-    has_many: ClassVar[bool] = False
+    is_batch: ClassVar[bool] = False
     """Whether a body has many jobs, each of which is looked at by itself."""
 
-    def get_route_handler(self) -> Handler:
+    def get_route_handler(self) -> RequestHandler:
         """Return what handles a request."""
         handle = super().get_route_handler()
-        rights, lists = rights_of(self.dependant), frozenset(_lists(self.dependant))
+        rights, lists = rights_of(self.dependant), frozenset(_list_parameters(self.dependant))
         body: Any = self.body_field.field_info.annotation if self.body_field else None
 
         async def handle_strictly(request: Request) -> Response:
-            strict = StrictRequest(request.scope, request.receive)
-            await identify(strict, strict.headers)
+            strict = StrictJsonRequest(request.scope, request.receive)
+            await authenticate(strict, strict.headers)
             _check_given_once(strict, lists)
-            strict.state.visit = await enter(strict, _namespace(strict), *rights)
+            strict.state.visit = await request_context(strict, _namespace_of(strict), *rights)
             if body is not None:
-                await self._read(strict, body)
-            begin(strict)
+                await self._read_body(strict, body)
+            acquire_request_slot(strict)
             return await handle(strict)
 
         return handle_strictly
 
-    async def _read(self, request: StrictRequest, model: type[BaseModel]) -> None:
-        context = context_of(request)
+    async def _read_body(self, request: StrictJsonRequest, model: type[BaseModel]) -> None:
+        context = app_context(request)
         most = (
-            context.settings.max_body if self.has_many else min(ONE_JOB, context.settings.max_body)
+            context.settings.max_body
+            if self.is_batch
+            else min(MAX_SINGLE_JOB_BYTES, context.settings.max_body)
         )
         sender: str = request.state.caller.username
-        data = await context.bodies.receive(request, most, sender)
-        await request.parse(data, context.state.parsing)
-        if data and not self.has_many:
-            _check_exact(model, await request.json())
+        data = await context.body_reader.read(request, most, sender)
+        await request.parse(data, context.state.parse_lock)
+        if data and not self.is_batch:
+            _check_exact_types(model, await request.json())
 
 
 class BatchRoute(ApiRoute):
     """The same, for bodies with many jobs."""
 
-    has_many: ClassVar[bool] = True
+    is_batch: ClassVar[bool] = True
 
 
-class Where(Ask):
+class NamespaceQuery(RequestModel):
     """The part of a query that all routes have."""
 
     namespace: Namespace | None = None
@@ -85,55 +87,63 @@ class Where(Ask):
 
 
 @dataclass(frozen=True, slots=True)
-class _Admitted:
+class _AuthorizedRequest:
     """Gives the visit of a caller who has these rights; the route has asked for them by then."""
 
     rights: tuple[Right, ...]
 
-    async def __call__(self, request: Request) -> Visit:
-        visit: Visit = request.state.visit
+    async def __call__(self, request: Request) -> RequestContext:
+        visit: RequestContext = request.state.visit
         return visit
 
 
 @dataclass(frozen=True, slots=True)
-class _Visiting:
+class _AuthorizedNamespaceRequest:
     """The same, for routes whose query says no more than where."""
 
     rights: tuple[Right, ...]
 
-    async def __call__(self, request: Request, where: Annotated[Where, Query()]) -> Visit:  # noqa: ARG002  # documents it, and refuses others
-        visit: Visit = request.state.visit
+    async def __call__(
+        self,
+        request: Request,
+        where: Annotated[NamespaceQuery, Query()],  # noqa: ARG002  # documents it, and refuses others
+    ) -> RequestContext:
+        visit: RequestContext = request.state.visit
         return visit
 
 
-def visiting(*rights: Right) -> Any:
+def authorized(*rights: Right) -> Any:
     """Return the dependency that gives a Visit to callers with these rights."""
-    return Depends(_Visiting(rights))
+    return Depends(_AuthorizedNamespaceRequest(rights))
 
 
-def admitting(*rights: Right) -> Any:
+def authorized_with_own_query(*rights: Right) -> Any:
     """Return the same for a route whose own query has the namespace."""
-    return Depends(_Admitted(rights))
+    return Depends(_AuthorizedRequest(rights))
 
 
 def rights_of(dependant: Dependant) -> tuple[Right, ...]:
     """Return the rights that a route takes; each has to say which."""
     calls = [one.call for one in dependant.dependencies]
-    found = [call.rights for call in calls if isinstance(call, _Visiting | _Admitted)]
+    found = [
+        call.rights
+        for call in calls
+        if isinstance(call, _AuthorizedNamespaceRequest | _AuthorizedRequest)
+    ]
     if not found:
         raise TypeError(f"{dependant.call}: a route says by `visiting` which rights it takes")
     return tuple(right for rights in found for right in rights)
 
 
-def _check_exact(model: type[BaseModel], data: object) -> None:
+def _check_exact_types(model: type[BaseModel], data: object) -> None:
     """Raise for data that the model would read as something else, with all that it would refuse."""
-    wrong = inexact(model, data)
+    wrong = schema_mismatches(model, data)
     if not wrong:
         return
     try:
         model.model_validate(data)
     except ValidationError as error:
-        told = from_validation(RequestValidationError(_below(error, "body"))).errors
+        told = from_validation_error(RequestValidationError(_errors_below(error, "body"))).errors
         known = {one.field for one in told}
         wrong = [*told, *(one for one in wrong if one.field not in known)]
     more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
@@ -141,16 +151,16 @@ def _check_exact(model: type[BaseModel], data: object) -> None:
     raise RefusedError(kinds.INVALID, detail, errors=wrong)
 
 
-def _below(error: ValidationError, where: str) -> list[Any]:
-    return [{**one, "loc": (where, *one["loc"])} for one in error.errors(include_input=False)]
+def _errors_below(error: ValidationError, location: str) -> list[Any]:
+    return [{**one, "loc": (location, *one["loc"])} for one in error.errors(include_input=False)]
 
 
-def _namespace(request: Request) -> str | None:
+def _namespace_of(request: Request) -> str | None:
     given = request.query_params.get("namespace")
     if given is None:
         return None
     try:
-        return _NAMESPACE.validate_python(given)
+        return _NAMESPACE_ADAPTER.validate_python(given)
     except ValidationError as error:
         found = [{**one, "loc": ("query", "namespace")} for one in error.errors()]
         raise RequestValidationError(found) from error
@@ -168,7 +178,7 @@ def _check_given_once(request: Request, lists: frozenset[str]) -> None:
         raise RefusedError(kinds.INVALID, f"{errors[0].field}: {errors[0].detail}", errors=errors)
 
 
-def _lists(dependant: Dependant) -> Iterator[str]:
+def _list_parameters(dependant: Dependant) -> Iterator[str]:
     """Yield the parameters that may be given several times."""
     models = [one.field_info.annotation for one in dependant.query_params]
     for model in models:

@@ -8,7 +8,7 @@ import structlog
 from asyncjob.tracing.context import trace_id_of
 
 
-def name_in_log(*, job: str | None = None, trace: str | None = None) -> None:
+def bind_log_context(*, job: str | None = None, trace: str | None = None) -> None:
     """Name what is given; `trace` is a `traceparent`."""
     named = {"job": job, "trace_id": trace_id_of(trace)}
     structlog.contextvars.bind_contextvars(**{key: text for key, text in named.items() if text})

@@ -5,56 +5,56 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from asyncjob.errors import NotFoundError
+from asyncjob.errors import ObjectNotFoundError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.view import read_job
 from asyncjob.names import WORKER_LEASE_PREFIX, job_path
-from asyncjob_operator.apply.kin import Kin
+from asyncjob_operator.apply.kin import RelatedJobChecker
 from asyncjob_operator.core.decision import (
-    Absent,
-    Cascading,
-    Childless,
-    Ended,
+    CancelCascades,
+    ChildrenFinished,
+    DependencyCycle,
+    DependencyFailed,
+    DependencyMissing,
+    DuplicateStillLive,
     PodGone,
-    Proof,
-    RivalLives,
-    Stuck,
-    TypeMissing,
+    Precondition,
+    TypeUnserved,
     WorkerReplaced,
 )
-from asyncjob_operator.core.roll_call import Entry, queue_of, read_entry
+from asyncjob_operator.core.roll_call import WorkerRecord, queue_of_lease, read_worker_record
 from asyncjob_operator.kube.clock import monotonic
-from asyncjob_operator.kube.paths import WORKERS_ONLY, leases, pods
+from asyncjob_operator.kube.paths import WORKER_SELECTOR, leases_path, pods_path
 
-MAX_REMEMBERED = 10_000
-FRESH_SECONDS = 5.0
+MAX_VERIFIED = 10_000
+WORKER_LIST_SECONDS = 5.0
 """So long a list of a namespace's workers serves all its dead letters; the roll call that each of
 them is judged by is kept up to date meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
-class Correction:
+class CacheUpdates:
     """Who takes what a live read showed when a cache was wrong."""
 
-    pod: Callable[[JsonObject], None]
-    lease: Callable[[JsonObject], None]
-    lease_gone: Callable[[str, str], None]
-    job: Callable[[JsonObject], None]
-    job_gone: Callable[[str], None]
+    on_pod: Callable[[JsonObject], None]
+    on_lease: Callable[[JsonObject], None]
+    on_lease_deleted: Callable[[str, str], None]
+    on_job: Callable[[JsonObject], None]
+    on_job_deleted: Callable[[str], None]
     is_current: Callable[[str], bool] = lambda _uid: False
     """Whether all that was written before a job's known version is known, too."""
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
+class WorkerList:
     """The workers of a namespace by queue, as a list showed them that began then, monotonic."""
 
     listed_at: float
-    entries: defaultdict[str, list[Entry]]
+    by_queue: defaultdict[str, list[WorkerRecord]]
 
 
-class Confirmation:
+class PreconditionChecker:
     """Asks the API server.
 
     That a pod's UID is gone, or a process replaced, is true for ever, so that is asked once and
@@ -64,88 +64,100 @@ class Confirmation:
     def __init__(
         self,
         session: KubeSession,
-        correction: Correction,
+        cache_updates: CacheUpdates,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._session = session
-        self._correction = correction
+        self._cache_updates = cache_updates
         self._clock = clock
-        self._kin = Kin(session, correction.job, correction.job_gone, correction.is_current)
-        self._crews: dict[str, Crew] = {}
-        self._crew_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._proven: set[PodGone | WorkerReplaced] = set()
+        self._related_jobs = RelatedJobChecker(
+            session, cache_updates.on_job, cache_updates.on_job_deleted, cache_updates.is_current
+        )
+        self._worker_lists: dict[str, WorkerList] = {}
+        self._worker_list_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._verified: set[PodGone | WorkerReplaced] = set()
 
-    async def holds(self, proof: Proof | None) -> bool:
+    async def verify(self, precondition: Precondition | None) -> bool:
         """Return whether the proof holds; where it does not, correct the cache."""
-        match proof:
+        match precondition:
             case None:
                 return True
             case PodGone() | WorkerReplaced():
-                return proof in self._proven or await self._prove(proof)
-            case RivalLives():
-                return await self._rival_lives(proof)
-            case TypeMissing():
-                return await self._type_missing(proof)
-            case Ended() | Absent() | Stuck() | Cascading() | Childless():
-                return await self._kin.holds(proof)
+                return precondition in self._verified or await self._verify_once(precondition)
+            case DuplicateStillLive():
+                return await self._is_duplicate_live(precondition)
+            case TypeUnserved():
+                return await self._is_type_unserved(precondition)
+            case (
+                DependencyFailed()
+                | DependencyMissing()
+                | DependencyCycle()
+                | CancelCascades()
+                | ChildrenFinished()
+            ):
+                return await self._related_jobs.verify(precondition)
 
-    async def _prove(self, proof: PodGone | WorkerReplaced) -> bool:
-        look = self._pod_gone(proof) if isinstance(proof, PodGone) else self._replaced(proof)
+    async def _verify_once(self, precondition: PodGone | WorkerReplaced) -> bool:
+        look = (
+            self._is_pod_gone(precondition)
+            if isinstance(precondition, PodGone)
+            else self._is_worker_replaced(precondition)
+        )
         if not await look:
             return False
-        if len(self._proven) >= MAX_REMEMBERED:
-            self._proven.clear()
-        self._proven.add(proof)
+        if len(self._verified) >= MAX_VERIFIED:
+            self._verified.clear()
+        self._verified.add(precondition)
         return True
 
-    async def _pod_gone(self, proof: PodGone) -> bool:
-        pod = await self._read(f"{pods(proof.namespace)}/{proof.name}")
-        if pod is not None and text(child(pod, "metadata"), "uid") == proof.uid:
-            self._correction.pod(pod)
+    async def _is_pod_gone(self, precondition: PodGone) -> bool:
+        pod = await self._read(f"{pods_path(precondition.namespace)}/{precondition.name}")
+        if pod is not None and text(child(pod, "metadata"), "uid") == precondition.uid:
+            self._cache_updates.on_pod(pod)
             return False
         return True
 
-    async def _replaced(self, proof: WorkerReplaced) -> bool:
-        name = WORKER_LEASE_PREFIX + proof.pod
-        lease = await self._read(f"{leases(proof.namespace)}/{name}")
+    async def _is_worker_replaced(self, precondition: WorkerReplaced) -> bool:
+        name = WORKER_LEASE_PREFIX + precondition.pod
+        lease = await self._read(f"{leases_path(precondition.namespace)}/{name}")
         if lease is None:
-            self._correction.lease_gone(proof.namespace, name)
+            self._cache_updates.on_lease_deleted(precondition.namespace, name)
             return False
-        self._correction.lease(lease)
+        self._cache_updates.on_lease(lease)
         newest = text(child(lease, "spec"), "holderIdentity")
-        return newest not in {"", proof.worker}
+        return newest not in {"", precondition.worker}
 
-    async def _rival_lives(self, proof: RivalLives) -> bool:
-        obj = await self._read(job_path(proof.namespace, proof.name))
+    async def _is_duplicate_live(self, precondition: DuplicateStillLive) -> bool:
+        obj = await self._read(job_path(precondition.namespace, precondition.name))
         rival = read_job(obj) if obj is not None else None
-        if obj is None or rival is None or rival.uid != proof.uid:
-            self._correction.job_gone(proof.uid)
+        if obj is None or rival is None or rival.uid != precondition.uid:
+            self._cache_updates.on_job_deleted(precondition.uid)
             return False
-        self._correction.job(obj)
+        self._cache_updates.on_job(obj)
         return not rival.finished and not rival.deleting
 
-    async def _type_missing(self, proof: TypeMissing) -> bool:
+    async def _is_type_unserved(self, precondition: TypeUnserved) -> bool:
         """Look at the Leases there are; what they correct in the cache keeps the job waiting."""
-        entries = (await self._crew(proof.namespace)).entries[proof.queue]
-        known = any(entry.may_know(proof.type) for entry in entries)
-        return not known and any(entry.claims for entry in entries)
+        entries = (await self._workers_in(precondition.namespace)).by_queue[precondition.queue]
+        known = any(entry.may_handle(precondition.type) for entry in entries)
+        return not known and any(entry.accepts_jobs for entry in entries)
 
-    async def _crew(self, namespace: str) -> Crew:
-        async with self._crew_locks[namespace]:
-            crew = self._crews.get(namespace)
-            if crew is None or self._clock() >= crew.listed_at + FRESH_SECONDS:
-                crew = self._crews[namespace] = await self._list_crew(namespace)
+    async def _workers_in(self, namespace: str) -> WorkerList:
+        async with self._worker_list_locks[namespace]:
+            crew = self._worker_lists.get(namespace)
+            if crew is None or self._clock() >= crew.listed_at + WORKER_LIST_SECONDS:
+                crew = self._worker_lists[namespace] = await self._list_workers(namespace)
             return crew
 
-    async def _list_crew(self, namespace: str) -> Crew:
-        crew = Crew(self._clock(), defaultdict(list))
-        async for lease in self._session.list(leases(namespace), WORKERS_ONLY):
-            crew.entries[queue_of(lease)].append(read_entry(lease))
-            self._correction.lease(lease)
+    async def _list_workers(self, namespace: str) -> WorkerList:
+        crew = WorkerList(self._clock(), defaultdict(list))
+        async for lease in self._session.list(leases_path(namespace), WORKER_SELECTOR):
+            crew.by_queue[queue_of_lease(lease)].append(read_worker_record(lease))
+            self._cache_updates.on_lease(lease)
         return crew
 
     async def _read(self, path: str) -> JsonObject | None:
         try:
             return await self._session.get(path)
-        except NotFoundError:
+        except ObjectNotFoundError:
             return None

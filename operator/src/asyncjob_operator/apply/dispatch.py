@@ -4,23 +4,23 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from asyncjob_operator.apply.todo import Todo
-from asyncjob_operator.core.vitals import Pulse
-from asyncjob_operator.telemetry.containment import Containment, Doing, Subject
+from asyncjob_operator.apply.todo import WorkQueue
+from asyncjob_operator.core.vitals import LoopHealth
+from asyncjob_operator.telemetry.containment import Activity, Containment, ObjectRef
 
-CONCURRENCY: Final = 32
+MAX_CONCURRENT_RECONCILES: Final = 32
 
 
-class Acts(Protocol):
+class Reconciler(Protocol):
     """Who does what is due."""
 
-    async def act(self, key: str) -> None:
+    async def reconcile(self, key: str) -> None:
         """Do what is due for the one on the list."""
 
-    def subject(self, key: str) -> Subject:
+    def object_ref(self, key: str) -> ObjectRef:
         """Return which object that is."""
 
-    def broken(self, key: str, seconds: float) -> None:
+    def requeue_after(self, key: str, seconds: float) -> None:
         """Leave one alone for so long that makes the operator stumble."""
 
 
@@ -30,45 +30,45 @@ class Leadership(Protocol):
     def leads(self) -> bool:
         """Return whether it may act now."""
 
-    async def elected(self) -> None:
+    async def wait_until_elected(self) -> None:
         """Wait until it may."""
 
 
-class Dispatch:
-    """Bounded concurrency; `look` is called with each one on the list that was worked on."""
+class ReconcilePool:
+    """Bounded concurrency; `on_done` is called with each one on the list that was worked on."""
 
     def __init__(
         self,
-        todo: Todo,
-        actor: Acts,
+        queue: WorkQueue,
+        reconciler: Reconciler,
         leadership: Leadership,
         containment: Containment,
-        look: Callable[[str], None] = lambda _: None,
+        on_done: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._todo = todo
-        self._actor = actor
+        self._queue = queue
+        self._reconciler = reconciler
         self._leadership = leadership
         self._containment = containment
-        self._look = look
-        self._places = asyncio.Semaphore(CONCURRENCY)
+        self._on_done = on_done
+        self._free_slots = asyncio.Semaphore(MAX_CONCURRENT_RECONCILES)
         self._running: set[asyncio.Task[None]] = set()
 
-    async def run(self, pulse: Pulse) -> None:
+    async def run(self, health: LoopHealth) -> None:
         """Act until cancelled; what has begun then goes on."""
         while True:
-            with pulse.idle():
-                await self._leadership.elected()
-            await self._places.acquire()
+            with health.idle():
+                await self._leadership.wait_until_elected()
+            await self._free_slots.acquire()
             try:
-                with pulse.idle():
-                    uid = await self._todo.take()
+                with health.idle():
+                    uid = await self._queue.get()
             except asyncio.CancelledError:
-                self._places.release()
+                self._free_slots.release()
                 raise
             if not self._leadership.leads():
-                self._put_back(uid)
+                self._requeue(uid)
                 continue
-            task = asyncio.create_task(self._work(uid), name=f"act on {uid}")
+            task = asyncio.create_task(self._reconcile(uid), name=f"act on {uid}")
             self._running.add(task)
             task.add_done_callback(self._running.discard)
 
@@ -79,18 +79,18 @@ class Dispatch:
             for task in late:
                 task.cancel()
 
-    def _put_back(self, uid: str) -> None:
-        self._places.release()
-        self._todo.put_back(uid)
+    def _requeue(self, key: str) -> None:
+        self._free_slots.release()
+        self._queue.requeue(key)
 
-    async def _work(self, uid: str) -> None:
-        one = self._actor.subject(uid)
+    async def _reconcile(self, key: str) -> None:
+        one = self._reconciler.object_ref(key)
         try:
-            with self._containment.guard(one, Doing.ACT) as guard:
-                await self._actor.act(uid)
+            with self._containment.guard(one, Activity.ACT) as guard:
+                await self._reconciler.reconcile(key)
             if guard.pause is not None:
-                self._actor.broken(uid, guard.pause)
+                self._reconciler.requeue_after(key, guard.pause)
         finally:
-            self._places.release()
-            self._todo.done(uid)
-            self._look(uid)
+            self._free_slots.release()
+            self._queue.done(key)
+            self._on_done(key)

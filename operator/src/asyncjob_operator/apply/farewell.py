@@ -9,70 +9,70 @@ from collections.abc import Set as AbstractSet
 
 import structlog
 
-from asyncjob.errors import ApiError, ConflictError, NotFoundError
+from asyncjob.errors import ApiError, ConflictError, ObjectNotFoundError
 from asyncjob.kube import KubeSession
 from asyncjob_operator.core.attendance import (
-    Attendance,
-    WorkerLease,
-    attend,
+    UnchangedSince,
+    WorkerLeaseVersion,
     read_worker_lease,
-    silent_workers,
+    stale_leases,
+    track_unchanged,
 )
-from asyncjob_operator.kube.paths import WORKERS_ONLY, leases
-from asyncjob_operator.telemetry.containment import Containment, Doing, Kind, subject
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.kube.paths import WORKER_SELECTOR, leases_path
+from asyncjob_operator.telemetry.containment import Activity, Containment, ObjectKind, object_ref
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 
 log = structlog.get_logger()
 
 
-class Farewell:
-    """One look at all workers' Leases at a time; `busy` are the pods that hold jobs."""
+class StaleWorkerCollector:
+    """One look at all workers' Leases at a time; `busy_pods` are the pods that hold jobs."""
 
     def __init__(
         self,
         session: KubeSession,
-        scopes: Sequence[str | None],
+        namespaces: Sequence[str | None],
         *,
         timeout: float,
-        busy: Callable[[], AbstractSet[tuple[str, str]]],
+        busy_pods: Callable[[], AbstractSet[tuple[str, str]]],
         clock: Callable[[], float],
         leads: Callable[[], bool],
-        metrics: Metrics,
+        metrics: OperatorMetrics,
         containment: Containment,
     ) -> None:
         self._session = session
-        self._scopes = scopes
+        self._namespaces = namespaces
         self._timeout = timeout
-        self._busy = busy
+        self._busy_pods = busy_pods
         self._clock = clock
         self._leads = leads
         self._metrics = metrics
         self._containment = containment
-        self._attendance: Attendance = {}
+        self._unchanged_since: UnchangedSince = {}
 
-    async def look(self) -> int:
+    async def collect(self) -> int:
         """Remove what is to go and return how many went; raises what a list raises."""
-        before, self._attendance = self._attendance, {}
+        before, self._unchanged_since = self._unchanged_since, {}
         listed = await self._list()
         now = self._clock()
-        attendance = self._attendance = attend(before, listed, now)
-        silent = silent_workers(attendance, self._busy(), self._timeout, now)
-        return sum([await self._remove(lease) for lease in silent if self._leads()])
+        attendance = self._unchanged_since = track_unchanged(before, listed, now)
+        silent = stale_leases(attendance, self._busy_pods(), self._timeout, now)
+        return sum([await self._delete_lease(lease) for lease in silent if self._leads()])
 
-    async def _list(self) -> list[WorkerLease]:
-        listed: list[WorkerLease] = []
-        for scope in self._scopes:
-            async for obj in self._session.list(leases(scope), WORKERS_ONLY):
-                with self._containment.guard(subject(Kind.LEASE, obj), Doing.RETAIN):
+    async def _list(self) -> list[WorkerLeaseVersion]:
+        listed: list[WorkerLeaseVersion] = []
+        for scope in self._namespaces:
+            async for obj in self._session.list(leases_path(scope), WORKER_SELECTOR):
+                with self._containment.guard(object_ref(ObjectKind.LEASE, obj), Activity.RETAIN):
                     listed.append(read_worker_lease(obj))
         return listed
 
-    async def _remove(self, lease: WorkerLease) -> bool:
+    async def _delete_lease(self, lease: WorkerLeaseVersion) -> bool:
         preconditions = {"uid": lease.uid, "resourceVersion": lease.version}
-        path = f"{leases(lease.namespace)}/{lease.name}"
+        path = f"{leases_path(lease.namespace)}/{lease.name}"
         try:
             await self._session.delete(path, {"preconditions": preconditions})
-        except (ConflictError, NotFoundError):
+        except (ConflictError, ObjectNotFoundError):
             return False
         except ApiError as error:
             log.warning("lease of a silent worker not removed", lease=path, error=str(error))

@@ -8,107 +8,109 @@ import structlog
 
 from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
-from asyncjob_operator.core.job_event import Notice, event_body, namespace_notice
-from asyncjob_operator.core.moment import Moment
-from asyncjob_operator.core.vitals import Pulse
-from asyncjob_operator.telemetry.containment import Containment, Doing, Kind, Subject
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.core.job_event import KubernetesEvent, event_body, namespace_event
+from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.vitals import LoopHealth
+from asyncjob_operator.telemetry.containment import Activity, Containment, ObjectKind, ObjectRef
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 
 log = structlog.get_logger()
 
-BACKLOG: Final = 1000
-BURST: Final = 25.0
-SECONDS_PER_NOTICE: Final = 6.0
-MAX_NAME: Final = 200
-LEFT_OUT: Final = "EventsLeftOut"
+MAX_QUEUED_EVENTS: Final = 1000
+EVENT_BURST: Final = 25.0
+SECONDS_PER_EVENT: Final = 6.0
+MAX_NAME_LENGTH: Final = 200
+EVENTS_LEFT_OUT: Final = "EventsLeftOut"
 SUMMARY_SECONDS: Final = 300.0
 """What was dropped is told in one Event per namespace so long after the first of it."""
 
 
-class Notices:
+class EventRecorder:
     """A queue of Events; per namespace a burst is told, then one every few seconds."""
 
     def __init__(
         self,
         session: KubeSession,
-        reporter: str,
-        now: Callable[[], Moment],
-        metrics: Metrics,
+        reporting_instance: str,
+        now: Callable[[], Now],
+        metrics: OperatorMetrics,
         containment: Containment,
     ) -> None:
         self._session = session
-        self._reporter = reporter
+        self._reporting_instance = reporting_instance
         self._now = now
         self._metrics = metrics
         self._containment = containment
-        self._queue: asyncio.Queue[Notice] = asyncio.Queue(BACKLOG)
-        self._allowance: dict[str, tuple[float, float]] = {}
-        self._resting: dict[tuple[str, str, str, str], float] = {}
-        self._left_out: dict[str, tuple[int, float]] = {}
+        self._queue: asyncio.Queue[KubernetesEvent] = asyncio.Queue(MAX_QUEUED_EVENTS)
+        self._token_buckets: dict[str, tuple[float, float]] = {}
+        self._suppressed_until: dict[tuple[str, str, str, str], float] = {}
+        self._dropped: dict[str, tuple[int, float]] = {}
 
-    def tell(self, notice: Notice) -> None:
+    def record(self, event: KubernetesEvent) -> None:
         """Post the notice soon, unless it was told lately or there are too many."""
-        if self._rests(notice):
+        if self._is_suppressed(event):
             return
-        if self._queue.full() or not self._allowed(notice.namespace):
-            self._drop(notice.namespace)
+        if self._queue.full() or not self._take_token(event.namespace):
+            self._drop(event.namespace)
             return
-        if notice.rest:
-            self._resting[notice.subject] = self._now().monotonic + notice.rest
-        self._queue.put_nowait(notice)
+        if event.min_interval:
+            self._suppressed_until[event.dedup_key] = self._now().monotonic + event.min_interval
+        self._queue.put_nowait(event)
 
-    async def run(self, pulse: Pulse) -> None:
+    async def run(self, health: LoopHealth) -> None:
         """Post until cancelled."""
         while True:
             try:
-                with pulse.idle():
+                with health.idle():
                     async with asyncio.timeout(SUMMARY_SECONDS / 10):
                         notice = await self._queue.get()
             except TimeoutError:
                 pass
             else:
-                one = Subject(Kind(notice.kind), notice.namespace, notice.name)
-                with self._containment.guard(one, Doing.TELL):
+                one = ObjectRef(ObjectKind(notice.kind), notice.namespace, notice.name)
+                with self._containment.guard(one, Activity.RECORD_EVENT):
                     await self._post(notice)
-            await self._sum_up()
+            await self._post_summaries()
 
-    async def _post(self, notice: Notice) -> None:
+    async def _post(self, event: KubernetesEvent) -> None:
         now = self._now()
-        name = f"{notice.name[:MAX_NAME].rstrip('-.')}.{int(now.wall * 1e6):x}"
-        body = event_body(notice, name, self._reporter, now.text)
+        name = f"{event.name[:MAX_NAME_LENGTH].rstrip('-.')}.{int(now.wall * 1e6):x}"
+        body = event_body(event, name, self._reporting_instance, now.timestamp)
         try:
-            await self._session.create(f"/api/v1/namespaces/{notice.namespace}/events", body)
+            await self._session.create(f"/api/v1/namespaces/{event.namespace}/events", body)
         except ApiError as error:
-            log.warning("event not posted", about=notice.name, error=str(error))
-            self._metrics.notices.labels("error").inc()
+            log.warning("event not posted", about=event.name, error=str(error))
+            self._metrics.kubernetes_events.labels("error").inc()
         else:
-            self._metrics.notices.labels("posted").inc()
+            self._metrics.kubernetes_events.labels("posted").inc()
 
     def _drop(self, namespace: str) -> None:
-        self._metrics.notices.labels("dropped").inc()
-        count, since = self._left_out.get(namespace, (0, self._now().monotonic))
-        self._left_out[namespace] = (count + 1, since)
+        self._metrics.kubernetes_events.labels("dropped").inc()
+        count, since = self._dropped.get(namespace, (0, self._now().monotonic))
+        self._dropped[namespace] = (count + 1, since)
 
-    async def _sum_up(self) -> None:
+    async def _post_summaries(self) -> None:
         """Tell in one Event per namespace how many were dropped."""
         now = self._now().monotonic
-        for namespace, (count, since) in list(self._left_out.items()):
+        for namespace, (count, since) in list(self._dropped.items()):
             if now >= since + SUMMARY_SECONDS:
-                del self._left_out[namespace]
+                del self._dropped[namespace]
                 message = (
                     f"{count} Events about jobs were left out: see "
                     "kubectl get asyncjobs --field-selector status.phase=DeadLetter"
                 )
-                await self._post(namespace_notice(namespace, LEFT_OUT, message))
+                await self._post(namespace_event(namespace, EVENTS_LEFT_OUT, message))
 
-    def _rests(self, notice: Notice) -> bool:
+    def _is_suppressed(self, event: KubernetesEvent) -> bool:
         now = self._now().monotonic
-        self._resting = {told: until for told, until in self._resting.items() if until > now}
-        return notice.subject in self._resting
+        self._suppressed_until = {
+            told: until for told, until in self._suppressed_until.items() if until > now
+        }
+        return event.dedup_key in self._suppressed_until
 
-    def _allowed(self, namespace: str) -> bool:
+    def _take_token(self, namespace: str) -> bool:
         now = self._now().monotonic
-        tokens, at = self._allowance.get(namespace, (BURST, now))
-        tokens = min(BURST, tokens + (now - at) / SECONDS_PER_NOTICE)
-        self._allowance[namespace] = (max(tokens - 1.0, 0.0) if tokens >= 1.0 else tokens, now)
+        tokens, at = self._token_buckets.get(namespace, (EVENT_BURST, now))
+        tokens = min(EVENT_BURST, tokens + (now - at) / SECONDS_PER_EVENT)
+        self._token_buckets[namespace] = (max(tokens - 1.0, 0.0) if tokens >= 1.0 else tokens, now)
         return tokens >= 1.0

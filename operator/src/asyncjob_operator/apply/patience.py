@@ -2,45 +2,45 @@
 
 from typing import Final
 
-from asyncjob_operator.kube.chance import shortened
+from asyncjob_operator.kube.chance import with_jitter
 
-LONGEST_REFUSED: Final = 600.0
+MAX_REFUSED_BACKOFF: Final = 600.0
 """Seconds; so seldom is tried again what the API server refuses, be it by a rule or for a right.
 
 It refuses the same write for as long as the object is as it is, so trying sooner helps nobody.
 """
 
-REMEMBERED: Final = 10_000
+MAX_TRACKED_ITEMS: Final = 10_000
 """Of so many that have failed and were not heard of since it is known how often."""
 
 
-class Patience:
+class ItemBackoff:
     """Failures in a row per key; pauses in seconds, doubled from `initial` up to `cap`."""
 
     def __init__(self, initial: float, cap: float) -> None:
         self.cap = cap
         self.initial = initial
         self._failures: dict[str, int] = {}
-        self._said: dict[str, str] = {}
+        self._last_errors: dict[str, str] = {}
 
-    def failed(self, key: str) -> float:
+    def record_failure(self, key: str) -> float:
         """Count a failure and return the pause before the next try."""
         failures = self._failures[key] = self._failures.pop(key, 0) + 1
-        if len(self._failures) > REMEMBERED:
-            self.succeeded(next(iter(self._failures)))
-        return shortened(min(self.initial * 2 ** min(failures - 1, 30), self.cap))
+        if len(self._failures) > MAX_TRACKED_ITEMS:
+            self.reset(next(iter(self._failures)))
+        return with_jitter(min(self.initial * 2 ** min(failures - 1, 30), self.cap))
 
     def failures(self, key: str) -> int:
         """Return how often in a row it has failed."""
         return self._failures.get(key, 0)
 
-    def is_news(self, key: str, message: str) -> bool:
+    def is_new_error(self, key: str, message: str) -> bool:
         """Return whether it fails otherwise than the last time; whoever asks says so."""
-        before = self._said.get(key)
-        self._said[key] = message
+        before = self._last_errors.get(key)
+        self._last_errors[key] = message
         return before != message
 
-    def succeeded(self, key: str) -> None:
+    def reset(self, key: str) -> None:
         """Begin anew: it could be written, or there is nothing more to do about it."""
         self._failures.pop(key, None)
-        self._said.pop(key, None)
+        self._last_errors.pop(key, None)

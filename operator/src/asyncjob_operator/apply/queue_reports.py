@@ -5,22 +5,22 @@ from typing import Final
 
 import structlog
 
-from asyncjob.errors import ApiError, NotFoundError
+from asyncjob.errors import ApiError, ObjectNotFoundError
 from asyncjob.json_types import Json
 from asyncjob.kube import KubeSession
 from asyncjob.names import queue_status_path
-from asyncjob_operator.apply.patience import LONGEST_REFUSED, Patience
-from asyncjob_operator.telemetry.containment import Containment, Doing, Kind, Subject
+from asyncjob_operator.apply.patience import MAX_REFUSED_BACKOFF, ItemBackoff
+from asyncjob_operator.telemetry.containment import Activity, Containment, ObjectKind, ObjectRef
 
 log = structlog.get_logger()
 
-INTERVAL: Final = 5.0
-News = list[tuple[tuple[str, str], dict[str, Json]]]
+QUEUE_STATUS_INTERVAL: Final = 5.0
+QueueStatusChanges = list[tuple[tuple[str, str], dict[str, Json]]]
 """Namespace and name of a queue, and the fields of its status that are not as it says."""
 
 
-class QueueReports:
-    """Writes what `survey` finds to be news.
+class QueueStatusWriter:
+    """Writes what `changes` finds to be news.
 
     A queue whose status cannot be written is left alone for longer each time, and that is said
     once: what the API server refuses today it refuses in five seconds, too.
@@ -29,42 +29,42 @@ class QueueReports:
     def __init__(
         self,
         session: KubeSession,
-        survey: Callable[[], Awaitable[News]],
+        changes: Callable[[], Awaitable[QueueStatusChanges]],
         leads: Callable[[], bool],
         containment: Containment,
         clock: Callable[[], float],
     ) -> None:
         self._session = session
-        self._survey = survey
+        self._changes = changes
         self._leads = leads
         self._containment = containment
         self._clock = clock
-        self._patience = Patience(INTERVAL, LONGEST_REFUSED)
-        self._rests_until: dict[str, float] = {}
+        self._backoff = ItemBackoff(QUEUE_STATUS_INTERVAL, MAX_REFUSED_BACKOFF)
+        self._retry_at: dict[str, float] = {}
 
-    async def write(self, went_on: Callable[[], None] = lambda: None) -> int:
-        """Write what is news and return how many queues that were; `went_on` is for each."""
+    async def write(self, on_progress: Callable[[], None] = lambda: None) -> int:
+        """Write what is news and return how many queues that were; `on_progress` is for each."""
         now = self._clock()
-        self._rests_until = {key: at for key, at in self._rests_until.items() if at > now}
+        self._retry_at = {key: at for key, at in self._retry_at.items() if at > now}
         written = 0
-        for queue, fields in await self._survey():
-            went_on()
-            if self._leads() and "/".join(queue) not in self._rests_until:
-                with self._containment.guard(Subject(Kind.QUEUE, *queue), Doing.WRITE):
-                    written += await self._write_one(queue, fields)
+        for queue, fields in await self._changes():
+            on_progress()
+            if self._leads() and "/".join(queue) not in self._retry_at:
+                with self._containment.guard(ObjectRef(ObjectKind.QUEUE, *queue), Activity.WRITE):
+                    written += await self._write_queue(queue, fields)
         return written
 
-    async def _write_one(self, queue: tuple[str, str], fields: dict[str, Json]) -> bool:
+    async def _write_queue(self, queue: tuple[str, str], fields: dict[str, Json]) -> bool:
         key = "/".join(queue)
         try:
             await self._session.merge_patch(queue_status_path(*queue), {"status": fields})
-        except NotFoundError:
+        except ObjectNotFoundError:
             return False
         except ApiError as error:
-            pause = self._patience.failed(key)
-            self._rests_until[key] = self._clock() + pause
-            level = log.warning if self._patience.is_news(key, str(error)) else log.debug
+            pause = self._backoff.record_failure(key)
+            self._retry_at[key] = self._clock() + pause
+            level = log.warning if self._backoff.is_new_error(key, str(error)) else log.debug
             level("numbers of a queue not written", queue=key, error=str(error), retry_in=pause)
             return False
-        self._patience.succeeded(key)
+        self._backoff.reset(key)
         return True

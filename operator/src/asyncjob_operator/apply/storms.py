@@ -4,30 +4,32 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from asyncjob_operator.core.job_event import Notice, namespace_notice
+from asyncjob_operator.core.job_event import KubernetesEvent, namespace_event
 
 RECOVERY_STORM: Final = "RecoveryStorm"
-JOBS: Final = 20
-SECONDS: Final = 60.0
+BURST_JOBS: Final = 20
+BURST_SECONDS: Final = 60.0
 
 
-class Storms:
+class RecoveryBurstEvents:
     """Recoveries of the last minute by namespace; `clock` gives monotonic seconds."""
 
-    def __init__(self, tell: Callable[[Notice], None], clock: Callable[[], float]) -> None:
-        self._tell = tell
+    def __init__(
+        self, record_event: Callable[[KubernetesEvent], None], clock: Callable[[], float]
+    ) -> None:
+        self._record_event = record_event
         self._clock = clock
         self._recent: dict[str, deque[float]] = {}
 
-    def recovered(self, namespace: str, reason: str) -> None:
+    def on_recovered(self, namespace: str, reason: str) -> None:
         """Take that a job was recovered; one Event is told for many."""
         now = self._clock()
-        recent = self._recent.setdefault(namespace, deque(maxlen=JOBS))
+        recent = self._recent.setdefault(namespace, deque(maxlen=BURST_JOBS))
         recent.append(now)
-        if len(recent) == JOBS and now - recent[0] <= SECONDS:
+        if len(recent) == BURST_JOBS and now - recent[0] <= BURST_SECONDS:
             recent.clear()
             message = (
-                f"{JOBS} jobs or more were taken from dead workers within a minute, "
+                f"{BURST_JOBS} jobs or more were taken from dead workers within a minute, "
                 f"the last one for {reason}"
             )
-            self._tell(namespace_notice(namespace, RECOVERY_STORM, message))
+            self._record_event(namespace_event(namespace, RECOVERY_STORM, message))

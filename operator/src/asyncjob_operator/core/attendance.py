@@ -13,7 +13,7 @@ from asyncjob.names import WORKER_LEASE_PREFIX
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerLease:
+class WorkerLeaseVersion:
     """A worker's Lease in one version; `duration` is what it says itself, in seconds."""
 
     namespace: str
@@ -28,14 +28,14 @@ class WorkerLease:
         return self.namespace, self.name.removeprefix(WORKER_LEASE_PREFIX)
 
 
-Attendance = Mapping[WorkerLease, float]
+UnchangedSince = Mapping[WorkerLeaseVersion, float]
 """Leases as they are, and since when: monotonic seconds."""
 
 
-def read_worker_lease(obj: JsonObject) -> WorkerLease:
+def read_worker_lease(obj: JsonObject) -> WorkerLeaseVersion:
     """Read a coordination Lease."""
     meta = child(obj, "metadata")
-    return WorkerLease(
+    return WorkerLeaseVersion(
         namespace=text(meta, "namespace"),
         name=text(meta, "name"),
         uid=text(meta, "uid"),
@@ -44,22 +44,27 @@ def read_worker_lease(obj: JsonObject) -> WorkerLease:
     )
 
 
-def attend(before: Attendance, listed: Iterable[WorkerLease], now: float) -> Attendance:
+def track_unchanged(
+    previous: UnchangedSince, listed: Iterable[WorkerLeaseVersion], now: float
+) -> UnchangedSince:
     """Return since when each Lease there is has been as it is."""
     ours = (lease for lease in listed if lease.name.startswith(WORKER_LEASE_PREFIX))
-    return {lease: before.get(lease, now) for lease in ours}
+    return {lease: previous.get(lease, now) for lease in ours}
 
 
-def silent_workers(
-    attendance: Attendance, busy: AbstractSet[tuple[str, str]], timeout: float, now: float
-) -> list[WorkerLease]:
-    """Return the Leases that are to go; `busy`: pods that hold jobs.
+def stale_leases(
+    unchanged_since: UnchangedSince,
+    busy_pods: AbstractSet[tuple[str, str]],
+    timeout: float,
+    now: float,
+) -> list[WorkerLeaseVersion]:
+    """Return the Leases that are to go; `busy_pods`: pods that hold jobs.
 
     A job's recovery needs to see who is the newest process of its pod, so jobs go first. A worker
     that announces itself seldom, and says so, is not silent in between.
     """
     return [
         lease
-        for lease, since in attendance.items()
-        if now - since >= max(timeout, lease.duration) and lease.pod not in busy
+        for lease, since in unchanged_since.items()
+        if now - since >= max(timeout, lease.duration) and lease.pod not in busy_pods
     ]

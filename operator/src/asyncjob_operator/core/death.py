@@ -9,120 +9,145 @@ from typing import Final
 
 from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.view import JobView, LeaseView
-from asyncjob_operator.core.decision import PodGone, Proof, Wait, WorkerReplaced
-from asyncjob_operator.core.moment import Moment
-from asyncjob_operator.core.pods import Ending, PodView
+from asyncjob_operator.core.decision import PodGone, Precondition, Wait, WorkerReplaced
+from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.pods import ContainerTermination, PodView
 
-ORDER_SECONDS: Final = 1.0
+WATCH_SKEW_SECONDS: Final = 1.0
 """Pods and jobs come over two watches: what is seen so much earlier did happen earlier."""
 
 RESTART_LAG_SECONDS: Final = 10.0
 """A restarted container may already work before its pod says so, but not for so long."""
 
-SETTLE_SECONDS: Final = 3.0
+RESTART_SETTLE_SECONDS: Final = 3.0
 """A container that has not been started again for so long did not make that last claim anew."""
 
-UNSEEN: Final = float("inf")
+NEVER_SEEN: Final = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class HolderStatus:
     """What this replica knows of a lease's pod.
 
-    `pods_known` is False without permission to see pods. `newest` is the identity of the newest
-    process announced for this very pod, empty if unknown, and `newest_since` is since when this
-    replica has known that and had the pod in sight without a break. Times are monotonic.
+    `pods_known` is False without permission to see pods. `newest_worker` is the identity of the
+    newest process announced for this very pod, empty if unknown, and `newest_worker_since` is since
+    when this replica has known that and had the pod in sight without a break. Times are monotonic.
     """
 
     pods_known: bool = False
     pod: PodView | None = None
-    newest: str = ""
-    newest_since: float = UNSEEN
-    ending_seen_at: float = 0.0
+    newest_worker: str = ""
+    newest_worker_since: float = NEVER_SEEN
+    termination_seen_at: float = 0.0
 
 
-NOBODY: Final = Holder()
+UNKNOWN_HOLDER: Final = HolderStatus()
 
 
 @dataclass(frozen=True, slots=True)
-class Death:
+class HolderLoss:
     """A crash is charged to the job's crash budget, a release is nobody's fault."""
 
-    crash: bool
+    is_crash: bool
     reason: Reason
     message: str
-    proof: Proof | None = None
+    precondition: Precondition | None = None
 
 
-Verdict = Death | Wait | None
+LossVerdict = HolderLoss | Wait | None
 
 
-def ended(
-    job: JobView, lease: LeaseView, holder: Holder, claimed_at: float, now: Moment
-) -> Verdict:
+def proven_loss(
+    job: JobView, lease: LeaseView, holder: HolderStatus, claimed_at: float, now: Now
+) -> LossVerdict:
     """Return the proven death of the lease's process, or when to look for it again.
 
     `claimed_at` is when this replica first saw the claim. Order is told by its own clock alone:
     the times in job and pod are those of two machines.
     """
     pod = holder.pod
-    if pod and pod.over:
-        return _blame(pod, pod.ending, lease)
-    if holder.newest and holder.newest != lease.worker:
+    if pod and pod.terminated:
+        return _classify_loss(pod, pod.termination, lease)
+    if holder.newest_worker and holder.newest_worker != lease.worker:
         proof = WorkerReplaced(job.namespace, lease.holder, lease.worker)
-        return _blame(pod, pod.ending if pod else None, lease, proof)
-    if pod and pod.ending:
-        settled_at = _settled_at(pod.ending, holder, claimed_at)
+        return _classify_loss(pod, pod.termination if pod else None, lease, proof)
+    if pod and pod.termination:
+        settled_at = _settled_at(pod.termination, holder, claimed_at)
         if settled_at is not None:
             waiting = now.monotonic < settled_at
-            return Wait(settled_at) if waiting else _blame(pod, pod.ending, lease)
+            return Wait(settled_at) if waiting else _classify_loss(pod, pod.termination, lease)
     return None
 
 
-def _settled_at(ending: Ending, holder: Holder, claimed_at: float) -> float | None:
+def _settled_at(
+    termination: ContainerTermination, holder: HolderStatus, claimed_at: float
+) -> float | None:
     """Return when it is settled that the ending is that of the claim's process; None: it is not.
 
     A process announces itself before its first claim. One that was known long before the ending
     was seen is the one that ended, however fresh the claim.
     """
-    seen_at = holder.ending_seen_at
-    if holder.newest and seen_at - holder.newest_since > RESTART_LAG_SECONDS:
+    seen_at = holder.termination_seen_at
+    if holder.newest_worker and seen_at - holder.newest_worker_since > RESTART_LAG_SECONDS:
         return seen_at
     held_for = seen_at - claimed_at
-    if ending.running_again:
+    if termination.restarted:
         return seen_at if held_for > RESTART_LAG_SECONDS else None
-    return seen_at if held_for > ORDER_SECONDS else max(seen_at, claimed_at) + SETTLE_SECONDS
+    return (
+        seen_at
+        if held_for > WATCH_SKEW_SECONDS
+        else max(seen_at, claimed_at) + RESTART_SETTLE_SECONDS
+    )
 
 
-def silent(job: JobView, lease: LeaseView, holder: Holder) -> Death:
+def loss_on_expiry(job: JobView, lease: LeaseView, holder: HolderStatus) -> HolderLoss:
     """Return what to make of a lease that ran out."""
     if not holder.pods_known:
-        return Death(crash=True, reason=Reason.LEASE_EXPIRED, message=_silence(lease))
+        return HolderLoss(
+            is_crash=True, reason=Reason.LEASE_EXPIRED, message=_no_heartbeat_message(lease)
+        )
     if holder.pod is None:
         message = f"pod {lease.holder} is gone and its lease has ended"
         proof = PodGone(job.namespace, lease.holder, lease.holder_uid)
-        return Death(crash=False, reason=Reason.WORKER_GONE, message=message, proof=proof)
+        return HolderLoss(
+            is_crash=False, reason=Reason.WORKER_GONE, message=message, precondition=proof
+        )
     if holder.pod.deleting or holder.pod.disrupted:
         message = f"pod {lease.holder} was deleted or disrupted and its lease has ended"
-        return Death(crash=False, reason=Reason.WORKER_GONE, message=message)
-    return Death(crash=True, reason=Reason.LEASE_EXPIRED, message=_silence(lease))
+        return HolderLoss(is_crash=False, reason=Reason.WORKER_GONE, message=message)
+    return HolderLoss(
+        is_crash=True, reason=Reason.LEASE_EXPIRED, message=_no_heartbeat_message(lease)
+    )
 
 
-def _silence(lease: LeaseView) -> str:
+def _no_heartbeat_message(lease: LeaseView) -> str:
     return f"no heartbeat of {lease.worker} for {lease.duration_seconds} s"
 
 
-def _blame(
-    pod: PodView | None, ending: Ending | None, lease: LeaseView, proof: Proof | None = None
-) -> Death:
+def _classify_loss(
+    pod: PodView | None,
+    termination: ContainerTermination | None,
+    lease: LeaseView,
+    precondition: Precondition | None = None,
+) -> HolderLoss:
     if pod and (pod.deleting or pod.disrupted):
         message = f"pod {lease.holder} was deleted or disrupted"
-        return Death(crash=False, reason=Reason.WORKER_GONE, message=message, proof=proof)
-    if ending is None:
+        return HolderLoss(
+            is_crash=False, reason=Reason.WORKER_GONE, message=message, precondition=precondition
+        )
+    if termination is None:
         message = f"{lease.worker} was replaced by a newer process of its pod"
-        return Death(crash=True, reason=Reason.WORKER_CRASHED, message=message, proof=proof)
-    how = f"exit code {ending.exit_code}" + (f", {ending.reason}" if ending.reason else "")
+        return HolderLoss(
+            is_crash=True, reason=Reason.WORKER_CRASHED, message=message, precondition=precondition
+        )
+    how = f"exit code {termination.exit_code}" + (
+        f", {termination.reason}" if termination.reason else ""
+    )
     message = f"the container of pod {lease.holder} ended: {how}"
-    if ending.exit_code == 0:
-        return Death(crash=False, reason=Reason.WORKER_GONE, message=message, proof=proof)
-    return Death(crash=True, reason=Reason.WORKER_CRASHED, message=message, proof=proof)
+    if termination.exit_code == 0:
+        return HolderLoss(
+            is_crash=False, reason=Reason.WORKER_GONE, message=message, precondition=precondition
+        )
+    return HolderLoss(
+        is_crash=True, reason=Reason.WORKER_CRASHED, message=message, precondition=precondition
+    )

@@ -3,78 +3,86 @@
 from typing import Final
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.decision import NOTHING, Decision, LineUp, Wait
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.decision import NO_ACTION, AwaitReservation, Decision, Wait
+from asyncjob_operator.core.moment import Now
 from asyncjob_operator.core.policies.admission import admit
 from asyncjob_operator.core.policies.cancel import cancel_running, cancel_waiting
-from asyncjob_operator.core.policies.cascade import cascade
-from asyncjob_operator.core.policies.deadline import deadline
-from asyncjob_operator.core.policies.deletion import deletion
-from asyncjob_operator.core.policies.dependency import dependency
+from asyncjob_operator.core.policies.cascade import cascade_cancel
+from asyncjob_operator.core.policies.deadline import enforce_deadline
+from asyncjob_operator.core.policies.deletion import cancel_deleted
+from asyncjob_operator.core.policies.dependency import fail_on_dependency
 from asyncjob_operator.core.policies.dismissal import dismiss
-from asyncjob_operator.core.policies.duplicate import duplicate
-from asyncjob_operator.core.policies.execution_timeout import execution_timeout
-from asyncjob_operator.core.policies.hold import hold
-from asyncjob_operator.core.policies.placeless import placeless
+from asyncjob_operator.core.policies.duplicate import cancel_duplicate
+from asyncjob_operator.core.policies.execution_timeout import enforce_execution_timeout
+from asyncjob_operator.core.policies.hold import hold_back
+from asyncjob_operator.core.policies.placeless import withdraw_unreserved
 from asyncjob_operator.core.policies.promotion import (
     promote_pending,
     promote_retrying,
     promote_scheduled,
 )
-from asyncjob_operator.core.policies.queue_timeout import queue_timeout
-from asyncjob_operator.core.policies.recovery import recovery
+from asyncjob_operator.core.policies.queue_timeout import enforce_queue_timeout
+from asyncjob_operator.core.policies.recovery import recover
 from asyncjob_operator.core.policies.redrive import redrive
 from asyncjob_operator.core.policies.rerun import rerun
-from asyncjob_operator.core.policies.stranded import stranded
-from asyncjob_operator.core.policies.unknown_type import unknown_type
+from asyncjob_operator.core.policies.stranded import withdraw_unserved
+from asyncjob_operator.core.policies.unknown_type import reject_unknown_type
 from asyncjob_operator.core.snapshot import Policy, Snapshot
 
-CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {
+POLICY_CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {
     Phase.QUEUED: (
         cancel_waiting,
-        cascade,
-        deadline,
-        duplicate,
-        dependency,
-        hold,
-        placeless,
-        stranded,
+        cascade_cancel,
+        enforce_deadline,
+        cancel_duplicate,
+        fail_on_dependency,
+        hold_back,
+        withdraw_unreserved,
+        withdraw_unserved,
         admit,
-        queue_timeout,
-        unknown_type,
+        enforce_queue_timeout,
+        reject_unknown_type,
         rerun,
     ),
     Phase.PENDING: (
         cancel_waiting,
-        cascade,
-        deadline,
-        duplicate,
-        dependency,
+        cascade_cancel,
+        enforce_deadline,
+        cancel_duplicate,
+        fail_on_dependency,
         promote_pending,
         rerun,
     ),
-    Phase.SCHEDULED: (cancel_waiting, cascade, deadline, duplicate, promote_scheduled, rerun),
-    Phase.RETRYING: (cancel_waiting, cascade, duplicate, promote_retrying, rerun),
-    Phase.RUNNING: (recovery, cascade, cancel_running, execution_timeout, rerun),
+    Phase.SCHEDULED: (
+        cancel_waiting,
+        cascade_cancel,
+        enforce_deadline,
+        cancel_duplicate,
+        promote_scheduled,
+        rerun,
+    ),
+    Phase.RETRYING: (cancel_waiting, cascade_cancel, cancel_duplicate, promote_retrying, rerun),
+    Phase.RUNNING: (recover, cascade_cancel, cancel_running, enforce_execution_timeout, rerun),
     Phase.DEAD_LETTER: (dismiss, redrive, rerun),
     Phase.SUCCEEDED: (rerun,),
     Phase.CANCELLED: (rerun,),
 }
 
 
-DELETED_CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {
+DELETION_CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {
     **dict.fromkeys(
-        (Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING), (deletion, cancel_waiting)
+        (Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING),
+        (cancel_deleted, cancel_waiting),
     ),
-    Phase.RUNNING: (deletion, recovery, cancel_running, execution_timeout),
+    Phase.RUNNING: (cancel_deleted, recover, cancel_running, enforce_execution_timeout),
 }
 """Of a job that is being deleted only what it holds is given back."""
 
 
-def decide(snapshot: Snapshot, now: Moment) -> Decision:
+def decide(snapshot: Snapshot, now: Now) -> Decision:
     """Return the one effect due now, or when to look again without anything having changed."""
     job = snapshot.job
-    chain = DELETED_CHAINS.get(job.phase, ()) if job.deleting else CHAINS[job.phase]
+    chain = DELETION_CHAINS.get(job.phase, ()) if job.deleting else POLICY_CHAINS[job.phase]
     again: float | None = None
     lines_up = False
     for policy in chain:
@@ -82,10 +90,10 @@ def decide(snapshot: Snapshot, now: Moment) -> Decision:
         match verdict:
             case None:
                 continue
-            case LineUp():
+            case AwaitReservation():
                 lines_up = True
             case Wait():
                 again = verdict.until if again is None else min(again, verdict.until)
             case _:
-                return Decision(verdict, lines_up=lines_up)
-    return Decision(None, again, lines_up) if lines_up or again is not None else NOTHING
+                return Decision(verdict, awaits_reservation=lines_up)
+    return Decision(None, again, lines_up) if lines_up or again is not None else NO_ACTION

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.phases import Reason
-from asyncjob_operator.core.ties import Relative
+from asyncjob_operator.core.ties import RelatedJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class WorkerReplaced:
 
 
 @dataclass(frozen=True, slots=True)
-class RivalLives:
+class DuplicateStillLive:
     """To confirm by a live read: the other holder of a deduplication id is there and unfinished."""
 
     namespace: str
@@ -35,7 +35,7 @@ class RivalLives:
 
 
 @dataclass(frozen=True, slots=True)
-class TypeMissing:
+class TypeUnserved:
     """To confirm by a live read: workers serve the queue, and none of them lists the type."""
 
     namespace: str
@@ -44,14 +44,14 @@ class TypeMissing:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class DependencyFailed:
     """To confirm by a live read: the job is there and has finished without success."""
 
-    job: Relative
+    job: RelatedJob
 
 
 @dataclass(frozen=True, slots=True)
-class Absent:
+class DependencyMissing:
     """To confirm by a live read: there is no job of the name."""
 
     namespace: str
@@ -59,21 +59,21 @@ class Absent:
 
 
 @dataclass(frozen=True, slots=True)
-class Stuck:
+class DependencyCycle:
     """To confirm by live reads: all jobs of the cycle are there, and none has got out of it."""
 
-    cycle: tuple[Relative, ...]
+    cycle: tuple[RelatedJob, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Cascading:
+class CancelCascades:
     """To confirm by a live read: the job is there, and what hangs on it is cancelled with it."""
 
-    job: Relative
+    job: RelatedJob
 
 
 @dataclass(frozen=True, slots=True)
-class Childless:
+class ChildrenFinished:
     """To confirm by a live list: all children of these jobs, by UID, have finished.
 
     Those of some have to have succeeded.
@@ -81,23 +81,25 @@ class Childless:
 
     namespace: str
     parents: tuple[str, ...]
-    to_succeed: tuple[str, ...]
+    must_succeed: tuple[str, ...]
 
 
-KinProof = Ended | Absent | Stuck | Cascading | Childless
+DependencyPrecondition = (
+    DependencyFailed | DependencyMissing | DependencyCycle | CancelCascades | ChildrenFinished
+)
 """What concerns other jobs."""
 
-Proof = PodGone | WorkerReplaced | RivalLives | TypeMissing | KinProof
+Precondition = PodGone | WorkerReplaced | DuplicateStillLive | TypeUnserved | DependencyPrecondition
 """What a cache says and a live read must confirm before anyone acts on it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Transition:
+class ChangePhase:
     """Write a change of phase; `policy` names who asks for it."""
 
     policy: str
-    move: Move
-    proof: Proof | None = None
+    change: PhaseChange
+    precondition: Precondition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +107,11 @@ class Admit:
     """Open the gate of a queued job, in place."""
 
     policy: str
-    proof: Proof | None = None
+    precondition: Precondition | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Rename:
+class UpdateWaitReason:
     """Say in place what a pending job waits for now."""
 
     policy: str
@@ -118,7 +120,7 @@ class Rename:
 
 
 @dataclass(frozen=True, slots=True)
-class Rerun:
+class CreateRerun:
     """Create the job `name`, then acknowledge wish `number`."""
 
     policy: str
@@ -127,31 +129,39 @@ class Rerun:
 
 
 @dataclass(frozen=True, slots=True)
-class Refuse:
+class RefuseRedrive:
     """Write nothing but an Event: wish `number` cannot be granted."""
 
     policy: str
     number: int
     message: str
-    proof: Proof | None = None
+    precondition: Precondition | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Cascade:
+class CascadeCancel:
     """Set `cancel` on the job itself, and hand on that it cascades."""
 
     policy: str
-    proof: Proof
+    precondition: Precondition
 
 
 @dataclass(frozen=True, slots=True)
-class Abort:
+class CancelDeleted:
     """Set `cancel` on the job itself, which is being deleted."""
 
     policy: str
 
 
-Effect = Transition | Admit | Rename | Rerun | Refuse | Cascade | Abort
+Effect = (
+    ChangePhase
+    | Admit
+    | UpdateWaitReason
+    | CreateRerun
+    | RefuseRedrive
+    | CascadeCancel
+    | CancelDeleted
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +172,13 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class LineUp:
+class AwaitReservation:
     """Nothing to do until the job has a place in its queue."""
 
 
-LINE_UP = LineUp()
+AWAIT_RESERVATION = AwaitReservation()
 
-Verdict = Effect | Wait | LineUp | None
+PolicyResult = Effect | Wait | AwaitReservation | None
 """What one policy says. An effect ends the chain; what is only to be waited for does not."""
 
 
@@ -176,12 +186,12 @@ Verdict = Effect | Wait | LineUp | None
 class Decision:
     """The one effect due now, if any, and when time alone may bring the next.
 
-    `lines_up`: the job waits for a place in its queue.
+    `awaits_reservation`: the job waits for a place in its queue.
     """
 
     effect: Effect | None = None
-    look_again_at: float | None = None
-    lines_up: bool = False
+    requeue_at: float | None = None
+    awaits_reservation: bool = False
 
 
-NOTHING = Decision()
+NO_ACTION = Decision()

@@ -6,7 +6,7 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView
 from asyncjob_operator.core.never_started import never_started
 
-Rank = tuple[bool, str, str]
+DedupRank = tuple[bool, str, str]
 
 
 def is_live(job: JobView) -> bool:
@@ -14,17 +14,17 @@ def is_live(job: JobView) -> bool:
     return not job.finished and not job.deleting
 
 
-def comes_before(rival: JobView, job: JobView) -> bool:
+def takes_precedence(other: JobView, job: JobView) -> bool:
     """Return whether the other live job has the id rather than this one."""
-    return rank(rival) < rank(job)
+    return dedup_rank(other) < dedup_rank(job)
 
 
-def rank(job: JobView) -> Rank:
+def dedup_rank(job: JobView) -> DedupRank:
     """Sort who has begun before who has not, then the older first; the UID settles the rest."""
-    return (not _established(job), job.created, job.uid)
+    return (not _is_established(job), job.creation_timestamp, job.uid)
 
 
-class Contenders:
+class DuplicateGroup:
     """The live jobs with one deduplication id, in the order in which they may have it.
 
     Thousands may share an id. Each of them is judged by the first of the others alone, so that one
@@ -32,29 +32,29 @@ class Contenders:
     """
 
     def __init__(self) -> None:
-        self._order: list[Rank] = []
+        self._ranked: list[DedupRank] = []
 
     def __bool__(self) -> bool:
-        return bool(self._order)
+        return bool(self._ranked)
 
     def add(self, job: JobView) -> None:
         """Take a live job in."""
-        insort(self._order, rank(job))
+        insort(self._ranked, dedup_rank(job))
 
     def discard(self, job: JobView) -> None:
         """Take a job out, by the same view of it that was taken in."""
-        place = bisect_left(self._order, rank(job))
-        if place < len(self._order) and self._order[place] == rank(job):
-            del self._order[place]
+        place = bisect_left(self._ranked, dedup_rank(job))
+        if place < len(self._ranked) and self._ranked[place] == dedup_rank(job):
+            del self._ranked[place]
 
     def first_two(self) -> tuple[str, ...]:
         """Return the UIDs of the first two, or of as many as there are."""
-        return tuple(uid for _, _, uid in self._order[:2])
+        return tuple(uid for _, _, uid in self._ranked[:2])
 
-    def rival_of(self, uid: str) -> str | None:
+    def first_other(self, uid: str) -> str | None:
         """Return the UID of the first that is another job than this one, or None."""
         return next((other for other in self.first_two() if other != uid), None)
 
 
-def _established(job: JobView) -> bool:
+def _is_established(job: JobView) -> bool:
     return job.phase is Phase.RUNNING or job.admitted or not never_started(job)

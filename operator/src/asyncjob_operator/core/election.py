@@ -11,12 +11,12 @@ from typing import Final
 
 from asyncjob.json_types import Json, JsonObject, child, integer, text
 
-SAFETY_SECONDS: Final = 1.0
+SAFETY_MARGIN_SECONDS: Final = 1.0
 NEVER: Final = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LeaderElectionRecord:
     """The Lease as it was read: its holder (empty: released), version and duration in seconds."""
 
     holder: str
@@ -25,7 +25,7 @@ class Record:
     transitions: int
 
 
-class Step(Enum):
+class ElectionStep(Enum):
     """What a candidate should do now."""
 
     CREATE = auto()
@@ -34,37 +34,37 @@ class Step(Enum):
     WAIT = auto()
 
 
-class Candidacy:
+class ElectionCandidate:
     """One replica's view of the election; times are monotonic seconds."""
 
     def __init__(self, identity: str, duration: float) -> None:
         self.identity = identity
         self.duration = duration
-        self.record: Record | None = None
-        self._seen_at = 0.0
+        self.record: LeaderElectionRecord | None = None
+        self._observed_at = 0.0
         self._leads_until = NEVER
 
-    def observe(self, record: Record | None, now: float) -> None:
+    def observe(self, record: LeaderElectionRecord | None, now: float) -> None:
         """Take what a read of the Lease showed."""
         if record is None or self.record is None or record.version != self.record.version:
-            self._seen_at = now
+            self._observed_at = now
         self.record = record
         if record is None or record.holder != self.identity:
             self._leads_until = NEVER
 
-    def step(self, now: float) -> Step:
+    def next_step(self, now: float) -> ElectionStep:
         """Return what to do, given the last observation."""
         if self.record is None:
-            return Step.CREATE
+            return ElectionStep.CREATE
         if self.record.holder == self.identity:
-            return Step.RENEW
-        free = not self.record.holder or now >= self._seen_at + self.record.duration
-        return Step.TAKE if free else Step.WAIT
+            return ElectionStep.RENEW
+        free = not self.record.holder or now >= self._observed_at + self.record.duration
+        return ElectionStep.TAKE if free else ElectionStep.WAIT
 
-    def written(self, record: Record, sent_at: float, now: float) -> None:
+    def record_write(self, record: LeaderElectionRecord, sent_at: float, now: float) -> None:
         """Take the answer to a successful write that was sent at the given time."""
         self.observe(record, now)
-        self._leads_until = sent_at + self.duration - SAFETY_SECONDS
+        self._leads_until = sent_at + self.duration - SAFETY_MARGIN_SECONDS
 
     def resign(self) -> None:
         """Stop leading at once."""
@@ -75,10 +75,10 @@ class Candidacy:
         return now < self._leads_until
 
 
-def read_record(lease: JsonObject) -> Record:
+def read_election_record(lease: JsonObject) -> LeaderElectionRecord:
     """Read a coordination Lease."""
     spec = child(lease, "spec")
-    return Record(
+    return LeaderElectionRecord(
         holder=text(spec, "holderIdentity"),
         version=text(child(lease, "metadata"), "resourceVersion"),
         duration=float(integer(spec, "leaseDurationSeconds", 10)),
@@ -86,13 +86,15 @@ def read_record(lease: JsonObject) -> Record:
     )
 
 
-def lease_body(candidacy: Candidacy, name: str, holder: str, time: str) -> JsonObject:
+def election_lease_body(
+    candidate: ElectionCandidate, name: str, holder: str, time: str
+) -> JsonObject:
     """Return the Lease to create or, where one was seen, a merge-patch exact on that version."""
-    record = candidacy.record
+    record = candidate.record
     metadata: dict[str, Json] = {"name": name}
     spec: dict[str, Json] = {
         "holderIdentity": holder,
-        "leaseDurationSeconds": max(1, int(candidacy.duration)),
+        "leaseDurationSeconds": max(1, int(candidate.duration)),
         "renewTime": time,
     }
     if record:

@@ -46,11 +46,11 @@ class KeyedHeap(Generic[R]):
 class DeadlineHeap(KeyedHeap[float]):
     """The one heap of deadlines that drives time. Times are monotonic seconds."""
 
-    def at(self, key: str) -> float | None:
+    def deadline_of(self, key: str) -> float | None:
         """Return when to look at the key, None if not by time alone."""
         return self._ranks.get(key)
 
-    def next_at(self) -> float | None:
+    def next_deadline(self) -> float | None:
         """Return the earliest deadline."""
         first = self.first()
         return first[0] if first else None

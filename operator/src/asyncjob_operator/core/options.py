@@ -6,7 +6,7 @@ DAY = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class DecisionOptions:
     """How patient the operator is, and whether it recovers at all.
 
     `lease_margin` is added to a lease's duration and `timeout_margin` to an execution timeout:
@@ -30,5 +30,5 @@ class RetentionOptions:
     dead_letter_max_age: float = 30 * DAY
     max_finished: int = 10_000
     min_age: float = 600.0
-    long_memory: float = DAY
+    dedup_window: float = DAY
     namespace_limit: int = 50_000

@@ -75,7 +75,7 @@ WORKERS: Final[tuple[Permission, ...]] = tuple(
     for verb in ("list", "watch")
 )
 
-FAREWELL: Final[tuple[Permission, ...]] = tuple(
+STALE_WORKERS: Final[tuple[Permission, ...]] = tuple(
     Permission(
         verb, "coordination.k8s.io", "leases", "removing silent workers' Leases", essential=False
     )

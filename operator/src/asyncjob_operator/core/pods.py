@@ -5,23 +5,28 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from asyncjob.json_types import JsonObject, as_object, child, integer, items, text
-from asyncjob_operator.core.moment import epoch
+from asyncjob_operator.core.moment import to_epoch
 
 WORKER_CONTAINER: Final = "worker"
 _DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
-_FINAL: Final = frozenset({"Failed", "Succeeded"})
-_DISRUPTIONS: Final = frozenset({"Evicted", "Preempting", "NodeLost", "Shutdown", "Terminated"})
-_PRESUMED: Final = "DeletionByPodGC"
+_FINAL_PHASES: Final = frozenset({"Failed", "Succeeded"})
+_DISRUPTION_REASONS: Final = frozenset(
+    {"Evicted", "Preempting", "NodeLost", "Shutdown", "Terminated"}
+)
+_POD_GC_REASON: Final = "DeletionByPodGC"
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """How the worker's container last ended; `at` is the node's clock, cut to whole seconds."""
+class ContainerTermination:
+    """How the worker's container last ended.
 
-    at: float
+    `finished_at` is the node's clock, cut to whole seconds.
+    """
+
+    finished_at: float
     exit_code: int
     reason: str
-    running_again: bool
+    restarted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +37,9 @@ class PodView:
     name: str
     uid: str
     deleting: bool
-    over: bool
+    terminated: bool
     disrupted: bool
-    ending: Ending | None
+    termination: ContainerTermination | None
 
     @property
     def key(self) -> str:
@@ -42,9 +47,9 @@ class PodView:
         return f"{self.namespace}/{self.name}"
 
 
-def same(one: Ending, other: Ending) -> bool:
+def is_same_termination(one: ContainerTermination, other: ContainerTermination) -> bool:
     """Return whether it is one ending, whatever has become of the container since."""
-    return replace(one, running_again=other.running_again) == other
+    return replace(one, restarted=other.restarted) == other
 
 
 def read_pod(obj: JsonObject) -> PodView:
@@ -54,19 +59,19 @@ def read_pod(obj: JsonObject) -> PodView:
     collector merely presumes failed, because its node is gone, does not count.
     """
     meta, status = child(obj, "metadata"), child(obj, "status")
-    disruption = _disruption(status)
+    disruption = _disruption_reason(status)
     return PodView(
         namespace=text(meta, "namespace"),
         name=text(meta, "name"),
         uid=text(meta, "uid"),
         deleting="deletionTimestamp" in meta,
-        over=text(status, "phase") in _FINAL and disruption != _PRESUMED,
-        disrupted=bool(disruption) or text(status, "reason") in _DISRUPTIONS,
-        ending=_ending(_worker_container(meta, status)),
+        terminated=text(status, "phase") in _FINAL_PHASES and disruption != _POD_GC_REASON,
+        disrupted=bool(disruption) or text(status, "reason") in _DISRUPTION_REASONS,
+        termination=_last_termination(_worker_container(meta, status)),
     )
 
 
-def _disruption(status: JsonObject) -> str:
+def _disruption_reason(status: JsonObject) -> str:
     for condition in map(as_object, items(status, "conditions")):
         if text(condition, "type") == "DisruptionTarget" and text(condition, "status") == "True":
             return text(condition, "reason") or "DisruptionTarget"
@@ -86,16 +91,16 @@ def _worker_container(meta: JsonObject, status: JsonObject) -> JsonObject:
     return statuses[0] if len(statuses) == 1 else {}
 
 
-def _ending(container: JsonObject) -> Ending | None:
-    return max(_endings(container), key=lambda ending: ending.at, default=None)
+def _last_termination(container: JsonObject) -> ContainerTermination | None:
+    return max(_terminations(container), key=lambda ending: ending.finished_at, default=None)
 
 
-def _endings(container: JsonObject) -> Iterator[Ending]:
+def _terminations(container: JsonObject) -> Iterator[ContainerTermination]:
     for name in ("state", "lastState"):
         terminated = child(child(container, name), "terminated")
         finished = text(terminated, "finishedAt")
         if finished:
             code, reason = integer(terminated, "exitCode"), text(terminated, "reason")
-            yield Ending(
-                epoch(finished, otherwise=0.0), code, reason, running_again=name == "lastState"
+            yield ContainerTermination(
+                to_epoch(finished, default=0.0), code, reason, restarted=name == "lastState"
             )

@@ -10,16 +10,19 @@ from asyncjob.lifecycle.phases import Phase
 
 DRAINED: Final = "Drained"
 MINUTE: Final = 60.0
-MOST: Final = 2_147_483_647
+MAX_INT32: Final = 2_147_483_647
 """The schema takes no larger number; a status with one would be refused again and again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
-    """How a queue is doing; `oldest` is the wait of the oldest job that could start, in s."""
+class QueueStats:
+    """How a queue is doing.
+
+    `oldest_queued_seconds` is the wait of the oldest job that could start, in s.
+    """
 
     counts: Mapping[Phase, int]
-    oldest: int
+    oldest_queued_seconds: int
     workers: int
     slots: int
     finished_per_minute: int
@@ -31,29 +34,29 @@ class Numbers:
         return self.paused and not self.counts.get(Phase.RUNNING)
 
 
-def status_fields(numbers: Numbers, before: JsonObject, now: str) -> dict[str, Json] | None:
+def stats_fields(stats: QueueStats, status: JsonObject, now: str) -> dict[str, Json] | None:
     """Return the fields to write, None if the status says the same already."""
     fields: dict[str, Json] = {
         "counts": [
-            {"phase": phase.value, "count": _bounded(numbers.counts[phase])}
+            {"phase": phase.value, "count": _bounded(stats.counts[phase])}
             for phase in Phase
-            if numbers.counts.get(phase)
+            if stats.counts.get(phase)
         ],
-        "oldestQueuedSeconds": _bounded(numbers.oldest),
-        "workers": _bounded(numbers.workers),
-        "slots": _bounded(numbers.slots),
-        "finishedPerMinute": _bounded(numbers.finished_per_minute),
-        "conditions": [_drained(before, now, holds=numbers.drained)],
+        "oldestQueuedSeconds": _bounded(stats.oldest_queued_seconds),
+        "workers": _bounded(stats.workers),
+        "slots": _bounded(stats.slots),
+        "finishedPerMinute": _bounded(stats.finished_per_minute),
+        "conditions": [_drained_condition(status, now, holds=stats.drained)],
     }
-    if all(before.get(name) == value for name, value in fields.items()):
+    if all(status.get(name) == value for name, value in fields.items()):
         return None
     return {**fields, "lastUpdateTime": now}
 
 
-def _drained(before: JsonObject, now: str, *, holds: bool) -> JsonObject:
+def _drained_condition(stored: JsonObject, now: str, *, holds: bool) -> JsonObject:
     """Return the condition; it keeps its time as long as it says the same."""
     status = str(holds)
-    for known in map(as_object, items(before, "conditions")):
+    for known in map(as_object, items(stored, "conditions")):
         if text(known, "type") == DRAINED and text(known, "status") == status:
             return known
     return {
@@ -65,7 +68,7 @@ def _drained(before: JsonObject, now: str, *, holds: bool) -> JsonObject:
 
 
 def _bounded(number: int) -> int:
-    return min(max(number, 0), MOST)
+    return min(max(number, 0), MAX_INT32)
 
 
 class Throughput:
@@ -74,31 +77,31 @@ class Throughput:
     def __init__(self) -> None:
         self._seconds: deque[tuple[int, int]] = deque()
 
-    def note(self, now: float) -> None:
+    def record_finished(self, now: float) -> None:
         """Count one."""
         second, count = int(now), 1
         if self._seconds and self._seconds[-1][0] == second:
             count += self._seconds.pop()[1]
         self._seconds.append((second, count))
-        self._forget(now)
+        self._expire(now)
 
     def per_minute(self, now: float) -> int:
         """Return how many there were."""
-        self._forget(now)
+        self._expire(now)
         return sum(count for _, count in self._seconds)
 
-    def _forget(self, now: float) -> None:
+    def _expire(self, now: float) -> None:
         while self._seconds and self._seconds[0][0] <= now - MINUTE:
             self._seconds.popleft()
 
 
-def status_of(queue: JsonObject) -> JsonObject:
+def shown_stats(queue: JsonObject) -> JsonObject:
     """Return the numbers that an AsyncQueue shows now."""
     status = child(queue, "status")
-    return {name: status[name] for name in _SHOWN if name in status}
+    return {name: status[name] for name in _STATS_FIELDS if name in status}
 
 
-_SHOWN: Final[Iterable[str]] = (
+_STATS_FIELDS: Final[Iterable[str]] = (
     "counts",
     "oldestQueuedSeconds",
     "workers",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from asyncjob.json_types import JsonObject, child, flag, opt_integer, text
 from asyncjob.models.queue import UnknownType
-from asyncjob_operator.core.admission.limits import UNLIMITED, Limits, read_limits
+from asyncjob_operator.core.admission.limits import UNLIMITED, QueueLimits, read_limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +17,11 @@ class QueueView:
     max_age_seconds: int | None = None
     max_finished: int | None = None
     min_age_seconds: int | None = None
-    unknown_is_dead_letter: bool = False
-    limits: Limits = UNLIMITED
+    dead_letters_unknown_types: bool = False
+    limits: QueueLimits = UNLIMITED
 
     @property
-    def limited(self) -> bool:
+    def has_limits(self) -> bool:
         """Return whether jobs need a place, and to be admitted, before they are claimed."""
         return bool(self.limits)
 
@@ -40,6 +40,6 @@ def read_queue(obj: JsonObject) -> QueueView:
         max_age_seconds=opt_integer(retention, "maxAgeSeconds"),
         max_finished=opt_integer(retention, "maxFinished"),
         min_age_seconds=opt_integer(retention, "minAgeSeconds"),
-        unknown_is_dead_letter=text(spec, "unknownType") == UnknownType.DEAD_LETTER,
+        dead_letters_unknown_types=text(spec, "unknownType") == UnknownType.DEAD_LETTER,
         limits=read_limits(spec),
     )

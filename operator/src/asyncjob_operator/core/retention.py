@@ -16,7 +16,7 @@ from typing import Final
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView
-from asyncjob_operator.core.moment import epoch
+from asyncjob_operator.core.moment import to_epoch
 from asyncjob_operator.core.options import RetentionOptions
 from asyncjob_operator.core.queue_view import QueueView
 
@@ -25,10 +25,11 @@ _WHOLE_SECOND: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedJob:
     """All that is kept of a finished job.
 
-    `completed` is epoch seconds by the API server's clock, `said` what the job's own status says.
+    `completed_at` is epoch seconds by the API server's clock, `reported_completion` what the job's
+    own status says.
     """
 
     uid: str
@@ -37,15 +38,15 @@ class Finished:
     resource_version: str
     queue: str
     phase: Phase
-    completed: float
-    ttl_seconds: int | None
-    long_memory: bool
+    completed_at: float
+    ttl_seconds_after_finished: int | None
+    has_dedup_key: bool
     deleting: bool
     reason: str = ""
-    parent: str = ""
-    cascades: bool = False
+    parent_uid: str = ""
+    cascades_cancel: bool = False
     attempt: int = 0
-    said: float = 0.0
+    reported_completion: float = 0.0
 
     @property
     def finished(self) -> bool:
@@ -53,65 +54,73 @@ class Finished:
         return True
 
     @property
-    def dead(self) -> bool:
+    def is_dead_letter(self) -> bool:
         """Return whether it is a dead letter."""
         return self.phase is Phase.DEAD_LETTER
 
 
 @dataclass(frozen=True, slots=True)
-class Doomed:
-    """What is to go of a namespace, in order; `excess` of it whatever its age, of `held` in all."""
+class Removals:
+    """What is to go of a namespace, in order.
 
-    jobs: tuple[Finished, ...]
-    held: int
+    `excess` of it whatever its age, of `total` in all.
+    """
+
+    jobs: tuple[FinishedJob, ...]
+    total: int
     excess: int
 
 
-def finished_of(job: JobView, seen_at: float, before: Finished | None = None) -> Finished:
+def finished_job(
+    job: JobView, observed_at: float, previous: FinishedJob | None = None
+) -> FinishedJob:
     """Return what is kept of a finished job that is seen now, by the API server's clock.
 
-    `before` is what was kept of it so far: the same end keeps its time, whatever is written later.
+    `previous` is what was kept of it so far: the same end keeps its time, whatever is written
+    later.
     """
-    said = epoch(job.completion_time or job.last_transition_time or "", otherwise=seen_at)
-    known = before is not None and _end(before) == (job.phase, job.attempt, said)
-    return Finished(
+    said = to_epoch(job.completion_time or job.last_transition_time or "", default=observed_at)
+    known = previous is not None and _completion_key(previous) == (job.phase, job.attempt, said)
+    return FinishedJob(
         uid=job.uid,
         namespace=job.namespace,
         name=job.name,
         resource_version=job.resource_version,
         queue=job.queue,
         phase=job.phase,
-        completed=before.completed if before and known else completed_at(job, said, seen_at),
-        ttl_seconds=job.ttl_seconds,
-        long_memory=job.long_memory,
+        completed_at=previous.completed_at
+        if previous and known
+        else verified_completion(job, said, observed_at),
+        ttl_seconds_after_finished=job.ttl_seconds_after_finished,
+        has_dedup_key=job.has_dedup_key,
         deleting=job.deleting,
         reason=job.reason,
-        parent=job.parent,
-        cascades=job.cascades,
+        parent_uid=job.parent_uid,
+        cascades_cancel=job.cascades_cancel,
         attempt=job.attempt,
-        said=said,
+        reported_completion=said,
     )
 
 
-def _end(record: Finished) -> tuple[Phase, int, float]:
-    return record.phase, record.attempt, record.said
+def _completion_key(record: FinishedJob) -> tuple[Phase, int, float]:
+    return record.phase, record.attempt, record.reported_completion
 
 
-def completed_at(job: JobView, said: float, seen_at: float) -> float:
+def verified_completion(job: JobView, reported: float, observed_at: float) -> float:
     """Return what the job says of its end, as far as the API server bears it out.
 
     Without the API server's word it has ended just now: a worker's word would make it older.
     """
-    written = epoch(job.completion_written or "", otherwise=seen_at)
-    written = min(max(written, epoch(job.created, otherwise=seen_at)), seen_at)
-    return min(max(said, written), written + _WHOLE_SECOND)
+    written = to_epoch(job.completion_write_time or "", default=observed_at)
+    written = min(max(written, to_epoch(job.creation_timestamp, default=observed_at)), observed_at)
+    return min(max(reported, written), written + _WHOLE_SECOND)
 
 
-def doomed(
-    jobs: Iterable[Finished],
-    removable_of: Callable[[Sequence[Finished]], Sequence[Finished]],
+def plan_removals(
+    jobs: Iterable[FinishedJob],
+    removable_of: Callable[[Sequence[FinishedJob]], Sequence[FinishedJob]],
     options: RetentionOptions,
-) -> Doomed:
+) -> Removals:
     """Return which finished jobs of one namespace are to go, and how many those are too many.
 
     `removable_of` returns what is to go of one queue's jobs. What a job that has not started
@@ -119,66 +128,68 @@ def doomed(
     all others.
     """
     present = [job for job in jobs if not job.deleting]
-    queues: defaultdict[str, list[Finished]] = defaultdict(list)
+    queues: defaultdict[str, list[FinishedJob]] = defaultdict(list)
     for job in present:
         queues[job.queue].append(job)
     gone = [job for members in queues.values() for job in removable_of(members)]
     uids = {job.uid for job in gone}
-    excess = overflow([job for job in present if job.uid not in uids], options)
-    return Doomed(tuple(sorted(gone, key=_age)) + tuple(excess), len(present), len(excess))
+    excess = beyond_namespace_limit([job for job in present if job.uid not in uids], options)
+    return Removals(tuple(sorted(gone, key=_age_key)) + tuple(excess), len(present), len(excess))
 
 
-def removable(
-    jobs: Iterable[Finished], queue: QueueView, options: RetentionOptions, wall: float
-) -> list[Finished]:
+def removable_in_queue(
+    jobs: Iterable[FinishedJob], queue: QueueView, options: RetentionOptions, wall: float
+) -> list[FinishedJob]:
     """Return which finished jobs of one queue are to go, the oldest first."""
     present = [job for job in jobs if not job.deleting]
-    surplus = _surplus(present, queue, options)
+    surplus = _beyond_queue_limit(present, queue, options)
     gone = [
         job
         for job in present
-        if wall >= _goes_at(job, queue, options, in_surplus=job.uid in surplus)
+        if wall >= _removable_at(job, queue, options, beyond_limit=job.uid in surplus)
     ]
-    return sorted(gone, key=_age)
+    return sorted(gone, key=_age_key)
 
 
-def overflow(jobs: Iterable[Finished], options: RetentionOptions) -> list[Finished]:
+def beyond_namespace_limit(
+    jobs: Iterable[FinishedJob], options: RetentionOptions
+) -> list[FinishedJob]:
     """Return what a namespace holds beyond its limit, whatever its age, the oldest first."""
     present = [job for job in jobs if not job.deleting]
     excess = len(present) - options.namespace_limit
     if excess <= 0:
         return []
-    return sorted(present, key=lambda job: (job.dead, job.completed, job.uid))[:excess]
+    return sorted(present, key=lambda job: (job.is_dead_letter, job.completed_at, job.uid))[:excess]
 
 
-def _surplus(
-    jobs: Sequence[Finished], queue: QueueView, options: RetentionOptions
+def _beyond_queue_limit(
+    jobs: Sequence[FinishedJob], queue: QueueView, options: RetentionOptions
 ) -> frozenset[str]:
     limit = options.max_finished if queue.max_finished is None else queue.max_finished
     surplus: set[str] = set()
     for dead in (False, True):
-        pool = [job for job in jobs if job.dead is dead]
+        pool = [job for job in jobs if job.is_dead_letter is dead]
         if len(pool) > limit:
-            oldest = sorted(pool, key=_age)[: len(pool) - limit]
+            oldest = sorted(pool, key=_age_key)[: len(pool) - limit]
             surplus.update(job.uid for job in oldest)
     return frozenset(surplus)
 
 
-def _goes_at(
-    job: Finished, queue: QueueView, options: RetentionOptions, *, in_surplus: bool
+def _removable_at(
+    job: FinishedJob, queue: QueueView, options: RetentionOptions, *, beyond_limit: bool
 ) -> float:
     floor = options.min_age if queue.min_age_seconds is None else queue.min_age_seconds
-    if job.long_memory:
-        floor = max(floor, options.long_memory)
-    return job.completed + (floor if in_surplus else max(floor, _max_age(job, queue, options)))
+    if job.has_dedup_key:
+        floor = max(floor, options.dedup_window)
+    return job.completed_at + (floor if beyond_limit else max(floor, _max_age(job, queue, options)))
 
 
-def _max_age(job: Finished, queue: QueueView, options: RetentionOptions) -> float:
-    for seconds in (job.ttl_seconds, queue.max_age_seconds):
+def _max_age(job: FinishedJob, queue: QueueView, options: RetentionOptions) -> float:
+    for seconds in (job.ttl_seconds_after_finished, queue.max_age_seconds):
         if seconds is not None:
             return seconds
-    return options.dead_letter_max_age if job.dead else options.max_age
+    return options.dead_letter_max_age if job.is_dead_letter else options.max_age
 
 
-def _age(job: Finished) -> tuple[float, str]:
-    return (job.completed, job.uid)
+def _age_key(job: FinishedJob) -> tuple[float, str]:
+    return (job.completed_at, job.uid)

@@ -3,26 +3,26 @@
 from dataclasses import dataclass
 from typing import Final
 
-from asyncjob.lifecycle.phases import FINISHED, Phase
-from asyncjob.lifecycle.view import Dependency, JobView
-from asyncjob_operator.core.retention import Finished
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
+from asyncjob.lifecycle.view import DependencyView, JobView
+from asyncjob_operator.core.retention import FinishedJob
 
 
 @dataclass(frozen=True, slots=True)
-class Relative:
-    """Another job. `cascades`: what hangs on it is to be cancelled with it."""
+class RelatedJob:
+    """Another job. `cascades_cancel`: what hangs on it is to be cancelled with it."""
 
     namespace: str
     name: str
     uid: str
     phase: Phase
     reason: str = ""
-    cascades: bool = False
+    cascades_cancel: bool = False
 
     @property
     def finished(self) -> bool:
         """Return whether nothing happens to it without a person."""
-        return self.phase in FINISHED
+        return self.phase in FINISHED_PHASES
 
     @property
     def failed(self) -> bool:
@@ -30,81 +30,83 @@ class Relative:
         return self.finished and self.phase is not Phase.SUCCEEDED
 
     @property
-    def fate(self) -> str:
+    def outcome(self) -> str:
         """Return in words how it failed."""
         how = "is a dead letter" if self.phase is Phase.DEAD_LETTER else "was cancelled"
         return f"{self.name} {how} ({self.reason})" if self.reason else f"{self.name} {how}"
 
 
-def relative(job: JobView | Finished) -> Relative:
+def related_job(job: JobView | FinishedJob) -> RelatedJob:
     """Return a job as another is tied to it."""
-    return Relative(job.namespace, job.name, job.uid, job.phase, job.reason, job.cascades)
+    return RelatedJob(job.namespace, job.name, job.uid, job.phase, job.reason, job.cascades_cancel)
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class DependencyState:
     """One entry of `dependsOn`; `job` is None where there is none of that name.
 
     `open_children` and `failed_child` are about the job's children, if these are waited for.
     """
 
-    dependency: Dependency
-    job: Relative | None = None
+    dependency: DependencyView
+    job: RelatedJob | None = None
     open_children: bool = False
-    failed_child: Relative | None = None
+    failed_child: RelatedJob | None = None
 
     @property
-    def failed(self) -> Relative | None:
+    def failed_job(self) -> RelatedJob | None:
         """Return the job that ended as it must not, or None."""
-        if self.dependency.any_end or self.job is None:
+        if self.dependency.any_outcome or self.job is None:
             return None
         return self.job if self.job.failed else self.failed_child
 
     @property
-    def cascading(self) -> Relative | None:
+    def cascading_job(self) -> RelatedJob | None:
         """Return a job that has been, or is to be, cancelled together with who waits for it."""
-        if self.dependency.any_end:
+        if self.dependency.any_outcome:
             return None
-        return next((one for one in (self.job, self.failed_child) if one and one.cascades), None)
+        return next(
+            (one for one in (self.job, self.failed_child) if one and one.cascades_cancel), None
+        )
 
     @property
     def met(self) -> bool:
         """Return whether what is waited for has come about."""
         done = self.job is not None and self.job.finished and not self.open_children
-        return done and self.failed is None
+        return done and self.failed_job is None
 
 
 @dataclass(frozen=True, slots=True)
-class Ties:
-    """All of a job's. `needs` are empty once it has started or has finished.
+class Dependencies:
+    """All of a job's. `states` are empty once it has started or has finished.
 
     `cycle` are the jobs that wait for one another, this one first.
     """
 
-    needs: tuple[Need, ...] = ()
-    parent: Relative | None = None
-    cycle: tuple[Relative, ...] = ()
+    states: tuple[DependencyState, ...] = ()
+    parent: RelatedJob | None = None
+    cycle: tuple[RelatedJob, ...] = ()
 
     @property
-    def absent(self) -> tuple[str, ...]:
+    def missing(self) -> tuple[str, ...]:
         """Return the names of the jobs that do not exist."""
-        return tuple(need.dependency.name for need in self.needs if need.job is None)
+        return tuple(need.dependency.name for need in self.states if need.job is None)
 
     @property
-    def unmet(self) -> tuple[Need, ...]:
+    def unmet(self) -> tuple[DependencyState, ...]:
         """Return what is still waited for, what does not exist first."""
-        unmet = (need for need in self.needs if not need.met)
+        unmet = (need for need in self.states if not need.met)
         return tuple(sorted(unmet, key=lambda need: need.job is not None))
 
     @property
-    def failed(self) -> Relative | None:
+    def failed_job(self) -> RelatedJob | None:
         """Return a job that ended as it must not, or None."""
-        return next((need.failed for need in self.needs if need.failed), None)
+        return next((need.failed_job for need in self.states if need.failed_job), None)
 
     @property
-    def families(self) -> tuple[Need, ...]:
+    def with_children(self) -> tuple[DependencyState, ...]:
         """Return the needs that children have to meet, too."""
-        return tuple(need for need in self.needs if need.dependency.children)
+        return tuple(need for need in self.states if need.dependency.children)
 
 
-FREE: Final = Ties()
+NO_DEPENDENCIES: Final = Dependencies()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 
-class Pulse:
+class LoopHealth:
     """One loop or watch. `limit`: seconds after which its silence is too long.
 
     Two things are told apart: that it turns, were it only to fail at a request once more, and that
@@ -15,20 +15,20 @@ class Pulse:
         self.name = name
         self.limit = limit
         self._clock = clock
-        self._turned_at = self._moved_at = clock()
+        self._attempted_at = self._progressed_at = clock()
         self._idle = 0
 
-    def beat(self) -> None:
+    def tick(self) -> None:
         """Take that it has got on."""
-        self._turned_at = self._moved_at = self._clock()
+        self._attempted_at = self._progressed_at = self._clock()
 
-    def turned(self) -> None:
+    def attempted(self) -> None:
         """Take that it has tried."""
-        self._turned_at = self._clock()
+        self._attempted_at = self._clock()
 
-    def moved(self) -> None:
+    def progressed(self) -> None:
         """Take that what it is there for is done, by itself or by another."""
-        self._moved_at = self._clock()
+        self._progressed_at = self._clock()
 
     @contextmanager
     def idle(self) -> Iterator[None]:
@@ -38,51 +38,51 @@ class Pulse:
             yield
         finally:
             self._idle -= 1
-            self.turned()
+            self.attempted()
 
-    def stuck_for(self) -> float:
+    def seconds_since_attempt(self) -> float:
         """Return the seconds since it last turned, 0 while it waits."""
-        return 0.0 if self._idle else self._clock() - self._turned_at
+        return 0.0 if self._idle else self._clock() - self._attempted_at
 
-    def silent_for(self) -> float:
+    def seconds_since_progress(self) -> float:
         """Return the seconds since it last got anywhere."""
-        return self._clock() - self._moved_at
+        return self._clock() - self._progressed_at
 
 
-class Vitals:
+class HealthMonitor:
     """All pulses by name; `limit` is for those without one of their own."""
 
     def __init__(self, limit: float, clock: Callable[[], float]) -> None:
         self.limit = limit
         self._clock = clock
-        self._pulses: dict[str, Pulse] = {}
+        self._loops: dict[str, LoopHealth] = {}
 
-    def pulse(self, name: str, limit: float | None = None) -> Pulse:
+    def loop(self, name: str, limit: float | None = None) -> LoopHealth:
         """Return the pulse of that name, from now on if it is new."""
-        if name not in self._pulses:
+        if name not in self._loops:
             own = self.limit if limit is None else limit
-            self._pulses[name] = Pulse(name, own, self._clock)
-        return self._pulses[name]
+            self._loops[name] = LoopHealth(name, own, self._clock)
+        return self._loops[name]
 
-    def stuck(self) -> str:
+    def stalled(self) -> str:
         """Return which loop does not turn any more, or an empty text."""
         return _first(
-            f"no turn of the loop {one.name!r} for {one.stuck_for():.0f} s"
-            for one in self._pulses.values()
-            if one.stuck_for() > one.limit
+            f"no turn of the loop {one.name!r} for {one.seconds_since_attempt():.0f} s"
+            for one in self._loops.values()
+            if one.seconds_since_attempt() > one.limit
         )
 
-    def silent(self, names: Iterable[str]) -> str:
+    def without_progress(self, names: Iterable[str]) -> str:
         """Return which of these has got nowhere for too long, or an empty text."""
         return _first(
-            f"nothing of the {one.name} for {one.silent_for():.0f} s"
-            for one in map(self.pulse, names)
-            if one.silent_for() > one.limit
+            f"nothing of the {one.name} for {one.seconds_since_progress():.0f} s"
+            for one in map(self.loop, names)
+            if one.seconds_since_progress() > one.limit
         )
 
-    def all_silent(self, names: Iterable[str]) -> bool:
+    def all_without_progress(self, names: Iterable[str]) -> bool:
         """Return whether every one of these has got nowhere for too long."""
-        return all(one.silent_for() > one.limit for one in map(self.pulse, names))
+        return all(one.seconds_since_progress() > one.limit for one in map(self.loop, names))
 
 
 def _first(found: Iterator[str]) -> str:

@@ -1,29 +1,29 @@
 """What the metrics of all jobs are counted from, as of the moment somebody asks."""
 
-from asyncjob_operator.observe.observer import Observer
-from asyncjob_operator.telemetry.job_metrics import Look, Queue
+from asyncjob_operator.observe.observer import JobController
+from asyncjob_operator.telemetry.job_metrics import JobStats, NamespacedName
 
 
-class Census:
+class JobStatsCollector:
     """Shows nothing before it was taken, which it is once all jobs have been listed."""
 
-    def __init__(self, observer: Observer, finished_limit: int | None) -> None:
-        self._observer = observer
+    def __init__(self, controller: JobController, finished_limit: int | None) -> None:
+        self._controller = controller
         self._finished_limit = finished_limit
-        self._ages: dict[Queue, float] | None = None
+        self._oldest_wait: dict[NamespacedName, float] | None = None
 
-    async def take(self) -> None:
+    async def refresh(self) -> None:
         """Go through all jobs that wait, letting others have their turn meanwhile."""
-        self._ages = await self._observer.survey.ages()
+        self._oldest_wait = await self._controller.queue_stats.oldest_waits()
 
-    def look(self) -> Look | None:
+    def stats(self) -> JobStats | None:
         """Return all that is to be shown."""
-        if self._ages is None:
+        if self._oldest_wait is None:
             return None
-        observer = self._observer
-        return Look(
+        observer = self._controller
+        return JobStats(
             observer.store.counts,
-            self._ages,
-            observer.roll_calls.crews(),
+            self._oldest_wait,
+            observer.worker_registry.capacity_by_queue(),
             self._finished_limit,
         )

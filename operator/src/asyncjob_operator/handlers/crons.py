@@ -8,34 +8,34 @@ import structlog
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
-from asyncjob.kube.turns import Turns
+from asyncjob.kube.turns import TimeSlice
 from asyncjob.names import CRON_JOBS
-from asyncjob_operator.apply.cron.actor import CronActor
-from asyncjob_operator.apply.dispatch import Dispatch, Leadership
-from asyncjob_operator.apply.notices import Notices
-from asyncjob_operator.apply.patience import Patience
-from asyncjob_operator.apply.todo import Todo
-from asyncjob_operator.core.moment import Moment
-from asyncjob_operator.core.vitals import Pulse
-from asyncjob_operator.handlers.kopf_watch import watch_schedules
-from asyncjob_operator.handlers.loops import BATCH, LONGEST_BLIND, LONGEST_SLEEP
+from asyncjob_operator.apply.cron.actor import CronJobReconciler
+from asyncjob_operator.apply.dispatch import Leadership, ReconcilePool
+from asyncjob_operator.apply.notices import EventRecorder
+from asyncjob_operator.apply.patience import ItemBackoff
+from asyncjob_operator.apply.todo import WorkQueue
+from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.vitals import LoopHealth
+from asyncjob_operator.handlers.kopf_watch import watch_cron_jobs
+from asyncjob_operator.handlers.loops import DEADLINE_BATCH, MAX_SLEEP, MAX_WATCH_PAUSE
 from asyncjob_operator.handlers.settings import Settings
-from asyncjob_operator.handlers.tasks import Tasks
+from asyncjob_operator.handlers.tasks import TaskSupervisor
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.preflight import Findings
-from asyncjob_operator.observe.cron.listing import compare
-from asyncjob_operator.observe.cron.schedules import Schedules
-from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.observe.cron.listing import resync_cron_jobs
+from asyncjob_operator.observe.cron.schedules import CronJobController
+from asyncjob_operator.observe.observer import JobController
 from asyncjob_operator.telemetry.containment import Containment
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 
 log = structlog.get_logger()
 
 
-VERBS: Final = ("get", "list", "watch")
+READ_VERBS: Final = ("get", "list", "watch")
 
 
-class Crons:
+class CronJobs:
     """Watches schedules once all jobs are known, and acts on them while leading."""
 
     def __init__(
@@ -44,80 +44,84 @@ class Crons:
         session: KubeSession,
         leadership: Leadership,
         *,
-        observer: Observer,
-        notices: Notices,
-        metrics: Metrics,
+        job_controller: JobController,
+        events: EventRecorder,
+        metrics: OperatorMetrics,
         containment: Containment,
-        now: Callable[[], Moment],
+        now: Callable[[], Now],
     ) -> None:
         def saw_job(obj: JsonObject) -> None:
-            observer.saw(obj, live=True)
+            job_controller.on_update(obj, live=True)
 
         self._settings, self._session, self._metrics = settings, session, metrics
-        todo = Todo()
-        self.schedules = Schedules(
+        todo = WorkQueue()
+        self.controller = CronJobController(
             settings.identity,
-            observer.children,
+            job_controller.scheduled_jobs,
             now,
             todo.add,
-            keeps_history=settings.retention,
+            prunes_history=settings.retention,
             containment=containment,
-            long_memory=settings.retention_options.long_memory,
+            dedup_window=settings.retention_options.dedup_window,
         )
-        actor = CronActor(
+        actor = CronJobReconciler(
             session,
-            self.schedules,
-            patience=Patience(settings.backoff_initial, settings.backoff_max),
-            notices=notices,
+            self.controller,
+            backoff=ItemBackoff(settings.backoff_initial, settings.backoff_max),
+            events=events,
             metrics=metrics,
             leads=leadership.leads,
-            saw_job=saw_job,
+            on_job=saw_job,
         )
-        self.dispatch = Dispatch(todo, actor, leadership, containment, self.schedules.look)
+        self.reconcilers = ReconcilePool(
+            todo, actor, leadership, containment, self.controller.evaluate
+        )
 
-    def start(self, tasks: Tasks, findings: Findings, retake_signals: Callable[[], None]) -> None:
+    def start(
+        self, tasks: TaskSupervisor, findings: Findings, restore_signals: Callable[[], None]
+    ) -> None:
         """Start the loops, if schedules may be seen; kopf takes over the process's signals."""
-        if not all(findings.may(verb, CRON_JOBS) for verb in VERBS):
+        if not all(findings.allows(verb, CRON_JOBS) for verb in READ_VERBS):
             log.warning("schedules are not looked after: no permission to see asynccronjobs")
             return
-        tasks.start("schedule dispatch", self.dispatch.run)
-        tasks.start("schedule deadlines", self._keep_time)
-        tasks.start("schedule comparison", self._keep_comparing)
+        tasks.start("schedule dispatch", self.reconcilers.run)
+        tasks.start("schedule deadlines", self._run_deadlines)
+        tasks.start("schedule comparison", self._run_resync)
         restarted = self._metrics.watch_restarts.inc
         tasks.start(
-            "kopf", lambda pulse: self._watch(retake_signals, pulse), restarted, LONGEST_BLIND
+            "kopf", lambda pulse: self._watch(restore_signals, pulse), restarted, MAX_WATCH_PAUSE
         )
 
-    async def _watch(self, retake_signals: Callable[[], None], pulse: Pulse) -> None:
+    async def _watch(self, restore_signals: Callable[[], None], health: LoopHealth) -> None:
         """Watch; compare first, as no watch tells of what was deleted before it began."""
-        await self._compare()
+        await self._resync()
         access, namespaces = self._session.access, self._settings.namespaces
-        with pulse.idle():  # kopf shows no bookmarks: what it misses, the comparison finds
-            await watch_schedules(access, namespaces, self._saw, retake_signals)
+        with health.idle():  # kopf shows no bookmarks: what it misses, the comparison finds
+            await watch_cron_jobs(access, namespaces, self._on_event, restore_signals)
 
-    def _saw(self, kind: str | None, obj: JsonObject) -> None:
+    def _on_event(self, kind: str | None, obj: JsonObject) -> None:
         if kind == "DELETED":
             meta = child(obj, "metadata")
-            self.schedules.lost((text(meta, "namespace"), text(meta, "name")))
+            self.controller.on_delete((text(meta, "namespace"), text(meta, "name")))
         else:
-            self.schedules.saw(obj)
+            self.controller.on_update(obj)
 
-    async def _keep_comparing(self, pulse: Pulse) -> None:
+    async def _run_resync(self, health: LoopHealth) -> None:
         while True:
-            with pulse.idle():
+            with health.idle():
                 await asyncio.sleep(self._settings.resync_interval)
-            await self._compare()
-            pulse.beat()
+            await self._resync()
+            health.tick()
 
-    async def _compare(self) -> None:
-        for namespace in self._settings.scopes:
-            await compare(self._session, namespace, self.schedules)
+    async def _resync(self) -> None:
+        for namespace in self._settings.watched_namespaces:
+            await resync_cron_jobs(self._session, namespace, self.controller)
 
-    async def _keep_time(self, pulse: Pulse) -> None:
-        agenda, turns = self.schedules.agenda, Turns()
+    async def _run_deadlines(self, health: LoopHealth) -> None:
+        agenda, turns = self.controller.delaying_queue, TimeSlice()
         while True:
-            pulse.beat()
-            await agenda.sleep(monotonic(), LONGEST_SLEEP)
-            for uid in agenda.pop_due(monotonic(), BATCH):
-                self.schedules.look(uid)
-                await turns.give()
+            health.tick()
+            await agenda.wait(monotonic(), MAX_SLEEP)
+            for uid in agenda.pop_due(monotonic(), DEADLINE_BATCH):
+                self.controller.evaluate(uid)
+                await turns.yield_if_due()

@@ -3,84 +3,94 @@
 from collections.abc import Callable
 
 from asyncjob.kube import KubeSession
-from asyncjob.kube.follow import follow
-from asyncjob.names import QUEUES, collection
-from asyncjob_operator.core.vitals import Pulse
-from asyncjob_operator.handlers.tasks import Tasks
-from asyncjob_operator.kube.paths import WORKERS_ONLY, leases, pods
+from asyncjob.kube.follow import run_informer
+from asyncjob.names import QUEUES, collection_path
+from asyncjob_operator.core.vitals import LoopHealth
+from asyncjob_operator.handlers.tasks import TaskSupervisor
+from asyncjob_operator.kube.paths import WORKER_SELECTOR, leases_path, pods_path
 from asyncjob_operator.kube.preflight import Findings
 from asyncjob_operator.observe.followers import (
-    Keeper,
-    LeaseKeeper,
-    PodKeeper,
-    QueueKeeper,
-    Scope,
+    CacheAdapter,
+    InformerStore,
+    PodCacheAdapter,
+    QueueCacheAdapter,
+    WorkerLeaseCacheAdapter,
 )
-from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.observe.observer import JobController
 from asyncjob_operator.telemetry.containment import Containment
 
 
-class Following:
-    """Starts the loops that follow queues, worker pods and worker Leases; `watches` names them."""
+class Informers:
+    """Starts the loops that follow queues, worker pods and worker Leases; `names` names them."""
 
     def __init__(
         self,
         session: KubeSession,
         namespaces: tuple[str | None, ...],
-        tasks: Tasks,
+        tasks: TaskSupervisor,
         containment: Containment,
     ) -> None:
-        self.watches: list[str] = []
+        self.names: list[str] = []
         self._session = session
         self._containment = containment
         self._namespaces = namespaces
         self._tasks = tasks
 
-    def start(self, observer: Observer, findings: Findings, *, recovery: bool) -> list[Scope]:
+    def start(
+        self, controller: JobController, findings: Findings, *, recovery: bool
+    ) -> list[InformerStore]:
         """Follow what may be seen and return what has to be listed before anything is judged."""
-        scopes = self._follow("queues", _queues, QueueKeeper(observer.queues), {})
-        if recovery and findings.may("list", "pods") and findings.may("watch", "pods"):
-            observer.workers.pods_known = True
-            workers = observer.workers
-            scopes += self._follow(
-                "pods", pods, PodKeeper(workers), WORKERS_ONLY, workers.pods_unseen
+        scopes = self._start_informers(
+            "queues", _queues_path, QueueCacheAdapter(controller.queues), {}
+        )
+        if recovery and findings.allows("list", "pods") and findings.allows("watch", "pods"):
+            controller.worker_pods.pods_known = True
+            workers = controller.worker_pods
+            scopes += self._start_informers(
+                "pods",
+                pods_path,
+                PodCacheAdapter(workers),
+                WORKER_SELECTOR,
+                workers.on_pods_relisted,
             )
-        if findings.may("list", "leases") and findings.may("watch", "leases"):
-            observer.roll_calls.followed = True
-            keeper = LeaseKeeper(observer.workers, observer.roll_calls)
-            scopes += self._follow("leases", leases, keeper, WORKERS_ONLY)
+        if findings.allows("list", "leases") and findings.allows("watch", "leases"):
+            controller.worker_registry.leases_watched = True
+            keeper = WorkerLeaseCacheAdapter(controller.worker_pods, controller.worker_registry)
+            scopes += self._start_informers("leases", leases_path, keeper, WORKER_SELECTOR)
         return scopes
 
-    def _follow(
+    def _start_informers(
         self,
         name: str,
         path: Callable[[str | None], str],
-        keeper: Keeper,
+        adapter: CacheAdapter,
         params: dict[str, str],
         on_list: Callable[[], None] = lambda: None,
-    ) -> list[Scope]:
+    ) -> list[InformerStore]:
         return [
-            self._follow_one(
+            self._start_informer(
                 f"watch of {name} in {namespace or 'all namespaces'}",
                 path(namespace),
                 scope,
                 params,
             )
             for namespace in self._namespaces
-            for scope in (Scope(keeper, namespace, self._containment, on_list),)
+            for scope in (InformerStore(adapter, namespace, self._containment, on_list),)
         ]
 
-    def _follow_one(self, name: str, path: str, scope: Scope, params: dict[str, str]) -> Scope:
-        async def run(pulse: Pulse) -> None:
+    def _start_informer(
+        self, name: str, path: str, store: InformerStore, params: dict[str, str]
+    ) -> InformerStore:
+        async def run(pulse: LoopHealth) -> None:
             def sign(*, went_well: bool) -> None:
-                (pulse.beat if went_well else pulse.turned)()
+                (pulse.tick if went_well else pulse.attempted)()
 
-            await follow(self._session, path, scope, params, on_sign=sign)
+            await run_informer(self._session, path, store, params, on_health=sign)
 
-        self.watches.append(name)
+        self.names.append(name)
         self._tasks.start(name, run)
-        return scope
+        return store
 
 
-def _queues(namespace: str | None) -> str:
-    return collection(namespace, QUEUES)
+def _queues_path(namespace: str | None) -> str:
+    return collection_path(namespace, QUEUES)

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-YOUNG: Final = 10_000
+YOUNG_GENERATION_THRESHOLD: Final = 10_000
 """New objects before the collector looks at them, where Python itself takes 700."""
 
 
 @contextmanager
-def spare_what_stays() -> Iterator[None]:
+def freeze_gc() -> Iterator[None]:
     """Collect nothing while all jobs are listed, and leave what there is then out for good.
 
     Views of jobs have no cycles: reference counts alone free them. To walk through all of them but
@@ -21,6 +21,6 @@ def spare_what_stays() -> Iterator[None]:
     try:
         yield
         gc.freeze()
-        gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
+        gc.set_threshold(YOUNG_GENERATION_THRESHOLD, *gc.get_threshold()[1:])
     finally:
         gc.enable()

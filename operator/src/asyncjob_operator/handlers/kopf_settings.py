@@ -7,19 +7,19 @@ from typing import Final
 import kopf
 
 IDLE_SECONDS: Final = 1.0
-PAGE: Final = 500
+PAGE_SIZE: Final = 500
 FIRST_BACKOFFS: Final = (1.0, 1.0, 2.0, 3.0, 5.0, 8.0)
 LAST_BACKOFF: Final = 10.0
 
 
-class Endless:
+class EndlessBackoffs:
     """Backoffs that never run out: kopf gives up, and exits, at the end of a finite list."""
 
     def __iter__(self) -> Iterator[float]:
         return itertools.chain(FIRST_BACKOFFS, itertools.repeat(LAST_BACKOFF))
 
 
-class NoProgress(kopf.ProgressStorage):
+class NoProgressStorage(kopf.ProgressStorage):
     """Keeps nothing: events have no progress."""
 
     def fetch(self, **_: object) -> None:
@@ -39,7 +39,7 @@ class NoProgress(kopf.ProgressStorage):
         return essence
 
 
-class NoDiffBase(kopf.DiffBaseStorage):
+class NoDiffBaseStorage(kopf.DiffBaseStorage):
     """Keeps nothing: nobody asks what has changed."""
 
     def build(self, **_: object) -> kopf.BodyEssence:
@@ -53,7 +53,7 @@ class NoDiffBase(kopf.DiffBaseStorage):
         """Store nothing."""
 
 
-def settings() -> kopf.OperatorSettings:
+def kopf_settings() -> kopf.OperatorSettings:
     """Return settings under which kopf watches, survives outages, and writes nothing."""
     chosen = kopf.OperatorSettings()
     chosen.process.ultimate_exiting_timeout = None
@@ -62,9 +62,9 @@ def settings() -> kopf.OperatorSettings:
     chosen.scanning.disabled = True
     chosen.queueing.worker_limit = None
     chosen.queueing.idle_timeout = IDLE_SECONDS
-    chosen.watching.chunk_size = PAGE
-    chosen.networking.error_backoffs = Endless()
+    chosen.watching.chunk_size = PAGE_SIZE
+    chosen.networking.error_backoffs = EndlessBackoffs()
     chosen.networking.connect_timeout = 5.0
-    chosen.persistence.progress_storage = NoProgress()
-    chosen.persistence.diffbase_storage = NoDiffBase()
+    chosen.persistence.progress_storage = NoProgressStorage()
+    chosen.persistence.diffbase_storage = NoDiffBaseStorage()
     return chosen

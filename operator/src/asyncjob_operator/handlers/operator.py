@@ -14,123 +14,134 @@ import structlog
 
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
-from asyncjob_operator.core.vitals import Pulse, Vitals
-from asyncjob_operator.handlers.following import Following
-from asyncjob_operator.handlers.garbage import spare_what_stays
+from asyncjob_operator.core.vitals import HealthMonitor, LoopHealth
+from asyncjob_operator.handlers.following import Informers
+from asyncjob_operator.handlers.garbage import freeze_gc
 from asyncjob_operator.handlers.job_watch import JobWatch
 from asyncjob_operator.handlers.loops import (
-    LONGEST_BLIND,
-    compare_one,
-    keep_checking,
-    keep_comparing,
-    keep_queue_reports,
-    keep_queues_served,
-    keep_reporting,
-    keep_retention,
-    keep_time,
-    keep_workers,
+    MAX_WATCH_PAUSE,
+    resync_namespace,
+    run_deadlines,
+    run_policy_checks,
+    run_queue_status,
+    run_recovery_summary,
+    run_resync,
+    run_retention,
+    run_stale_worker_collection,
+    run_unserved_queue_events,
 )
-from asyncjob_operator.handlers.parts import Parts
-from asyncjob_operator.handlers.readiness import wait_until_served
+from asyncjob_operator.handlers.parts import Components
+from asyncjob_operator.handlers.readiness import wait_for_job_api
 from asyncjob_operator.handlers.settings import Settings
-from asyncjob_operator.handlers.tasks import Tasks
+from asyncjob_operator.handlers.tasks import TaskSupervisor
 from asyncjob_operator.handlers.watch_lag import WatchLag
-from asyncjob_operator.handlers.watchdog import Watchdog
-from asyncjob_operator.kube.clock import moment, monotonic
-from asyncjob_operator.kube.policies import UNSEEN
+from asyncjob_operator.handlers.watchdog import SilentWatchDetector
+from asyncjob_operator.kube.clock import current_time, monotonic
+from asyncjob_operator.kube.policies import POLICIES_NOT_READABLE
 from asyncjob_operator.kube.preflight import Findings
-from asyncjob_operator.observe.followers import Scope
-from asyncjob_operator.observe.listing import load
-from asyncjob_operator.telemetry.containment import Doing, Kind, subject
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.observe.followers import InformerStore
+from asyncjob_operator.observe.listing import load_jobs
+from asyncjob_operator.telemetry.containment import Activity, ObjectKind, object_ref
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 
 log = structlog.get_logger()
 
 DRAIN_SECONDS: Final = 3.0
 STUCK_SECONDS: Final = 60.0
-LOOKS_PER_TIMEOUT: Final = 4
-SHORTEST_LOOK: Final = 0.5
-ELECTION: Final = "election"
-DEADLINES: Final = "deadlines"
+CHECKS_PER_WORKER_TIMEOUT: Final = 4
+MIN_WORKER_CHECK_INTERVAL: Final = 0.5
+ELECTION_LOOP: Final = "election"
+DEADLINE_LOOP: Final = "deadlines"
 
 
-class Leadership(Protocol):
+class LeaderElection(Protocol):
     """The election, or what stands in for it."""
 
     def leads(self) -> bool:
         """Return whether this replica may act."""
 
-    async def elected(self) -> None:
+    async def wait_until_elected(self) -> None:
         """Wait until it may."""
 
-    async def run(self, unfit: Callable[[], str]) -> None:
-        """Take part until cancelled; `unfit` says what keeps this replica from leading."""
+    async def run(self, check_fitness: Callable[[], str]) -> None:
+        """Take part until cancelled; `check_fitness` says what keeps this replica from leading."""
 
     async def release(self) -> None:
         """Hand over."""
 
 
 class Operator:
-    """Runs until told to stop; `retake_signals` undoes that kopf takes over the process's."""
+    """Runs until told to stop; `restore_signals` undoes that kopf takes over the process's."""
 
     def __init__(
         self,
         settings: Settings,
         session: KubeSession,
-        leadership: Leadership,
-        metrics: Metrics,
-        retake_signals: Callable[[], None] = lambda: None,
+        leader_election: LeaderElection,
+        metrics: OperatorMetrics,
+        restore_signals: Callable[[], None] = lambda: None,
     ) -> None:
         self._settings = settings
         self._session = session
-        self._leadership = leadership
+        self._leader_election = leader_election
         self._metrics = metrics
-        self._retake_signals = retake_signals
-        self._parts = Parts(settings, session, leadership, metrics)
-        self._vitals = Vitals(settings.silence_limit, monotonic)
-        self._vitals.pulse(DEADLINES, STUCK_SECONDS)
-        self._tasks = Tasks(settings.backoff_initial, settings.backoff_max, self._vitals)
-        self._following = Following(session, settings.scopes, self._tasks, self._parts.containment)
-        self._loaded: set[str | None] = set()
-        self._watchdog = Watchdog()
-        self._lag = WatchLag(moment)
-        self._watch = JobWatch(session, self._saw, self._compare_one, self._watch_moved)
-        metrics.watch_lag.set_function(self._lag.seconds)
+        self._restore_signals = restore_signals
+        self._components = Components(settings, session, leader_election, metrics)
+        self._health = HealthMonitor(settings.silence_limit, monotonic)
+        self._health.loop(DEADLINE_LOOP, STUCK_SECONDS)
+        self._tasks = TaskSupervisor(settings.backoff_initial, settings.backoff_max, self._health)
+        self._informers = Informers(
+            session, settings.watched_namespaces, self._tasks, self._components.containment
+        )
+        self._listed_namespaces: set[str | None] = set()
+        self._silence_detector = SilentWatchDetector()
+        self._watch_lag = WatchLag(current_time)
+        self._job_watch = JobWatch(
+            session, self._on_job_event, self._resync_namespace, self._on_watch_progress
+        )
+        metrics.watch_lag.set_function(self._watch_lag.seconds)
         self._synced = False
         self._may_remove_workers = False
         self._findings = Findings()
-        self._said: list[str] = []
+        self._known_policy_problems: list[str] = []
 
     async def run(self, findings: Findings, stop: asyncio.Event) -> None:
         """Run until `stop` is set, then stop in good order."""
         self._log_start()
         self._findings = findings
         recovery = self._settings.options.recovery
-        may_remove = findings.may("list", "leases") and findings.may("delete", "leases")
+        may_remove = findings.allows("list", "leases") and findings.allows("delete", "leases")
         self._may_remove_workers = self._settings.worker_timeout > 0 and may_remove
-        self._said = findings.unguarded or [line for line in findings.warnings if line == UNSEEN]
+        self._known_policy_problems = findings.missing_policies or [
+            line for line in findings.warnings if line == POLICIES_NOT_READABLE
+        ]
         try:
-            self._tasks.start(ELECTION, self._take_part)
-            listed = self._following.start(self._parts.observer, findings, recovery=recovery)
-            self._tasks.start("jobs", lambda pulse: self._take_up(listed, pulse))
+            self._tasks.start(ELECTION_LOOP, self._run_election)
+            listed = self._informers.start(
+                self._components.job_controller, findings, recovery=recovery
+            )
+            self._tasks.start("jobs", lambda pulse: self._list_and_start(listed, pulse))
             await stop.wait()
         finally:
             await self._stop()
 
-    def alive(self) -> str:
+    def check_liveness(self) -> str:
         """Return which loop has stopped turning: a new start of the process may help against that.
 
         Nothing else does: a loop whose requests fail still turns, and would after a new start.
         """
-        return self._vitals.stuck()
+        return self._health.stalled()
 
-    def ready(self) -> str:
+    def check_readiness(self) -> str:
         """Return what is wrong until all jobs are listed, and later while a watch is silent."""
         if not self._synced:
             return "jobs are not listed yet"
-        return self._vitals.silent([*self._watches(), *self._following.watches]) or self.alive()
+        return (
+            self._health.without_progress([*self._job_watch_names(), *self._informers.names])
+            or self.check_liveness()
+        )
 
-    def unfit(self) -> str:
+    def check_fitness(self) -> str:
         """Return what keeps this replica from leading.
 
         One silent watch of many does not: no other replica sees more of a namespace that is out of
@@ -138,149 +149,167 @@ class Operator:
         """
         if not self._synced:
             return "jobs are not listed yet"
-        if self._vitals.all_silent(self._watches()):
-            return self._vitals.silent(self._watches())
-        return self.alive()
+        if self._health.all_without_progress(self._job_watch_names()):
+            return self._health.without_progress(self._job_watch_names())
+        return self.check_liveness()
 
-    async def prepare_metrics(self) -> None:
+    async def refresh_metrics(self) -> None:
         """Count what takes a while to count, before somebody reads the metrics."""
         if self._synced:
-            await self._parts.census.take()
+            await self._components.job_stats.refresh()
 
-    async def _take_part(self, pulse: Pulse) -> None:
-        def unfit() -> str:
-            pulse.beat()
-            return self.unfit()
+    async def _run_election(self, health: LoopHealth) -> None:
+        def check_fitness() -> str:
+            health.tick()
+            return self.check_fitness()
 
-        await self._leadership.run(unfit)
+        await self._leader_election.run(check_fitness)
 
-    def _watches(self) -> list[str]:
-        return [_watch_of(namespace) for namespace in self._settings.scopes]
+    def _job_watch_names(self) -> list[str]:
+        return [_job_watch_name(namespace) for namespace in self._settings.watched_namespaces]
 
-    def _watch_moved(self, namespace: str | None) -> None:
-        self._vitals.pulse(_watch_of(namespace)).beat()
+    def _on_watch_progress(self, namespace: str | None) -> None:
+        self._health.loop(_job_watch_name(namespace)).tick()
 
-    def _seen(self, namespace: str | None) -> None:
+    def _on_namespace_resynced(self, namespace: str | None) -> None:
         """Take that a comparison has seen what the watch should have: that is as good."""
-        self._vitals.pulse(_watch_of(namespace)).moved()
+        self._health.loop(_job_watch_name(namespace)).progressed()
 
-    async def _take_up(self, listed: list[Scope], pulse: Pulse) -> None:
+    async def _list_and_start(self, stores: list[InformerStore], health: LoopHealth) -> None:
         """List all jobs once everything that bears on them is known, then begin to act."""
-        for scope in listed:
-            with pulse.idle():  # each has a pulse of its own
-                await scope.listed.wait()
-        with spare_what_stays():
-            for namespace in self._settings.scopes:
-                if namespace in self._loaded:
+        for scope in stores:
+            with health.idle():  # each has a pulse of its own
+                await scope.synced.wait()
+        with freeze_gc():
+            for namespace in self._settings.watched_namespaces:
+                if namespace in self._listed_namespaces:
                     continue
-                loaded = await load(self._session, namespace, self._parts.observer, pulse.beat)
-                self._loaded.add(namespace)
-                self._watch.listed(namespace, loaded.version)
+                loaded = await load_jobs(
+                    self._session, namespace, self._components.job_controller, health.tick
+                )
+                self._listed_namespaces.add(namespace)
+                self._job_watch.resume_from(namespace, loaded.version)
                 log.info("jobs listed", namespace=namespace, count=loaded.count)
         self._synced = True
         self._metrics.synced.set(1)
         self._start_loops()
-        with pulse.idle():
+        with health.idle():
             await asyncio.Event().wait()
 
     def _start_loops(self) -> None:
         settings, parts, metrics, start = (
             self._settings,
-            self._parts,
+            self._components,
             self._metrics,
             self._tasks.start,
         )
-        start("dispatch", parts.dispatch.run)
-        start("admission", parts.admission.run)
-        start("notices", parts.notices.run)
-        leadership = self._leadership
-        start("report", lambda pulse: keep_reporting(parts.tally, pulse))
+        start("dispatch", parts.job_reconcilers.run)
+        start("admission", parts.admission_reconcilers.run)
+        start("notices", parts.events.run)
+        leadership = self._leader_election
+        start("report", lambda pulse: run_recovery_summary(parts.recovery_summary, pulse))
         start(
-            DEADLINES,
-            lambda pulse: keep_time(parts.observer, metrics, pulse),
+            DEADLINE_LOOP,
+            lambda pulse: run_deadlines(parts.job_controller, metrics, pulse),
             metrics.recovery_errors.inc,
         )
-        start("comparison", self._compare)
+        start("comparison", self._run_resync)
         start(
             "queue numbers",
-            lambda pulse: keep_queue_reports(parts.queue_reports, leadership, pulse),
+            lambda pulse: run_queue_status(parts.queue_status, leadership, pulse),
         )
-        start("queues served", lambda pulse: keep_queues_served(parts.desertion, leadership, pulse))
+        start(
+            "queues served",
+            lambda pulse: run_unserved_queue_events(parts.unserved_queue_events, leadership, pulse),
+        )
         start("policies", self._check_policies)
         if self._may_remove_workers:
-            pause = max(settings.worker_timeout / LOOKS_PER_TIMEOUT, SHORTEST_LOOK)
-            start("workers", lambda pulse: keep_workers(parts.farewell, leadership, pause, pulse))
+            pause = max(
+                settings.worker_timeout / CHECKS_PER_WORKER_TIMEOUT, MIN_WORKER_CHECK_INTERVAL
+            )
+            start(
+                "workers",
+                lambda pulse: run_stale_worker_collection(
+                    parts.stale_workers, leadership, pause, pulse
+                ),
+            )
         if settings.retention:
             interval = settings.retention_interval
             start(
                 "retention",
-                lambda pulse: keep_retention(parts.sweep, leadership, interval, pulse),
+                lambda pulse: run_retention(parts.retention, leadership, interval, pulse),
             )
-        self._parts.crons.start(self._tasks, self._findings, self._retake_signals)
-        self._start_watches()
+        self._components.cron_jobs.start(self._tasks, self._findings, self._restore_signals)
+        self._start_job_watches()
 
-    def _start_watches(self) -> None:
+    def _start_job_watches(self) -> None:
         failed = self._metrics.watch_restarts.inc
-        for namespace in self._settings.scopes:
+        for namespace in self._settings.watched_namespaces:
             run = functools.partial(self._watch_jobs, namespace)
-            self._tasks.start(_watch_of(namespace), run, failed, LONGEST_BLIND)
+            self._tasks.start(_job_watch_name(namespace), run, failed, MAX_WATCH_PAUSE)
 
-    async def _watch_jobs(self, namespace: str | None, pulse: Pulse) -> None:
-        with pulse.idle():
-            await wait_until_served(self._session)
-        await self._watch.run(namespace)
+    async def _watch_jobs(self, namespace: str | None, health: LoopHealth) -> None:
+        with health.idle():
+            await wait_for_job_api(self._session)
+        await self._job_watch.run(namespace)
 
-    async def _compare_one(self, namespace: str | None) -> str:
-        parts, metrics = self._parts, self._metrics
-        version = (await compare_one(self._session, namespace, parts.observer, metrics)).version
-        self._watch_moved(namespace)
+    async def _resync_namespace(self, namespace: str | None) -> str:
+        parts, metrics = self._components, self._metrics
+        version = (
+            await resync_namespace(self._session, namespace, parts.job_controller, metrics)
+        ).version
+        self._on_watch_progress(namespace)
         return version
 
-    async def _check_policies(self, pulse: Pulse) -> None:
-        await keep_checking(self._session, self._said, self._settings.resync_interval, pulse)
+    async def _check_policies(self, health: LoopHealth) -> None:
+        await run_policy_checks(
+            self._session, self._known_policy_problems, self._settings.resync_interval, health
+        )
 
-    def _saw(self, kind: str, obj: JsonObject) -> None:
-        self._metrics.events.inc()
-        self._watchdog.events += 1
+    def _on_job_event(self, kind: str, obj: JsonObject) -> None:
+        self._metrics.watch_events.inc()
+        self._silence_detector.events += 1
         if kind == "ADDED":
-            with self._parts.containment.guard(subject(Kind.JOB, obj), Doing.MEASURE):
-                self._lag.saw_new(obj)
+            with self._components.containment.guard(
+                object_ref(ObjectKind.JOB, obj), Activity.MEASURE
+            ):
+                self._watch_lag.observe_created(obj)
         if kind == "DELETED":
-            self._parts.observer.deleted(obj)
+            self._components.job_controller.on_delete_event(obj)
         else:
-            self._parts.observer.saw(obj, live=True)
-        self._parts.observer.progress.saw(obj)
+            self._components.job_controller.on_update(obj, live=True)
+        self._components.job_controller.watch_position.observe(obj)
 
-    async def _compare(self, pulse: Pulse) -> None:
-        settings, observer = self._settings, self._parts.observer
-        await keep_comparing(
+    async def _run_resync(self, health: LoopHealth) -> None:
+        settings, observer = self._settings, self._components.job_controller
+        await run_resync(
             self._session,
-            settings.scopes,
+            settings.watched_namespaces,
             observer,
             metrics=self._metrics,
             interval=settings.resync_interval,
-            compared=self._compared,
-            seen=self._seen,
-            pulse=pulse,
+            on_resync=self._on_resync,
+            on_namespace=self._on_namespace_resynced,
+            health=health,
         )
 
-    def _compared(self, repaired: int) -> None:
-        if self._watchdog.is_silent(repaired):
+    def _on_resync(self, repaired: int) -> None:
+        if self._silence_detector.is_silent(repaired):
             log.warning("the watch is silent and is started anew", missed=repaired)
             self._metrics.watch_restarts.inc()
-            self._start_watches()
+            self._start_job_watches()
 
     async def _stop(self) -> None:
         log.info("stopping")
-        await self._tasks.end(but=ELECTION)
+        await self._tasks.stop(except_for=ELECTION_LOOP)
         await asyncio.gather(
-            self._parts.dispatch.drain(DRAIN_SECONDS),
-            self._parts.admission.drain(DRAIN_SECONDS),
-            self._parts.crons.dispatch.drain(DRAIN_SECONDS),
+            self._components.job_reconcilers.drain(DRAIN_SECONDS),
+            self._components.admission_reconcilers.drain(DRAIN_SECONDS),
+            self._components.cron_jobs.reconcilers.drain(DRAIN_SECONDS),
         )
-        await self._tasks.end()
-        await self._leadership.release()
-        self._parts.tally.report()
+        await self._tasks.stop()
+        await self._leader_election.release()
+        self._components.recovery_summary.report()
         if self._settings.options.recovery:
             log.info("recovery stopped")
 
@@ -299,5 +328,5 @@ class Operator:
         log.info("recovery started", identity=self._settings.identity)
 
 
-def _watch_of(namespace: str | None) -> str:
+def _job_watch_name(namespace: str | None) -> str:
     return f"watch of jobs in {namespace or 'all namespaces'}"

@@ -4,91 +4,101 @@ from typing import Final
 
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
-from asyncjob_operator.apply.actor import Actor
-from asyncjob_operator.apply.allotment import Allotment
-from asyncjob_operator.apply.confirm import Confirmation, Correction
-from asyncjob_operator.apply.desertion import Desertion
-from asyncjob_operator.apply.dispatch import CONCURRENCY, Dispatch, Leadership
-from asyncjob_operator.apply.farewell import Farewell
-from asyncjob_operator.apply.notices import Notices
-from asyncjob_operator.apply.patience import Patience
-from asyncjob_operator.apply.queue_reports import QueueReports
-from asyncjob_operator.apply.storms import Storms
-from asyncjob_operator.apply.sweep import Sweep
-from asyncjob_operator.apply.todo import Todo
-from asyncjob_operator.handlers.census import Census
-from asyncjob_operator.handlers.crons import Crons
-from asyncjob_operator.handlers.desk import Desk
+from asyncjob_operator.apply.actor import JobReconciler
+from asyncjob_operator.apply.allotment import ReservationController
+from asyncjob_operator.apply.confirm import CacheUpdates, PreconditionChecker
+from asyncjob_operator.apply.desertion import UnservedQueueEvents
+from asyncjob_operator.apply.dispatch import MAX_CONCURRENT_RECONCILES, Leadership, ReconcilePool
+from asyncjob_operator.apply.farewell import StaleWorkerCollector
+from asyncjob_operator.apply.notices import EventRecorder
+from asyncjob_operator.apply.patience import ItemBackoff
+from asyncjob_operator.apply.queue_reports import QueueStatusWriter
+from asyncjob_operator.apply.storms import RecoveryBurstEvents
+from asyncjob_operator.apply.sweep import RetentionController
+from asyncjob_operator.apply.todo import WorkQueue
+from asyncjob_operator.handlers.census import JobStatsCollector
+from asyncjob_operator.handlers.crons import CronJobs
+from asyncjob_operator.handlers.desk import ReconcileEnqueuer
 from asyncjob_operator.handlers.settings import Settings
 from asyncjob_operator.kube.clock import Clock, monotonic
-from asyncjob_operator.observe.admissions import Admissions
-from asyncjob_operator.observe.observer import Observer
+from asyncjob_operator.observe.admissions import AdmissionRounds
+from asyncjob_operator.observe.observer import JobController
 from asyncjob_operator.telemetry.containment import Containment
 from asyncjob_operator.telemetry.job_metrics import JobMetrics
-from asyncjob_operator.telemetry.metrics import Metrics
-from asyncjob_operator.telemetry.tally import Tally
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from asyncjob_operator.telemetry.tally import RecoverySummary
 
-MOST_PER_LANE: Final = CONCURRENCY // 4
+MAX_PER_LANE: Final = MAX_CONCURRENT_RECONCILES // 4
 """Of one kind of work in one namespace: enough to keep an API server busy, and no more than that,
 because whoever writes next waits behind them there."""
 
 
-class Parts:
+class Components:
     """All parts of one process; nothing of it runs by itself."""
 
     def __init__(
-        self, settings: Settings, session: KubeSession, leadership: Leadership, metrics: Metrics
+        self,
+        settings: Settings,
+        session: KubeSession,
+        leadership: Leadership,
+        metrics: OperatorMetrics,
     ) -> None:
-        todo, rounds = Todo(most_per_lane=MOST_PER_LANE), Todo(remember=True)
-        self.tally = Tally()
-        now = Clock(session.server_time).moment
+        todo, rounds = WorkQueue(max_per_lane=MAX_PER_LANE), WorkQueue(requeue_dirty=True)
+        self.recovery_summary = RecoverySummary()
+        now = Clock(session.server_time).now
         containment = self.containment = Containment(
-            monotonic, lambda kind: metrics.set_aside.labels(kind).inc()
+            monotonic, lambda kind: metrics.objects_set_aside.labels(kind).inc()
         )
-        self.notices = Notices(session, settings.identity, now, metrics, containment)
-        desk = Desk(todo, rounds, self.notices, leadership.leads)
+        self.events = EventRecorder(session, settings.identity, now, metrics, containment)
+        desk = ReconcileEnqueuer(todo, rounds, self.events, leadership.leads)
         job_metrics = JobMetrics(metrics.registry, leadership.leads, monotonic)
-        observer = self.observer = Observer(settings.options, now, desk, job_metrics, containment)
-        actor = Actor(
+        observer = self.job_controller = JobController(
+            settings.options, now, desk, job_metrics, containment
+        )
+        actor = JobReconciler(
             session,
             observer,
-            confirmation=Confirmation(session, _correction(observer)),
-            patience=Patience(settings.backoff_initial, settings.backoff_max),
-            notices=self.notices,
+            preconditions=PreconditionChecker(session, _cache_updates(observer)),
+            backoff=ItemBackoff(settings.backoff_initial, settings.backoff_max),
+            events=self.events,
             metrics=metrics,
-            tally=self.tally,
+            recovery_summary=self.recovery_summary,
             leads=leadership.leads,
             now=now,
-            on_recovered=Storms(self.notices.tell, monotonic).recovered,
+            on_recovered=RecoveryBurstEvents(self.events.record, monotonic).on_recovered,
         )
-        self.dispatch = Dispatch(todo, actor, leadership, containment, observer.look)
-        allotment = Allotment(
+        self.job_reconcilers = ReconcilePool(
+            todo, actor, leadership, containment, observer.evaluate
+        )
+        allotment = ReservationController(
             session,
-            Admissions(observer),
+            AdmissionRounds(observer),
             now=now,
             leads=leadership.leads,
-            again=rounds.add,
-            patience=Patience(settings.backoff_initial, settings.backoff_max),
+            enqueue=rounds.add,
+            backoff=ItemBackoff(settings.backoff_initial, settings.backoff_max),
             metrics=metrics,
         )
-        self.admission = Dispatch(rounds, allotment, leadership, containment)
-        self.queue_reports = QueueReports(
-            session, observer.survey.news, leadership.leads, containment, monotonic
+        self.admission_reconcilers = ReconcilePool(rounds, allotment, leadership, containment)
+        self.queue_status = QueueStatusWriter(
+            session, observer.queue_stats.changed_statuses, leadership.leads, containment, monotonic
         )
-        self.desertion = Desertion(
-            observer.survey.ages, observer.roll_calls.crews, self.notices.tell
+        self.unserved_queue_events = UnservedQueueEvents(
+            observer.queue_stats.oldest_waits,
+            observer.worker_registry.capacity_by_queue,
+            self.events.record,
         )
-        self.crons = Crons(
+        self.cron_jobs = CronJobs(
             settings,
             session,
             leadership,
-            observer=observer,
-            notices=self.notices,
+            job_controller=observer,
+            events=self.events,
             metrics=metrics,
             containment=containment,
             now=now,
         )
-        self.sweep = Sweep(
+        self.retention = RetentionController(
             session,
             observer.store,
             queue_of=observer.queues.view,
@@ -97,45 +107,45 @@ class Parts:
             interval=settings.retention_interval,
             now=now,
             leads=leadership.leads,
-            tell=self.notices.tell,
-            needed=observer.kinship.is_needed,
+            record_event=self.events.record,
+            is_needed=observer.dependency_graph.is_needed,
             metrics=metrics,
             containment=containment,
         )
-        self.farewell = Farewell(
+        self.stale_workers = StaleWorkerCollector(
             session,
-            settings.scopes,
+            settings.watched_namespaces,
             timeout=settings.worker_timeout,
-            busy=observer.store.holders,
+            busy_pods=observer.store.busy_pods,
             clock=monotonic,
             leads=leadership.leads,
             metrics=metrics,
             containment=containment,
         )
         limit = settings.retention_options.namespace_limit if settings.retention else None
-        self.census = Census(observer, limit)
-        job_metrics.show(self.census.look)
-        metrics.read(
+        self.job_stats = JobStatsCollector(observer, limit)
+        job_metrics.expose(self.job_stats.stats)
+        metrics.register_sources(
             leadership.leads,
             observer.store.by_phase,
-            lambda: len(observer.agenda),
-            containment.by_kind,
+            lambda: len(observer.delaying_queue),
+            containment.counts_by_kind,
         )
 
 
-def _correction(observer: Observer) -> Correction:
+def _cache_updates(controller: JobController) -> CacheUpdates:
     def take_job(obj: JsonObject) -> None:
-        observer.saw(obj, live=False)
+        controller.on_update(obj, live=False)
 
     def take_lease(obj: JsonObject) -> None:
-        observer.workers.saw_lease(obj)
-        observer.roll_calls.saw_lease(obj)
+        controller.worker_pods.on_lease_update(obj)
+        controller.worker_registry.on_lease_update(obj)
 
-    return Correction(
-        pod=observer.workers.saw_pod,
-        lease=take_lease,
-        lease_gone=observer.workers.lost_lease,
-        job=take_job,
-        job_gone=observer.lost,
-        is_current=observer.is_current,
+    return CacheUpdates(
+        on_pod=controller.worker_pods.on_pod_update,
+        on_lease=take_lease,
+        on_lease_deleted=controller.worker_pods.on_lease_delete,
+        on_job=take_job,
+        on_job_deleted=controller.on_delete,
+        is_current=controller.is_current,
     )

@@ -7,62 +7,65 @@ from collections.abc import Callable, Coroutine
 import structlog
 
 from asyncjob.kube import KubeSession, load_access
-from asyncjob_operator.handlers.http import health_routes, metrics_routes, serving
-from asyncjob_operator.handlers.operator import Leadership, Operator
-from asyncjob_operator.handlers.readiness import asked, wait_until_fit
+from asyncjob_operator.handlers.http import health_routes, metrics_routes, serve_http
+from asyncjob_operator.handlers.operator import LeaderElection, Operator
+from asyncjob_operator.handlers.readiness import required_permissions, wait_for_prerequisites
 from asyncjob_operator.handlers.settings import Settings
-from asyncjob_operator.kube.election import AlwaysElected, Elector
+from asyncjob_operator.kube.election import AlwaysLeader, LeaderElector
 from asyncjob_operator.kube.preflight import Findings, preflight
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 
 log = structlog.get_logger()
 
 FIELD_MANAGER = "asyncjob-operator"
-CONNECTIONS = 48
+MAX_CONNECTIONS = 48
 
 
 async def check(settings: Settings) -> Findings:
     """Return what would keep the operator from working."""
     access = await load_access(settings.kubeconfig)
     async with KubeSession(access, field_manager=FIELD_MANAGER) as session:
-        return await preflight(session, asked(settings, access.namespace))
+        return await preflight(session, required_permissions(settings, access.namespace))
 
 
 async def serve(settings: Settings) -> None:
     """Run the operator until SIGTERM or SIGINT."""
     stop = asyncio.Event()
-    take_signals = _signals(stop)
+    take_signals = _signal_installer(stop)
     take_signals()
-    access, metrics = await load_access(settings.kubeconfig), Metrics()
+    access, metrics = await load_access(settings.kubeconfig), OperatorMetrics()
     async with (
         KubeSession(
             access,
             field_manager=FIELD_MANAGER,
-            connections=CONNECTIONS,
-            observer=metrics.request,
+            connections=MAX_CONNECTIONS,
+            observer=metrics.observe_request,
         ) as session,
         KubeSession(access, field_manager=FIELD_MANAGER, connections=2) as election_session,
     ):
-        leadership = _leadership(settings, election_session)
+        leadership = _leader_election(settings, election_session)
         operator = Operator(settings, session, leadership, metrics, take_signals)
         async with (
-            serving(settings.metrics_port, metrics_routes(metrics, operator.prepare_metrics)),
-            serving(settings.health_port, health_routes(operator.alive, operator.ready)),
+            serve_http(settings.metrics_port, metrics_routes(metrics, operator.refresh_metrics)),
+            serve_http(
+                settings.health_port,
+                health_routes(operator.check_liveness, operator.check_readiness),
+            ),
         ):
-            findings = await _unless(stop, wait_until_fit(session, settings))
+            findings = await _run_unless_stopped(stop, wait_for_prerequisites(session, settings))
             if findings:
                 await operator.run(findings, stop)
     log.info("stopped")
 
 
-def _leadership(settings: Settings, session: KubeSession) -> Leadership:
+def _leader_election(settings: Settings, session: KubeSession) -> LeaderElection:
     if not settings.leader_elect:
-        return AlwaysElected()
+        return AlwaysLeader()
     namespace = settings.lease_namespace or session.access.namespace
-    return Elector(session, namespace, settings.lease_name, settings.identity)
+    return LeaderElector(session, namespace, settings.lease_name, settings.identity)
 
 
-def _signals(stop: asyncio.Event) -> Callable[[], None]:
+def _signal_installer(stop: asyncio.Event) -> Callable[[], None]:
     loop = asyncio.get_running_loop()
 
     def take() -> None:
@@ -72,7 +75,9 @@ def _signals(stop: asyncio.Event) -> Callable[[], None]:
     return take
 
 
-async def _unless(stop: asyncio.Event, work: Coroutine[None, None, Findings]) -> Findings | None:
+async def _run_unless_stopped(
+    stop: asyncio.Event, work: Coroutine[None, None, Findings]
+) -> Findings | None:
     """Return what the work returns, or None if the stop comes first."""
     working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
     try:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from asyncjob.names import OPERATOR_LEASE
-from asyncjob_operator.core.options import Options, RetentionOptions
+from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
 
 BOOKMARK_SECONDS: Final = 60.0
 """How often the API server sends one on each watch, about."""
@@ -17,7 +17,7 @@ class Settings:
     namespaces: tuple[str, ...] = ()
     kubeconfig: str | None = None
     identity: str = ""
-    options: Options = field(default_factory=Options)
+    options: DecisionOptions = field(default_factory=DecisionOptions)
     resync_interval: float = 300.0
     backoff_initial: float = 1.0
     backoff_max: float = 60.0
@@ -41,6 +41,6 @@ class Settings:
         return max(3 * self.resync_interval, 3 * BOOKMARK_SECONDS, 2 * self.backoff_max)
 
     @property
-    def scopes(self) -> tuple[str | None, ...]:
+    def watched_namespaces(self) -> tuple[str | None, ...]:
         """Return the namespaces to list and watch; None is all of them at once."""
         return self.namespaces or (None,)

@@ -9,24 +9,24 @@ import kopf
 from asyncjob.errors import AsyncJobError
 from asyncjob.kube import ClusterAccess
 
-SIGN_IN_PAUSE: Final = 1.0
+SIGN_IN_RETRY_SECONDS: Final = 1.0
 
 
-class SignIn:
+class KopfAuthenticator:
     """HTTP sessions for kopf that sign each request anew, so that no token in them grows old."""
 
     def __init__(self, access: ClusterAccess) -> None:
         self._access = access
         self._sessions: list[aiohttp.ClientSession] = []
 
-    async def session(self) -> kopf.AiohttpSession:
+    async def new_session(self) -> kopf.AiohttpSession:
         """Return a new session; from the second on kopf was refused, so the token is read anew."""
         if self._sessions:
-            await asyncio.sleep(SIGN_IN_PAUSE)
-            await self._reload()
+            await asyncio.sleep(SIGN_IN_RETRY_SECONDS)
+            await self._reload_credentials()
         http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._access.ssl_context),
-            middlewares=[self._sign],
+            middlewares=[self._add_headers],
             proxy=self._access.proxy,
         )
         self._sessions.append(http)
@@ -41,7 +41,7 @@ class SignIn:
         for session in self._sessions:
             await session.close()
 
-    async def _sign(
+    async def _add_headers(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
         request.headers.update(await self._access.headers())
@@ -49,7 +49,7 @@ class SignIn:
             request.server_hostname = self._access.server_hostname
         return await handler(request)
 
-    async def _reload(self) -> None:
+    async def _reload_credentials(self) -> None:
         try:
             await self._access.reload()
         except AsyncJobError:

@@ -3,44 +3,51 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from asyncjob.kube.backoff import Backoff
-from asyncjob_operator.core.vitals import Pulse, Vitals
+from asyncjob.kube.backoff import ExponentialBackoff
+from asyncjob_operator.core.vitals import HealthMonitor, LoopHealth
 from asyncjob_operator.handlers.supervise import supervise
 
-Run = Callable[[Pulse], Awaitable[None]]
+LoopFunction = Callable[[LoopHealth], Awaitable[None]]
 """A loop, which says by its pulse that it goes on."""
 
 
-class Tasks:
-    """Starts loops and ends them; pauses between a loop's failures grow from `initial` to `cap`."""
+class TaskSupervisor:
+    """Starts loops and ends them.
 
-    def __init__(self, initial: float, cap: float, vitals: Vitals) -> None:
-        self._initial = initial
-        self._cap = cap
-        self._vitals = vitals
+    Pauses between a loop's failures grow from `backoff_initial` to `backoff_max`.
+    """
+
+    def __init__(
+        self, backoff_initial: float, backoff_max: float, health_monitor: HealthMonitor
+    ) -> None:
+        self._backoff_initial = backoff_initial
+        self._backoff_max = backoff_max
+        self._health_monitor = health_monitor
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._ended: set[asyncio.Task[None]] = set()
+        self._replaced: set[asyncio.Task[None]] = set()
 
     def start(
         self,
         name: str,
-        run: Run,
-        failed: Callable[[], None] = lambda: None,
-        cap: float = float("inf"),
+        run: LoopFunction,
+        on_failure: Callable[[], None] = lambda: None,
+        max_pause: float = float("inf"),
     ) -> None:
-        """Start a loop; one of the same name is ended. `cap`: a longest pause of its own."""
+        """Start a loop; one of the same name is ended. `max_pause`: a longest pause of its own."""
         before = self._tasks.pop(name, None)
         if before:
             before.cancel()
-            self._ended.add(before)
-        backoff = Backoff(self._initial, min(self._cap, cap))
-        pulse = self._vitals.pulse(name)
-        self._tasks[name] = asyncio.create_task(supervise(pulse, run, backoff, failed), name=name)
+            self._replaced.add(before)
+        backoff = ExponentialBackoff(self._backoff_initial, min(self._backoff_max, max_pause))
+        pulse = self._health_monitor.loop(name)
+        self._tasks[name] = asyncio.create_task(
+            supervise(pulse, run, backoff, on_failure), name=name
+        )
 
-    async def end(self, *, but: str = "") -> None:
+    async def stop(self, *, except_for: str = "") -> None:
         """End all loops, or all but one, and wait until they have ended."""
-        ending = [self._tasks.pop(name) for name in list(self._tasks) if name != but]
+        ending = [self._tasks.pop(name) for name in list(self._tasks) if name != except_for]
         for task in ending:
             task.cancel()
-        await asyncio.gather(*ending, *self._ended, return_exceptions=True)
-        self._ended.clear()
+        await asyncio.gather(*ending, *self._replaced, return_exceptions=True)
+        self._replaced.clear()

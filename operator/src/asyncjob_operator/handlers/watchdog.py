@@ -1,7 +1,7 @@
 """Tells a watch that has gone silent from a cluster in which nothing happens."""
 
 
-class Watchdog:
+class SilentWatchDetector:
     """A watch can hang without a word, as behind a proxy that keeps it open, and looks healthy."""
 
     def __init__(self) -> None:

@@ -3,11 +3,11 @@
 import random
 
 
-def draw() -> float:
+def random_fraction() -> float:
     """Return a number uniform in [0, 1)."""
     return random.random()
 
 
-def shortened(seconds: float) -> float:
+def with_jitter(seconds: float) -> float:
     """Return the pause shortened by chance by up to half, so that replicas do not march in step."""
     return seconds * random.uniform(0.5, 1.0)

@@ -7,7 +7,7 @@ from typing import Final
 
 import structlog
 
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.moment import Now
 
 log = structlog.get_logger()
 
@@ -19,7 +19,7 @@ def monotonic() -> float:
     return time.monotonic()
 
 
-MAX_SKEW: Final = 5.0
+MAX_SKEW_SECONDS: Final = 5.0
 """An answer tells whole seconds and takes a while; within so many, the two clocks agree."""
 
 
@@ -37,29 +37,29 @@ class Clock:
     ) -> None:
         self._server_time = server_time
         self._wall = wall
-        self._disagrees = False
+        self._is_skewed = False
 
-    def moment(self, draw: float = 0.5) -> Moment:
+    def now(self, jitter: float = 0.5) -> Now:
         """Return this moment."""
         wall, server = self._wall(), self._server_time()
         skew = 0.0 if server is None else wall - server
-        self._say(skew)
-        return Moment(monotonic(), wall - skew if self._disagrees else wall, draw)
+        self._log_skew_change(skew)
+        return Now(monotonic(), wall - skew if self._is_skewed else wall, jitter)
 
-    def _say(self, skew: float) -> None:
-        disagrees = abs(skew) > MAX_SKEW
-        if disagrees and not self._disagrees:
+    def _log_skew_change(self, skew: float) -> None:
+        disagrees = abs(skew) > MAX_SKEW_SECONDS
+        if disagrees and not self._is_skewed:
             log.warning("clock disagrees with the API server's, whose time counts", ahead=skew)
-        if self._disagrees and not disagrees:
+        if self._is_skewed and not disagrees:
             log.info("clock agrees with the API server's again")
-        self._disagrees = disagrees
+        self._is_skewed = disagrees
 
 
-def moment(draw: float = 0.5) -> Moment:
+def current_time(jitter: float = 0.5) -> Now:
     """Return this moment."""
-    return Moment(monotonic(), time.time(), draw)
+    return Now(monotonic(), time.time(), jitter)
 
 
-def micro_text() -> str:
+def micro_time() -> str:
     """Return the wall clock with microseconds, as coordination Leases want it."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

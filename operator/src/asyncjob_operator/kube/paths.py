@@ -4,16 +4,16 @@ from typing import Final
 
 from asyncjob.names import COMPONENT_LABEL, WORKER_COMPONENT
 
-WORKERS_ONLY: Final = {"labelSelector": f"{COMPONENT_LABEL}={WORKER_COMPONENT}"}
+WORKER_SELECTOR: Final = {"labelSelector": f"{COMPONENT_LABEL}={WORKER_COMPONENT}"}
 """Selects what belongs to workers."""
 
 
-def pods(namespace: str | None) -> str:
+def pods_path(namespace: str | None) -> str:
     """Return the path of Pods."""
     return f"/api/v1{_scope(namespace)}/pods"
 
 
-def leases(namespace: str | None) -> str:
+def leases_path(namespace: str | None) -> str:
     """Return the path of coordination Leases."""
     return f"/apis/coordination.k8s.io/v1{_scope(namespace)}/leases"
 

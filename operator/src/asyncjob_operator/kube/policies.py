@@ -7,7 +7,7 @@ from asyncjob.json_types import JsonObject, as_object, child, items, text
 from asyncjob.kube import KubeSession
 from asyncjob.names import GROUP
 
-MEANINGS: Final = {
+MISSING_POLICY_RISKS: Final = {
     f"lifecycle.{GROUP}": "a job's status could change in ways the lifecycle forbids",
     f"ownership.{GROUP}": "any worker could write any job",
     f"spec.{GROUP}": "what a job is to do could change after it was created",
@@ -19,7 +19,7 @@ MEANINGS: Final = {
 }
 """What it means that a policy is missing."""
 
-UNSEEN: Final = (
+POLICIES_NOT_READABLE: Final = (
     "cannot see whether the policies are in force: no permission to list "
     "validatingadmissionpolicies and their bindings; grant it to the operator's service account"
 )
@@ -27,7 +27,7 @@ UNSEEN: Final = (
 _ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
 
 
-async def not_in_force(session: KubeSession) -> list[str]:
+async def find_missing_policies(session: KubeSession) -> list[str]:
     """Return a line for each policy that is missing or refuses nothing, or that none can be seen.
 
     In force is what exists and is bound to deny.
@@ -36,16 +36,16 @@ async def not_in_force(session: KubeSession) -> list[str]:
         policies = await session.get(f"{_ADMISSION}/validatingadmissionpolicies")
         bindings = await session.get(f"{_ADMISSION}/validatingadmissionpolicybindings")
     except ForbiddenError:
-        return [UNSEEN]
+        return [POLICIES_NOT_READABLE]
     found = {text(child(as_object(item), "metadata"), "name") for item in items(policies, "items")}
-    in_force = found & _denied_by(bindings)
+    in_force = found & _bound_to_deny(bindings)
     return [
         f"the policy {name} is not in force: {meaning}; kubectl apply -f crds/"
-        for name, meaning in MEANINGS.items()
+        for name, meaning in MISSING_POLICY_RISKS.items()
         if name not in in_force
     ]
 
 
-def _denied_by(bindings: JsonObject) -> set[str]:
+def _bound_to_deny(bindings: JsonObject) -> set[str]:
     specs = [child(as_object(item), "spec") for item in items(bindings, "items")]
     return {text(one, "policyName") for one in specs if "Deny" in items(one, "validationActions")}

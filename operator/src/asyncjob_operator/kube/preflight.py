@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from asyncjob.errors import ApiError, NotFoundError
+from asyncjob.errors import ApiError, ObjectNotFoundError
 from asyncjob.json_types import as_object, child, flag, items, text
 from asyncjob.kube import KubeSession
 from asyncjob.names import API_VERSION, CRON_JOBS, GROUP, JOBS, QUEUES
 from asyncjob_operator.core.permissions import Permission
-from asyncjob_operator.kube.policies import UNSEEN, not_in_force
+from asyncjob_operator.kube.policies import POLICIES_NOT_READABLE, find_missing_policies
 
-AT_ONCE: Final = 16
+CONCURRENT_REVIEWS: Final = 16
 """Reviews at a time, fewer than a session has connections: what waits for one runs out of time."""
 
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -20,17 +20,18 @@ _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 @dataclass(slots=True)
 class Findings:
-    """`errors` keep the operator from working; `unguarded` and `warnings` do not.
+    """`errors` keep the operator from working; `missing_policies` and `warnings` do not.
 
-    `unguarded` says which policies are not in force, so that what it works on can be trusted less.
+    `missing_policies` says which policies are not in force, so that what it works on can be trusted
+    less.
     """
 
     errors: list[str] = field(default_factory=list)
-    unguarded: list[str] = field(default_factory=list)
+    missing_policies: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     denied: set[Permission] = field(default_factory=set)
 
-    def may(self, verb: str, resource: str) -> bool:
+    def allows(self, verb: str, resource: str) -> bool:
         """Return whether the permission was not denied."""
         return not any(p.verb == verb and p.resource == resource for p in self.denied)
 
@@ -43,13 +44,13 @@ async def preflight(
     try:
         await _check_types(session, findings)
         await _check_policies(session, findings)
-        await _check_all(session, permissions, findings)
+        await _review_permissions(session, permissions, findings)
     except ApiError as error:
         findings.errors.append(_unreachable(session, error))
     return findings
 
 
-async def unserved(session: KubeSession) -> str:
+async def check_job_api(session: KubeSession) -> str:
     """Return why jobs cannot be watched, or an empty text."""
     try:
         missing = await _missing_types(session)
@@ -58,12 +59,12 @@ async def unserved(session: KubeSession) -> str:
     return _not_installed(missing) if f"{JOBS}.{GROUP}" in missing else ""
 
 
-async def denied(
+async def check_permissions(
     session: KubeSession, permissions: Sequence[tuple[Permission, str | None]]
 ) -> Findings:
     """Look for missing permissions only."""
     findings = Findings()
-    await _check_all(session, permissions, findings)
+    await _review_permissions(session, permissions, findings)
     return findings
 
 
@@ -76,7 +77,7 @@ async def _check_types(session: KubeSession, findings: Findings) -> None:
 async def _missing_types(session: KubeSession) -> list[str]:
     try:
         answer = await session.get(f"/apis/{API_VERSION}")
-    except NotFoundError:
+    except ObjectNotFoundError:
         answer = {}
     served = {text(as_object(item), "name") for item in items(answer, "resources")}
     return [f"{name}.{GROUP}" for name in (JOBS, QUEUES, CRON_JOBS) if name not in served]
@@ -91,11 +92,13 @@ def _unreachable(session: KubeSession, error: ApiError) -> str:
 
 
 async def _check_policies(session: KubeSession, findings: Findings) -> None:
-    lines = await not_in_force(session)
-    (findings.warnings if lines == [UNSEEN] else findings.unguarded).extend(lines)
+    lines = await find_missing_policies(session)
+    (findings.warnings if lines == [POLICIES_NOT_READABLE] else findings.missing_policies).extend(
+        lines
+    )
 
 
-async def _check_all(
+async def _review_permissions(
     session: KubeSession,
     permissions: Sequence[tuple[Permission, str | None]],
     findings: Findings,
@@ -105,9 +108,9 @@ async def _check_all(
 
     async def ask() -> None:
         for permission, namespace in rest:
-            await _check(session, permission, namespace, findings)
+            await _review_permission(session, permission, namespace, findings)
 
-    asking = [asyncio.create_task(ask()) for _ in range(AT_ONCE)]
+    asking = [asyncio.create_task(ask()) for _ in range(CONCURRENT_REVIEWS)]
     try:
         await asyncio.gather(*asking)
     finally:
@@ -115,7 +118,7 @@ async def _check_all(
             task.cancel()
 
 
-async def _check(
+async def _review_permission(
     session: KubeSession, permission: Permission, namespace: str | None, findings: Findings
 ) -> None:
     attributes = {

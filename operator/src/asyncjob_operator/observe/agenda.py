@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from asyncjob_operator.core.heap import DeadlineHeap
 
 
-class Agenda:
+class DelayingQueue:
     """One deadline per job, in monotonic seconds; a blocked job keeps its own."""
 
     def __init__(self) -> None:
@@ -15,7 +15,7 @@ class Agenda:
         self._blocked: dict[str, float] = {}
         self._backlog: OrderedDict[str, None] = OrderedDict()
         self._wakes_at = float("inf")
-        self._sooner = asyncio.Event()
+        self._woken = asyncio.Event()
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -24,33 +24,33 @@ class Agenda:
         """Look at all of these in time, after what is due; a job is there once, however often."""
         self._backlog.update(dict.fromkeys(uids))
         if self._backlog:
-            self._sooner.set()
+            self._woken.set()
 
-    def bring_forward(self, uid: str, at: float) -> None:
+    def advance(self, uid: str, at: float) -> None:
         """Look at the job at this time, if not before."""
-        before = self._heap.at(uid)
+        before = self._heap.deadline_of(uid)
         if before is None or at < before:
-            self.set(uid, at)
+            self.requeue_at(uid, at)
 
-    def set(self, uid: str, at: float | None) -> None:
+    def requeue_at(self, uid: str, at: float | None) -> None:
         """Look at the job at this time, or not by time alone."""
         if uid in self._blocked:
             return
         self._heap.set(uid, at)
         if at is not None and at < self._wakes_at:
-            self._sooner.set()
+            self._woken.set()
 
-    def block(self, uid: str, until: float) -> None:
+    def block_until(self, uid: str, until: float) -> None:
         """Leave the job alone until then."""
         self._blocked.pop(uid, None)
-        self.set(uid, until)
+        self.requeue_at(uid, until)
         self._blocked[uid] = until
 
     def is_blocked(self, uid: str, now: float) -> bool:
         """Return whether the job is to be left alone."""
         return self._blocked.get(uid, now) > now
 
-    def drop(self, uid: str) -> None:
+    def forget(self, uid: str) -> None:
         """Forget the job."""
         self._blocked.pop(uid, None)
         self._backlog.pop(uid, None)
@@ -66,21 +66,21 @@ class Agenda:
 
     def late_by(self, now: float) -> float | None:
         """Return how many seconds ago the first deadline was due, None if none is."""
-        next_at = self._heap.next_at()
+        next_at = self._heap.next_deadline()
         return None if next_at is None or next_at > now else now - next_at
 
-    async def sleep(self, now: float, longest: float) -> None:
+    async def wait(self, now: float, longest: float) -> None:
         """Wait for the next deadline, `longest` seconds at most; a sooner one cuts it short."""
         if self._backlog:
             await asyncio.sleep(0)
             return
-        next_at = self._heap.next_at()
+        next_at = self._heap.next_deadline()
         pause = longest if next_at is None else min(max(next_at - now, 0.0), longest)
         self._wakes_at = now + pause
-        self._sooner.clear()
+        self._woken.clear()
         try:
             async with asyncio.timeout(pause):
-                await self._sooner.wait()
+                await self._woken.wait()
         except TimeoutError:
             return
         finally:

@@ -11,31 +11,31 @@ from typing import Protocol
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import WatchEvent
 from asyncjob.names import WORKER_LEASE_PREFIX
-from asyncjob_operator.observe.queues import Queues
-from asyncjob_operator.observe.roll_calls import RollCalls
-from asyncjob_operator.observe.workers import Workers
-from asyncjob_operator.telemetry.containment import Containment, Kind, Subject, subject
+from asyncjob_operator.observe.queues import QueueCache
+from asyncjob_operator.observe.roll_calls import WorkerRegistry
+from asyncjob_operator.observe.workers import WorkerPodCache
+from asyncjob_operator.telemetry.containment import Containment, ObjectKind, ObjectRef, object_ref
 
-Name = tuple[str, str]
+ObjectName = tuple[str, str]
 
 
-class Keeper(Protocol):
+class CacheAdapter(Protocol):
     """Keeps objects of one kind."""
 
-    kind: Kind
+    kind: ObjectKind
 
-    def saw(self, obj: JsonObject) -> None:
+    def on_update(self, obj: JsonObject) -> None:
         """Take an object as it is now."""
 
-    def lost(self, name: Name) -> None:
+    def on_delete(self, name: ObjectName) -> None:
         """Take that there is no such object."""
 
-    def known(self, namespace: str | None) -> Sequence[Name]:
+    def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
         """Return what is known in a namespace, or everywhere."""
 
 
-class Scope:
-    """One namespace of one kind, or all of them; `listed` is set once it is completely known.
+class InformerStore:
+    """One namespace of one kind, or all of them; `synced` is set once it is completely known.
 
     `on_list` is called before each list is taken: until then nothing may have been seen for long.
     An object that cannot be taken is set aside until it changes; what was known of it stays.
@@ -43,13 +43,13 @@ class Scope:
 
     def __init__(
         self,
-        keeper: Keeper,
+        adapter: CacheAdapter,
         namespace: str | None,
         containment: Containment,
         on_list: Callable[[], None] = lambda: None,
     ) -> None:
-        self.listed = asyncio.Event()
-        self._keeper = keeper
+        self.synced = asyncio.Event()
+        self._adapter = adapter
         self._containment = containment
         self._namespace = namespace
         self._on_list = on_list
@@ -57,100 +57,101 @@ class Scope:
     def replace(self, objects: Sequence[JsonObject]) -> None:
         """Take the whole collection anew."""
         self._on_list()
-        present = {_name(obj) for obj in objects}
-        for name in self._keeper.known(self._namespace):
+        present = {_object_name(obj) for obj in objects}
+        for name in self._adapter.names_in(self._namespace):
             if name not in present:
-                self._lost(name)
-        self._containment.retain(self._keeper.kind, self._namespace, present)
+                self._on_delete(name)
+        self._containment.retain(self._adapter.kind, self._namespace, present)
         for obj in objects:
-            self._saw(obj)
-        self.listed.set()
+            self._on_update(obj)
+        self.synced.set()
 
     def apply(self, event: WatchEvent) -> None:
         """Take one change."""
         if event.type == "DELETED":
-            self._lost(_name(event.object))
+            self._on_delete(_object_name(event.object))
         else:
-            self._saw(event.object)
+            self._on_update(event.object)
 
-    def _saw(self, obj: JsonObject) -> None:
-        with self._containment.guard(subject(self._keeper.kind, obj)):
-            self._keeper.saw(obj)
+    def _on_update(self, obj: JsonObject) -> None:
+        with self._containment.guard(object_ref(self._adapter.kind, obj)):
+            self._adapter.on_update(obj)
 
-    def _lost(self, name: Name) -> None:
-        with self._containment.guard(Subject(self._keeper.kind, *name)):
-            self._keeper.lost(name)
-        self._containment.forget(self._keeper.kind, *name)
+    def _on_delete(self, name: ObjectName) -> None:
+        with self._containment.guard(ObjectRef(self._adapter.kind, *name)):
+            self._adapter.on_delete(name)
+        self._containment.forget(self._adapter.kind, *name)
 
 
-class PodKeeper:
+class PodCacheAdapter:
     """Worker pods."""
 
-    kind = Kind.POD
+    kind = ObjectKind.POD
 
-    def __init__(self, workers: Workers) -> None:
-        self._workers = workers
+    def __init__(self, worker_pods: WorkerPodCache) -> None:
+        self._worker_pods = worker_pods
 
-    def saw(self, obj: JsonObject) -> None:
+    def on_update(self, obj: JsonObject) -> None:
         """Take a pod."""
-        self._workers.saw_pod(obj)
+        self._worker_pods.on_pod_update(obj)
 
-    def lost(self, name: Name) -> None:
+    def on_delete(self, name: ObjectName) -> None:
         """Take that a pod is gone."""
-        self._workers.lost_pod(*name)
+        self._worker_pods.on_pod_delete(*name)
 
-    def known(self, namespace: str | None) -> Sequence[Name]:
+    def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
         """Return the known pods."""
-        return self._workers.pods_in(namespace)
+        return self._worker_pods.pods_in(namespace)
 
 
-class LeaseKeeper:
+class WorkerLeaseCacheAdapter:
     """Workers' announcements."""
 
-    kind = Kind.LEASE
+    kind = ObjectKind.LEASE
 
-    def __init__(self, workers: Workers, roll_calls: RollCalls) -> None:
-        self._workers = workers
-        self._roll_calls = roll_calls
+    def __init__(self, worker_pods: WorkerPodCache, worker_registry: WorkerRegistry) -> None:
+        self._worker_pods = worker_pods
+        self._worker_registry = worker_registry
 
-    def saw(self, obj: JsonObject) -> None:
+    def on_update(self, obj: JsonObject) -> None:
         """Take an announcement."""
-        self._workers.saw_lease(obj)
-        self._roll_calls.saw_lease(obj)
+        self._worker_pods.on_lease_update(obj)
+        self._worker_registry.on_lease_update(obj)
 
-    def lost(self, name: Name) -> None:
+    def on_delete(self, name: ObjectName) -> None:
         """Take that an announcement is gone."""
-        self._workers.lost_lease(*name)
-        self._roll_calls.lost_lease(*name)
+        self._worker_pods.on_lease_delete(*name)
+        self._worker_registry.on_lease_delete(*name)
 
-    def known(self, namespace: str | None) -> Sequence[Name]:
+    def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
         """Return the known announcements."""
         return [
-            (space, WORKER_LEASE_PREFIX + pod) for space, pod in self._workers.leases_in(namespace)
+            (space, WORKER_LEASE_PREFIX + pod)
+            for space, pod in self._worker_pods.leases_in(namespace)
         ]
 
 
-class QueueKeeper:
+class QueueCacheAdapter:
     """AsyncQueues."""
 
-    kind = Kind.QUEUE
+    kind = ObjectKind.QUEUE
 
-    def __init__(self, queues: Queues) -> None:
+    def __init__(self, queues: QueueCache) -> None:
         self._queues = queues
 
-    def saw(self, obj: JsonObject) -> None:
+    def on_update(self, obj: JsonObject) -> None:
         """Take a queue."""
-        self._queues.saw(obj)
+        self._queues.on_update(obj)
 
-    def lost(self, name: Name) -> None:
+    def on_delete(self, name: ObjectName) -> None:
         """Take that a queue has no AsyncQueue any more."""
-        self._queues.lost(*name)
+        self._queues.on_delete(*name)
 
-    def known(self, namespace: str | None) -> Sequence[Name]:
+    def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
         """Return the known queues."""
         return self._queues.names_in(namespace)
 
 
-def _name(obj: JsonObject) -> Name:
+def _object_name(obj: JsonObject) -> ObjectName:
     meta = child(obj, "metadata")
     return text(meta, "namespace"), text(meta, "name")

@@ -9,143 +9,147 @@ from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView
 from asyncjob_operator.core.admission.book import (
-    EMPTY_BOOK,
-    Book,
-    Place,
-    is_over,
-    occupies,
-    read_book,
-    stay_of,
+    NO_RESERVATIONS,
+    Reservation,
+    Reservations,
+    is_active,
+    is_reclaimable,
+    queued_time_of,
+    read_reservations,
 )
-from asyncjob_operator.core.admission.limits import UNLIMITED, Limits
-from asyncjob_operator.core.admission.line import Line, Waiting
-from asyncjob_operator.core.admission.pace import Pace
-from asyncjob_operator.core.moment import Moment, epoch
+from asyncjob_operator.core.admission.limits import UNLIMITED, QueueLimits
+from asyncjob_operator.core.admission.line import PendingJob, PendingQueue
+from asyncjob_operator.core.admission.pace import RateWindow
+from asyncjob_operator.core.moment import Now, to_epoch
 from asyncjob_operator.observe.store import is_newer
 
-Queue = tuple[str, str]
+QueueKey = tuple[str, str]
 """Namespace and name."""
 
 
-class Hall:
+class QueueAdmissionState:
     """One queue with limits, or one whose limits were lifted and whose book is not empty yet.
 
-    `gone` are the UIDs of jobs that have a place and, by a live read, are no more. `reached` are
-    the places whose jobs were seen in the stay they are for, or read live since: only what is seen
-    of such a job tells that its stay is over. Another view may be older than the stay.
+    `deleted` are the UIDs of jobs that have a place and, by a live read, are no more. `confirmed`
+    are the places whose jobs were seen in the stay they are for, or read live since: only what is
+    seen of such a job tells that its stay is over. Another view may be older than the stay.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: QueueLimits) -> None:
         self.limits = limits
-        self.book: Book = EMPTY_BOOK
-        self.line = Line(limits.ageing)
-        self.pace = Pace()
-        self.occupants: dict[str, str] = {}
-        self.gone: set[str] = set()
-        self.reached: set[Place] = set()
+        self.reservations: Reservations = NO_RESERVATIONS
+        self.pending = PendingQueue(limits.priority_ageing_seconds)
+        self.rate_window = RateWindow()
+        self.active: dict[str, str] = {}
+        self.deleted: set[str] = set()
+        self.confirmed: set[Reservation] = set()
 
-    def take(self, job: JobView, *, lines_up: bool) -> bool:
+    def update(self, job: JobView, *, awaits_reservation: bool) -> bool:
         """Take a job as it is now; returns whether somebody may get a place by that."""
-        changed = self.occupy(job) | self._line_up(job, lines_up=lines_up)
-        place = self.book.places.get(job.uid)
-        if place is not None and job.phase is Phase.QUEUED and self.book.is_for(job):
-            self.reached.add(place)
+        changed = self.update_active(job) | self._update_pending(
+            job, awaits_reservation=awaits_reservation
+        )
+        place = self.reservations.by_uid.get(job.uid)
+        if place is not None and job.phase is Phase.QUEUED and self.reservations.is_reserved(job):
+            self.confirmed.add(place)
         counts = self.limits.counts_running
-        return changed or (place is not None and is_over(place, job, counts_running=counts))
+        return changed or (place is not None and is_reclaimable(place, job, counts_running=counts))
 
-    def lose(self, uid: str) -> bool:
+    def remove(self, uid: str) -> bool:
         """Take that a job is gone; returns whether somebody may get a place by that."""
-        left = self.occupants.pop(uid, None) is not None
-        return self.line.discard(uid) | left | (uid in self.book.places)
+        left = self.active.pop(uid, None) is not None
+        return self.pending.discard(uid) | left | (uid in self.reservations.by_uid)
 
-    def occupy(self, job: JobView) -> bool:
+    def update_active(self, job: JobView) -> bool:
         """Take whether a job runs, or may any moment; returns whether that is news."""
-        if occupies(job) == (job.uid in self.occupants):
+        if is_active(job) == (job.uid in self.active):
             return False
-        if self.occupants.pop(job.uid, None) is None:
-            self.occupants[job.uid] = job.gates.concurrency_key or ""
+        if self.active.pop(job.uid, None) is None:
+            self.active[job.uid] = job.gates.concurrency_key or ""
         return True
 
-    def _line_up(self, job: JobView, *, lines_up: bool) -> bool:
-        if not lines_up:
-            return self.line.discard(job.uid)
-        key, since = job.gates.concurrency_key or "", epoch(job.created, otherwise=0.0)
-        return self.line.put(Waiting(job.uid, job.name, stay_of(job), key, job.priority, since))
+    def _update_pending(self, job: JobView, *, awaits_reservation: bool) -> bool:
+        if not awaits_reservation:
+            return self.pending.discard(job.uid)
+        key, since = job.gates.concurrency_key or "", to_epoch(job.creation_timestamp, default=0.0)
+        return self.pending.add(
+            PendingJob(job.uid, job.name, queued_time_of(job), key, job.priority, since)
+        )
 
 
-class Halls:
-    """By queue. `changed` is called with a queue in which somebody may get a place.
+class AdmissionCache:
+    """By queue. `on_change` is called with a queue in which somebody may get a place.
 
-    `placed` is called with the UID of a job that has one now.
+    `on_reserved` is called with the UID of a job that has one now.
     """
 
     def __init__(
         self,
-        now: Callable[[], Moment],
-        changed: Callable[[Queue], None],
-        placed: Callable[[str], None],
+        now: Callable[[], Now],
+        on_change: Callable[[QueueKey], None],
+        on_reserved: Callable[[str], None],
     ) -> None:
         self._now = now
-        self._changed = changed
-        self._placed = placed
-        self._halls: dict[Queue, Hall] = {}
+        self._on_change = on_change
+        self._on_reserved = on_reserved
+        self._states: dict[QueueKey, QueueAdmissionState] = {}
 
-    def get(self, queue: Queue) -> Hall | None:
+    def get(self, queue: QueueKey) -> QueueAdmissionState | None:
         """Return the hall of a queue, if it has limits or had."""
-        return self._halls.get(queue)
+        return self._states.get(queue)
 
-    def is_placed(self, job: JobView) -> bool:
+    def is_reserved(self, job: JobView) -> bool:
         """Return whether the job has a place in its queue."""
-        hall = self._halls.get((job.namespace, job.queue))
-        return hall is not None and hall.book.is_for(job)
+        hall = self._states.get((job.namespace, job.queue))
+        return hall is not None and hall.reservations.is_reserved(job)
 
-    def take(self, job: JobView, *, lines_up: bool) -> None:
+    def update(self, job: JobView, *, awaits_reservation: bool) -> None:
         """Take a job as it is now."""
         queue = (job.namespace, job.queue)
-        hall = self._halls.get(queue)
-        if hall and hall.take(job, lines_up=lines_up):
-            self._changed(queue)
+        hall = self._states.get(queue)
+        if hall and hall.update(job, awaits_reservation=awaits_reservation):
+            self._on_change(queue)
 
-    def count(self, job: JobView) -> None:
+    def update_active(self, job: JobView) -> None:
         """Take whether a job runs, and no more of it."""
-        hall = self._halls.get((job.namespace, job.queue))
+        hall = self._states.get((job.namespace, job.queue))
         if hall:
-            hall.occupy(job)
+            hall.update_active(job)
 
-    def lose(self, job: JobView) -> None:
+    def remove(self, job: JobView) -> None:
         """Take that a job is gone."""
         queue = (job.namespace, job.queue)
-        hall = self._halls.get(queue)
-        if hall and hall.lose(job.uid):
-            self._changed(queue)
+        hall = self._states.get(queue)
+        if hall and hall.remove(job.uid):
+            self._on_change(queue)
 
-    def set_limits(self, queue: Queue, limits: Limits) -> None:
+    def set_limits(self, queue: QueueKey, limits: QueueLimits) -> None:
         """Take the limits as they are now; who is in the queue has to be shown anew then."""
-        hall = self._halls.get(queue)
+        hall = self._states.get(queue)
         if hall is None and limits:
-            self._halls[queue] = Hall(limits)
+            self._states[queue] = QueueAdmissionState(limits)
         elif hall and hall.limits != limits:
-            hall.limits, hall.line = limits, Line(limits.ageing)
-            hall.occupants.clear()
-        self._changed(queue)
+            hall.limits, hall.pending = limits, PendingQueue(limits.priority_ageing_seconds)
+            hall.active.clear()
+        self._on_change(queue)
 
-    def saw_book(self, queue: Queue, obj: JsonObject) -> None:
+    def on_reservations(self, queue: QueueKey, obj: JsonObject) -> None:
         """Take the book as it is now, unless a newer one is known."""
-        hall, book = self._halls.get(queue), read_book(obj)
-        if hall is None and book.places:
-            hall = self._halls[queue] = Hall(UNLIMITED)
-        if hall is None or not is_newer(book.version, hall.book.version):
+        hall, book = self._states.get(queue), read_reservations(obj)
+        if hall is None and book.by_uid:
+            hall = self._states[queue] = QueueAdmissionState(UNLIMITED)
+        if hall is None or not is_newer(book.version, hall.reservations.version):
             return
-        before, hall.book = hall.book, book
-        hall.gone &= book.places.keys()
-        hall.reached.intersection_update(book.places.values())
-        hall.pace.saw(book.starts, self._now(), live=bool(before.version))
-        for uid, place in book.places.items():
-            if before.places.get(uid) != place:
-                self._placed(uid)
-        if book.places != before.places:
-            self._changed(queue)
+        before, hall.reservations = hall.reservations, book
+        hall.deleted &= book.by_uid.keys()
+        hall.confirmed.intersection_update(book.by_uid.values())
+        hall.rate_window.observe_starts(book.recent_starts, self._now(), live=bool(before.version))
+        for uid, place in book.by_uid.items():
+            if before.by_uid.get(uid) != place:
+                self._on_reserved(uid)
+        if book.by_uid != before.by_uid:
+            self._on_change(queue)
 
-    def lost_queue(self, queue: Queue) -> None:
+    def remove_queue(self, queue: QueueKey) -> None:
         """Take that there is no such AsyncQueue any more."""
-        self._halls.pop(queue, None)
+        self._states.pop(queue, None)

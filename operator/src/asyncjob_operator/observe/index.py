@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 K = TypeVar("K")
 
 
-class Index(Generic[K]):
+class UidIndex(Generic[K]):
     """Groups keep the order in which their members came."""
 
     def __init__(self) -> None:

@@ -3,134 +3,160 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from asyncjob.lifecycle.phases import FROZEN
-from asyncjob.lifecycle.view import Dependency, JobView
+from asyncjob.lifecycle.phases import TERMINAL_PHASES
+from asyncjob.lifecycle.view import DependencyView, JobView
 from asyncjob_operator.core.cycle import find_cycle
-from asyncjob_operator.core.retention import Finished
-from asyncjob_operator.core.ties import FREE, Need, Relative, Ties, relative
-from asyncjob_operator.observe.relations import Family, waits
+from asyncjob_operator.core.retention import FinishedJob
+from asyncjob_operator.core.ties import (
+    NO_DEPENDENCIES,
+    Dependencies,
+    DependencyState,
+    RelatedJob,
+    related_job,
+)
+from asyncjob_operator.observe.relations import ChildrenStatus, has_pending_dependencies
 from asyncjob_operator.observe.store import JobStore
 
-NO_FAMILY: Final = Family()
+NO_CHILDREN: Final = ChildrenStatus()
 
 
-class Kinship:
+class DependencyGraph:
     """Reads the store; remembers the cycles, which come about with a job and end with one.
 
-    `stir` is called with the other jobs of a cycle that was found. The search for one is long, so
-    it is done for each job that may be in one when that job is looked at.
+    `evaluate_later` is called with the other jobs of a cycle that was found. The search for one is
+    long, so it is done for each job that may be in one when that job is looked at.
     """
 
-    def __init__(self, store: JobStore, stir: Callable[[Iterable[str]], None]) -> None:
+    def __init__(self, store: JobStore, evaluate_later: Callable[[Iterable[str]], None]) -> None:
         self._store = store
-        self._related = store.relations
-        self._stir = stir
+        self._relations = store.relations
+        self._evaluate_later = evaluate_later
         self._cycles: dict[str, tuple[str, ...]] = {}
-        self._suspected: set[str] = set()
+        self._cycle_suspects: set[str] = set()
 
-    def ties(self, job: JobView) -> Ties:
+    def dependencies(self, job: JobView) -> Dependencies:
         """Return what ties the job to others."""
-        if job.uid in self._suspected:
-            self._search(job.uid)
-        waiting = waits(job)
-        if not job.parent and not waiting:
-            return FREE
-        needs = tuple(self._need(job, one) for one in job.gates.depends_on) if waiting else ()
-        return Ties(needs, self._parent(job), self._cycle(job))
+        if job.uid in self._cycle_suspects:
+            self._search_cycle(job.uid)
+        waiting = has_pending_dependencies(job)
+        if not job.parent_uid and not waiting:
+            return NO_DEPENDENCIES
+        needs = (
+            tuple(self._dependency_state(job, one) for one in job.gates.depends_on)
+            if waiting
+            else ()
+        )
+        return Dependencies(needs, self._parent(job), self._cycle(job))
 
-    def family(self, job: JobView | Finished) -> Family:
+    def siblings_status(self, job: JobView | FinishedJob) -> ChildrenStatus:
         """Return what is known of the children of the job's parent, this one among them."""
-        return self._related.family((job.namespace, job.parent)) if job.parent else NO_FAMILY
+        return (
+            self._relations.children_status((job.namespace, job.parent_uid))
+            if job.parent_uid
+            else NO_CHILDREN
+        )
 
-    def changed(self, job: JobView, before: JobView | Finished | None, family: Family) -> list[str]:
+    def on_update(
+        self, job: JobView, previous: JobView | FinishedJob | None, siblings: ChildrenStatus
+    ) -> list[str]:
         """Take a job as it is now, and return those to whom what is new of it matters.
 
-        `family` is as it was before. Who waits for all children of a parent hears of the first that
-        is open, of the last, and of one that failed, and not of each.
+        `siblings` is as it was before. Who waits for all children of a parent hears of the first
+        that is open, of the last, and of one that failed, and not of each.
         """
-        if before and (before.phase, before.cascades) == (job.phase, job.cascades):
+        if previous and (previous.phase, previous.cascades_cancel) == (
+            job.phase,
+            job.cascades_cancel,
+        ):
             return []
-        found = self._arrived(job) if before is None or before.finished else []
-        if before is None or (before.finished, before.cascades) != (job.finished, job.cascades):
-            found += self._related.waiting_for(job.namespace, job.name)
-        now = self.family(job)
-        if now != family or now.failed == job.uid:
-            found += self._waiting_for_parent(job)
-        if job.cascades:
-            found += self._related.children((job.namespace, job.uid))
-        if job.phase in FROZEN:
-            self._untie(job.uid)
+        found = self._possible_cycle_members(job) if previous is None or previous.finished else []
+        if previous is None or (previous.finished, previous.cascades_cancel) != (
+            job.finished,
+            job.cascades_cancel,
+        ):
+            found += self._relations.dependents(job.namespace, job.name)
+        now = self.siblings_status(job)
+        if now != siblings or now.failed_uid == job.uid:
+            found += self._dependents_of_parent(job)
+        if job.cascades_cancel:
+            found += self._relations.children((job.namespace, job.uid))
+        if job.phase in TERMINAL_PHASES:
+            self._forget_cycle(job.uid)
         return found
 
-    def gone(self, job: JobView | Finished, family: Family) -> list[str]:
+    def on_delete(self, job: JobView | FinishedJob, siblings: ChildrenStatus) -> list[str]:
         """Take that there is no such job any more, and return those to whom that matters."""
-        self._untie(job.uid)
-        self._suspected.discard(job.uid)
-        mine = self._related.waiting_for(job.namespace, job.name)
-        return mine if self.family(job) == family else mine + self._waiting_for_parent(job)
+        self._forget_cycle(job.uid)
+        self._cycle_suspects.discard(job.uid)
+        mine = self._relations.dependents(job.namespace, job.name)
+        return (
+            mine
+            if self.siblings_status(job) == siblings
+            else mine + self._dependents_of_parent(job)
+        )
 
-    def is_needed(self, job: JobView | Finished) -> bool:
+    def is_needed(self, job: JobView | FinishedJob) -> bool:
         """Return whether a job that has not started yet depends on it, or on its siblings too."""
-        if self._related.is_waited_for(job.namespace, job.name):
+        if self._relations.has_dependents(job.namespace, job.name):
             return True
         parent = self._parent(job)
-        return parent is not None and self._related.is_waited_for(parent.namespace, parent.name)
+        return parent is not None and self._relations.has_dependents(parent.namespace, parent.name)
 
-    def _waiting_for_parent(self, job: JobView | Finished) -> list[str]:
+    def _dependents_of_parent(self, job: JobView | FinishedJob) -> list[str]:
         parent = self._parent(job)
-        return self._related.waiting_for(parent.namespace, parent.name) if parent else []
+        return self._relations.dependents(parent.namespace, parent.name) if parent else []
 
-    def _arrived(self, job: JobView) -> list[str]:
+    def _possible_cycle_members(self, job: JobView) -> list[str]:
         """Return who may be in a cycle by a job that is new, or open again."""
-        found = [job.uid] if waits(job) and self.is_needed(job) else []
-        if self._related.has_children((job.namespace, job.uid)):
-            found += self._related.waiting_for(job.namespace, job.name)
-        self._suspected.update(found)
+        found = [job.uid] if has_pending_dependencies(job) and self.is_needed(job) else []
+        if self._relations.has_children((job.namespace, job.uid)):
+            found += self._relations.dependents(job.namespace, job.name)
+        self._cycle_suspects.update(found)
         return found
 
-    def _search(self, start: str) -> None:
-        self._suspected.discard(start)
+    def _search_cycle(self, start: str) -> None:
+        self._cycle_suspects.discard(start)
         cycle = find_cycle(start, self._waits_for)
         for place, uid in enumerate(cycle):
             self._cycles[uid] = cycle[place:] + cycle[:place]
-        self._suspected.difference_update(cycle)
-        self._stir(cycle[1:])
+        self._cycle_suspects.difference_update(cycle)
+        self._evaluate_later(cycle[1:])
 
-    def _untie(self, uid: str) -> None:
+    def _forget_cycle(self, uid: str) -> None:
         """Take that nobody waits for a job for ever: it is no more, or it has got out."""
         for member in self._cycles.get(uid, ()):
             self._cycles.pop(member, None)
 
     def _waits_for(self, uid: str) -> Iterator[str]:
         job = self._store.get(uid)
-        if job is None or not waits(job):
+        if job is None or not has_pending_dependencies(job):
             return
         for one in job.gates.depends_on:
-            other = self._related.uid(job.namespace, one.name)
+            other = self._relations.uid_of(job.namespace, one.name)
             if other is not None:
                 yield other
-                yield from self._related.children((job.namespace, other)) if one.children else ()
+                yield from self._relations.children((job.namespace, other)) if one.children else ()
 
-    def _need(self, job: JobView, one: Dependency) -> Need:
-        uid = self._related.uid(job.namespace, one.name)
-        found = self._relative(uid) if uid else None
+    def _dependency_state(self, job: JobView, one: DependencyView) -> DependencyState:
+        uid = self._relations.uid_of(job.namespace, one.name)
+        found = self._related_job(uid) if uid else None
         if found is None or uid is None or not one.children:
-            return Need(one, found)
-        family = self._related.family((job.namespace, uid))
-        failed = self._relative(family.failed) if family.failed else None
-        return Need(one, found, family.open, failed)
+            return DependencyState(one, found)
+        family = self._relations.children_status((job.namespace, uid))
+        failed = self._related_job(family.failed_uid) if family.failed_uid else None
+        return DependencyState(one, found, family.any_open, failed)
 
-    def _parent(self, job: JobView | Finished) -> Relative | None:
-        parent = self._relative(job.parent) if job.parent else None
+    def _parent(self, job: JobView | FinishedJob) -> RelatedJob | None:
+        parent = self._related_job(job.parent_uid) if job.parent_uid else None
         return parent if parent and parent.namespace == job.namespace else None
 
-    def _cycle(self, job: JobView) -> tuple[Relative, ...]:
-        members = [self._relative(uid) for uid in self._cycles.get(job.uid, ())]
+    def _cycle(self, job: JobView) -> tuple[RelatedJob, ...]:
+        members = [self._related_job(uid) for uid in self._cycles.get(job.uid, ())]
         return tuple(member for member in members if member)
 
-    def _relative(self, uid: str) -> Relative | None:
-        known = self._known(uid)
-        return relative(known) if known else None
+    def _related_job(self, uid: str) -> RelatedJob | None:
+        known = self._find(uid)
+        return related_job(known) if known else None
 
-    def _known(self, uid: str) -> JobView | Finished | None:
-        return self._store.known(uid)
+    def _find(self, uid: str) -> JobView | FinishedJob | None:
+        return self._store.find(uid)

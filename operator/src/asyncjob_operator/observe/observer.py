@@ -13,48 +13,48 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.view import JobView, read_job
 from asyncjob_operator.core.decide import decide
 from asyncjob_operator.core.decision import Decision
-from asyncjob_operator.core.moment import Moment
-from asyncjob_operator.core.options import Options
+from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.core.policies import rerun
-from asyncjob_operator.core.policies.redrive import is_redrive_wished
+from asyncjob_operator.core.policies.redrive import is_redrive_requested
 from asyncjob_operator.core.queue_view import QueueView
-from asyncjob_operator.core.roll_call import Concerned
-from asyncjob_operator.core.sighting import Sighting, sight
+from asyncjob_operator.core.roll_call import AffectedTypes
+from asyncjob_operator.core.sighting import Observation, observe
 from asyncjob_operator.core.snapshot import Snapshot
-from asyncjob_operator.observe.agenda import Agenda
-from asyncjob_operator.observe.cron.children import Children
-from asyncjob_operator.observe.halls import Halls
-from asyncjob_operator.observe.kinship import NO_FAMILY, Kinship
-from asyncjob_operator.observe.progress import Progress
-from asyncjob_operator.observe.queue_survey import QueueSurvey
-from asyncjob_operator.observe.queues import Queues
-from asyncjob_operator.observe.roll_calls import RollCalls
-from asyncjob_operator.observe.store import Address, JobStore
-from asyncjob_operator.observe.workers import Workers
-from asyncjob_operator.telemetry.containment import Containment, Kind, Subject, subject
+from asyncjob_operator.observe.agenda import DelayingQueue
+from asyncjob_operator.observe.cron.children import ScheduledJobCache
+from asyncjob_operator.observe.halls import AdmissionCache
+from asyncjob_operator.observe.kinship import NO_CHILDREN, DependencyGraph
+from asyncjob_operator.observe.progress import WatchPosition
+from asyncjob_operator.observe.queue_survey import QueueStatsCollector
+from asyncjob_operator.observe.queues import QueueCache
+from asyncjob_operator.observe.roll_calls import WorkerRegistry
+from asyncjob_operator.observe.store import JobAddress, JobStore
+from asyncjob_operator.observe.workers import WorkerPodCache
+from asyncjob_operator.telemetry.containment import Containment, ObjectKind, ObjectRef, object_ref
 from asyncjob_operator.telemetry.job_metrics import JobMetrics
 
-AT_ONCE = 20
+MAX_EVALUATED_AT_ONCE = 20
 """So many jobs are looked at without letting others take their turn."""
 
 
-class Listener(Protocol):
+class EvaluationListener(Protocol):
     """Who acts on what the observer finds."""
 
-    def want(self, uid: str, lane: str) -> None:
+    def enqueue(self, uid: str, lane: str) -> None:
         """Take that something is to be done about the job; lanes take turns."""
 
-    def unwant(self, uid: str) -> None:
+    def dequeue(self, uid: str) -> None:
         """Take that nothing is to be done about the job any more."""
 
-    def make_room(self, queue: tuple[str, str]) -> None:
+    def enqueue_admission(self, queue: tuple[str, str]) -> None:
         """Take that somebody may get a place in a queue with limits."""
 
-    def died(self, job: JobView, message: str) -> None:
+    def on_dead_letter(self, job: JobView, message: str) -> None:
         """Take that the job has just become a dead letter, whoever wrote that."""
 
 
-class Observer:
+class JobController:
     """The store, the sightings and the agenda under one roof.
 
     A job that makes it fail, whatever it holds, is set aside: it is looked at again when it
@@ -63,171 +63,184 @@ class Observer:
 
     def __init__(
         self,
-        options: Options,
-        now: Callable[[], Moment],
-        listener: Listener,
+        options: DecisionOptions,
+        now: Callable[[], Now],
+        listener: EvaluationListener,
         metrics: JobMetrics | None = None,
         containment: Containment | None = None,
     ) -> None:
         self.containment = containment or Containment(lambda: now().monotonic, lambda _kind: None)
         self.store = JobStore()
-        self.progress = Progress()
-        self.agenda = Agenda()
-        self.kinship = Kinship(self.store, self.agenda.add_all)
-        self.children = Children()
-        self.workers = Workers(lambda: now().monotonic, self._pod_changed)
-        self.halls = Halls(now, listener.make_room, self.look)
-        self.queues = Queues(self._queue_changed, self.halls)
-        self.roll_calls = RollCalls(lambda: now().monotonic, self._roll_changed, listener.make_room)
-        self.survey = QueueSurvey(self.store, self.queues, self.roll_calls, now, self.containment)
+        self.watch_position = WatchPosition()
+        self.delaying_queue = DelayingQueue()
+        self.dependency_graph = DependencyGraph(self.store, self.delaying_queue.add_all)
+        self.scheduled_jobs = ScheduledJobCache()
+        self.worker_pods = WorkerPodCache(lambda: now().monotonic, self._on_pod_change)
+        self.admission_cache = AdmissionCache(now, listener.enqueue_admission, self.evaluate)
+        self.queues = QueueCache(self._on_queue_change, self.admission_cache)
+        self.worker_registry = WorkerRegistry(
+            lambda: now().monotonic, self._on_types_change, listener.enqueue_admission
+        )
+        self.queue_stats = QueueStatsCollector(
+            self.store, self.queues, self.worker_registry, now, self.containment
+        )
         self._options = options
         self._now = now
         self._listener = listener
         self._metrics = metrics
-        self._seen: dict[str, Sighting] = {}
-        self._refused: dict[str, int] = {}
-        self._rerun_after: dict[str, float] = {}
+        self._observations: dict[str, Observation] = {}
+        self._refused_redrives: dict[str, int] = {}
+        self._rerun_retry_at: dict[str, float] = {}
 
-    def saw(self, obj: JsonObject, *, live: bool) -> None:
+    def on_update(self, obj: JsonObject, *, live: bool) -> None:
         """Take a job as it was then; `live`: seen as it changed, not found in a list."""
         meta = child(obj, "metadata")
         uid = text(meta, "uid")
-        if not self.store.is_news(uid, text(meta, "resourceVersion")):
+        if not self.store.is_new_version(uid, text(meta, "resourceVersion")):
             return
-        with self.containment.guard(subject(Kind.JOB, obj)) as guard:
+        with self.containment.guard(object_ref(ObjectKind.JOB, obj)) as guard:
             job = read_job(obj)
-            self._keep(job, obj, live=live)
-            self._judge(job, self._now(), live=live)
-        self._leave_alone(uid, guard.pause)
+            self._store_job(job, obj, live=live)
+            self._evaluate(job, self._now(), live=live)
+        self._requeue_if_set_aside(uid, guard.pause)
 
-    def refresh(self, obj: JsonObject, draw: float) -> tuple[JobView, Decision]:
+    def refresh(self, obj: JsonObject, jitter: float) -> tuple[JobView, Decision]:
         """Take a fresh read of a job that is to be acted on, and decide anew."""
         job, now = read_job(obj), self._now()
-        if job.uid in self.store and self.store.is_news(job.uid, job.resource_version):
-            self._keep(job, obj, live=True)
-        now = Moment(now.monotonic, now.wall, draw)
+        if job.uid in self.store and self.store.is_new_version(job.uid, job.resource_version):
+            self._store_job(job, obj, live=True)
+        now = Now(now.monotonic, now.wall, jitter)
         return job, self._decide(job, now, live=True)
 
-    def deleted(self, obj: JsonObject) -> None:
+    def on_delete_event(self, obj: JsonObject) -> None:
         """Take that the job is gone, as the watch tells, were it never understood."""
         meta = child(obj, "metadata")
-        self.lost(text(meta, "uid"))
-        self.containment.forget(Kind.JOB, text(meta, "namespace"), text(meta, "name"))
+        self.on_delete(text(meta, "uid"))
+        self.containment.forget(ObjectKind.JOB, text(meta, "namespace"), text(meta, "name"))
 
-    def lost(self, uid: str) -> None:
+    def on_delete(self, uid: str) -> None:
         """Take that the job is gone."""
-        known = self.store.known(uid)
-        one = known or Subject(Kind.JOB, "", uid)
-        with self.containment.guard(Subject(Kind.JOB, one.namespace, one.name)):
-            self._lose(uid)
-        self.containment.forget(Kind.JOB, one.namespace, one.name)
+        known = self.store.find(uid)
+        one = known or ObjectRef(ObjectKind.JOB, "", uid)
+        with self.containment.guard(ObjectRef(ObjectKind.JOB, one.namespace, one.name)):
+            self._forget(uid)
+        self.containment.forget(ObjectKind.JOB, one.namespace, one.name)
 
-    def _lose(self, uid: str) -> None:
-        job, known = self.store.get(uid), self.store.known(uid)
-        family = self.kinship.family(known) if known else NO_FAMILY
-        contenders = self.store.contenders(job) if job else ()
+    def _forget(self, uid: str) -> None:
+        job, known = self.store.get(uid), self.store.find(uid)
+        family = self.dependency_graph.siblings_status(known) if known else NO_CHILDREN
+        contenders = self.store.first_duplicates(job) if job else ()
         self.store.delete(uid)
-        self.children.lost(uid)
-        self._seen.pop(uid, None)
-        self._refused.pop(uid, None)
-        self._rerun_after.pop(uid, None)
-        self.agenda.drop(uid)
-        self._listener.unwant(uid)
+        self.scheduled_jobs.on_delete(uid)
+        self._observations.pop(uid, None)
+        self._refused_redrives.pop(uid, None)
+        self._rerun_retry_at.pop(uid, None)
+        self.delaying_queue.forget(uid)
+        self._listener.dequeue(uid)
         if job:
-            self.halls.lose(job)
-            self._look_at_contenders(job, contenders)
+            self.admission_cache.remove(job)
+            self._evaluate_duplicates(job, contenders)
         if known:
-            self._look_at_many(self.kinship.gone(known, family))
+            self._evaluate_many(self.dependency_graph.on_delete(known, family))
 
-    def look(self, uid: str) -> None:
+    def evaluate(self, uid: str) -> None:
         """Judge a known job anew."""
         job = self.store.get(uid)
         if job is None:
-            self._look_at_finished(uid)
+            self._evaluate_finished(uid)
             return
-        with self.containment.guard(_subject(job)) as guard:
-            self._judge(job, self._now(), live=False)
-        self._leave_alone(uid, guard.pause)
+        with self.containment.guard(_job_ref(job)) as guard:
+            self._evaluate(job, self._now(), live=False)
+        self._requeue_if_set_aside(uid, guard.pause)
 
-    def postpone(self, uid: str, seconds: float) -> None:
+    def requeue_after(self, uid: str, seconds: float) -> None:
         """Leave the job alone for so long, whatever is seen of it."""
         if uid in self.store:
-            self.agenda.block(uid, self._now().monotonic + seconds)
-            self._listener.unwant(uid)
+            self.delaying_queue.block_until(uid, self._now().monotonic + seconds)
+            self._listener.dequeue(uid)
 
-    def refused(self, uid: str, number: int) -> None:
+    def record_refusal(self, uid: str, number: int) -> None:
         """Remember that a wish was refused and said so; it is not told again."""
-        self._refused[uid] = number
+        self._refused_redrives[uid] = number
 
-    def hold_rerun(self, uid: str, seconds: float) -> None:
+    def delay_rerun(self, uid: str, seconds: float) -> None:
         """Leave the rerun that somebody wants of the job alone for so long, and nothing else."""
         if uid in self.store:
-            self._rerun_after[uid] = self._now().monotonic + seconds
-            self.agenda.set(uid, self._rerun_after[uid])
+            self._rerun_retry_at[uid] = self._now().monotonic + seconds
+            self.delaying_queue.requeue_at(uid, self._rerun_retry_at[uid])
 
-    def silent_for(self, uid: str) -> float | None:
+    def seconds_since_heartbeat(self, uid: str) -> float | None:
         """Return the seconds since the last heartbeat that was seen of a running job."""
-        seen = self._seen.get(uid)
+        seen = self._observations.get(uid)
         return self._now().monotonic - seen.renewed_at if seen else None
 
-    def address(self, uid: str) -> Address | None:
+    def locate(self, uid: str) -> JobAddress | None:
         """Return where a job is."""
-        return self.store.address(uid)
+        return self.store.locate(uid)
 
     def is_current(self, uid: str) -> bool:
         """Return whether all that was written before a job's known version is known, too."""
-        where = self.store.address(uid)
-        return where is not None and self.progress.has_reached(where.namespace, where.version)
+        where = self.store.locate(uid)
+        return where is not None and self.watch_position.has_reached(where.namespace, where.version)
 
-    def queue_of(self, job: JobView) -> QueueView:
+    def queue_view(self, job: JobView) -> QueueView:
         """Return the view of the job's queue."""
         return self.queues.view(job.namespace, job.queue)
 
-    def _keep(self, job: JobView, obj: JsonObject, *, live: bool) -> None:
-        before, known = self.store.get(job.uid), self.store.known(job.uid)
+    def _store_job(self, job: JobView, obj: JsonObject, *, live: bool) -> None:
+        before, known = self.store.get(job.uid), self.store.find(job.uid)
         if live and self._metrics:
-            self._metrics.saw(known, job, self._seen.get(job.uid))
-        family, contenders = self.kinship.family(job), self.store.contenders(job)
+            self._metrics.record_change(known, job, self._observations.get(job.uid))
+        family, contenders = (
+            self.dependency_graph.siblings_status(job),
+            self.store.first_duplicates(job),
+        )
         self.store.put(job)
-        if job.wishes.rerun <= job.reruns:
-            self._rerun_after.pop(job.uid, None)
-        self._look_at_many(self.kinship.changed(job, known, family))
-        self.children.saw(job, obj, self._now().wall)
+        if job.control.rerun <= job.reruns:
+            self._rerun_retry_at.pop(job.uid, None)
+        self._evaluate_many(self.dependency_graph.on_update(job, known, family))
+        self.scheduled_jobs.on_update(job, obj, self._now().wall)
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and live:
-                self._listener.died(job, text(child(obj, "status"), "message"))
+                self._listener.on_dead_letter(job, text(child(obj, "status"), "message"))
             if job.finished:
-                self.survey.finished((job.namespace, job.queue))
-        self._look_at_contenders(job, contenders)
+                self.queue_stats.record_finished((job.namespace, job.queue))
+        self._evaluate_duplicates(job, contenders)
 
-    def _judge(self, job: JobView, now: Moment, *, live: bool) -> None:
+    def _evaluate(self, job: JobView, now: Now, *, live: bool) -> None:
         decision = self._decide(job, now, live=live)
-        self.halls.take(job, lines_up=decision.lines_up and decision.effect is None)
+        self.admission_cache.update(
+            job, awaits_reservation=decision.awaits_reservation and decision.effect is None
+        )
         if decision.effect is None:
-            self._listener.unwant(job.uid)
-            self.agenda.set(job.uid, decision.look_again_at)
+            self._listener.dequeue(job.uid)
+            self.delaying_queue.requeue_at(job.uid, decision.requeue_at)
             if job.finished:
                 self._retire(job)
-        elif not self.agenda.is_blocked(job.uid, now.monotonic):
-            self.agenda.drop(job.uid)
-            self._listener.want(job.uid, f"{job.namespace}/{decision.effect.policy}")
+        elif not self.delaying_queue.is_blocked(job.uid, now.monotonic):
+            self.delaying_queue.forget(job.uid)
+            self._listener.enqueue(job.uid, f"{job.namespace}/{decision.effect.policy}")
 
-    def _leave_alone(self, uid: str, seconds: float | None) -> None:
+    def _requeue_if_set_aside(self, uid: str, seconds: float | None) -> None:
         """Leave a job alone that was set aside for so long, if it was."""
         if seconds is not None:
-            self.postpone(uid, seconds)
+            self.requeue_after(uid, seconds)
 
-    def _decide(self, job: JobView, now: Moment, *, live: bool) -> Decision:
-        queue, ties = self.queue_of(job), self.kinship.ties(job)
-        lacks = bool(ties.absent) and not job.wishes.suspend
-        known = not queue.limited or self.roll_calls.knows(job)
-        before = self._seen.get(job.uid)
-        seen = sight(before, job, queue, now, live=live, lacks=lacks, known=known)
+    def _decide(self, job: JobView, now: Now, *, live: bool) -> Decision:
+        queue, ties = self.queue_view(job), self.dependency_graph.dependencies(job)
+        lacks = bool(ties.missing) and not job.control.suspend
+        known = not queue.has_limits or self.worker_registry.is_served(job)
+        before = self._observations.get(job.uid)
+        seen = observe(
+            before, job, queue, now, live=live, dependency_missing=lacks, type_known=known
+        )
         if job.uid in self.store:
-            self._seen[job.uid] = seen
-        holder, rival = self.workers.holder(job), self.store.rival(job)
-        missing = self.roll_calls.missing(job) if queue.unknown_is_dead_letter else None
-        placed = queue.limited and self.halls.is_placed(job)
+            self._observations[job.uid] = seen
+        holder, rival = self.worker_pods.holder_status(job), self.store.live_duplicate(job)
+        missing = (
+            self.worker_registry.unserved_type(job) if queue.dead_letters_unknown_types else None
+        )
+        placed = queue.has_limits and self.admission_cache.is_reserved(job)
         snapshot = Snapshot(
             job,
             seen,
@@ -239,68 +252,70 @@ class Observer:
             placed,
             known,
             ties,
-            refused=self._refused.get(job.uid, 0),
-            rerun_after=self._rerun_after.get(job.uid, 0.0),
+            refused_redrive=self._refused_redrives.get(job.uid, 0),
+            rerun_retry_at=self._rerun_retry_at.get(job.uid, 0.0),
         )
         return decide(snapshot, now)
 
     def _retire(self, job: JobView) -> None:
-        if not is_redrive_wished(job):
+        if not is_redrive_requested(job):
             self.store.retire(job, self._now().wall)
-        self._seen.pop(job.uid, None)
+        self._observations.pop(job.uid, None)
 
-    def _look_at_finished(self, uid: str) -> None:
+    def _evaluate_finished(self, uid: str) -> None:
         """Have a finished job run again as somebody wants, once that was left alone long enough."""
-        known = self.store.known(uid)
-        if known and self._now().monotonic >= self._rerun_after.get(uid, math.inf):
-            self._listener.want(uid, f"{known.namespace}/{rerun.NAME}")
+        known = self.store.find(uid)
+        if known and self._now().monotonic >= self._rerun_retry_at.get(uid, math.inf):
+            self._listener.enqueue(uid, f"{known.namespace}/{rerun.RERUN}")
 
-    def _look_at_many(self, uids: Sequence[str]) -> None:
+    def _evaluate_many(self, uids: Sequence[str]) -> None:
         """Look at these jobs; at many bit by bit, so that others have their turn in between."""
-        if len(uids) <= AT_ONCE:
-            self._look_at(uids)
+        if len(uids) <= MAX_EVALUATED_AT_ONCE:
+            self._evaluate_all(uids)
         else:
-            self.agenda.add_all(uids)
+            self.delaying_queue.add_all(uids)
 
-    def _look_at(self, uids: Iterable[str]) -> None:
+    def _evaluate_all(self, uids: Iterable[str]) -> None:
         for uid in uids:
-            self.look(uid)
+            self.evaluate(uid)
 
-    def _look_at_contenders(self, job: JobView, before: tuple[str, ...]) -> None:
+    def _evaluate_duplicates(self, job: JobView, previous: tuple[str, ...]) -> None:
         """Look at those for whom it matters that the first two with an id are not who they were.
 
         All others are duplicates of a job before them, as they were. Once the id is free, a dead
         letter whose redrive was refused for it may run again.
         """
-        now = self.store.contenders(job)
-        if now == before:
+        now = self.store.first_duplicates(job)
+        if now == previous:
             return
-        self._look_at([uid for uid in {*before[:1], *now[:1]} if uid != job.uid])
+        self._evaluate_all([uid for uid in {*previous[:1], *now[:1]} if uid != job.uid])
         if not now:
-            self._look_at_many([uid for uid in self.store.closed_with(job) if uid != job.uid])
+            self._evaluate_many(
+                [uid for uid in self.store.finished_duplicates(job) if uid != job.uid]
+            )
 
-    def _pod_changed(self, namespace: str, pod_uid: str) -> None:
-        self._look_at_many(self.store.held_by(namespace, pod_uid))
+    def _on_pod_change(self, namespace: str, pod_uid: str) -> None:
+        self._evaluate_many(self.store.held_by(namespace, pod_uid))
 
-    def _roll_changed(self, queue: tuple[str, str], concerned: Concerned) -> None:
+    def _on_types_change(self, queue: tuple[str, str], affected: AffectedTypes) -> None:
         """Look at the jobs of types that workers of the queue know from now on, or no longer do."""
         view = self.queues.view(*queue)
-        if not (view.limited or view.unknown_is_dead_letter):
+        if not (view.has_limits or view.dead_letters_unknown_types):
             return
-        if concerned.every:
-            self._look_at_many(self.store.in_queue(queue))
+        if affected.every:
+            self._evaluate_many(self.store.in_queue(queue))
             return
-        for job_type in concerned.types:
-            self._look_at_many(self.store.of_type(queue, job_type))
+        for job_type in affected.types:
+            self._evaluate_many(self.store.of_type(queue, job_type))
 
-    def _queue_changed(self, namespace: str, queue: str) -> None:
+    def _on_queue_change(self, namespace: str, queue: str) -> None:
         """Count at once who runs, or places would be given twice; all else may come bit by bit."""
-        for uid in self.store.occupying((namespace, queue)):
+        for uid in self.store.active_in_queue((namespace, queue)):
             job = self.store.get(uid)
             if job:
-                self.halls.count(job)
-        self._look_at_many(self.store.in_queue((namespace, queue)))
+                self.admission_cache.update_active(job)
+        self._evaluate_many(self.store.in_queue((namespace, queue)))
 
 
-def _subject(job: JobView) -> Subject:
-    return Subject(Kind.JOB, job.namespace, job.name, job.resource_version)
+def _job_ref(job: JobView) -> ObjectRef:
+    return ObjectRef(ObjectKind.JOB, job.namespace, job.name, job.resource_version)

@@ -4,13 +4,13 @@ from asyncjob.json_types import JsonObject, child, text
 from asyncjob_operator.observe.store import is_newer
 
 
-class Progress:
+class WatchPosition:
     """By namespace. Events of one watch come in the order of their versions."""
 
     def __init__(self) -> None:
         self._newest: dict[str, str] = {}
 
-    def saw(self, obj: JsonObject) -> None:
+    def observe(self, obj: JsonObject) -> None:
         """Take the job of an event of the watch, and of nothing else."""
         meta = child(obj, "metadata")
         namespace, version = text(meta, "namespace"), text(meta, "resourceVersion")

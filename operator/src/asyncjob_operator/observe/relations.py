@@ -8,96 +8,98 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from asyncjob.lifecycle.phases import FINISHED, Phase
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.lifecycle.view import JobView
-from asyncjob_operator.core.retention import Finished
-from asyncjob_operator.observe.index import Index
+from asyncjob_operator.core.retention import FinishedJob
+from asyncjob_operator.observe.index import UidIndex
 
-Kept = JobView | Finished
-Name = tuple[str, str]
+KnownJob = JobView | FinishedJob
+JobName = tuple[str, str]
 """Namespace and name."""
 
-Parent = tuple[str, str]
+ParentKey = tuple[str, str]
 """Namespace and UID. A child names its parent's UID as it likes: only its own namespace counts."""
 
-FAILED: Final = FINISHED - {Phase.SUCCEEDED}
+FAILED_PHASES: Final = FINISHED_PHASES - {Phase.SUCCEEDED}
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ChildrenStatus:
     """What those who wait for all children of a job need to know of these."""
 
-    open: bool = False
-    failed: str | None = None
+    any_open: bool = False
+    failed_uid: str | None = None
 
 
-class Relations:
+class RelationIndex:
     """UIDs; what they stand for is the store's business."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, dict[str, str]] = {}
-        self._waiting: Index[Name] = Index()
-        self._children: Index[Parent] = Index()
-        self._open: Index[Parent] = Index()
-        self._failed: Index[Parent] = Index()
+        self._dependents: UidIndex[JobName] = UidIndex()
+        self._children: UidIndex[ParentKey] = UidIndex()
+        self._open_children: UidIndex[ParentKey] = UidIndex()
+        self._failed_children: UidIndex[ParentKey] = UidIndex()
 
-    def add(self, job: Kept) -> None:
+    def add(self, job: KnownJob) -> None:
         """Take a job in."""
         self._by_name.setdefault(job.namespace, {})[job.name] = job.uid
-        if job.parent:
-            for group in self._groups(job):
-                group.add((job.namespace, job.parent), job.uid)
-        if isinstance(job, JobView) and waits(job):
+        if job.parent_uid:
+            for group in self._child_indexes(job):
+                group.add((job.namespace, job.parent_uid), job.uid)
+        if isinstance(job, JobView) and has_pending_dependencies(job):
             for one in job.gates.depends_on:
-                self._waiting.add((job.namespace, one.name), job.uid)
+                self._dependents.add((job.namespace, one.name), job.uid)
 
-    def discard(self, job: Kept) -> None:
+    def discard(self, job: KnownJob) -> None:
         """Take a job out; another of its name stays."""
         names = self._by_name.get(job.namespace, {})
         if names.get(job.name) == job.uid:
             del names[job.name]
             if not names:
                 del self._by_name[job.namespace]
-        if job.parent:
-            for group in self._groups(job):
-                group.discard((job.namespace, job.parent), job.uid)
-        if isinstance(job, JobView) and waits(job):
+        if job.parent_uid:
+            for group in self._child_indexes(job):
+                group.discard((job.namespace, job.parent_uid), job.uid)
+        if isinstance(job, JobView) and has_pending_dependencies(job):
             for one in job.gates.depends_on:
-                self._waiting.discard((job.namespace, one.name), job.uid)
+                self._dependents.discard((job.namespace, one.name), job.uid)
 
-    def uid(self, namespace: str, name: str) -> str | None:
+    def uid_of(self, namespace: str, name: str) -> str | None:
         """Return the UID of the job of a name."""
         return self._by_name.get(namespace, {}).get(name)
 
-    def waiting_for(self, namespace: str, name: str) -> list[str]:
+    def dependents(self, namespace: str, name: str) -> list[str]:
         """Return the jobs that have not started yet and depend on the job of a name."""
-        return self._waiting.members((namespace, name))
+        return self._dependents.members((namespace, name))
 
-    def is_waited_for(self, namespace: str, name: str) -> bool:
+    def has_dependents(self, namespace: str, name: str) -> bool:
         """Return whether any job that has not started yet depends on the job of a name."""
-        return self._waiting.size((namespace, name)) > 0
+        return self._dependents.size((namespace, name)) > 0
 
-    def children(self, parent: Parent) -> list[str]:
+    def children(self, parent: ParentKey) -> list[str]:
         """Return the children of a job."""
         return self._children.members(parent)
 
-    def has_children(self, parent: Parent) -> bool:
+    def has_children(self, parent: ParentKey) -> bool:
         """Return whether the job has any child."""
         return self._children.size(parent) > 0
 
-    def family(self, parent: Parent) -> Family:
+    def children_status(self, parent: ParentKey) -> ChildrenStatus:
         """Return whether a child of the job has not finished, and one that finished badly."""
-        return Family(self._open.size(parent) > 0, self._failed.first(parent))
+        return ChildrenStatus(
+            self._open_children.size(parent) > 0, self._failed_children.first(parent)
+        )
 
-    def _groups(self, job: Kept) -> Iterator[Index[Parent]]:
+    def _child_indexes(self, job: KnownJob) -> Iterator[UidIndex[ParentKey]]:
         """Yield the groups that a child is in."""
         yield self._children
-        if job.phase not in FINISHED:
-            yield self._open
-        if job.phase in FAILED:
-            yield self._failed
+        if job.phase not in FINISHED_PHASES:
+            yield self._open_children
+        if job.phase in FAILED_PHASES:
+            yield self._failed_children
 
 
-def waits(job: JobView) -> bool:
+def has_pending_dependencies(job: JobView) -> bool:
     """Return whether what the job depends on still matters to it."""
     return bool(job.gates.depends_on) and not job.attempt and not job.finished

@@ -10,30 +10,30 @@ from asyncjob_operator.observe.store import is_newer
 
 K = TypeVar("K")
 
-REMEMBERED: Final = 10_000
+MAX_REMEMBERED_DELETED: Final = 10_000
 """Of so many objects that are gone the last version is known: answers are late by seconds."""
 
 
-class Versions(Generic[K]):
+class VersionTracker(Generic[K]):
     """Newest versions by key; a name that is used again has a newer version than it ever had."""
 
     def __init__(self) -> None:
-        self._seen: dict[K, str] = {}
-        self._gone: dict[K, str] = {}
+        self._newest: dict[K, str] = {}
+        self._deleted: dict[K, str] = {}
 
-    def is_news(self, key: K, version: str) -> bool:
+    def accept(self, key: K, version: str) -> bool:
         """Take an object as it was then; return whether that is newer than all seen of it."""
-        before = self._seen.get(key) or self._gone.get(key)
+        before = self._newest.get(key) or self._deleted.get(key)
         if before is not None and version and not is_newer(version, before):
             return False
-        self._gone.pop(key, None)
-        self._seen[key] = version
+        self._deleted.pop(key, None)
+        self._newest[key] = version
         return True
 
-    def gone(self, key: K) -> None:
+    def record_deleted(self, key: K) -> None:
         """Take that there is no such object any more."""
-        before = self._seen.pop(key, None)
+        before = self._newest.pop(key, None)
         if before is not None:
-            self._gone[key] = before
-            if len(self._gone) > REMEMBERED:
-                del self._gone[next(iter(self._gone))]
+            self._deleted[key] = before
+            if len(self._deleted) > MAX_REMEMBERED_DELETED:
+                del self._deleted[next(iter(self._deleted))]

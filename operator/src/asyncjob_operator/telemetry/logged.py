@@ -9,13 +9,13 @@ from asyncjob.lifecycle.view import JobView
 from asyncjob.tracing.context import trace_id_of
 
 
-def logged(job: JobView, obj: JsonObject) -> AbstractContextManager[None]:
+def job_log_context(job: JobView, obj: JsonObject) -> AbstractContextManager[None]:
     """Bind them while inside; the trace is read off the object, views do not keep it."""
     trace_id = trace_id_of(opt_text(child(obj, "spec"), "traceparent"))
     more = {"trace_id": trace_id} if trace_id else {}
     return structlog.contextvars.bound_contextvars(job=job.key, attempt=job.attempt, **more)
 
 
-def logged_by_name(namespace: str, name: str) -> AbstractContextManager[None]:
+def job_name_log_context(namespace: str, name: str) -> AbstractContextManager[None]:
     """Bind the name alone while inside, of a job that could not be read."""
     return structlog.contextvars.bound_contextvars(job=f"{namespace}/{name}")

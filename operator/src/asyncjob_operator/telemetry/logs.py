@@ -14,7 +14,11 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
-_QUIET = {"kopf.objects": logging.WARNING, "kopf": logging.INFO, "aiohttp.access": logging.WARNING}
+_LIBRARY_LEVELS = {
+    "kopf.objects": logging.WARNING,
+    "kopf": logging.INFO,
+    "aiohttp.access": logging.WARNING,
+}
 """kopf logs a line per event; that is its own business."""
 
 
@@ -50,7 +54,7 @@ def configure_logs(log_format: LogFormat, level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    for name, floor in _QUIET.items():
+    for name, floor in _LIBRARY_LEVELS.items():
         logging.getLogger(name).setLevel(max(floor, root.level))
 
 

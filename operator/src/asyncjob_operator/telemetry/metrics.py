@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter
 from asyncjob.instruments import counter, gauge, histogram
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.metrics import operator
-from asyncjob_operator.telemetry.containment import Kind
+from asyncjob_operator.telemetry.containment import ObjectKind
 
 K = TypeVar("K")
 
@@ -25,68 +25,72 @@ RECOVERY_REASONS: Final = (
 REPAIR_KINDS: Final = ("added", "changed", "deleted")
 
 
-class Metrics:
+class OperatorMetrics:
     """One set of metrics, in a registry of its own."""
 
     def __init__(self) -> None:
         registry = self.registry = CollectorRegistry()
         self.leading = gauge(operator.LEADING, registry)
         self.synced = gauge(operator.SYNCED, registry)
-        self.watch_lag = gauge(operator.WATCH_LAG, registry)
-        self.events = counter(operator.EVENTS, registry)
+        self.watch_lag = gauge(operator.WATCH_LAG_SECONDS, registry)
+        self.watch_events = counter(operator.WATCH_EVENTS, registry)
         self.watch_restarts = counter(operator.WATCH_RESTARTS, registry)
         self.writes = counter(operator.WRITES, registry)
-        self.cycles = counter(operator.CYCLES, registry)
-        self.cycle_seconds = histogram(operator.CYCLE_SECONDS, registry)
-        self.scheduler_lag = histogram(operator.SCHEDULER_LAG, registry)
+        self.cycles = counter(operator.RECOVERY_CYCLES, registry)
+        self.cycle_seconds = histogram(operator.RECOVERY_CYCLE_SECONDS, registry)
+        self.scheduler_lag = histogram(operator.SCHEDULER_LAG_SECONDS, registry)
         self.recovery_errors = counter(operator.RECOVERY_ERRORS, registry)
-        self.recovered = counter(operator.RECOVERED, registry)
+        self.jobs_recovered = counter(operator.RECOVERED, registry)
         self.recovery_seconds = histogram(operator.RECOVERY_SECONDS, registry)
         self.recovery_failed = counter(operator.RECOVERY_FAILED, registry)
-        self.set_aside = counter(operator.SET_ASIDE, registry)
-        self.repairs = counter(operator.REPAIRS, registry)
+        self.objects_set_aside = counter(operator.SET_ASIDE, registry)
+        self.resync_repairs = counter(operator.RESYNC_REPAIRS, registry)
         self.workers_removed = counter(operator.WORKERS_REMOVED, registry)
         self.cron_runs = counter(operator.CRON_RUNS, registry)
-        self.removed = counter(operator.REMOVED, registry)
-        self.notices = counter(operator.NOTICES, registry)
-        self.requests = counter(operator.REQUESTS, registry)
-        self.request_seconds = histogram(operator.REQUEST_SECONDS, registry)
-        _begin_at_zero(self.recovered, RECOVERY_REASONS)
-        _begin_at_zero(self.repairs, REPAIR_KINDS)
-        _begin_at_zero(self.set_aside, Kind)
-        self._agenda = gauge(operator.AGENDA, registry)
-        self._aside = gauge(operator.ASIDE, registry)
-        self._known = gauge(operator.KNOWN, registry)
-        self._over_limit = gauge(operator.OVER_LIMIT, registry)
-        self._crowded = 0
+        self.jobs_removed = counter(operator.RETENTION_REMOVED, registry)
+        self.kubernetes_events = counter(operator.EVENTS_POSTED, registry)
+        self.requests = counter(operator.API_REQUESTS, registry)
+        self.request_seconds = histogram(operator.API_REQUEST_SECONDS, registry)
+        _start_at_zero(self.jobs_recovered, RECOVERY_REASONS)
+        _start_at_zero(self.resync_repairs, REPAIR_KINDS)
+        _start_at_zero(self.objects_set_aside, ObjectKind)
+        self._deadlines = gauge(operator.PENDING_DEADLINES, registry)
+        self._objects_aside = gauge(operator.OBJECTS_ASIDE, registry)
+        self._known_jobs = gauge(operator.KNOWN_JOBS, registry)
+        self._over_limit = gauge(operator.RETENTION_OVER_LIMIT, registry)
+        self._namespaces_over_limit = 0
 
-    def request(self, method: str, code: int, seconds: float) -> None:
+    def observe_request(self, method: str, code: int, seconds: float) -> None:
         """Count a request; the observer of a session."""
         self.requests.labels(method, str(code)).inc()
         self.request_seconds.labels(method).observe(seconds)
 
-    def crowded(self, namespaces: int) -> None:
+    def set_namespaces_over_limit(self, namespaces: int) -> None:
         """Take how many namespaces hold too many finished jobs."""
-        self._crowded = namespaces
+        self._namespaces_over_limit = namespaces
 
-    def read(
+    def register_sources(
         self,
         leads: Callable[[], bool],
-        known: Callable[[], Mapping[Phase, int]],
-        agenda: Callable[[], int],
-        aside: Callable[[], Mapping[str, int]],
+        jobs_by_phase: Callable[[], Mapping[Phase, int]],
+        deadlines: Callable[[], int],
+        set_aside_by_kind: Callable[[], Mapping[str, int]],
     ) -> None:
         """Show what these say whenever somebody asks."""
         self.leading.set_function(leads)
-        self._agenda.set_function(agenda)
-        self._over_limit.set_function(lambda: self._crowded if leads() else 0)
+        self._deadlines.set_function(deadlines)
+        self._over_limit.set_function(lambda: self._namespaces_over_limit if leads() else 0)
         for phase in Phase:
-            self._known.labels(phase.value).set_function(partial(_count_of, phase, known))
-        for kind in Kind:
-            self._aside.labels(kind.value).set_function(partial(_count_of, kind.value, aside))
+            self._known_jobs.labels(phase.value).set_function(
+                partial(_count_of, phase, jobs_by_phase)
+            )
+        for kind in ObjectKind:
+            self._objects_aside.labels(kind.value).set_function(
+                partial(_count_of, kind.value, set_aside_by_kind)
+            )
 
 
-def _begin_at_zero(metric: Counter, labels: Iterable[str]) -> None:
+def _start_at_zero(metric: Counter, labels: Iterable[str]) -> None:
     """Show these at 0 from the start: what begins at 50 has never grown, as Prometheus sees it."""
     for label in labels:
         metric.labels(label)

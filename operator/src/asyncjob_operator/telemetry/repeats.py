@@ -3,22 +3,24 @@
 from collections.abc import Callable
 from typing import Final
 
-PAUSE_SECONDS: Final = 60.0
+THROTTLE_SECONDS: Final = 60.0
 
 
-class Repeats:
+class LogThrottle:
     """Lets each message through once a minute at most."""
 
-    def __init__(self, clock: Callable[[], float], pause: float = PAUSE_SECONDS) -> None:
+    def __init__(self, clock: Callable[[], float], min_interval: float = THROTTLE_SECONDS) -> None:
         self._clock = clock
-        self._pause = pause
-        self._said: dict[str, float] = {}
+        self._min_interval = min_interval
+        self._logged_at: dict[str, float] = {}
 
     def allow(self, message: str) -> bool:
         """Return whether the message may be said now; whoever asks says it."""
         now = self._clock()
-        self._said = {text: at for text, at in self._said.items() if now < at + self._pause}
-        if message in self._said:
+        self._logged_at = {
+            text: at for text, at in self._logged_at.items() if now < at + self._min_interval
+        }
+        if message in self._logged_at:
             return False
-        self._said[message] = now
+        self._logged_at[message] = now
         return True

@@ -7,13 +7,13 @@ import structlog
 log = structlog.get_logger()
 
 
-class Tally:
+class RecoverySummary:
     """Jobs recovered since the last report, by reason."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
 
-    def recovered(self, reason: str) -> None:
+    def add(self, reason: str) -> None:
         """Count one."""
         self._counts[reason] += 1
 

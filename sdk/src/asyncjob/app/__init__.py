@@ -11,7 +11,7 @@ from asyncjob.app.child_errors import (
     SubmitRefusedError,
 )
 from asyncjob.app.child_view import ChildView
-from asyncjob.app.children import Child, Submission
+from asyncjob.app.children import Child, ChildSubmission
 from asyncjob.app.context import JobContext
 from asyncjob.app.events import Event, JobEnded, JobEvent, WorkerEvent
 from asyncjob.app.handler import Handler, HandlerError, Isolation
@@ -29,6 +29,7 @@ __all__ = [
     "Child",
     "ChildFailedError",
     "ChildGoneError",
+    "ChildSubmission",
     "ChildView",
     "Event",
     "Fail",
@@ -43,7 +44,6 @@ __all__ = [
     "ResourceError",
     "Resources",
     "Retry",
-    "Submission",
     "SubmitConflictError",
     "SubmitError",
     "SubmitForbiddenError",

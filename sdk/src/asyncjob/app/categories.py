@@ -13,7 +13,7 @@ from asyncjob.app.child_errors import (
     SubmitForbiddenError,
     SubmitRefusedError,
 )
-from asyncjob.app.libraries import LIBRARIES
+from asyncjob.app.libraries import LIBRARY_CATEGORIES
 
 
 class Category(StrEnum):
@@ -30,7 +30,7 @@ class Category(StrEnum):
     INTERNAL = "Internal"
 
 
-BUILT_IN: Mapping[type[BaseException], str] = {
+BUILT_IN_CATEGORIES: Mapping[type[BaseException], str] = {
     TimeoutError: Category.TIMEOUT,
     socket.gaierror: Category.NETWORK,
     ConnectionError: Category.NETWORK,
@@ -47,22 +47,26 @@ BUILT_IN: Mapping[type[BaseException], str] = {
 }
 
 
-MAX_LENGTH = 64
+MAX_CATEGORY_LENGTH = 64
 
 
-def is_category(category: str) -> bool:
+def is_valid_category(category: str) -> bool:
     """Return whether a category of the app's own can be stored."""
-    return 0 < len(category) <= MAX_LENGTH and category.isprintable()
+    return 0 < len(category) <= MAX_CATEGORY_LENGTH and category.isprintable()
 
 
-def categorize(error: BaseException, own: Mapping[type[BaseException], str]) -> str:
+def categorize(error: BaseException, app_categories: Mapping[type[BaseException], str]) -> str:
     """Return the category of an error: the app's own mapping first, the nearest base class wins."""
     for kind in type(error).__mro__:
-        category = own.get(kind) or BUILT_IN.get(kind) or LIBRARIES.get(_path(kind))
+        category = (
+            app_categories.get(kind)
+            or BUILT_IN_CATEGORIES.get(kind)
+            or LIBRARY_CATEGORIES.get(_class_path(kind))
+        )
         if category:
             return str(category)
     return Category.INTERNAL.value
 
 
-def _path(kind: type[BaseException]) -> str:
+def _class_path(kind: type[BaseException]) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"

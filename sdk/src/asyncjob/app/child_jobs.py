@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from asyncjob.app.child_errors import SubmitError
-from asyncjob.app.child_order import ChildOrder
+from asyncjob.app.child_order import ChildManifest
 from asyncjob.app.child_view import ChildRef, ChildView
 
 
@@ -15,7 +15,7 @@ class ChildJobs(Protocol):
     Futures are filled from any thread. They raise the errors of `child_errors`.
     """
 
-    def submit(self, order: ChildOrder) -> "concurrent.futures.Future[ChildRef]":
+    def submit(self, manifest: ChildManifest) -> "concurrent.futures.Future[ChildRef]":
         """Create the job; the same order twice is the same job."""
 
     def wait(
@@ -33,9 +33,9 @@ class ChildJobs(Protocol):
 class NoChildJobs:
     """Stands where nobody submits."""
 
-    def submit(self, order: ChildOrder) -> "concurrent.futures.Future[ChildRef]":
+    def submit(self, manifest: ChildManifest) -> "concurrent.futures.Future[ChildRef]":
         """Refuse."""
-        raise SubmitError(f"whoever runs this handler submits no jobs: {order.name}")
+        raise SubmitError(f"whoever runs this handler submits no jobs: {manifest.name}")
 
     def wait(
         self, child: ChildRef, timeout: float | None

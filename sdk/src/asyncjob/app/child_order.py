@@ -12,11 +12,11 @@ from typing import Final, Protocol
 from pydantic import ValidationError
 
 from asyncjob.app.child_errors import SubmitRefusedError
-from asyncjob.app.explain import explain
+from asyncjob.app.explain import describe_validation_error
 from asyncjob.canonical import digest
 from asyncjob.free_json import FreeJsonError, TooManyBytesError, normalize
 from asyncjob.json_types import Json, JsonObject
-from asyncjob.lifecycle.timestamps import to_text
+from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.models.retry_policy import RetryPolicy
 from asyncjob.models.spec import AsyncJobSpec, Dependency
 from asyncjob.names import (
@@ -30,11 +30,11 @@ from asyncjob.names import (
 MAX_PAYLOAD_BYTES: Final = 1024 * 1024
 """Largest payload of a child: the store takes about half as much again for the whole job."""
 
-_PREFIX_LENGTH: Final = 40
-_TIMES: Final = ("notBefore", "notAfter")
+_NAME_PREFIX_LENGTH: Final = 40
+_TIME_FIELDS: Final = ("notBefore", "notAfter")
 
 
-class Named(Protocol):
+class HasName(Protocol):
     """What has the name of a job: a Child, a Submission."""
 
     @property
@@ -42,11 +42,11 @@ class Named(Protocol):
         """The name."""
 
 
-DependsOn = Sequence[str | Named | Dependency]
+DependsOn = Sequence[str | HasName | Dependency]
 
 
 @dataclass(frozen=True, slots=True)
-class Parent:
+class ParentJob:
     """The job that submits; children go to its queue and priority unless told otherwise."""
 
     name: str
@@ -75,22 +75,27 @@ class ChildOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class ChildOrder:
-    """A child job to create. `content` is a hash of what it is, but for times; `key` as given."""
+class ChildManifest:
+    """A child job to create.
+
+    `fingerprint` is a hash of what it is, but for times; `key` as given.
+    """
 
     name: str
-    content: str
-    body: JsonObject
+    fingerprint: str
+    manifest: JsonObject
     key: str | None
 
 
-def child_order(parent: Parent, type_: str, payload: object, options: ChildOptions) -> ChildOrder:
+def build_child_manifest(
+    parent: ParentJob, type_: str, payload: object, options: ChildOptions
+) -> ChildManifest:
     """Return what to create; raises SubmitRefusedError that names what cannot be right."""
-    said = _said(type_, payload, options)
-    content = digest(["content", {name: said[name] for name in said if name not in _TIMES}])
-    name = options.name or _name(parent, options.key, said)
-    spec = {**_inherited(parent), **said, **_trace(parent, options)}
-    _check(name, spec)
+    said = _given_fields(type_, payload, options)
+    content = digest(["content", {name: said[name] for name in said if name not in _TIME_FIELDS}])
+    name = options.name or _derived_name(parent, options.key, said)
+    spec = {**_inherited_fields(parent), **said, **_trace_fields(parent, options)}
+    _check_spec(name, spec)
     metadata: JsonObject = {
         "name": name,
         "labels": {PARENT_LABEL: parent.uid},
@@ -102,37 +107,37 @@ def child_order(parent: Parent, type_: str, payload: object, options: ChildOptio
         "metadata": metadata,
         "spec": spec,
     }
-    return ChildOrder(name, content, body, options.key)
+    return ChildManifest(name, content, body, options.key)
 
 
-def _said(type_: str, payload: object, options: ChildOptions) -> dict[str, Json]:
+def _given_fields(type_: str, payload: object, options: ChildOptions) -> dict[str, Json]:
     """Return the fields of `spec` that the handler itself has given."""
     given: dict[str, Json] = {
         "type": type_,
-        "payload": _payload(type_, payload),
+        "payload": _payload_json(type_, payload),
         "queue": options.queue,
         "priority": options.priority,
-        "retryPolicy": _retry(options.retry),
+        "retryPolicy": _retry_json(options.retry),
         "executionTimeoutSeconds": options.timeout,
-        "notBefore": _time(options.not_before),
-        "notAfter": _time(options.not_after),
-        "dependsOn": [_dependency(one) for one in options.depends_on] or None,
+        "notBefore": _time_text(options.not_before),
+        "notAfter": _time_text(options.not_after),
+        "dependsOn": [_dependency_json(one) for one in options.depends_on] or None,
         "concurrencyKey": options.concurrency_key,
         "deduplicationId": options.deduplication_id,
     }
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _inherited(parent: Parent) -> dict[str, Json]:
+def _inherited_fields(parent: ParentJob) -> dict[str, Json]:
     return {"queue": parent.queue, "priority": parent.priority}
 
 
-def _trace(parent: Parent, options: ChildOptions) -> dict[str, Json]:
+def _trace_fields(parent: ParentJob, options: ChildOptions) -> dict[str, Json]:
     traceparent = options.traceparent or parent.traceparent
     return {"traceparent": traceparent} if traceparent else {}
 
 
-def _payload(type_: str, payload: object) -> Json:
+def _payload_json(type_: str, payload: object) -> Json:
     try:
         return normalize(payload, what="the payload", max_bytes=MAX_PAYLOAD_BYTES)
     except FreeJsonError as error:
@@ -141,36 +146,38 @@ def _payload(type_: str, payload: object) -> Json:
         raise SubmitRefusedError(f"child of type {type_!r}: {error}{way_out}") from error
 
 
-def _retry(retry: RetryPolicy | None) -> Json:
+def _retry_json(retry: RetryPolicy | None) -> Json:
     dumped: Mapping[str, Json] | None = (
         retry.model_dump(mode="json", by_alias=True, exclude_none=True) if retry else None
     )
     return dumped
 
 
-def _time(moment: datetime | str | None) -> str | None:
-    if not isinstance(moment, datetime):
-        return moment
-    if moment.tzinfo is None:
-        raise SubmitRefusedError(f"{moment!r} has no time zone: datetime.now(UTC) has one")
-    return to_text(moment)
+def _time_text(time: datetime | str | None) -> str | None:
+    if not isinstance(time, datetime):
+        return time
+    if time.tzinfo is None:
+        raise SubmitRefusedError(f"{time!r} has no time zone: datetime.now(UTC) has one")
+    return format_timestamp(time)
 
 
-def _dependency(one: str | Named | Dependency) -> Json:
-    if isinstance(one, Dependency):
-        dumped: Mapping[str, Json] = one.model_dump(mode="json", by_alias=True, exclude_none=True)
+def _dependency_json(dependency: str | HasName | Dependency) -> Json:
+    if isinstance(dependency, Dependency):
+        dumped: Mapping[str, Json] = dependency.model_dump(
+            mode="json", by_alias=True, exclude_none=True
+        )
         return dumped
-    return {"name": one if isinstance(one, str) else one.name}
+    return {"name": dependency if isinstance(dependency, str) else dependency.name}
 
 
-def _name(parent: Parent, key: str | None, said: Mapping[str, Json]) -> str:
-    by: Json = ["key", key] if key is not None else ["content", said]
-    prefix = parent.name[:_PREFIX_LENGTH].rstrip(".-")
+def _derived_name(parent: ParentJob, key: str | None, given: Mapping[str, Json]) -> str:
+    by: Json = ["key", key] if key is not None else ["content", given]
+    prefix = parent.name[:_NAME_PREFIX_LENGTH].rstrip(".-")
     return f"{prefix}-{digest([parent.uid, by])}"
 
 
-def _check(name: str, spec: Mapping[str, Json]) -> None:
+def _check_spec(name: str, spec: Mapping[str, Json]) -> None:
     try:
         AsyncJobSpec.model_validate(spec)
     except ValidationError as error:
-        raise SubmitRefusedError(f"child {name}: {explain(error)}") from error
+        raise SubmitRefusedError(f"child {name}: {describe_validation_error(error)}") from error

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from asyncjob.app.child_errors import ChildFailedError
 from asyncjob.json_types import Json, JsonObject, child, integer, text
-from asyncjob.lifecycle.phases import FINISHED, Phase
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class ChildView:
     @property
     def finished(self) -> bool:
         """Whether nothing happens to it without a person."""
-        return self.phase in FINISHED
+        return self.phase in FINISHED_PHASES
 
     @property
     def succeeded(self) -> bool:

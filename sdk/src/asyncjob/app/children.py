@@ -8,9 +8,9 @@ from typing import Any
 from asyncjob.app.child_errors import AttemptOverError
 from asyncjob.app.child_jobs import ChildJobs
 from asyncjob.app.child_view import ChildRef, ChildView
-from asyncjob.app.eventual import Eventual, then
+from asyncjob.app.eventual import SyncOrAsyncFuture, map_future
 
-__all__ = ["Child", "ChildJobs", "ChildRef", "ChildView", "Submission"]
+__all__ = ["Child", "ChildJobs", "ChildRef", "ChildSubmission", "ChildView"]
 
 
 class Child:
@@ -30,17 +30,19 @@ class Child:
         """UID of the job."""
         return self._ref.uid
 
-    def wait(self, timeout: float | None = None, *, check: bool = False) -> Eventual[ChildView]:
+    def wait(
+        self, timeout: float | None = None, *, check: bool = False
+    ) -> SyncOrAsyncFuture[ChildView]:
         """Wait until it has finished, however; TimeoutError after `timeout` seconds.
 
         With `check`, ChildFailedError unless it has succeeded. Raises ChildGoneError if it was
         deleted. The parent keeps its slot meanwhile: children in the same queue need others.
         """
         seen = self._jobs.wait(self._ref, timeout)
-        return Eventual(then(seen, ChildView.check) if check else seen)
+        return SyncOrAsyncFuture(map_future(seen, ChildView.check) if check else seen)
 
 
-class Submission(Eventual[Child]):
+class ChildSubmission(SyncOrAsyncFuture[Child]):
     """A child job on its way: it is sent at once, whether anyone waits for it or not.
 
     `await submission` gives the Child in an async handler, `submission.result()` in a sync one;
@@ -50,7 +52,7 @@ class Submission(Eventual[Child]):
     def __init__(self, name: str, future: "concurrent.futures.Future[Child]") -> None:
         super().__init__(future)
         self._name = name
-        self._seen = False
+        self._retrieved = False
 
     @property
     def name(self) -> str:
@@ -58,9 +60,9 @@ class Submission(Eventual[Child]):
         return self._name
 
     @property
-    def seen(self) -> bool:
+    def retrieved(self) -> bool:
         """Whether somebody knows what became of it."""
-        return self._seen
+        return self._retrieved
 
     def __await__(self) -> Generator[Any, None, Child]:
         """Wait until it is stored; whoever gives up waiting does not call it back."""
@@ -69,9 +71,9 @@ class Submission(Eventual[Child]):
         except asyncio.CancelledError:
             raise
         except BaseException:
-            self._seen = True
+            self._retrieved = True
             raise
-        self._seen = True
+        self._retrieved = True
         return child
 
     def result(self, timeout: float | None = None) -> Child:
@@ -79,9 +81,9 @@ class Submission(Eventual[Child]):
         try:
             return super().result(timeout)
         finally:
-            self._seen = self._seen or self._future.done()
+            self._retrieved = self._retrieved or self._future.done()
 
-    async def settle(self) -> None:
+    async def wait_stored(self) -> None:
         """Wait until it is stored; AttemptOverError if it was called back."""
         future = asyncio.wrap_future(self._future)
         await asyncio.wait({future})

@@ -10,15 +10,15 @@ from typing import Any
 import structlog
 
 from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
-from asyncjob.app.child_order import ChildOptions, DependsOn, Parent, child_order
+from asyncjob.app.child_order import ChildOptions, DependsOn, ParentJob, build_child_manifest
 from asyncjob.app.child_view import ChildRef, ChildView
-from asyncjob.app.children import Child, Submission
-from asyncjob.app.eventual import Eventual, then
+from asyncjob.app.children import Child, ChildSubmission
+from asyncjob.app.eventual import SyncOrAsyncFuture, map_future
 from asyncjob.app.job_info import JobInfo, JobParent
-from asyncjob.app.reports import NOTED, Noted, ReportSink
-from asyncjob.free_json import MAX_BYTES, clean, normalize
+from asyncjob.app.reports import REPORT_ACK, ReportAck, ReportSink
+from asyncjob.free_json import MAX_STORED_BYTES, normalize, replace_unencodable
 from asyncjob.json_types import Json
-from asyncjob.lifecycle.timestamps import try_from_text
+from asyncjob.lifecycle.timestamps import try_parse_timestamp
 from asyncjob.models.retry_policy import RetryPolicy
 from asyncjob.tracing.context import current_traceparent, trace_id_of
 
@@ -35,16 +35,16 @@ class JobContext:
         *,
         remaining: Callable[[], float],
         stopping: threading.Event | None = None,
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int = MAX_STORED_BYTES,
         children: ChildJobs | None = None,
     ) -> None:
         self.info = info
-        self._sink = sink
-        self._remaining = remaining
+        self._report_sink = sink
+        self._remaining_seconds = remaining
         self._stopping = stopping or threading.Event()
         self._max_bytes = max_bytes
         self._children: ChildJobs = children or NoChildJobs()
-        self._submissions: list[Submission] = []
+        self._submissions: list[ChildSubmission] = []
 
     @property
     def name(self) -> str:
@@ -99,7 +99,7 @@ class JobContext:
         somebody has written something else than a time into the job's annotation.
         """
         said = self.info.scheduled_time
-        return try_from_text(said) if said else None
+        return try_parse_timestamp(said) if said else None
 
     @property
     def parent(self) -> JobParent | None:
@@ -127,23 +127,23 @@ class JobContext:
     @property
     def seconds_left(self) -> float:
         """Seconds until the attempt's time limit."""
-        return self._remaining()
+        return self._remaining_seconds()
 
-    def progress(self, percent: float, message: str | None = None) -> Noted:
+    def progress(self, percent: float, message: str | None = None) -> ReportAck:
         """Report how far the work is, 0 to 100, and what it is doing."""
-        text = clean(message) if message else None
-        self._sink.progress(min(100, max(0, int(percent))), text)
-        return NOTED
+        text = replace_unencodable(message) if message else None
+        self._report_sink.progress(min(100, max(0, int(percent))), text)
+        return REPORT_ACK
 
-    def checkpoint(self, value: object) -> Noted:
+    def checkpoint(self, value: object) -> ReportAck:
         """Save where to resume: any JSON, replaced whole; stored within about a second.
 
         Raises FreeJsonError if the value is not JSON or too large; a handler that lets it through
         ends as a dead letter, because no retry would help.
         """
         checked = normalize(value, what="the checkpoint", max_bytes=self._max_bytes)
-        self._sink.checkpoint(checked)
-        return NOTED
+        self._report_sink.checkpoint(checked)
+        return REPORT_ACK
 
     def submit(
         self,
@@ -162,7 +162,7 @@ class JobContext:
         concurrency_key: str | None = None,
         deduplication_id: str | None = None,
         traceparent: str | None = None,
-    ) -> Submission:
+    ) -> ChildSubmission:
         """Submit a child job, once however often this job runs: `child = await job.submit(...)`.
 
         Children are told apart by `key`; without one, by type, payload and all options given. It
@@ -186,34 +186,36 @@ class JobContext:
             traceparent=traceparent or current_traceparent(),
         )
         info = self.info
-        parent = Parent(info.name, info.uid, info.queue, info.priority, info.traceparent)
-        order = child_order(parent, type_, payload, options)
-        return self.adopt(order.name, self._children.submit(order))
+        parent = ParentJob(info.name, info.uid, info.queue, info.priority, info.traceparent)
+        order = build_child_manifest(parent, type_, payload, options)
+        return self.track_submission(order.name, self._children.submit(order))
 
-    def children(self) -> Eventual[Sequence[ChildView]]:
+    def children(self) -> SyncOrAsyncFuture[Sequence[ChildView]]:
         """Return all jobs that this one has submitted, in whichever attempt."""
-        return Eventual(self._children.list())
+        return SyncOrAsyncFuture(self._children.list())
 
     @property
     def child_jobs(self) -> ChildJobs:
         """The seam to whoever submits; for whoever runs the handler, where that is elsewhere."""
         return self._children
 
-    def adopt(self, name: str, future: "concurrent.futures.Future[ChildRef]") -> Submission:
+    def track_submission(
+        self, name: str, future: "concurrent.futures.Future[ChildRef]"
+    ) -> ChildSubmission:
         """Have a child that is on its way settled with this job, whoever has submitted it."""
-        stored = then(future, partial(Child, jobs=self._children))
-        submission = Submission(name, stored)
+        stored = map_future(future, partial(Child, jobs=self._children))
+        submission = ChildSubmission(name, stored)
         self._submissions.append(submission)
         return submission
 
-    async def settle(self) -> None:
+    async def wait_for_submissions(self) -> None:
         """Wait for submissions that nobody has waited for; raises the first error of these.
 
         Called by whoever runs the handler, before its success counts.
         """
         for submission in self._submissions:
-            if not submission.seen:
-                await submission.settle()
+            if not submission.retrieved:
+                await submission.wait_stored()
 
     def stop(self) -> None:
         """Tell the handler to stop; called by whoever runs it."""

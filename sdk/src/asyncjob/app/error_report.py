@@ -9,13 +9,13 @@ from enum import StrEnum
 
 from pydantic import ValidationError
 
-from asyncjob.app.categories import Category, categorize, is_category
-from asyncjob.app.handler import explain
+from asyncjob.app.categories import Category, categorize, is_valid_category
+from asyncjob.app.handler import describe_validation_error
 from asyncjob.app.signals import Fail, Retry
 from asyncjob.errors import AsyncJobError
-from asyncjob.free_json import FreeJsonError, clean
+from asyncjob.free_json import FreeJsonError, replace_unencodable
 
-Categories = Mapping[type[BaseException], str]
+CategoryMapping = Mapping[type[BaseException], str]
 
 
 class ErrorKind(StrEnum):
@@ -30,13 +30,13 @@ class ErrorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ErrorReport:
-    """One error of a handler. `after` is the delay in seconds that a retry asks for."""
+    """One error of a handler. `retry_after` is the delay in seconds that a retry asks for."""
 
     kind: ErrorKind
     type: str
     category: str
     message: str
-    after: float | None = None
+    retry_after: float | None = None
 
 
 class ReportedError(Exception):
@@ -51,40 +51,43 @@ class HandlerCrashedError(AsyncJobError):
     """The handler's own process died."""
 
 
-def report_of(error: BaseException, categories: Categories) -> ErrorReport:
+def to_error_report(error: BaseException, categories: CategoryMapping) -> ErrorReport:
     """Return what an error of a handler means; of a group of one, what that one means."""
-    error = alone(error)
-    kind, message = clean(type(error).__name__), describe(error)
+    error = unwrap_single(error)
+    kind, message = replace_unencodable(type(error).__name__), describe_error(error)
     if isinstance(error, FreeJsonError):
         return ErrorReport(ErrorKind.REFUSED, kind, Category.VALIDATION, message)
     if isinstance(error, Retry):
         category = error.category or ""
-        if not is_category(category):
+        if not is_valid_category(category):
             category = categorize(error.__cause__ or error, categories)
         return ErrorReport(ErrorKind.RETRY, kind, category, message, error.after)
     if isinstance(error, Fail):
-        category = error.category if is_category(error.category) else Category.INTERNAL
+        category = error.category if is_valid_category(error.category) else Category.INTERNAL
         return ErrorReport(ErrorKind.FAIL, kind, category, message)
     return ErrorReport(ErrorKind.FAILURE, kind, categorize(error, categories), message)
 
 
-def alone(error: BaseException) -> BaseException:
+def unwrap_single(error: BaseException) -> BaseException:
     """Return the one error of a group: a task group wraps whatever one of its tasks raises."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
 
 
-def report_of_payload(error: ValidationError) -> ErrorReport:
+def to_payload_error_report(error: ValidationError) -> ErrorReport:
     """Return what the refusal of a payload by its handler's schema means."""
     return ErrorReport(
-        ErrorKind.PAYLOAD, "ValidationError", Category.VALIDATION, clean(explain(error))
+        ErrorKind.PAYLOAD,
+        "ValidationError",
+        Category.VALIDATION,
+        replace_unencodable(describe_validation_error(error)),
     )
 
 
-def describe(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return an error's message as text that can be stored, whatever its class makes of it."""
     try:
-        return clean(str(error)) or type(error).__name__
+        return replace_unencodable(str(error)) or type(error).__name__
     except Exception:  # noqa: BLE001  # `__str__` of a handler's own error may raise anything
         return type(error).__name__

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
-from asyncjob.app.inspection import HandlerError, Inspected, Needs, name_of
+from asyncjob.app.inspection import HandlerError, InspectedFunction, ResourceNeeds, type_name
 from asyncjob.app.job_info import JobInfo
 from asyncjob.lifecycle.phases import Phase, Reason
 
@@ -64,13 +64,13 @@ class JobEnded(JobEvent):
     retry_in: float | None = None
 
 
-OfWorker: TypeAlias = Literal[Event.WORKER_STARTED, Event.WORKER_STOPPING]
-OfEnd: TypeAlias = Literal[
+WorkerEventType: TypeAlias = Literal[Event.WORKER_STARTED, Event.WORKER_STOPPING]
+JobEndedEventType: TypeAlias = Literal[
     Event.SUCCEEDED, Event.RETRIED, Event.DEAD_LETTERED, Event.CANCELLED, Event.RELEASED
 ]
-OfJob: TypeAlias = Literal[Event.CLAIMED, Event.STARTED, OfEnd]
+JobEventType: TypeAlias = Literal[Event.CLAIMED, Event.STARTED, JobEndedEventType]
 
-Told: TypeAlias = WorkerEvent | JobEvent
+HookEvent: TypeAlias = WorkerEvent | JobEvent
 """What hooks are given."""
 
 
@@ -81,34 +81,38 @@ class Hook:
     events: frozenset[Event]
     function: Callable[..., Any]
     is_async: bool
-    needs: Needs
-    who: str
+    needs: ResourceNeeds
+    label: str
     types: frozenset[str] | None = None
 
-    def wants(self, told: Told) -> bool:
+    def handles(self, hook_event: HookEvent) -> bool:
         """Return whether it is to be told."""
-        if told.event not in self.events:
+        if hook_event.event not in self.events:
             return False
-        return isinstance(told, WorkerEvent) or self.types is None or told.job.type in self.types
+        return (
+            isinstance(hook_event, WorkerEvent)
+            or self.types is None
+            or hook_event.job.type in self.types
+        )
 
 
-def known_events(events: Sequence[object]) -> frozenset[Event]:
+def check_events(events: Sequence[object]) -> frozenset[Event]:
     """Return the events that a hook names; raises HandlerError for what is none."""
     for event in events:
         if not isinstance(event, Event):
             raise HandlerError(
-                f"a hook names its events, not {name_of(event)}: @app.on(Event.SUCCEEDED)"
+                f"a hook names its events, not {type_name(event)}: @app.on(Event.SUCCEEDED)"
             )
     return frozenset(event for event in events if isinstance(event, Event))
 
 
-def read_hook(events: frozenset[Event], function: Callable[..., Any]) -> Hook:
+def inspect_hook(events: frozenset[Event], function: Callable[..., Any]) -> Hook:
     """Inspect a function; raises HandlerError that says what is wrong with it."""
-    inspected = Inspected("hook", function)
+    inspected = InspectedFunction("hook", function)
     if not events:
         inspected.refuse("it names no event: @app.on(Event.SUCCEEDED)")
     if inspected.is_generator or inspected.is_async_generator:
         inspected.refuse("it yields; a hook is told and returns")
     if len(inspected.positional) != 1:
         inspected.refuse(f"it takes {len(inspected.positional)} parameters, not (event)")
-    return Hook(events, function, inspected.is_async, inspected.needs, inspected.who)
+    return Hook(events, function, inspected.is_async, inspected.needs, inspected.label)

@@ -10,7 +10,7 @@ from asyncjob.app.child_errors import AttemptOverError
 T = TypeVar("T")
 
 
-class Eventual(Generic[T]):
+class SyncOrAsyncFuture(Generic[T]):
     """What `await` gives in an async handler, and `.result()` in a sync one."""
 
     def __init__(self, future: "concurrent.futures.Future[T]") -> None:
@@ -42,7 +42,9 @@ def _refuse_in_event_loop() -> None:
     raise RuntimeError("result() would block the event loop: await it in an async handler")
 
 
-def then(source: "concurrent.futures.Future[Any]", step: Any) -> "concurrent.futures.Future[Any]":
+def map_future(
+    source: "concurrent.futures.Future[Any]", step: Any
+) -> "concurrent.futures.Future[Any]":
     """Return a future of what a quick step makes of another's value; cancelling goes both ways."""
     target: concurrent.futures.Future[Any] = concurrent.futures.Future()
 

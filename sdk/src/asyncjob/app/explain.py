@@ -3,7 +3,7 @@
 from pydantic import ValidationError
 
 
-def explain(error: ValidationError) -> str:
+def describe_validation_error(error: ValidationError) -> str:
     """Return a schema error by field, on one line."""
     parts = (
         f"{'.'.join(str(step) for step in item['loc']) or 'payload'}: {item['msg']}"

@@ -10,20 +10,27 @@ import orjson
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 
-from asyncjob.app.explain import explain
-from asyncjob.app.inspection import HandlerError, Needs
+from asyncjob.app.explain import describe_validation_error
+from asyncjob.app.inspection import HandlerError, ResourceNeeds
 from asyncjob.app.middleware import Middleware
-from asyncjob.app.signature import read_signature
+from asyncjob.app.signature import inspect_signature
 from asyncjob.free_json import FreeJsonError, dump
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.policy import PolicyLayer
 
-__all__ = ["Function", "Handler", "HandlerError", "Isolation", "build", "explain"]
+__all__ = [
+    "Handler",
+    "HandlerError",
+    "HandlerFunction",
+    "Isolation",
+    "build_handler",
+    "describe_validation_error",
+]
 
-Function = Callable[..., Any]
+HandlerFunction = Callable[..., Any]
 """A handler as written by its author: sync or async, any payload, any result."""
 
-_ABSENT: Final = object()
+_NO_DEFAULT: Final = object()
 
 
 class Isolation(StrEnum):
@@ -36,36 +43,36 @@ class Isolation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """A registered handler. `default` is its payload where a job has none.
+    """A registered handler. `default_payload` is its payload where a job has none.
 
     `memory_mib` limits the process of one that has its own. At most `concurrency` of its jobs are
     at work at a time in one worker process.
     """
 
     type: str
-    function: Function
+    function: HandlerFunction
     isolation: Isolation
     takes_payload: bool
-    payload: TypeAdapter[Any]
-    result: TypeAdapter[Any] | None
+    payload_adapter: TypeAdapter[Any]
+    result_adapter: TypeAdapter[Any] | None
     policy: PolicyLayer
-    default: object = _ABSENT
+    default_payload: object = _NO_DEFAULT
     is_async: bool = True
     memory_mib: int | None = None
-    needs: Needs = field(default_factory=dict)
+    needs: ResourceNeeds = field(default_factory=dict)
     middleware: tuple[Middleware, ...] = ()
     concurrency: int | None = None
 
-    def inside(self) -> "Handler":
+    def inside_process(self) -> "Handler":
         """Return the handler as it runs inside its own process."""
-        return replace(self, isolation=_place(is_async=self.is_async))
+        return replace(self, isolation=_default_isolation(is_async=self.is_async))
 
     def check_types(self) -> None:
         """Raise HandlerError if its payload or result needs a type that is nowhere.
 
         Asked once all is imported: pydantic lets a type be defined after the handler.
         """
-        for what, adapter in (("payload", self.payload), ("result", self.result)):
+        for what, adapter in (("payload", self.payload_adapter), ("result", self.result_adapter)):
             try:
                 if adapter is not None:
                     adapter.rebuild(raise_errors=True)
@@ -83,10 +90,10 @@ class Handler:
         """
         if self.isolation is Isolation.PROCESS:
             return payload
-        if payload is None and self.default is not _ABSENT:
-            return self.default
+        if payload is None and self.default_payload is not _NO_DEFAULT:
+            return self.default_payload
         # As JSON, so that strict models take dates and the like from text.
-        return self.payload.validate_json(orjson.dumps(payload))
+        return self.payload_adapter.validate_json(orjson.dumps(payload))
 
     def dump_result(self, result: object) -> object:
         """Return the result by the type that the handler declares; as it is if by none.
@@ -96,14 +103,14 @@ class Handler:
         handler's own raises.
         """
         _check_awaited(result)
-        if self.result is None or self.isolation is Isolation.PROCESS:
+        if self.result_adapter is None or self.isolation is Isolation.PROCESS:
             return result
-        return dump(self.result, result, what="the result")
+        return dump(self.result_adapter, result, what="the result")
 
 
-def build(
+def build_handler(
     type_: str,
-    function: Function,
+    function: HandlerFunction,
     policy: PolicyLayer,
     *,
     isolation: str | None = None,
@@ -111,18 +118,20 @@ def build(
     concurrency: int | None = None,
 ) -> Handler:
     """Inspect a function; raises HandlerError that says what is wrong with it or its options."""
-    signature = read_signature(type_, function)
+    signature = inspect_signature(type_, function)
     _check_isolation(type_, isolation, memory_mib)
-    default = signature.default
+    default = signature.default_payload
     return Handler(
         type=type_,
         function=function,
-        isolation=Isolation.PROCESS if isolation else _place(is_async=signature.is_async),
+        isolation=Isolation.PROCESS
+        if isolation
+        else _default_isolation(is_async=signature.is_async),
         takes_payload=signature.takes_payload,
-        payload=signature.payload,
-        result=signature.result,
+        payload_adapter=signature.payload_adapter,
+        result_adapter=signature.result_adapter,
         policy=policy,
-        default=_ABSENT if default is inspect.Parameter.empty else default,
+        default_payload=_NO_DEFAULT if default is inspect.Parameter.empty else default,
         is_async=signature.is_async,
         memory_mib=memory_mib,
         needs=signature.needs,
@@ -130,7 +139,7 @@ def build(
     )
 
 
-def _place(*, is_async: bool) -> Isolation:
+def _default_isolation(*, is_async: bool) -> Isolation:
     return Isolation.LOOP if is_async else Isolation.THREAD
 
 

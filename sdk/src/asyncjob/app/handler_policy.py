@@ -1,19 +1,19 @@
 """What a handler says about the policy of its jobs, checked where it says it."""
 
 from asyncjob.app.inspection import HandlerError
-from asyncjob.lifecycle.policy import PolicyLayer, layer_of
+from asyncjob.lifecycle.policy import PolicyLayer, read_policy_layer
 from asyncjob.models.retry_policy import RetryPolicy
 
-_LEASES = range(5, 601)
-_TIMEOUTS = range(1, 31_536_001)
+_LEASE_SECONDS = range(5, 601)
+_TIMEOUT_SECONDS = range(1, 31_536_001)
 
 
 def handler_policy(
     type_: str, *, timeout: int | None, retry: RetryPolicy | None, lease: int | None
 ) -> PolicyLayer:
     """Return the layer of a handler; raises HandlerError for what no job could have."""
-    _check(type_, "timeout", timeout, _TIMEOUTS)
-    _check(type_, "lease", lease, _LEASES)
+    _check_seconds(type_, "timeout", timeout, _TIMEOUT_SECONDS)
+    _check_seconds(type_, "lease", lease, _LEASE_SECONDS)
     source: dict[str, object] = {}
     if timeout is not None:
         source["executionTimeoutSeconds"] = timeout
@@ -22,7 +22,7 @@ def handler_policy(
     if retry is not None:
         _check_retry(type_, retry)
         source["retryPolicy"] = retry.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return layer_of(source)  # type: ignore[arg-type]  # a pydantic dump is plain JSON
+    return read_policy_layer(source)  # type: ignore[arg-type]  # a pydantic dump is plain JSON
 
 
 def check_concurrency(type_: str, concurrency: int | None) -> None:
@@ -41,7 +41,7 @@ def _check_retry(type_: str, retry: object) -> None:
         )
 
 
-def _check(type_: str, what: str, seconds: int | None, allowed: range) -> None:
+def _check_seconds(type_: str, what: str, seconds: int | None, allowed: range) -> None:
     if seconds is not None and seconds not in allowed:
         raise HandlerError(
             f"handler {type_!r}: {what} is {seconds}, not a whole number of seconds from "

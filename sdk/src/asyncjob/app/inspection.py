@@ -8,7 +8,7 @@ from typing import Any, NoReturn, get_type_hints
 
 from asyncjob.errors import ConfigError
 
-_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_POSITIONAL_KINDS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class HandlerError(ConfigError):
@@ -16,77 +16,81 @@ class HandlerError(ConfigError):
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class ResourceNeed:
     """A resource that a function takes by keyword, found by `type`; an optional one has a default.
 
-    `who` names the function.
+    `label` names the function.
     """
 
     type: Any
     optional: bool
-    who: str
+    label: str
 
 
-Needs = Mapping[str, Need]
+ResourceNeeds = Mapping[str, ResourceNeed]
 """The resources that a function takes, by parameter."""
 
 
-class Inspected:
-    """A function and what it takes; `what` says what it is to be, for the messages."""
+class InspectedFunction:
+    """A function and what it takes; `role` says what it is to be, for the messages."""
 
-    def __init__(self, what: str, function: Callable[..., Any]) -> None:
-        self.who = f"{what} ({_where(function)})"
+    def __init__(self, role: str, function: Callable[..., Any]) -> None:
+        self.label = f"{role} ({_qualified_name(function)})"
         # An object with an async `__call__` is no coroutine function itself.
-        self._code = function if inspect.isroutine(function) else _call_of(function)
+        self._inspectable = (
+            function if inspect.isroutine(function) else _underlying_callable(function)
+        )
         self._function = function
 
     @property
     def is_async(self) -> bool:
         """Whether calling it gives something to await."""
-        return inspect.iscoroutinefunction(self._code)
+        return inspect.iscoroutinefunction(self._inspectable)
 
     @property
     def is_generator(self) -> bool:
         """Whether it yields, plainly."""
-        return inspect.isgeneratorfunction(self._code)
+        return inspect.isgeneratorfunction(self._inspectable)
 
     @property
     def is_async_generator(self) -> bool:
         """Whether it yields, and is async."""
-        return inspect.isasyncgenfunction(self._code)
+        return inspect.isasyncgenfunction(self._inspectable)
 
     @cached_property
     def positional(self) -> list[inspect.Parameter]:
         """The parameters that are given by position."""
         given = [one for one in self._parameters if one.kind is not inspect.Parameter.KEYWORD_ONLY]
         for parameter in given:
-            if parameter.kind not in _BY_POSITION:
+            if parameter.kind not in _POSITIONAL_KINDS:
                 self.refuse(f"parameter {str(parameter)!r} cannot be given by position")
         return given
 
     @cached_property
-    def needs(self) -> Needs:
+    def needs(self) -> ResourceNeeds:
         """The resources that it takes: its keyword-only parameters."""
         keywords = inspect.Parameter.KEYWORD_ONLY
-        return {one.name: self._need(one) for one in self._parameters if one.kind is keywords}
+        return {
+            one.name: self._resource_need(one) for one in self._parameters if one.kind is keywords
+        }
 
     @cached_property
     def hints(self) -> Mapping[str, Any]:
         """The types of its parameters, and of what it returns."""
         try:
-            return get_type_hints(self._code, include_extras=True)
+            return get_type_hints(self._inspectable, include_extras=True)
         except (NameError, AttributeError, TypeError) as error:
             self.refuse(f"unknown type in its signature: {error}")
 
     def refuse(self, why: str) -> NoReturn:
         """Raise HandlerError."""
-        raise HandlerError(f"{self.who}: {why}")
+        raise HandlerError(f"{self.label}: {why}")
 
     @cached_property
     def _parameters(self) -> list[inspect.Parameter]:
         return list(inspect.signature(self._function).parameters.values())
 
-    def _need(self, parameter: inspect.Parameter) -> Need:
+    def _resource_need(self, parameter: inspect.Parameter) -> ResourceNeed:
         if parameter.name not in self.hints:
             self.refuse(
                 f"keyword-only parameter {parameter.name!r} has no type: what follows `*` are "
@@ -97,19 +101,19 @@ class Inspected:
             hash(wanted)
         except TypeError:
             self.refuse(f"the type of {parameter.name!r} cannot be looked up: {wanted!r}")
-        return Need(wanted, parameter.default is not inspect.Parameter.empty, self.who)
+        return ResourceNeed(wanted, parameter.default is not inspect.Parameter.empty, self.label)
 
 
-def name_of(kind: object) -> str:
+def type_name(kind: object) -> str:
     """Return what people call a type."""
     return kind.__qualname__ if isinstance(kind, type) else str(kind)
 
 
-def _call_of(function: Callable[..., Any]) -> Callable[..., Any]:
+def _underlying_callable(function: Callable[..., Any]) -> Callable[..., Any]:
     inner = getattr(function, "func", None)  # functools.partial
     return inner if callable(inner) else type(function).__call__
 
 
-def _where(function: Callable[..., Any]) -> str:
+def _qualified_name(function: Callable[..., Any]) -> str:
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"{function.__module__}.{name}"

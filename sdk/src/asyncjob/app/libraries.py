@@ -6,7 +6,7 @@ from typing import Final
 _TIMEOUT: Final = "Timeout"
 _NETWORK: Final = "Network"
 
-LIBRARIES: Final[Mapping[str, str]] = {
+LIBRARY_CATEGORIES: Final[Mapping[str, str]] = {
     "aiohttp.client_exceptions.ServerTimeoutError": _TIMEOUT,
     "aiohttp.client_exceptions.ClientConnectionError": _NETWORK,
     "aiohttp.client_exceptions.ClientPayloadError": _NETWORK,

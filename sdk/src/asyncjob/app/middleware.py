@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from asyncjob.app.context import JobContext
-from asyncjob.app.inspection import Inspected, Needs
+from asyncjob.app.inspection import InspectedFunction, ResourceNeeds
 from asyncjob.app.resources import Resources
 
 CallNext: TypeAlias = Callable[[], Awaitable[Any]]
@@ -18,12 +18,12 @@ class Middleware:
     """A registered middleware: `async def timing(job, call_next) -> Any`, resources by keyword."""
 
     function: Callable[..., Awaitable[Any]]
-    needs: Needs
+    needs: ResourceNeeds
 
 
-def read_middleware(function: Callable[..., Any]) -> Middleware:
+def inspect_middleware(function: Callable[..., Any]) -> Middleware:
     """Inspect a function; raises HandlerError that says what is wrong with it."""
-    inspected = Inspected("middleware", function)
+    inspected = InspectedFunction("middleware", function)
     if not inspected.is_async:
         inspected.refuse("it has to be `async def`; it wraps sync handlers, too")
     if len(inspected.positional) != 2:  # noqa: PLR2004  # (job, call_next)
@@ -31,7 +31,7 @@ def read_middleware(function: Callable[..., Any]) -> Middleware:
     return Middleware(function, inspected.needs)
 
 
-def wrap(
+def wrap_in_middleware(
     layers: Sequence[Middleware], job: JobContext, resources: Resources, core: CallNext
 ) -> CallNext:
     """Return the call of all layers, the first of them outermost, around the core."""

@@ -7,30 +7,32 @@ from pydantic import ValidationError
 
 from asyncjob.app.categories import Category
 from asyncjob.app.error_report import (
-    Categories,
+    CategoryMapping,
     ErrorKind,
     ErrorReport,
     HandlerCrashedError,
     ReportedError,
-    describe,
-    report_of,
+    describe_error,
+    to_error_report,
 )
-from asyncjob.app.handler import Handler, explain
+from asyncjob.app.handler import Handler, describe_validation_error
 from asyncjob.app.stop import Stop
 from asyncjob.errors import ApiError, TooLargeError
 from asyncjob.free_json import FreeJsonError, TooManyBytesError, encode, size_of
 from asyncjob.lifecycle import outcome
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.outcome import Failure
 from asyncjob.lifecycle.phases import Reason
-from asyncjob.lifecycle.policy import BUILT_IN
-from asyncjob.lifecycle.retry import delay
+from asyncjob.lifecycle.policy import BUILT_IN_POLICY
+from asyncjob.lifecycle.retry import retry_delay
 from asyncjob.lifecycle.view import JobView
 
 OFFLOAD_HINT: Final = "; start the worker with --offload-url to keep larger results in a store"
 
 
-def succeeded(job: JobView, handler: Handler, result: object, *, max_bytes: int, now: str) -> Move:
+def succeeded(
+    job: JobView, handler: Handler, result: object, *, max_bytes: int, now: str
+) -> PhaseChange:
     """Return success, or the refusal of a result that cannot be stored."""
     try:
         data = encode_result(handler, result, max_bytes=max_bytes)
@@ -48,10 +50,10 @@ def encode_result(handler: Handler, result: object, *, max_bytes: int) -> bytes:
     except FreeJsonError:
         raise
     except Exception as error:  # a serializer of the handler's own may raise anything
-        raise FreeJsonError(f"the result is not JSON: {describe(error)}") from error
+        raise FreeJsonError(f"the result is not JSON: {describe_error(error)}") from error
 
 
-def result_refused(job: JobView, message: str, *, now: str) -> Move:
+def result_refused(job: JobView, message: str, *, now: str) -> PhaseChange:
     """Return the dead letter of a job whose result can never be stored."""
     failure = Failure(
         Reason.RESULT_REFUSED,
@@ -63,9 +65,11 @@ def result_refused(job: JobView, message: str, *, now: str) -> Move:
     return outcome.fail(job, failure, now=now, draw=0.0)
 
 
-def refused_by_store(job: JobView, decided: Move, error: ApiError, *, now: str) -> Move:
+def refused_by_api_server(
+    job: JobView, change: PhaseChange, error: ApiError, *, now: str
+) -> PhaseChange:
     """Return the dead letter of a job whose result the API server does not take."""
-    size = size_of(decided.fields.get("result"))
+    size = size_of(change.fields.get("result"))
     if isinstance(error, TooLargeError):
         message = (
             f"the result has {size} bytes, and with it the job exceeds what the store takes "
@@ -75,24 +79,24 @@ def refused_by_store(job: JobView, decided: Move, error: ApiError, *, now: str) 
     return result_refused(job, f"the API server refuses the result: {error}", now=now)
 
 
-def unreadable_payload(job: JobView, error: Exception, *, now: str) -> Move:
+def unreadable_payload(job: JobView, error: Exception, *, now: str) -> PhaseChange:
     """Return the dead letter of a job whose payload lies where it can never be read."""
     failure = Failure(
         type=type(error).__name__,
         category=Category.VALIDATION,
-        message=describe(error),
+        message=describe_error(error),
         final=True,
         reason=Reason.INVALID_PAYLOAD,
     )
     return outcome.fail(job, failure, now=now, draw=0.0)
 
 
-def invalid_payload(job: JobView, error: ValidationError, *, now: str) -> Move:
+def invalid_payload(job: JobView, error: ValidationError, *, now: str) -> PhaseChange:
     """Return the dead letter of a job whose payload its handler's schema refuses."""
     failure = Failure(
         type="ValidationError",
         category=Category.VALIDATION,
-        message=explain(error),
+        message=describe_validation_error(error),
         final=True,
         reason=Reason.INVALID_PAYLOAD,
     )
@@ -100,25 +104,27 @@ def invalid_payload(job: JobView, error: ValidationError, *, now: str) -> Move:
 
 
 def failed(
-    job: JobView, error: BaseException, categories: Categories, *, now: str, draw: float
-) -> Move:
+    job: JobView, error: BaseException, categories: CategoryMapping, *, now: str, draw: float
+) -> PhaseChange:
     """Return what becomes of a job whose handler raised, here or in a process of its own."""
     if isinstance(error, HandlerCrashedError):
-        return crashed(job, describe(error), now=now, draw=draw)
-    report = error.report if isinstance(error, ReportedError) else report_of(error, categories)
+        return crashed(job, describe_error(error), now=now, draw=draw)
+    report = (
+        error.report if isinstance(error, ReportedError) else to_error_report(error, categories)
+    )
     if report.kind is ErrorKind.REFUSED:
         return result_refused(job, report.message, now=now)
-    return outcome.fail(job, _failure(job, report, draw), now=now, draw=draw)
+    return outcome.fail(job, _to_failure(job, report, draw), now=now, draw=draw)
 
 
-def crashed(job: JobView, message: str, *, now: str, draw: float) -> Move:
+def crashed(job: JobView, message: str, *, now: str, draw: float) -> PhaseChange:
     """Return what becomes of a job whose handler's own process died."""
     return outcome.crash(job, Reason.HANDLER_CRASHED, message, now=now, draw=draw)
 
 
 def stopped(
     job: JobView, why: Stop, *, refusal: str = "", detail: str = "", now: str, draw: float
-) -> Move | None:
+) -> PhaseChange | None:
     """Return what becomes of a job whose attempt was stopped; None: it is no longer ours.
 
     `detail` is what the attempt was waiting for when its time ran out, if not for its handler.
@@ -127,9 +133,9 @@ def stopped(
         case Stop.REFUSED:
             return result_refused(job, refusal, now=now)
         case Stop.CANCELLED:
-            return outcome.cancelled(job, "cancelled while running", now=now)
+            return outcome.cancel_running_job(job, "cancelled while running", now=now)
         case Stop.TIMED_OUT:
-            return outcome.fail(job, _timeout(job, detail), now=now, draw=draw)
+            return outcome.fail(job, _timeout_failure(job, detail), now=now, draw=draw)
         case Stop.DRAINING:
             message = "the worker is shutting down"
             return outcome.release(job, Reason.RELEASED, message, now=now, draw=draw)
@@ -137,7 +143,7 @@ def stopped(
             return None
 
 
-def _timeout(job: JobView, detail: str) -> Failure:
+def _timeout_failure(job: JobView, detail: str) -> Failure:
     limit = job.effective.execution_timeout_seconds if job.effective else 0
     return Failure(
         type="ExecutionTimeout",
@@ -147,12 +153,12 @@ def _timeout(job: JobView, detail: str) -> Failure:
     )
 
 
-def _failure(job: JobView, report: ErrorReport, draw: float) -> Failure:
+def _to_failure(job: JobView, report: ErrorReport, draw: float) -> Failure:
     after, reason = None, None
     if report.kind is ErrorKind.RETRY:
         # Retried whatever the policy says about its category: so the delay is always given.
-        backoff = delay(job.effective or BUILT_IN, job.retries, draw)
-        after = backoff if report.after is None else report.after
+        backoff = retry_delay(job.effective or BUILT_IN_POLICY, job.retries, draw)
+        after = backoff if report.retry_after is None else report.retry_after
         reason = Reason.RETRY_REQUESTED
     elif report.kind is ErrorKind.PAYLOAD:
         reason = Reason.INVALID_PAYLOAD

@@ -16,7 +16,7 @@ class ReportSink(Protocol):
         """Note where to resume; stored soon, the newest wins."""
 
 
-class Noted:
+class ReportAck:
     """What reporting returns: nothing to wait for, but `await` is allowed."""
 
     __slots__ = ()
@@ -26,4 +26,4 @@ class Noted:
         yield from ()
 
 
-NOTED = Noted()
+REPORT_ACK = ReportAck()

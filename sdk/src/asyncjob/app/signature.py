@@ -9,43 +9,46 @@ from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
 
 from asyncjob.app.context import JobContext
-from asyncjob.app.inspection import HandlerError, Inspected, Needs
+from asyncjob.app.inspection import HandlerError, InspectedFunction, ResourceNeeds
 
-__all__ = ["HandlerError", "Signature", "read_signature"]
+__all__ = ["HandlerError", "HandlerSignature", "inspect_signature"]
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
-    """What a handler takes and returns; `default` is inspect's `empty` where there is none."""
+class HandlerSignature:
+    """What a handler takes and returns.
+
+    `default_payload` is inspect's `empty` where there is none.
+    """
 
     is_async: bool
     takes_payload: bool
-    payload: TypeAdapter[Any]
-    result: TypeAdapter[Any] | None
-    default: object
-    needs: Needs
+    payload_adapter: TypeAdapter[Any]
+    result_adapter: TypeAdapter[Any] | None
+    default_payload: object
+    needs: ResourceNeeds
 
 
-def read_signature(type_: str, function: Callable[..., Any]) -> Signature:
+def inspect_signature(type_: str, function: Callable[..., Any]) -> HandlerSignature:
     """Inspect a function; raises HandlerError that says what is wrong with it."""
-    inspected = Inspected(f"handler {type_!r}", function)
+    inspected = InspectedFunction(f"handler {type_!r}", function)
     if inspected.is_generator or inspected.is_async_generator:
         inspected.refuse("it yields; a handler returns its result")
     parameters, hints = _parameters(inspected), inspected.hints
     payload = parameters[1] if len(parameters) > 1 else None
     result = hints.get("return", Any)
     hint = hints.get(payload.name, Any) if payload else Any
-    return Signature(
+    return HandlerSignature(
         is_async=inspected.is_async,
         takes_payload=payload is not None,
-        payload=_adapter(inspected, "payload", hint),
-        result=_adapter(inspected, "result", result) if result is not Any else None,
-        default=payload.default if payload else inspect.Parameter.empty,
+        payload_adapter=_type_adapter(inspected, "payload", hint),
+        result_adapter=_type_adapter(inspected, "result", result) if result is not Any else None,
+        default_payload=payload.default if payload else inspect.Parameter.empty,
         needs=inspected.needs,
     )
 
 
-def _parameters(inspected: Inspected) -> list[inspect.Parameter]:
+def _parameters(inspected: InspectedFunction) -> list[inspect.Parameter]:
     parameters = inspected.positional
     if not 1 <= len(parameters) <= 2:  # noqa: PLR2004  # (job) or (job, payload)
         inspected.refuse(
@@ -58,7 +61,7 @@ def _parameters(inspected: Inspected) -> list[inspect.Parameter]:
     return parameters
 
 
-def _adapter(inspected: Inspected, what: str, hint: Any) -> TypeAdapter[Any]:
+def _type_adapter(inspected: InspectedFunction, what: str, hint: Any) -> TypeAdapter[Any]:
     try:
         return TypeAdapter(hint)
     except PydanticUserError as error:

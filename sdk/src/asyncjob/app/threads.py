@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def in_daemon_thread(call: Callable[[], T], name: str) -> asyncio.Future[T]:
+def run_in_daemon_thread(call: Callable[[], T], name: str) -> asyncio.Future[T]:
     """Run a call in a thread that holds up nobody's exit; cancelling gives up waiting for it."""
-    source = started_future()
+    source = uncancellable_future()
     run = contextvars.copy_context().run
 
     def main() -> None:
@@ -27,7 +27,7 @@ def in_daemon_thread(call: Callable[[], T], name: str) -> asyncio.Future[T]:
     return asyncio.wrap_future(source)
 
 
-def started_future() -> concurrent.futures.Future[Any]:
+def uncancellable_future() -> concurrent.futures.Future[Any]:
     """Return a future for a thread to fill; whoever waits for it cannot cancel it."""
     source: concurrent.futures.Future[Any] = concurrent.futures.Future()
     source.set_running_or_notify_cancel()

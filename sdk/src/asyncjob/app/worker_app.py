@@ -7,33 +7,38 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Concatenate, Final, Literal, TypeVar, overload
 
-from asyncjob.app.categories import MAX_LENGTH, is_category
+from asyncjob.app.categories import MAX_CATEGORY_LENGTH, is_valid_category
 from asyncjob.app.events import (
     Event,
     Hook,
     JobEnded,
+    JobEndedEventType,
     JobEvent,
-    OfEnd,
-    OfJob,
-    OfWorker,
+    JobEventType,
     WorkerEvent,
-    known_events,
-    read_hook,
+    WorkerEventType,
+    check_events,
+    inspect_hook,
 )
-from asyncjob.app.handler import Function, Handler, HandlerError, build
+from asyncjob.app.handler import Handler, HandlerError, HandlerFunction, build_handler
 from asyncjob.app.handler_policy import check_concurrency, handler_policy
-from asyncjob.app.inspection import Need, name_of
-from asyncjob.app.middleware import Middleware, read_middleware
-from asyncjob.app.resources import Resource, check_needs, in_order, read_resource
+from asyncjob.app.inspection import ResourceNeed, type_name
+from asyncjob.app.middleware import Middleware, inspect_middleware
+from asyncjob.app.resources import (
+    ResourceDefinition,
+    check_needs,
+    in_dependency_order,
+    inspect_resource,
+)
 from asyncjob.models.base import TYPE_PATTERN
 from asyncjob.models.retry_policy import RetryPolicy
 
-F = TypeVar("F", bound=Function)
+F = TypeVar("F", bound=HandlerFunction)
 EndHook = TypeVar("EndHook", bound=Callable[Concatenate[JobEnded, ...], object])
 JobHook = TypeVar("JobHook", bound=Callable[Concatenate[JobEvent, ...], object])
 WorkerHook = TypeVar("WorkerHook", bound=Callable[Concatenate[WorkerEvent, ...], object])
 
-NOTHING: Final[Mapping[Any, object]] = MappingProxyType({})
+NO_RESOURCES_GIVEN: Final[Mapping[Any, object]] = MappingProxyType({})
 
 _MAX_TYPE_LENGTH: Final = 128
 
@@ -50,7 +55,7 @@ class WorkerApp:
     def __init__(self) -> None:
         self._handlers: dict[str, Handler] = {}
         self._categories: dict[type[BaseException], str] = {}
-        self._resources: dict[Any, Resource] = {}
+        self._resources: dict[Any, ResourceDefinition] = {}
         self._middleware: list[Middleware] = []
         self._hooks: list[Hook] = []
 
@@ -65,7 +70,7 @@ class WorkerApp:
         return MappingProxyType(self._categories)
 
     @property
-    def resources(self) -> Mapping[Any, Resource]:
+    def resources(self) -> Mapping[Any, ResourceDefinition]:
         """The declared resources by the type that handlers ask for."""
         return MappingProxyType(self._resources)
 
@@ -104,7 +109,7 @@ class WorkerApp:
             self._check_type(type_)
             policy = handler_policy(type_, timeout=timeout, retry=retry, lease=lease)
             check_concurrency(type_, concurrency)
-            self._handlers[type_] = build(
+            self._handlers[type_] = build_handler(
                 type_,
                 function,
                 policy,
@@ -123,7 +128,7 @@ class WorkerApp:
         async or plain function that returns it. Raises HandlerError if its type is unclear or
         declared already.
         """
-        self._add_resource(read_resource(function))
+        self._add_resource(inspect_resource(function))
         return function
 
     def middleware(self, function: F) -> F:
@@ -132,15 +137,15 @@ class WorkerApp:
         The first registered is the outermost. It gives a result, `await call_next()` or another,
         and may raise what a handler may. Raises HandlerError on a signature that does not fit.
         """
-        self._middleware.append(read_middleware(function))
+        self._middleware.append(inspect_middleware(function))
         return function
 
     @overload
-    def on(self, *events: OfEnd) -> Callable[[EndHook], EndHook]: ...
+    def on(self, *events: JobEndedEventType) -> Callable[[EndHook], EndHook]: ...
     @overload
-    def on(self, *events: OfJob) -> Callable[[JobHook], JobHook]: ...
+    def on(self, *events: JobEventType) -> Callable[[JobHook], JobHook]: ...
     @overload
-    def on(self, *events: OfWorker) -> Callable[[WorkerHook], WorkerHook]: ...
+    def on(self, *events: WorkerEventType) -> Callable[[WorkerHook], WorkerHook]: ...
 
     def on(self, *events: Event) -> Callable[[F], F]:
         """Have a function told of lifecycle events, after the fact: `def told(event) -> None`.
@@ -148,10 +153,10 @@ class WorkerApp:
         Sync or async; resources by keyword. What it raises is logged and changes nothing. Raises
         HandlerError on a signature that does not fit.
         """
-        told_of = known_events(events)
+        told_of = check_events(events)
 
         def register(function: F) -> F:
-            self._hooks.append(read_hook(told_of, function))
+            self._hooks.append(inspect_hook(told_of, function))
             return function
 
         return register
@@ -161,8 +166,10 @@ class WorkerApp:
 
         Raises HandlerError if the category cannot be stored.
         """
-        if not is_category(category):
-            raise HandlerError(f"{category!r} is no category: 1 to {MAX_LENGTH} characters")
+        if not is_valid_category(category):
+            raise HandlerError(
+                f"{category!r} is no category: 1 to {MAX_CATEGORY_LENGTH} characters"
+            )
         self._categories[kind] = category
 
     def include(self, other: "WorkerApp") -> None:
@@ -181,14 +188,14 @@ class WorkerApp:
         for hook in other.hooks:
             self._hooks.append(hook if hook.types is not None else replace(hook, types=own))
 
-    def check(self, given: Mapping[Any, object] = NOTHING) -> None:
+    def check(self, given: Mapping[Any, object] = NO_RESOURCES_GIVEN) -> None:
         """Raise HandlerError if a type or resource is missing, or if some need each other.
 
         `given` are resources from elsewhere, by type.
         """
         for handler in self._handlers.values():
             handler.check_types()
-        in_order(self._resources, given, self._resources)
+        in_dependency_order(self._resources, given, self._resources)
         check_needs(self._resources, given, self._needs())
 
     def needed_types(self) -> AbstractSet[Any]:
@@ -196,7 +203,7 @@ class WorkerApp:
         made = (need for one in self._resources.values() for need in one.needs.values())
         return {need.type for need in (*self._needs(), *made)}
 
-    def _needs(self) -> Iterator[Need]:
+    def _needs(self) -> Iterator[ResourceNeed]:
         for handler in self._handlers.values():
             for layer in handler.middleware:
                 yield from layer.needs.values()
@@ -204,13 +211,14 @@ class WorkerApp:
         yield from (need for one in self._middleware for need in one.needs.values())
         yield from (need for one in self._hooks for need in one.needs.values())
 
-    def _add_resource(self, resource: Resource) -> None:
+    def _add_resource(self, resource: ResourceDefinition) -> None:
         known = self._resources.get(resource.type)
         if known == resource:
             return
         if known is not None:
             raise HandlerError(
-                f"{resource.who}: {known.who} gives {name_of(resource.type)} already; tell two of "
+                f"{resource.label}: {known.label} gives {type_name(resource.type)} already; tell "
+                "two of "
                 'a type apart by Annotated[..., "name"] or NewType'
             )
         self._resources[resource.type] = resource

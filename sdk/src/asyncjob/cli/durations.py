@@ -8,11 +8,11 @@ import click
 
 _UNITS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PARTS: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
-_ROUGH: Final = 2
+_MAX_PARTS: Final = 2
 """Up to so many of a unit the next smaller one is shown with it, as kubectl does."""
 
 
-def seconds(text: str) -> int:
+def parse_duration(text: str) -> int:
     """Return the seconds of `2h30m`, `90`, `7d`; raises ValueError if it is none."""
     found = _PARTS.fullmatch(text.strip())
     if not found or not any(found.groups()):
@@ -21,9 +21,9 @@ def seconds(text: str) -> int:
     return sum(count * unit for count, unit in zip(counts, _UNITS.values(), strict=True))
 
 
-def age(length: float) -> str:
+def human_duration(seconds: float) -> str:
     """Return a rough length: `5s`, `4m`, `100m`, `3h`, `2d`."""
-    whole = max(int(length), 0)
+    whole = max(int(seconds), 0)
     if whole < 2 * 60:
         return f"{whole}s"
     if whole < 3 * 3_600:
@@ -33,19 +33,19 @@ def age(length: float) -> str:
     return f"{whole // 86_400}d"
 
 
-def exactly(length: float) -> str:
+def precise_duration(seconds: float) -> str:
     """Return a length with two units: `0.42s`, `12.3s`, `3m20s`, `2h5m`."""
-    if length < 60:  # noqa: PLR2004 - a minute
-        return f"{length:.2g}s" if length < 1 else f"{length:.1f}s".replace(".0s", "s")
-    parts, rest = [], int(length)
+    if seconds < 60:  # noqa: PLR2004 - a minute
+        return f"{seconds:.2g}s" if seconds < 1 else f"{seconds:.1f}s".replace(".0s", "s")
+    parts, rest = [], int(seconds)
     for letter, unit in _UNITS.items():
         count, rest = divmod(rest, unit)
         if count:
             parts.append(f"{count}{letter}")
-    return "".join(parts[:_ROUGH])
+    return "".join(parts[:_MAX_PARTS])
 
 
-def moment(text: str | None) -> datetime | None:
+def parse_time(text: str | None) -> datetime | None:
     """Return the moment of RFC 3339 text, None if there is none or it is no time."""
     try:
         return datetime.fromisoformat(text) if text else None
@@ -53,13 +53,13 @@ def moment(text: str | None) -> datetime | None:
         return None
 
 
-def since(text: str | None, now: datetime) -> str:
+def time_since(text: str | None, now: datetime) -> str:
     """Return how long ago that was, roughly; an empty text if it is not known."""
-    then = moment(text)
-    return age((now - then).total_seconds()) if then else ""
+    then = parse_time(text)
+    return human_duration((now - then).total_seconds()) if then else ""
 
 
-class Duration(click.ParamType[int]):
+class DurationParam(click.ParamType[int]):
     """An option's value that is a length of time, given to the command in seconds."""
 
     name = "duration"
@@ -69,12 +69,12 @@ class Duration(click.ParamType[int]):
     ) -> int:
         """Return the seconds."""
         try:
-            return value if isinstance(value, int) else seconds(value)
+            return value if isinstance(value, int) else parse_duration(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
 
-class Moment(click.ParamType[str]):
+class TimeParam(click.ParamType[str]):
     """An option's value that is a time: RFC 3339, or from now on as `+10m`, `-2h`.
 
     The command is given RFC 3339 text; `now` comes from the world.
@@ -87,29 +87,29 @@ class Moment(click.ParamType[str]):
         try:
             if value[:1] in {"+", "-"}:
                 assert ctx is not None
-                return shifted(ctx.obj.now(), value)
-            return absolute(value)
+                return relative_time(ctx.obj.now(), value)
+            return absolute_time(value)
         except (ValueError, OverflowError):
             self.fail(f"{value!r} is no time: write 2026-11-21T20:00:00Z, +10m or -2h", param, ctx)
 
 
-def shifted(now: datetime, text: str) -> str:
+def relative_time(now: datetime, text: str) -> str:
     """Return RFC 3339 text of so long from now, `+10m` or `-2h`."""
     sign = -1 if text.startswith("-") else 1
-    return rfc3339(now + sign * timedelta(seconds=seconds(text[1:])))
+    return to_rfc3339(now + sign * timedelta(seconds=parse_duration(text[1:])))
 
 
-def absolute(text: str) -> str:
+def absolute_time(text: str) -> str:
     """Return RFC 3339 text of a time that says its zone; a day alone begins in UTC."""
     then = datetime.fromisoformat(text)
     if then.tzinfo is None:
         if len(text) > len("2026-11-21"):
             raise ValueError("no zone")
         then = then.replace(tzinfo=UTC)
-    return rfc3339(then)
+    return to_rfc3339(then)
 
 
-def rfc3339(then: datetime) -> str:
+def to_rfc3339(then: datetime) -> str:
     """Return RFC 3339 text in UTC, to the second where that is exact."""
     precise = "milliseconds" if then.microsecond else "seconds"
     return then.astimezone(UTC).isoformat(timespec=precise).replace("+00:00", "Z")

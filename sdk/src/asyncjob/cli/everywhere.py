@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from asyncjob.cli.straight import Cluster
+from asyncjob.cli.straight import DirectCluster
 from asyncjob.client.errors import NotAllowedError
-from asyncjob.client.following import changes
-from asyncjob.client.interface import ALL
+from asyncjob.client.following import watch_jobs
+from asyncjob.client.interface import ALL_JOBS
 from asyncjob.client.on_kubernetes import cron_jobs, listing, queues, workers
-from asyncjob.client.on_kubernetes.following import ManyJobs
+from asyncjob.client.on_kubernetes.following import KubernetesJobStream
 from asyncjob.client.steps import Steps
 from asyncjob.rest.job import JobSummary
 from asyncjob.rest.selection import Selection
@@ -21,13 +21,13 @@ from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
 T = TypeVar("T")
 
 
-class Overview(Protocol):
+class Lister(Protocol):
     """What can be listed. A client lists one namespace, `Everywhere` all of them."""
 
-    def list(self, selection: Selection = ALL) -> Iterator[JobSummary]:
+    def list(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
         """Yield the jobs that match, newest first."""
 
-    def watch(self, selection: Selection = ALL) -> Iterator[JobSummary]:
+    def watch(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
         """Yield each job that matches whenever it changes, for ever."""
 
     def queues(self) -> builtins.list[QueueInfo]:
@@ -41,40 +41,44 @@ class Overview(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Everywhere:
+class AllNamespaces:
     """All namespaces of a cluster; it takes the right to list across them."""
 
-    cluster: Cluster
+    cluster: DirectCluster
     clock: Callable[[], datetime]
 
-    def list(self, selection: Selection = ALL) -> Iterator[JobSummary]:
+    def list(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
         """Yield the jobs that match, newest first."""
-        yield from self._run(listing.chosen(None, selection, self.clock(), self.cluster.patience))
+        yield from self._run(
+            listing.list_jobs(None, selection, self.clock(), self.cluster.retry_seconds)
+        )
 
-    def watch(self, selection: Selection = ALL) -> Iterator[JobSummary]:
+    def watch(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
         """Yield each job that matches whenever it changes, for ever."""
-        with _with_way_out():
-            yield from self.cluster.iterate(changes(ManyJobs(None, selection, self.clock)))
+        with _suggest_one_namespace():
+            yield from self.cluster.iterate(
+                watch_jobs(KubernetesJobStream(None, selection, self.clock))
+            )
 
     def queues(self) -> builtins.list[QueueInfo]:
         """Return the queues."""
-        return self._run(queues.queues(None, self.clock(), self.cluster.patience))
+        return self._run(queues.list_queues(None, self.clock(), self.cluster.retry_seconds))
 
     def cron_jobs(self) -> builtins.list[CronJobInfo]:
         """Return the schedules."""
-        return self._run(cron_jobs.cron_jobs(None, self.cluster.patience))
+        return self._run(cron_jobs.list_cron_jobs(None, self.cluster.retry_seconds))
 
     def workers(self) -> builtins.list[WorkerInfo]:
         """Return the live workers."""
-        return self._run(workers.workers(None, self.clock(), self.cluster.patience))
+        return self._run(workers.list_workers(None, self.clock(), self.cluster.retry_seconds))
 
     def _run(self, steps: Steps[T]) -> T:
-        with _with_way_out():
+        with _suggest_one_namespace():
             return self.cluster.run(steps)
 
 
 @contextmanager
-def _with_way_out() -> Iterator[None]:
+def _suggest_one_namespace() -> Iterator[None]:
     try:
         yield
     except NotAllowedError as error:

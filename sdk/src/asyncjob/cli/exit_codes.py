@@ -22,7 +22,7 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-EXIT_DOCS: Final[dict[ExitCode, str]] = {
+EXIT_CODE_DOCS: Final[dict[ExitCode, str]] = {
     ExitCode.OK: "done; `wait`: all jobs succeeded, or came to what `--for` names; `doctor`: no "
     "problem",
     ExitCode.FAILED: "not done, or not all of it; `doctor`: a problem",
@@ -49,7 +49,7 @@ _WORST_FIRST: Final = (
 )
 
 
-def worst(codes: Iterable[ExitCode]) -> ExitCode:
+def worst_exit_code(codes: Iterable[ExitCode]) -> ExitCode:
     """Return the code of a command on several jobs: the worst of theirs."""
     there = sorted(set(codes) - {ExitCode.OK})
     ranked: list[ExitCode] = [code for code in _WORST_FIRST if code in there]

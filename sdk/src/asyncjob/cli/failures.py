@@ -11,13 +11,13 @@ from asyncjob.errors import (
     ConflictError,
     ForbiddenError,
     InvalidError,
-    NotFoundError,
+    ObjectNotFoundError,
     ThrottledError,
     UnauthorizedError,
     UnknownOutcomeError,
 )
 
-_CODES: Final[tuple[tuple[type[AsyncJobError], ExitCode], ...]] = (
+_EXIT_CODES: Final[tuple[tuple[type[AsyncJobError], ExitCode], ...]] = (
     (errors.NotFoundError, ExitCode.NOT_FOUND),
     (errors.NoResultError, ExitCode.NOT_FOUND),
     (errors.InTheWayError, ExitCode.CONFLICT),
@@ -31,7 +31,7 @@ _CODES: Final[tuple[tuple[type[AsyncJobError], ExitCode], ...]] = (
     (errors.UnavailableError, ExitCode.UNAVAILABLE),
     (errors.ClientConfigError, ExitCode.UNAVAILABLE),
     (ConfigError, ExitCode.UNAVAILABLE),
-    (NotFoundError, ExitCode.NOT_FOUND),
+    (ObjectNotFoundError, ExitCode.NOT_FOUND),
     (ForbiddenError, ExitCode.NOT_ALLOWED),
     (UnauthorizedError, ExitCode.NOT_ALLOWED),
     (ThrottledError, ExitCode.UNAVAILABLE),
@@ -53,16 +53,16 @@ _WAYS_OUT: Final[tuple[tuple[type[AsyncJobError], str], ...]] = (
     (UnauthorizedError, "sign in again, or give another --kubeconfig or --context"),
     (errors.UnavailableError, "try again; {program} doctor tells what is wrong"),
     (UnknownOutcomeError, "try again; {program} doctor tells what is wrong"),
-    (NotFoundError, "{program} doctor tells whether all is installed"),
+    (ObjectNotFoundError, "{program} doctor tells whether all is installed"),
 )
 
 
-def exit_code(error: AsyncJobError) -> ExitCode:
+def exit_code_for(error: AsyncJobError) -> ExitCode:
     """Return the exit code that an error stands for."""
-    return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.FAILED)
+    return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), ExitCode.FAILED)
 
 
-def sentence(error: AsyncJobError, program: str) -> str:
+def error_message(error: AsyncJobError, program: str) -> str:
     """Return the error in one line, with the way out."""
     text, job = one_line(str(error)), getattr(error, "job_id", "")
     out = next((out for kind, out in _WAYS_OUT if isinstance(error, kind)), "")

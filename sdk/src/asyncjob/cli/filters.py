@@ -9,18 +9,18 @@ from click.shell_completion import CompletionItem
 from pydantic import ValidationError
 
 from asyncjob.cli import offering
-from asyncjob.cli.durations import Duration
+from asyncjob.cli.durations import DurationParam
 from asyncjob.cli.lazy import SectionedOption
-from asyncjob.cli.naming import Name
+from asyncjob.cli.naming import NameParam
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.selection import Selection
 
 Callback = Callable[..., Any]
 
-FILTERS: Final = "Filters (all that are given have to match)"
+FILTER_SECTION: Final = "Filters (all that are given have to match)"
 
 
-class PhaseName(click.ParamType[str]):
+class PhaseParam(click.ParamType[str]):
     """A phase in any case: `DeadLetter`, `deadletter`, `dead-letter`; or one of other words."""
 
     name = "phase"
@@ -50,36 +50,48 @@ class PhaseName(click.ParamType[str]):
         return "PHASE"
 
 
-_NAMES: Final = ("type", "queue", "label", "parent", "cron_job", "reason", "text")
-_FIELDS: Final = (*_NAMES, "older_than_seconds", "newer_than_seconds")
+_TEXT_FIELDS: Final = ("type", "queue", "label", "parent", "cron_job", "reason", "text")
+_FIELDS: Final = (*_TEXT_FIELDS, "older_than_seconds", "newer_than_seconds")
 
 
 def _option(*flags: str, **details: Any) -> Callable[[Callback], Callback]:
-    return click.option(*flags, cls=SectionedOption, section=FILTERS, **details)
+    return click.option(*flags, cls=SectionedOption, section=FILTER_SECTION, **details)
 
 
 _PHASE_OPTION: Final = _option(
-    "--phase", multiple=True, type=PhaseName(), help="Such as DeadLetter; repeatable."
+    "--phase", multiple=True, type=PhaseParam(), help="Such as DeadLetter; repeatable."
 )
 _OPTIONS: Final = (
     _option("--type", metavar="TYPE", help="Type of the job."),
-    _option("--queue", "-q", metavar="QUEUE", help="Queue.", shell_complete=offering.of_queues),
+    _option(
+        "--queue",
+        "-q",
+        metavar="QUEUE",
+        help="Queue.",
+        shell_complete=offering.complete_queue_names,
+    ),
     _option("--selector", "-l", "label", metavar="LABELS", help="As kubectl: team=mail,tier!=free"),
     _option("--reason", metavar="REASON", help="Reason, such as RetriesExhausted."),
-    _option("--parent", type=Name(), metavar="JOB", help="Job that submitted it."),
+    _option("--parent", type=NameParam(), metavar="JOB", help="Job that submitted it."),
     _option(
         "--cron-job",
-        type=Name(offering.schedules),
+        type=NameParam(offering.cron_job_names),
         metavar="NAME",
         help="Schedule that created it.",
     ),
     _option("--text", metavar="TEXT", help="In its name, type, message or error; in any case."),
-    _option("--older-than", "older_than_seconds", type=Duration(), help="Created so long ago: 2h"),
-    _option("--newer-than", "newer_than_seconds", type=Duration(), help="Created since then: 7d"),
+    _option(
+        "--older-than", "older_than_seconds", type=DurationParam(), help="Created so long ago: 2h"
+    ),
+    _option(
+        "--newer-than", "newer_than_seconds", type=DurationParam(), help="Created since then: 7d"
+    ),
 )
 
 
-def all_of(options: Sequence[Callable[[Callback], Callback]]) -> Callable[[Callback], Callback]:
+def combine_options(
+    options: Sequence[Callable[[Callback], Callback]],
+) -> Callable[[Callback], Callback]:
     """Return a decorator that adds the options, in this order."""
 
     def decorate(function: Callback) -> Callback:
@@ -90,7 +102,7 @@ def all_of(options: Sequence[Callable[[Callback], Callback]]) -> Callable[[Callb
     return decorate
 
 
-def filtered(*, phases: bool = True) -> Callable[[Callback], Callback]:
+def with_selection(*, phases: bool = True) -> Callable[[Callback], Callback]:
     """Return a decorator that adds the filters; the command is given a `selection`."""
     options = (_PHASE_OPTION, *_OPTIONS) if phases else _OPTIONS
 
@@ -98,14 +110,14 @@ def filtered(*, phases: bool = True) -> Callable[[Callback], Callback]:
         @functools.wraps(function)
         def call(phase: Sequence[str] = (), **given: Any) -> Any:
             chosen = {name: given.pop(name) for name in _FIELDS}
-            return function(selection=selection(phase, chosen), **given)
+            return function(selection=build_selection(phase, chosen), **given)
 
-        return all_of(options)(call)
+        return combine_options(options)(call)
 
     return decorate
 
 
-def selection(phases: Sequence[str], chosen: dict[str, Any]) -> Selection:
+def build_selection(phases: Sequence[str], chosen: dict[str, Any]) -> Selection:
     """Return the selection; raises UsageError that names the filter at fault."""
     said = {name: value for name, value in chosen.items() if value is not None}
     if phases:
@@ -118,6 +130,6 @@ def selection(phases: Sequence[str], chosen: dict[str, Any]) -> Selection:
         raise click.UsageError(f"--{where}: {first['msg']}") from error
 
 
-def is_all(chosen: Selection) -> bool:
+def selects_all(chosen: Selection) -> bool:
     """Return whether nothing is filtered out."""
     return not chosen.model_dump(exclude_none=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from asyncjob.cli.timeline import pod_of
+from asyncjob.cli.timeline import pod_name
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.rest.job import Job
 
@@ -16,12 +16,12 @@ class Hint:
     purpose: str
 
 
-def hints(job: Job, program: str) -> list[Hint]:
+def job_hints(job: Job, program: str) -> list[Hint]:
     """Return the next steps that make sense for the job as it is."""
-    return [*_by_phase(job, program), *_log(job)]
+    return [*_phase_hints(job, program), *_log_hint(job)]
 
 
-def _by_phase(job: Job, program: str) -> Iterator[Hint]:
+def _phase_hints(job: Job, program: str) -> Iterator[Hint]:
     match job.phase:
         case Phase.DEAD_LETTER:
             yield Hint(f"{program} redrive {job.id}", "run it again with fresh budgets")
@@ -33,10 +33,10 @@ def _by_phase(job: Job, program: str) -> Iterator[Hint]:
         case Phase.RUNNING if not job.cancelling:
             yield Hint(f"{program} wait {job.id}", "wait for its end")
         case _:
-            yield from _waiting(job, program)
+            yield from _waiting_hints(job, program)
 
 
-def _waiting(job: Job, program: str) -> Iterator[Hint]:
+def _waiting_hints(job: Job, program: str) -> Iterator[Hint]:
     if job.cancelling:
         return
     if job.suspended:
@@ -51,11 +51,13 @@ def _waiting(job: Job, program: str) -> Iterator[Hint]:
     yield Hint(f"{program} cancel {job.id}", "do not run it")
 
 
-def _log(job: Job) -> Iterator[Hint]:
+def _log_hint(job: Job) -> Iterator[Hint]:
     """Name the log of the worker that runs or ran it; workers' logs are kubectl's."""
     pod = job.worker or next((one.worker for one in reversed(job.history) if one.worker), None)
     if pod and job.phase is not Phase.SUCCEEDED:
-        yield Hint(log_command(job.namespace, pod_of(pod), job.id), "its lines in the worker's log")
+        yield Hint(
+            log_command(job.namespace, pod_name(pod), job.id), "its lines in the worker's log"
+        )
 
 
 def log_command(namespace: str, pod: str, job_id: str) -> str:

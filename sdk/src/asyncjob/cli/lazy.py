@@ -8,15 +8,15 @@ from typing import Any, Final
 
 import click
 
-WHERE: Final = "Where"
-OUTPUT: Final = "Output"
+CONNECTION_SECTION: Final = "Where"
+OUTPUT_SECTION: Final = "Output"
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class LazyCommand:
     """A command that is yet to be imported: where it is, and its line in the help."""
 
-    target: str
+    import_path: str
     help: str
 
 
@@ -39,13 +39,13 @@ class SectionedCommand(click.Command):
             if record is not None:
                 section = getattr(parameter, "section", "") or "Options"
                 sections.setdefault(section, []).append(record)
-        for section in sorted(sections, key=_rank):
+        for section in sorted(sections, key=_section_order):
             with formatter.section(section):
                 formatter.write_dl(sections[section])
 
 
-def _rank(section: str) -> int:
-    return {"Options": -1, OUTPUT: 1, WHERE: 2}.get(section, 0)
+def _section_order(section: str) -> int:
+    return {"Options": -1, OUTPUT_SECTION: 1, CONNECTION_SECTION: 2}.get(section, 0)
 
 
 class SectionedGroup(SectionedCommand, click.Group):
@@ -65,8 +65,8 @@ class LazyGroup(SectionedGroup):
     def __init__(
         self,
         *args: Any,
-        listed: Mapping[str, Mapping[str, Listed]],
-        unlisted: Mapping[str, Listed],
+        listed: Mapping[str, Mapping[str, LazyCommand]],
+        unlisted: Mapping[str, LazyCommand],
         **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
@@ -83,7 +83,7 @@ class LazyGroup(SectionedGroup):
         listed = self._listed.get(cmd_name) or self._unlisted.get(cmd_name)
         if listed is None:
             return super().get_command(ctx, cmd_name)
-        module, _, attribute = listed.target.partition(":")
+        module, _, attribute = listed.import_path.partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
 
@@ -102,8 +102,8 @@ class LazyGroup(SectionedGroup):
         """Write the sections."""
         for title, part in self.sections.items():
             with formatter.section(title):
-                formatter.write_dl(_lines(part))
+                formatter.write_dl(_help_lines(part))
 
 
-def _lines(part: Mapping[str, Listed]) -> Sequence[tuple[str, str]]:
+def _help_lines(part: Mapping[str, LazyCommand]) -> Sequence[tuple[str, str]]:
     return [(name, listed.help) for name, listed in part.items()]

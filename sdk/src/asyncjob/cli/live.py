@@ -8,30 +8,30 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from asyncjob.cli.screen import Screen
-from asyncjob.cli.tables import Table, lines
+from asyncjob.cli.screen import Printer
+from asyncjob.cli.tables import Table, render_lines
 
-PER_SECOND = 4
+REFRESH_PER_SECOND = 4
 """A busy queue changes more often than anyone can read."""
 
-BELOW = 3
+MARGIN_LINES = 3
 """Lines kept free: the title, and what tells that there is more."""
 
 
-Draw = Callable[[], tuple[str, Table]]
+DrawTable = Callable[[], tuple[str, Table]]
 """Returns a title and a table, as they are now; called from another thread."""
 
 
 class LiveTable:
     """A context manager; what was shown last stays when it ends."""
 
-    def __init__(self, screen: Screen, draw: Draw) -> None:
-        self._screen, self._draw = screen, draw
-        self._console = Console(no_color=not screen.colour, highlight=False)
+    def __init__(self, printer: Printer, draw: DrawTable) -> None:
+        self._printer, self._draw = printer, draw
+        self._console = Console(no_color=not printer.colour, highlight=False)
         self._live = Live(
             console=self._console,
             get_renderable=self._render,
-            refresh_per_second=PER_SECOND,
+            refresh_per_second=REFRESH_PER_SECOND,
             vertical_overflow="crop",
         )
 
@@ -50,14 +50,14 @@ class LiveTable:
     def _render(self) -> Text:
         title, table = self._draw()
         size = self._console.size
-        drawn = list(lines(table, colour=self._screen.colour, width=size.width))
-        text = "\n".join([title, *fitting(drawn, size.height - BELOW)])
+        drawn = list(render_lines(table, colour=self._printer.colour, width=size.width))
+        text = "\n".join([title, *fit_lines(drawn, size.height - MARGIN_LINES)])
         return Text.from_ansi(text, no_wrap=True, overflow="crop")
 
 
-def fitting(drawn: list[str], room: int) -> list[str]:
+def fit_lines(lines: list[str], max_lines: int) -> list[str]:
     """Return the lines that fit, and how many do not."""
-    if len(drawn) <= room:
-        return drawn
-    kept = max(room - 1, 1)
-    return [*drawn[:kept], f"… {len(drawn) - kept} more"]
+    if len(lines) <= max_lines:
+        return lines
+    kept = max(max_lines - 1, 1)
+    return [*lines[:kept], f"… {len(lines) - kept} more"]

@@ -5,7 +5,7 @@ from typing import Final
 from asyncjob.cli.tables import Cell
 from asyncjob.lifecycle.phases import Phase
 
-COLOURS: Final[dict[Phase, str]] = {
+PHASE_COLOURS: Final[dict[Phase, str]] = {
     Phase.PENDING: "yellow",
     Phase.SCHEDULED: "cyan",
     Phase.QUEUED: "blue",
@@ -17,15 +17,15 @@ COLOURS: Final[dict[Phase, str]] = {
 }
 
 
-PHASES: Final = frozenset(phase.value for phase in Phase)
+PHASE_NAMES: Final = frozenset(phase.value for phase in Phase)
 
 
 def phase_cell(phase: Phase, *, cancelling: bool = False) -> Cell:
     """Return the phase in its colour; one that is being cancelled says so."""
     text = f"{phase.value}, cancelling" if cancelling else phase.value
-    return Cell(text, COLOURS[phase])
+    return Cell(text, PHASE_COLOURS[phase])
 
 
-def colour_of(word: str) -> str:
+def phase_colour(name: str) -> str:
     """Return the colour of a phase by its name; none for other words."""
-    return COLOURS[Phase(word)] if word in PHASES else ""
+    return PHASE_COLOURS[Phase(name)] if name in PHASE_NAMES else ""

@@ -7,52 +7,54 @@ from asyncjob.cli.documents import Document, DocumentError
 from asyncjob.json_types import Json, JsonObject, as_object, child, items, text
 from asyncjob.names import API_VERSION, JOB_KIND
 
-_METADATA: Final = frozenset({"name", "labels", "namespace"})
-_APPLY: Final = "kubectl apply -f takes it"
+_ALLOWED_METADATA: Final = frozenset({"name", "labels", "namespace"})
+_APPLY_HINT: Final = "kubectl apply -f takes it"
 
 
-def jobs_in(document: Document, namespace: str | None) -> Iterator[Document]:
+def job_documents(document: Document, namespace: str | None) -> Iterator[Document]:
     """Yield the jobs of a document as fields of a Submission, by the names of JSON.
 
     `namespace` is the one that was asked for, if any. Raises DocumentError.
     """
     value = document.value
     if isinstance(value, list):
-        yield from _several(document.where, value, namespace)
+        yield from _each_job(document.location, value, namespace)
     elif isinstance(value, dict) and "kind" in value:
-        yield from _of_kind(document.where, value, namespace)
+        yield from _jobs_of_manifest(document.location, value, namespace)
     elif isinstance(value, dict):
         yield document
     else:
         raise DocumentError(
-            f"{document.where}: a job is an object with a type, or a manifest of an {JOB_KIND}; "
+            f"{document.location}: a job is an object with a type, or a manifest of an {JOB_KIND}; "
             "for a payload give its TYPE first"
         )
 
 
-def _several(where: str, values: list[Json], namespace: str | None) -> Iterator[Document]:
+def _each_job(location: str, values: list[Json], namespace: str | None) -> Iterator[Document]:
     for number, one in enumerate(values, start=1):
-        yield from jobs_in(Document(f"{where}[{number}]", one), namespace)
+        yield from job_documents(Document(f"{location}[{number}]", one), namespace)
 
 
-def _of_kind(where: str, value: JsonObject, namespace: str | None) -> Iterator[Document]:
+def _jobs_of_manifest(
+    location: str, value: JsonObject, namespace: str | None
+) -> Iterator[Document]:
     kind = value["kind"]
     if kind in {"List", f"{JOB_KIND}List"}:
-        yield from _several(where, list(items(value, "items")), namespace)
+        yield from _each_job(location, list(items(value, "items")), namespace)
     elif kind == JOB_KIND and value.get("apiVersion") == API_VERSION:
-        yield Document(where, _fields(where, value, namespace))
+        yield Document(location, _submission_fields(location, value, namespace))
     else:
         what = f"{value.get('apiVersion')} {kind}"
-        raise DocumentError(f"{where}: {what} is no {API_VERSION} {JOB_KIND}; {_APPLY}")
+        raise DocumentError(f"{location}: {what} is no {API_VERSION} {JOB_KIND}; {_APPLY_HINT}")
 
 
-def _fields(where: str, value: JsonObject, namespace: str | None) -> JsonObject:
+def _submission_fields(location: str, value: JsonObject, namespace: str | None) -> JsonObject:
     metadata = child(value, "metadata")
-    beyond = sorted(set(metadata) - _METADATA)
+    beyond = sorted(set(metadata) - _ALLOWED_METADATA)
     if beyond:
-        raise DocumentError(f"{where}: metadata.{beyond[0]} cannot be submitted; {_APPLY}")
+        raise DocumentError(f"{location}: metadata.{beyond[0]} cannot be submitted; {_APPLY_HINT}")
     meant = text(metadata, "namespace")
     if meant and meant != namespace:
-        raise DocumentError(f"{where}: metadata.namespace is {meant}; say so: -n {meant}")
+        raise DocumentError(f"{location}: metadata.namespace is {meant}; say so: -n {meant}")
     named = {key: metadata[key] for key in ("name", "labels") if key in metadata}
     return {**as_object(value.get("spec")), **named}

@@ -8,13 +8,13 @@ from click.shell_completion import CompletionItem
 from asyncjob.cli import offering
 
 
-class Name(click.ParamType[str]):
+class NameParam(click.ParamType[str]):
     """A name, with or without its kind before it, as `kubectl get -o name` prints it."""
 
     name = "name"
 
-    def __init__(self, offer: offering.Offer | None = offering.jobs) -> None:
-        self._offer = offer
+    def __init__(self, source: offering.NameSource | None = offering.job_names) -> None:
+        self._source = source
 
     def shell_complete(
         self,
@@ -23,7 +23,7 @@ class Name(click.ParamType[str]):
         incomplete: str,
     ) -> list[CompletionItem]:
         """Return the names there are that begin so."""
-        return offering.offered(ctx, self._offer, incomplete) if self._offer else []
+        return offering.complete_names(ctx, self._source, incomplete) if self._source else []
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the bare name."""
@@ -33,11 +33,11 @@ class Name(click.ParamType[str]):
         return bare
 
 
-def program() -> str:
+def current_program() -> str:
     """Return how the running command was called, for hints: `asyncjob`, `kubectl asyncjob`."""
     return click.get_current_context().find_root().info_name or "asyncjob"
 
 
-def distinct(names: Iterable[str]) -> list[str]:
+def unique(names: Iterable[str]) -> list[str]:
     """Return the names, each once, in their order."""
     return list(dict.fromkeys(names))

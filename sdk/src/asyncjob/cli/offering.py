@@ -10,65 +10,70 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.shell_completion import CompletionItem
 
-from asyncjob.cli.place import Place
-from asyncjob.cli.world import World
+from asyncjob.cli.place import ConnectionOptions
+from asyncjob.cli.world import CliContext
 from asyncjob.errors import AsyncJobError
 
 if TYPE_CHECKING:
     from asyncjob.client.interface import Jobs
 
-Offer = Callable[["Jobs", str], Iterable[str]]
+NameSource = Callable[["Jobs", str], Iterable[str]]
 """Returns names that may begin so, of one kind."""
 
-MOST: Final = 100
-SECONDS: Final = 8.0
+MAX_OFFERED: Final = 100
+TIMEOUT_SECONDS: Final = 8.0
 """Somebody has pressed Tab and waits. Where the cluster takes longer, nothing is offered."""
 
 
-def jobs(there: "Jobs", begin: str) -> Iterator[str]:
+def job_names(client: "Jobs", prefix: str) -> Iterator[str]:
     """Yield the names of jobs, newest first."""
     from asyncjob.rest.selection import Selection
 
-    return (job.id for job in there.list(Selection(text=begin or None)))
+    return (job.id for job in client.list(Selection(text=prefix or None)))
 
 
-def queues(there: "Jobs", _begin: str) -> Iterator[str]:
+def queue_names(client: "Jobs", _prefix: str) -> Iterator[str]:
     """Yield the names of queues."""
-    return (queue.name for queue in there.queues())
+    return (queue.name for queue in client.queues())
 
 
-def schedules(there: "Jobs", _begin: str) -> Iterator[str]:
+def cron_job_names(client: "Jobs", _prefix: str) -> Iterator[str]:
     """Yield the names of schedules."""
-    return (cron.name for cron in there.cron_jobs())
+    return (cron.name for cron in client.cron_jobs())
 
 
-def offered(context: click.Context, offer: Offer, begin: str) -> list[CompletionItem]:
+def complete_names(context: click.Context, source: NameSource, prefix: str) -> list[CompletionItem]:
     """Return the names that begin so; none where the cluster does not tell, for whatever reason."""
-    world: World = context.find_root().obj or World()
+    world: CliContext = context.find_root().obj or CliContext()
     try:
         # The clients' imports are no wait for a cluster.
-        with world.connect(_place(context).checked()) as there, _within(SECONDS):
-            found = (name for name in offer(there, begin) if name.startswith(begin))
-            return [CompletionItem(name) for name in islice(dict.fromkeys(found), MOST)]
+        with (
+            world.connect(_connection_so_far(context).validated()) as there,
+            _time_limit(TIMEOUT_SECONDS),
+        ):
+            found = (name for name in source(there, prefix) if name.startswith(prefix))
+            return [CompletionItem(name) for name in islice(dict.fromkeys(found), MAX_OFFERED)]
     except (AsyncJobError, click.UsageError, TimeoutError):
         return []
 
 
-def of_queues(context: click.Context, _: click.Parameter, begin: str) -> list[CompletionItem]:
+def complete_queue_names(
+    context: click.Context, _: click.Parameter, prefix: str
+) -> list[CompletionItem]:
     """Offer the names of queues, for an option."""
-    return offered(context, queues, begin)
+    return complete_names(context, queue_names, prefix)
 
 
-def _place(context: click.Context | None) -> Place:
+def _connection_so_far(context: click.Context | None) -> ConnectionOptions:
     """Return what was said so far: before the command's name, and after it."""
     if context is None:
-        return Place()
-    said = {part.name: context.params.get(part.name) for part in fields(Place)}
-    return Place(**said).over(_place(context.parent))
+        return ConnectionOptions()
+    said = {part.name: context.params.get(part.name) for part in fields(ConnectionOptions)}
+    return ConnectionOptions(**said).with_defaults(_connection_so_far(context.parent))
 
 
 @contextmanager
-def _within(seconds: float) -> Iterator[None]:
+def _time_limit(seconds: float) -> Iterator[None]:
     if not hasattr(signal, "setitimer"):  # Windows
         yield
         return

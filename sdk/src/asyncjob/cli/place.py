@@ -7,14 +7,14 @@ from typing import Any, Final
 
 import click
 
-from asyncjob.cli.lazy import WHERE, SectionedOption
+from asyncjob.cli.lazy import CONNECTION_SECTION, SectionedOption
 from asyncjob.names import is_namespace
 
 Callback = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ConnectionOptions:
     """What was said about where to go; None: as kubectl would."""
 
     namespace: str | None = None
@@ -25,15 +25,15 @@ class Place:
     everywhere: bool | None = None
     """Whether all namespaces are meant; only commands that list ask for it."""
 
-    def over(self, other: "Place") -> "Place":
+    def with_defaults(self, defaults: "ConnectionOptions") -> "ConnectionOptions":
         """Return what was said here, and the other's where nothing was."""
         said: dict[str, Any] = {
-            part.name: _first(getattr(self, part.name), getattr(other, part.name))
-            for part in fields(Place)
+            part.name: _first_given(getattr(self, part.name), getattr(defaults, part.name))
+            for part in fields(ConnectionOptions)
         }
-        return Place(**said)
+        return ConnectionOptions(**said)
 
-    def checked(self) -> "Place":
+    def validated(self) -> "ConnectionOptions":
         """Return the same; raises UsageError where it means two places at once."""
         if self.server and (self.context or self.kubeconfig):
             raise click.UsageError(
@@ -43,10 +43,10 @@ class Place:
         if self.namespace and not is_namespace(self.namespace):
             raise click.UsageError(f"--namespace: {self.namespace!r} is no name of a namespace")
         if self.everywhere:
-            self._check_everywhere()
+            self._check_all_namespaces()
         return self
 
-    def _check_everywhere(self) -> None:
+    def _check_all_namespaces(self) -> None:
         if self.namespace:
             raise click.UsageError("give --namespace or --all-namespaces, not both")
         if self.server:
@@ -56,8 +56,8 @@ class Place:
             )
 
 
-def _first(one: object, other: object) -> object:
-    return other if one is None else one
+def _first_given(value: object, default: object) -> object:
+    return default if value is None else value
 
 
 _FLAGS: Final[tuple[tuple[tuple[str, ...], str, str, str], ...]] = (
@@ -69,7 +69,7 @@ _FLAGS: Final[tuple[tuple[tuple[str, ...], str, str, str], ...]] = (
 )
 
 
-def place_options(*, reads_environment: bool) -> Callable[[Callback], Callback]:
+def connection_options(*, reads_environment: bool) -> Callable[[Callback], Callback]:
     """Return a decorator that adds the options; only the root reads their variables."""
 
     def decorate(function: Callback) -> Callback:
@@ -77,7 +77,7 @@ def place_options(*, reads_environment: bool) -> Callable[[Callback], Callback]:
             function = click.option(
                 *flags,
                 cls=SectionedOption,
-                section=WHERE,
+                section=CONNECTION_SECTION,
                 metavar=metavar,
                 help=f"{text}  [env: {variable}]" if variable else text,
                 envvar=variable if reads_environment and variable else None,
@@ -87,41 +87,43 @@ def place_options(*, reads_environment: bool) -> Callable[[Callback], Callback]:
     return decorate
 
 
-def taken_from(options: dict[str, Any]) -> Place:
+def pop_connection_options(options: dict[str, Any]) -> ConnectionOptions:
     """Take the options of a place out of all that was given."""
-    return Place(**{part.name: options.pop(part.name, None) for part in fields(Place)})
+    return ConnectionOptions(
+        **{part.name: options.pop(part.name, None) for part in fields(ConnectionOptions)}
+    )
 
 
-def placed(function: Callback) -> Callback:
-    """Add the options of a place to a command, which is given a `place`."""
+def with_connection(function: Callback) -> Callback:
+    """Add the options of a place to a command, which is given a `connection`."""
 
     @functools.wraps(function)
     def call(**options: Any) -> Any:
-        world = click.get_current_context().obj
-        place = taken_from(options).over(world.root).checked()
-        return function(place=place, **options)
+        cli = click.get_current_context().obj
+        connection = pop_connection_options(options).with_defaults(cli.root).validated()
+        return function(connection=connection, **options)
 
-    return place_options(reads_environment=False)(call)
+    return connection_options(reads_environment=False)(call)
 
 
-def placed_anywhere(function: Callback) -> Callback:
+def with_all_namespaces(function: Callback) -> Callback:
     """Add the options of a place to a command that can list all namespaces at once."""
     return click.option(
         "--all-namespaces",
         "-A",
         "everywhere",
         cls=SectionedOption,
-        section=WHERE,
+        section=CONNECTION_SECTION,
         is_flag=True,
         default=None,
         help="All namespaces at once; not through a gateway.",
-    )(placed(function))
+    )(with_connection(function))
 
 
-def describe(place: Place, environ: Mapping[str, str]) -> str:
+def describe_connection(connection: ConnectionOptions, environ: Mapping[str, str]) -> str:
     """Return in words where that is, for messages."""
-    if place.server:
-        return f"gateway {place.server}"
-    if place.context:
-        return f"context {place.context}"
-    return f"kubeconfig {place.kubeconfig or environ.get('KUBECONFIG') or '~/.kube/config'}"
+    if connection.server:
+        return f"gateway {connection.server}"
+    if connection.context:
+        return f"context {connection.context}"
+    return f"kubeconfig {connection.kubeconfig or environ.get('KUBECONFIG') or '~/.kube/config'}"

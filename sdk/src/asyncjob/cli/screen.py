@@ -13,21 +13,21 @@ from typing import Any, Protocol
 
 import click
 
-from asyncjob.cli.lazy import OUTPUT, SectionedOption
-from asyncjob.cli.tables import Table, lines
+from asyncjob.cli.lazy import OUTPUT_SECTION, SectionedOption
+from asyncjob.cli.tables import Table, render_lines
 from asyncjob.json_types import Json
 
 Callback = Callable[..., Any]
 
 
-class Shown(Protocol):
+class Serializable(Protocol):
     """An answer of a client; any model of `asyncjob.rest` is one."""
 
     def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> dict[str, Any]:
         """Return it as plain data."""
 
 
-class Format(StrEnum):
+class OutputFormat(StrEnum):
     """Values of `-o`."""
 
     TABLE = "table"
@@ -37,17 +37,17 @@ class Format(StrEnum):
     NAME = "name"
 
 
-_STEERING = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL_CHARACTERS = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """What json.dumps leaves as it is: C1 controls, directions of writing, lone surrogates."""
 
-FOR_PEOPLE = frozenset({Format.TABLE, Format.WIDE})
+HUMAN_FORMATS = frozenset({OutputFormat.TABLE, OutputFormat.WIDE})
 
 
 @dataclass(frozen=True, slots=True)
-class Screen:
+class Printer:
     """Where output goes and how."""
 
-    format: Format = Format.TABLE
+    format: OutputFormat = OutputFormat.TABLE
     colour: bool = False
     terminal: bool = False
     """Whether a person sees stdout."""
@@ -56,18 +56,18 @@ class Screen:
     """Columns of the terminal; None: not cut."""
 
     @property
-    def for_people(self) -> bool:
+    def human_readable(self) -> bool:
         """Return whether what is printed is to be read, not processed."""
-        return self.format in FOR_PEOPLE
+        return self.format in HUMAN_FORMATS
 
     @property
     def wide(self) -> bool:
         """Return whether to show more columns."""
-        return self.format is Format.WIDE
+        return self.format is OutputFormat.WIDE
 
     def table(self, table: Table) -> None:
         """Print a table."""
-        for line in lines(table, colour=self.colour, width=self.width):
+        for line in render_lines(table, colour=self.colour, width=self.width):
             self.line(line)
 
     def line(self, text: str = "") -> None:
@@ -76,7 +76,7 @@ class Screen:
 
     def data(self, value: Json) -> None:
         """Print an object as JSON or YAML."""
-        if self.format is Format.YAML:
+        if self.format is OutputFormat.YAML:
             click.echo(to_yaml(value), nl=False)
         else:
             click.echo(to_json(value))
@@ -86,10 +86,10 @@ class Screen:
         for name in names:
             click.echo(name)
 
-    def answers(self, answers: Sequence[Shown], *, one: bool = False) -> None:
+    def objects(self, objects: Sequence[Serializable], *, one: bool = False) -> None:
         """Print answers as JSON or YAML, or their names; several as `items`."""
-        dumped = [dump(answer) for answer in answers]
-        if self.format is Format.NAME:
+        dumped = [dump(answer) for answer in objects]
+        if self.format is OutputFormat.NAME:
             self.names(str(thing.get("id") or thing["name"]) for thing in dumped)
         elif not one:
             self.data({"items": dumped})
@@ -97,24 +97,24 @@ class Screen:
             self.data(dumped[0])
 
 
-def dump(answer: Shown) -> dict[str, Json]:
+def dump(obj: Serializable) -> dict[str, Json]:
     """Return an answer as JSON, without what is not set."""
-    return answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return obj.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def to_json(value: Json) -> str:
     """Return JSON as people and jq like it."""
-    return _tame(json.dumps(value, indent=2, ensure_ascii=False))
+    return _escape_control_characters(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def to_json_line(value: Json) -> str:
     """Return JSON in one line."""
-    return _tame(json.dumps(value, ensure_ascii=False))
+    return _escape_control_characters(json.dumps(value, ensure_ascii=False))
 
 
-def _tame(text: str) -> str:
+def _escape_control_characters(text: str) -> str:
     """Return JSON with the characters escaped that would steer a terminal, or forge its lines."""
-    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROL_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def to_yaml(value: Json) -> str:
@@ -131,32 +131,32 @@ def note(text: str) -> None:
     click.echo(text, err=True)
 
 
-def wants_colour(environ: Mapping[str, str], *, terminal: bool, refused: bool) -> bool:
+def use_colour(environ: Mapping[str, str], *, terminal: bool, disabled: bool) -> bool:
     """Return whether to colour: on terminals, unless refused by option, NO_COLOR or TERM."""
     quiet = bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
-    return terminal and not refused and not quiet
+    return terminal and not disabled and not quiet
 
 
-def shown(*formats: Format) -> Callable[[Callback], Callback]:
+def with_printer(*formats: OutputFormat) -> Callable[[Callback], Callback]:
     """Return a decorator that adds `-o` with these formats; the command is given a `screen`."""
-    choices = [one.value for one in formats or tuple(Format)]
+    choices = [one.value for one in formats or tuple(OutputFormat)]
 
     def decorate(function: Callback) -> Callback:
         @functools.wraps(function)
         def call(*, output: str, no_color: bool, **options: Any) -> Any:
-            return function(screen=_screen(output, refused=no_color), **options)
+            return function(printer=_make_printer(output, no_color=no_color), **options)
 
-        return _output(choices)(_no_colour()(call))
+        return _output_option(choices)(_no_color_option()(call))
 
     return decorate
 
 
-def _output(choices: list[str]) -> Callable[[Callback], Callback]:
+def _output_option(choices: list[str]) -> Callable[[Callback], Callback]:
     return click.option(
         "--output",
         "-o",
         cls=SectionedOption,
-        section=OUTPUT,
+        section=OUTPUT_SECTION,
         type=click.Choice(choices),
         default=choices[0],
         show_default=True,
@@ -164,21 +164,21 @@ def _output(choices: list[str]) -> Callable[[Callback], Callback]:
     )
 
 
-def _no_colour() -> Callable[[Callback], Callback]:
+def _no_color_option() -> Callable[[Callback], Callback]:
     return click.option(
         "--no-color",
         cls=SectionedOption,
-        section=OUTPUT,
+        section=OUTPUT_SECTION,
         is_flag=True,
         help="No colours; there are none outside terminals, nor with NO_COLOR.",
     )
 
 
-def _screen(output: str, *, refused: bool) -> Screen:
+def _make_printer(output: str, *, no_color: bool) -> Printer:
     terminal = sys.stdout.isatty()
-    return Screen(
-        Format(output),
-        wants_colour(os.environ, terminal=terminal, refused=refused),
+    return Printer(
+        OutputFormat(output),
+        use_colour(os.environ, terminal=terminal, disabled=no_color),
         terminal,
         get_terminal_size().columns if terminal else None,
     )

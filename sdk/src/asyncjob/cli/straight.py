@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import click
 
-from asyncjob.cli.connect import PATIENCE
-from asyncjob.cli.place import Place
+from asyncjob.cli.connect import RETRY_SECONDS
+from asyncjob.cli.place import ConnectionOptions
 from asyncjob.client import driving
 from asyncjob.client.errors import InvalidRequestError, NotFoundError
-from asyncjob.client.on_kubernetes.calls import translated
+from asyncjob.client.on_kubernetes.calls import to_client_error
 from asyncjob.client.on_kubernetes.portal import Portal, PortalWorld
 from asyncjob.client.on_kubernetes.world import KubeWorld
 from asyncjob.client.steps import Emissions, Steps, T
@@ -21,51 +21,53 @@ FIELD_MANAGER = "asyncjob-cli"
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class DirectCluster:
     """Runs operations on a cluster; `namespace` is the one that kubectl would take."""
 
     namespace: str
     new_world: Callable[[], driving.World]
-    patience: float = PATIENCE
+    retry_seconds: float = RETRY_SECONDS
 
     def run(self, steps: Steps[T]) -> T:
         """Run one; the API server's errors come in the words of a client."""
-        with _in_words():
+        with _translate_errors():
             return driving.run(steps, self.new_world())
 
     def iterate(self, emissions: Emissions[T]) -> Iterator[T]:
         """Run one and yield what it hands out; errors likewise."""
-        with _in_words():
+        with _translate_errors():
             yield from driving.iterate(emissions, self.new_world())
 
 
 @contextmanager
-def _in_words() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except ApiError as error:
-        raise translated(error, NotFoundError, InvalidRequestError) from error
+        raise to_client_error(error, NotFoundError, InvalidRequestError) from error
 
 
 @contextmanager
-def straight(place: Place) -> Iterator[Cluster]:
+def open_cluster(connection: ConnectionOptions) -> Iterator[DirectCluster]:
     """Open the way; raises UsageError for a gateway, NoClusterError where there is no cluster."""
-    if place.server:
+    if connection.server:
         raise click.UsageError(
             "this goes straight to the cluster: leave --server out (--server '')"
         )
     portal = Portal()
     try:
-        session = portal.run(_session(place))
+        session = portal.run(_open_session(connection))
     except BaseException:
         portal.close()
         raise
     try:
-        yield Cluster(session.access.namespace, lambda: PortalWorld(portal, KubeWorld(session)))
+        yield DirectCluster(
+            session.access.namespace, lambda: PortalWorld(portal, KubeWorld(session))
+        )
     finally:
         portal.close(session.close)
 
 
-async def _session(place: Place) -> KubeSession:
-    access = await load_access(place.kubeconfig, place.namespace, place.context)
+async def _open_session(connection: ConnectionOptions) -> KubeSession:
+    access = await load_access(connection.kubeconfig, connection.namespace, connection.context)
     return KubeSession(access, field_manager=FIELD_MANAGER)

@@ -5,25 +5,27 @@ from typing import Any, Final
 
 import click
 
-from asyncjob.cli.durations import Duration, Moment
-from asyncjob.cli.filters import Callback, all_of
+from asyncjob.cli.durations import DurationParam, TimeParam
+from asyncjob.cli.filters import Callback, combine_options
 from asyncjob.cli.lazy import SectionedOption
-from asyncjob.cli.naming import Name
+from asyncjob.cli.naming import NameParam
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.policy import Backoff
 
-RETRY: Final = "Retries"
-SOURCE: Final = "Payload from elsewhere"
-REQUEST: Final = "Request data for the handler"
+RETRY_SECTION: Final = "Retries"
+PAYLOAD_SECTION: Final = "Payload from elsewhere"
+REQUEST_SECTION: Final = "Request data for the handler"
 
-_SPAN: Final = Duration()
+_DURATION: Final = DurationParam()
 
 
 def _option(*flags: str, section: str = "", **details: Any) -> Any:
     return click.option(*flags, cls=SectionedOption, section=section, **details)
 
 
-def _pair(_: click.Context, parameter: click.Parameter, values: Sequence[str]) -> Sequence[Any]:
+def _parse_pairs(
+    _: click.Context, parameter: click.Parameter, values: Sequence[str]
+) -> Sequence[Any]:
     pairs = [value.partition("=") for value in values]
     for (key, sign, _text), value in zip(pairs, values, strict=True):
         if not key or not sign:
@@ -31,7 +33,7 @@ def _pair(_: click.Context, parameter: click.Parameter, values: Sequence[str]) -
     return [(key, text) for key, _, text in pairs]
 
 
-def _reference(
+def _parse_reference(
     _: click.Context, parameter: click.Parameter, value: str | None
 ) -> Mapping[str, str] | None:
     if value is None:
@@ -42,68 +44,98 @@ def _reference(
     return {"name": name, "key": key}
 
 
-_KEYS: Final[dict[str, Any]] = {"multiple": True, "callback": _pair, "metavar": "KEY=VALUE"}
-_REF: Final[dict[str, Any]] = {"callback": _reference, "metavar": "NAME/KEY", "section": SOURCE}
+_KEY_VALUE: Final[dict[str, Any]] = {
+    "multiple": True,
+    "callback": _parse_pairs,
+    "metavar": "KEY=VALUE",
+}
+_KEY_REFERENCE: Final[dict[str, Any]] = {
+    "callback": _parse_reference,
+    "metavar": "NAME/KEY",
+    "section": PAYLOAD_SECTION,
+}
 
-submission_options: Final[Callable[[Callback], Callback]] = all_of(
+submission_options: Final[Callable[[Callback], Callback]] = combine_options(
     [
-        _option("--name", type=Name(None), help="The job's id; else one is made."),
+        _option("--name", type=NameParam(None), help="The job's id; else one is made."),
         _option("--queue", "-q", metavar="QUEUE", help="Queue it waits in.  [default: default]"),
-        _option("--label", "-l", "labels", help="To select it by; repeatable.", **_KEYS),
+        _option("--label", "-l", "labels", help="To select it by; repeatable.", **_KEY_VALUE),
         _option("--priority", "-p", type=click.IntRange(-1000, 1000), help="Higher starts first."),
-        _option("--not-before", type=Moment(), help="Do not start before: +10m, or RFC 3339."),
-        _option("--not-after", type=Moment(), help="Cancel it if it has not started by then."),
+        _option("--not-before", type=TimeParam(), help="Do not start before: +10m, or RFC 3339."),
+        _option("--not-after", type=TimeParam(), help="Cancel it if it has not started by then."),
         _option(
             "--depends-on",
             multiple=True,
             metavar="JOB[:any]",
             help="After this job has succeeded, or with :any has ended; repeatable.",
         ),
-        _option("--queue-timeout", type=_SPAN, help="Dead letter if not claimed for so long."),
-        _option("--execution-timeout", type=_SPAN, help="Limit of one attempt."),
-        _option("--lease", type=_SPAN, help="Recover it if its worker is silent for so long."),
-        _option("--cancel-grace", type=_SPAN, help="What a handler gets to stop after a cancel."),
-        _option("--ttl", type=_SPAN, help="Remove it so long after it has finished."),
+        _option("--queue-timeout", type=_DURATION, help="Dead letter if not claimed for so long."),
+        _option("--execution-timeout", type=_DURATION, help="Limit of one attempt."),
+        _option("--lease", type=_DURATION, help="Recover it if its worker is silent for so long."),
+        _option(
+            "--cancel-grace", type=_DURATION, help="What a handler gets to stop after a cancel."
+        ),
+        _option("--ttl", type=_DURATION, help="Remove it so long after it has finished."),
         _option("--idempotency-key", help="The same key with the same job is the same job."),
         _option("--deduplication-id", help="Refused while another live job has it."),
         _option("--concurrency-key", help="Shares the queue's maxConcurrencyPerKey."),
         _option("--traceparent", help="W3C trace context."),
         _option("--suspend", is_flag=True, help="Submit it suspended."),
-        _option("--max-retries", type=click.IntRange(0), section=RETRY, help="After the first."),
+        _option(
+            "--max-retries", type=click.IntRange(0), section=RETRY_SECTION, help="After the first."
+        ),
         _option(
             "--backoff",
             type=click.Choice([one.value for one in Backoff], case_sensitive=False),
-            section=RETRY,
+            section=RETRY_SECTION,
             help="How the delay grows.",
         ),
-        _option("--initial-delay", type=_SPAN, section=RETRY, help="Before the first retry."),
-        _option("--max-delay", type=_SPAN, section=RETRY, help="Longest delay."),
-        _option("--jitter", type=click.FloatRange(0, 1), section=RETRY, help="Spread, 0 to 1."),
+        _option(
+            "--initial-delay", type=_DURATION, section=RETRY_SECTION, help="Before the first retry."
+        ),
+        _option("--max-delay", type=_DURATION, section=RETRY_SECTION, help="Longest delay."),
+        _option(
+            "--jitter", type=click.FloatRange(0, 1), section=RETRY_SECTION, help="Spread, 0 to 1."
+        ),
         _option(
             "--retry-on",
             multiple=True,
             metavar="CATEGORY",
-            section=RETRY,
+            section=RETRY_SECTION,
             help="Only errors of this category; repeatable.",
         ),
         _option(
             "--no-retry-on",
             multiple=True,
             metavar="CATEGORY",
-            section=RETRY,
+            section=RETRY_SECTION,
             help="Never errors of this category; repeatable.",
         ),
-        _option("--max-crashes", type=click.IntRange(0), section=RETRY, help="Survived."),
-        _option("--payload-secret", help="A key of a Secret that holds JSON.", **_REF),
-        _option("--payload-config-map", help="A key of a ConfigMap that holds JSON.", **_REF),
-        _option("--payload-uri", section=SOURCE, help="A JSON object in a store: s3://…"),
-        _option("--header", "headers", section=REQUEST, help="Repeatable.", **_KEYS),
-        _option("--route-param", "route_params", section=REQUEST, help="Repeatable.", **_KEYS),
-        _option("--query-param", "query_params", section=REQUEST, help="Repeatable.", **_KEYS),
+        _option("--max-crashes", type=click.IntRange(0), section=RETRY_SECTION, help="Survived."),
+        _option("--payload-secret", help="A key of a Secret that holds JSON.", **_KEY_REFERENCE),
+        _option(
+            "--payload-config-map", help="A key of a ConfigMap that holds JSON.", **_KEY_REFERENCE
+        ),
+        _option("--payload-uri", section=PAYLOAD_SECTION, help="A JSON object in a store: s3://…"),
+        _option("--header", "headers", section=REQUEST_SECTION, help="Repeatable.", **_KEY_VALUE),
+        _option(
+            "--route-param",
+            "route_params",
+            section=REQUEST_SECTION,
+            help="Repeatable.",
+            **_KEY_VALUE,
+        ),
+        _option(
+            "--query-param",
+            "query_params",
+            section=REQUEST_SECTION,
+            help="Repeatable.",
+            **_KEY_VALUE,
+        ),
     ]
 )
 
-_PLAIN: Final = {
+_FIELDS: Final = {
     "name": "name",
     "queue": "queue",
     "priority": "priority",
@@ -120,7 +152,7 @@ _PLAIN: Final = {
     "traceparent": "traceparent",
     "suspend": "suspend",
 }
-_RETRY: Final = {
+_RETRY_FIELDS: Final = {
     "max_retries": "maxRetries",
     "backoff": "backoff",
     "initial_delay": "initialDelaySeconds",
@@ -130,33 +162,37 @@ _RETRY: Final = {
     "no_retry_on": "noRetryOn",
     "max_crashes": "maxCrashes",
 }
-_SOURCE: Final = {
+_PAYLOAD_FIELDS: Final = {
     "payload_secret": "secretKeyRef",
     "payload_config_map": "configMapKeyRef",
     "payload_uri": "uri",
 }
-_REQUEST: Final = {
+_REQUEST_FIELDS: Final = {
     "headers": "headers",
     "route_params": "routeParams",
     "query_params": "queryParams",
 }
 
 
-def fields_of(given: Mapping[str, Any]) -> dict[str, Json]:
+def submission_fields(given: Mapping[str, Any]) -> dict[str, Json]:
     """Return the fields of a Submission, by the names of JSON, that the options set."""
-    request = {name: _many(given[flag]) for flag, name in _REQUEST.items() if given.get(flag)}
+    request = {
+        name: _group_values(given[flag])
+        for flag, name in _REQUEST_FIELDS.items()
+        if given.get(flag)
+    }
     parts: dict[str, Json] = {
-        **_set(given, _PLAIN),
+        **_given_fields(given, _FIELDS),
         "labels": dict(given.get("labels") or ()),
-        "dependsOn": [dependency(one) for one in given.get("depends_on") or ()],
-        "retryPolicy": _set(given, _RETRY),
-        "payloadFrom": _set(given, _SOURCE),
+        "dependsOn": [parse_dependency(one) for one in given.get("depends_on") or ()],
+        "retryPolicy": _given_fields(given, _RETRY_FIELDS),
+        "payloadFrom": _given_fields(given, _PAYLOAD_FIELDS),
         "request": request,
     }
     return {name: value for name, value in parts.items() if value not in ({}, [])}
 
 
-def _set(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Json]:
+def _given_fields(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Json]:
     """Return what is set; an empty tuple and a flag that is off are not."""
     there = {name: given.get(flag) for flag, name in names.items()}
     return {
@@ -166,14 +202,14 @@ def _set(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Json]:
     }
 
 
-def _many(pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
+def _group_values(pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
     values: dict[str, list[str]] = {}
     for key, text in pairs:
         values.setdefault(key, []).append(text)
     return dict(values)
 
 
-def dependency(text: str) -> dict[str, Json]:
+def parse_dependency(text: str) -> dict[str, Json]:
     """Return the dependency that `JOB` or `JOB:any` means."""
     name, _, outcome = text.rpartition("/")[2].partition(":")
     return {"name": name, **({"outcome": outcome.capitalize()} if outcome else {})}

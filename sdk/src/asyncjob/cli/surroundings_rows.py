@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from asyncjob.cli.durations import age, moment, since
-from asyncjob.cli.looks import COLOURS
-from asyncjob.cli.tables import NAMESPACE, Cell, Row, Table, led_by, row
+from asyncjob.cli.durations import human_duration, parse_time, time_since
+from asyncjob.cli.looks import PHASE_COLOURS
+from asyncjob.cli.tables import NAMESPACE_HEADING, Cell, Row, Table, prepend_column, row
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
 
-_SHOWN: Final = (
+_PHASE_COLUMNS: Final = (
     (Phase.QUEUED, "QUEUED"),
     (Phase.PENDING, "PENDING"),
     (Phase.SCHEDULED, "SCHEDULED"),
@@ -18,64 +18,68 @@ _SHOWN: Final = (
     (Phase.RETRYING, "RETRYING"),
     (Phase.DEAD_LETTER, "DEAD"),
 )
-QUEUE_HEAD: Final = (
-    *("NAME", "STATE", *(title for _, title in _SHOWN)),
+QUEUE_HEADINGS: Final = (
+    *("NAME", "STATE", *(title for _, title in _PHASE_COLUMNS)),
     *("OLDEST", "WORKERS", "SLOTS", "PER-MINUTE", "LIMITS"),
 )
-CRON_HEAD: Final = (
+CRON_JOB_HEADINGS: Final = (
     *("NAME", "SCHEDULE", "ZONE", "STATE", "TYPE", "QUEUE", "ACTIVE", "LAST", "NEXT", "WHY"),
 )
-WORKER_HEAD: Final = ("POD", "QUEUE", "RUNNING", "SLOTS", "VERSION", "SEEN", "TYPES")
+WORKER_HEADINGS: Final = ("POD", "QUEUE", "RUNNING", "SLOTS", "VERSION", "SEEN", "TYPES")
 
 
 def queue_table(queues: Iterable[QueueInfo], *, everywhere: bool | None = False) -> Table:
     """Return the table of queues; `everywhere`: of several namespaces, as the others here."""
     ranked = sorted(queues, key=lambda one: (one.namespace, one.name))
-    return _table(QUEUE_HEAD, ranked, [_queue(one) for one in ranked], everywhere)
+    return _with_namespaces(QUEUE_HEADINGS, ranked, [_queue_row(one) for one in ranked], everywhere)
 
 
-def _table(
-    head: tuple[str, ...],
+def _with_namespaces(
+    headings: tuple[str, ...],
     things: Sequence[QueueInfo | CronJobInfo | WorkerInfo],
     rows: list[Row],
     everywhere: bool | None,  # noqa: FBT001 - private, and named where it comes from
 ) -> Table:
-    table = Table(head, rows)
-    return led_by(NAMESPACE, (one.namespace for one in things), table) if everywhere else table
-
-
-def _queue(queue: QueueInfo) -> Row:
-    oldest = queue.oldest_queued_seconds
-    return row(
-        Cell(queue.name, "bold"),
-        state(queue),
-        *(_count(queue, phase) for phase, _ in _SHOWN),
-        "" if oldest is None else age(oldest),
-        _workers(queue),
-        str(queue.slots),
-        "" if queue.finished_per_minute is None else str(queue.finished_per_minute),
-        Cell(limits(queue), "dim"),
+    table = Table(headings, rows)
+    return (
+        prepend_column(NAMESPACE_HEADING, (one.namespace for one in things), table)
+        if everywhere
+        else table
     )
 
 
-def state(queue: QueueInfo) -> Cell:
+def _queue_row(queue: QueueInfo) -> Row:
+    oldest = queue.oldest_queued_seconds
+    return row(
+        Cell(queue.name, "bold"),
+        queue_state(queue),
+        *(_phase_count(queue, phase) for phase, _ in _PHASE_COLUMNS),
+        "" if oldest is None else human_duration(oldest),
+        _worker_count(queue),
+        str(queue.slots),
+        "" if queue.finished_per_minute is None else str(queue.finished_per_minute),
+        Cell(queue_limits(queue), "dim"),
+    )
+
+
+def queue_state(queue: QueueInfo) -> Cell:
     """Return whether its jobs start."""
     if queue.paused:
         return Cell("drained" if queue.drained else "paused", "yellow")
     return Cell("open", "green")
 
 
-def _count(queue: QueueInfo, phase: Phase) -> Cell:
+def _phase_count(queue: QueueInfo, phase: Phase) -> Cell:
     count = queue.counts.get(phase, 0)
-    return Cell(str(count), COLOURS[phase] if count else "dim")
+    return Cell(str(count), PHASE_COLOURS[phase] if count else "dim")
 
 
-def _workers(queue: QueueInfo) -> Cell:
+def _worker_count(queue: QueueInfo) -> Cell:
     waiting = queue.counts.get(Phase.QUEUED, 0) and not queue.paused
     return Cell(str(queue.workers), "red" if waiting and not queue.workers else "")
 
 
-def limits(queue: QueueInfo) -> str:
+def queue_limits(queue: QueueInfo) -> str:
     """Return the limits in force, in few words."""
     spec = queue.spec
     if spec is None:
@@ -90,15 +94,17 @@ def limits(queue: QueueInfo) -> str:
     return ", ".join(text for value, text in said if value)
 
 
-def cron_table(
+def cron_job_table(
     crons: Iterable[CronJobInfo], now: datetime, *, everywhere: bool | None = False
 ) -> Table:
     """Return the table of schedules."""
     ranked = sorted(crons, key=lambda one: (one.namespace, one.name))
-    return _table(CRON_HEAD, ranked, [_cron(one, now) for one in ranked], everywhere)
+    return _with_namespaces(
+        CRON_JOB_HEADINGS, ranked, [_cron_job_row(one, now) for one in ranked], everywhere
+    )
 
 
-def _cron(cron: CronJobInfo, now: datetime) -> Row:
+def _cron_job_row(cron: CronJobInfo, now: datetime) -> Row:
     return row(
         Cell(cron.name, "bold"),
         cron.schedule,
@@ -107,16 +113,16 @@ def _cron(cron: CronJobInfo, now: datetime) -> Row:
         cron.type,
         cron.queue,
         str(cron.active),
-        since(cron.last_scheduled_at, now),
-        until(cron.next_scheduled_at, now),
+        time_since(cron.last_scheduled_at, now),
+        time_until(cron.next_scheduled_at, now),
         Cell(": ".join(filter(None, (cron.reason, cron.message))), "dim"),
     )
 
 
-def until(time: str | None, now: datetime) -> str:
+def time_until(time: str | None, now: datetime) -> str:
     """Return how long until then: `in 5m`."""
-    then = moment(time)
-    return f"in {age((then - now).total_seconds())}" if then else ""
+    then = parse_time(time)
+    return f"in {human_duration((then - now).total_seconds())}" if then else ""
 
 
 def worker_table(
@@ -124,10 +130,12 @@ def worker_table(
 ) -> Table:
     """Return the table of workers."""
     ranked = sorted(workers, key=lambda one: (one.namespace, one.queue, one.pod))
-    return _table(WORKER_HEAD, ranked, [_worker(one, now) for one in ranked], everywhere)
+    return _with_namespaces(
+        WORKER_HEADINGS, ranked, [_worker_row(one, now) for one in ranked], everywhere
+    )
 
 
-def _worker(worker: WorkerInfo, now: datetime) -> Row:
+def _worker_row(worker: WorkerInfo, now: datetime) -> Row:
     full = worker.slots and worker.running >= worker.slots
     return row(
         Cell(worker.pod, "bold"),
@@ -135,6 +143,6 @@ def _worker(worker: WorkerInfo, now: datetime) -> Row:
         Cell(str(worker.running), "yellow" if full else ""),
         str(worker.slots),
         worker.version or "",
-        since(worker.seen_at, now),
+        time_since(worker.seen_at, now),
         Cell(", ".join(worker.types), "dim"),
     )

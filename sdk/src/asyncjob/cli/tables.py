@@ -8,10 +8,10 @@ from typing import Final
 import click
 
 GAP: Final = "   "
-NAMESPACE: Final = "NAMESPACE"
+NAMESPACE_HEADING: Final = "NAMESPACE"
 """Heading of the first column where several namespaces are listed."""
 
-SHORTEST: Final = 12
+MIN_LAST_COLUMN: Final = 12
 """A last column with less room than this is not cut but left to the terminal to wrap."""
 
 
@@ -30,22 +30,24 @@ Row = tuple[Cell, ...]
 class Table:
     """Headings and rows. The last column is cut where the terminal ends."""
 
-    head: tuple[str, ...]
+    headings: tuple[str, ...]
     rows: Sequence[Row]
-    least: Sequence[int] = field(default=())
+    min_widths: Sequence[int] = field(default=())
     """Widths that columns have at least, so that tables below one another line up."""
 
     def widths(self) -> list[int]:
         """Return how wide each column has to be."""
-        columns = zip(self.head, *([cell.text for cell in row] for row in self.rows), strict=True)
+        columns = zip(
+            self.headings, *([cell.text for cell in row] for row in self.rows), strict=True
+        )
         own = [max(map(len, column)) for column in columns]
-        return [max(pair) for pair in zip_longest(own, self.least, fillvalue=0)]
+        return [max(pair) for pair in zip_longest(own, self.min_widths, fillvalue=0)]
 
 
-def led_by(head: str, cells: Iterable[str], table: Table) -> Table:
+def prepend_column(heading: str, cells: Iterable[str], table: Table) -> Table:
     """Return the table with one more column before all others."""
     rows = [(Cell(text), *row) for text, row in zip(cells, table.rows, strict=True)]
-    return Table((head, *table.head), rows, table.least)
+    return Table((heading, *table.headings), rows, table.min_widths)
 
 
 def row(*cells: str | Cell) -> Row:
@@ -53,38 +55,42 @@ def row(*cells: str | Cell) -> Row:
     return tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in cells)
 
 
-def lines(
-    table: Table, *, colour: bool = False, width: int | None = None, headed: bool = True
+def render_lines(
+    table: Table, *, colour: bool = False, width: int | None = None, with_headings: bool = True
 ) -> Iterator[str]:
     """Return the table line by line."""
     widths = table.widths()
-    if headed:
-        head = tuple(Cell(text, "heading") for text in table.head)
-        yield _line(head, widths, colour=colour, width=width)
+    if with_headings:
+        head = tuple(Cell(text, "heading") for text in table.headings)
+        yield _render_row(head, widths, colour=colour, width=width)
     for one in table.rows:
-        yield _line(one, widths, colour=colour, width=width)
+        yield _render_row(one, widths, colour=colour, width=width)
 
 
-def _line(cells: Row, widths: list[int], *, colour: bool, width: int | None) -> str:
-    room = _room(widths, width)
+def _render_row(cells: Row, widths: list[int], *, colour: bool, width: int | None) -> str:
+    room = _last_column_width(widths, width)
     *front, last = cells
     padded = [
         Cell(cell.text.ljust(size), cell.colour) for cell, size in zip(front, widths, strict=False)
     ]
-    parts = [*padded, Cell(cut(one_line(last.text), room), last.colour)]
-    return GAP.join(_paint(part) if colour else part.text for part in parts).rstrip()
+    parts = [*padded, Cell(truncate(one_line(last.text), room), last.colour)]
+    return GAP.join(_styled_cell(part) if colour else part.text for part in parts).rstrip()
 
 
-def _room(widths: list[int], width: int | None) -> int | None:
+def _last_column_width(widths: list[int], width: int | None) -> int | None:
     if width is None:
         return None
     room = width - sum(widths[:-1]) - len(GAP) * (len(widths) - 1)
-    return room if room >= SHORTEST else None
+    return room if room >= MIN_LAST_COLUMN else None
 
 
-def cut(text: str, room: int | None) -> str:
+def truncate(text: str, max_length: int | None) -> str:
     """Return the text, cut with an ellipsis where it is longer than the room."""
-    return text if room is None or len(text) <= room else text[: max(room - 1, 0)] + "…"
+    return (
+        text
+        if max_length is None or len(text) <= max_length
+        else text[: max(max_length - 1, 0)] + "…"
+    )
 
 
 def one_line(text: str) -> str:
@@ -92,7 +98,7 @@ def one_line(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in " ".join(text.split()))
 
 
-def _paint(cell: Cell) -> str:
+def _styled_cell(cell: Cell) -> str:
     return styled(cell.text, cell.colour)
 
 

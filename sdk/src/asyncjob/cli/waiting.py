@@ -6,70 +6,76 @@ from enum import StrEnum
 from typing import Final
 
 from asyncjob.cli.exit_codes import ExitCode
-from asyncjob.cli.job_rows import percent, why
+from asyncjob.cli.job_rows import progress_percent, status_detail
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.job import Job
 
 FINISHED: Final = "finished"
-FIRST_PAUSE: Final = 0.2
+FIRST_POLL_SECONDS: Final = 0.2
 
-_ENDS: Final = {
+_PHASE_EXIT_CODES: Final = {
     Phase.SUCCEEDED: ExitCode.OK,
     Phase.DEAD_LETTER: ExitCode.DEAD_LETTER,
     Phase.CANCELLED: ExitCode.CANCELLED,
 }
 
 
-class Come(StrEnum):
+class TargetState(StrEnum):
     """Whether what is waited for has come."""
 
     NOT_YET = "not yet"
-    YES = "yes"
-    NEVER = "never"
+    REACHED = "yes"
+    UNREACHABLE = "never"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class WaitStatus:
     """Whether to go on waiting, and with which code to end."""
 
-    come: Come
+    state: TargetState
     code: ExitCode = ExitCode.OK
 
     @property
-    def settled(self) -> bool:
+    def decided(self) -> bool:
         """Return whether there is nothing to wait for any more."""
-        return self.come is not Come.NOT_YET
+        return self.state is not TargetState.NOT_YET
 
 
-NOT_YET: Final = Verdict(Come.NOT_YET)
+STILL_WAITING: Final = WaitStatus(TargetState.NOT_YET)
 
 
-def judge(job: Job, target: str) -> Verdict:
+def evaluate_wait(job: Job, target: str) -> WaitStatus:
     """Return whether the job has come to `finished`, or to or through the phase named."""
     if target == FINISHED:
-        return Verdict(Come.YES, _ENDS[job.phase]) if job.finished else NOT_YET
-    if job.phase == target or target in _phases_of(job):
-        return Verdict(Come.YES)
+        return (
+            WaitStatus(TargetState.REACHED, _PHASE_EXIT_CODES[job.phase])
+            if job.finished
+            else STILL_WAITING
+        )
+    if job.phase == target or target in _phases_passed(job):
+        return WaitStatus(TargetState.REACHED)
     if not job.finished:
-        return NOT_YET
-    code = _ENDS[job.phase]
-    return Verdict(Come.NEVER, ExitCode.OTHER_END if code is ExitCode.OK else code)
+        return STILL_WAITING
+    code = _PHASE_EXIT_CODES[job.phase]
+    return WaitStatus(TargetState.UNREACHABLE, ExitCode.OTHER_END if code is ExitCode.OK else code)
 
 
-def _phases_of(job: Job) -> set[str]:
+def _phases_passed(job: Job) -> set[str]:
     """Return the phases it has been in; a claim is told by the attempt, not by the history."""
     run = {Phase.RUNNING.value} if job.attempt else set()
     return {one.phase for one in job.history} | run
 
 
-def pauses_of(longest: float) -> Iterator[float]:
+def poll_intervals(longest: float) -> Iterator[float]:
     """Yield how long to pause between looks: short at first, since most jobs are."""
-    pause = FIRST_PAUSE
+    pause = FIRST_POLL_SECONDS
     while True:
         yield min(pause, longest)
         pause = min(pause * 2, longest)
 
 
-def line(job: Job) -> str:
+def status_line(job: Job) -> str:
     """Return how the job stands, in one line: `report-42 Running 40% rendering`."""
-    return " ".join(filter(None, (job.id, job.phase.value, percent(job), why(job))))
+    return " ".join(
+        filter(None, (job.id, job.phase.value, progress_percent(job), status_detail(job)))
+    )

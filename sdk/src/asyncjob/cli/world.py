@@ -8,44 +8,44 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from asyncjob.cli.connect import connect
-from asyncjob.cli.place import Place
+from asyncjob.cli.place import ConnectionOptions
 
 if TYPE_CHECKING:
-    from asyncjob.cli.everywhere import Overview
-    from asyncjob.cli.straight import Cluster
+    from asyncjob.cli.everywhere import Lister
+    from asyncjob.cli.straight import DirectCluster
     from asyncjob.client.interface import Jobs
 
 
-def _now() -> datetime:
+def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def _cluster(place: Place) -> "AbstractContextManager[Cluster]":
-    from asyncjob.cli.straight import straight
+def _open_cluster(connection: ConnectionOptions) -> "AbstractContextManager[DirectCluster]":
+    from asyncjob.cli.straight import open_cluster
 
-    return straight(place)
+    return open_cluster(connection)
 
 
 @dataclass(frozen=True)
-class World:
+class CliContext:
     """Everything a command needs that is not in its arguments."""
 
-    connect: "Callable[[Place], AbstractContextManager[Jobs]]" = connect
-    now: Callable[[], datetime] = _now
+    connect: "Callable[[ConnectionOptions], AbstractContextManager[Jobs]]" = connect
+    now: Callable[[], datetime] = _utc_now
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
-    cluster: "Callable[[Place], AbstractContextManager[Cluster]]" = _cluster
-    root: Place = field(default_factory=Place)
+    cluster: "Callable[[ConnectionOptions], AbstractContextManager[DirectCluster]]" = _open_cluster
+    root: ConnectionOptions = field(default_factory=ConnectionOptions)
     """What was given before the command's name."""
 
     @contextmanager
-    def overview(self, place: Place) -> "Iterator[Overview]":
+    def lister(self, connection: ConnectionOptions) -> "Iterator[Lister]":
         """Open the way to what can be listed: of one namespace, or of all."""
-        if not place.everywhere:
-            with self.connect(place) as jobs:
+        if not connection.everywhere:
+            with self.connect(connection) as jobs:
                 yield jobs
             return
-        from asyncjob.cli.everywhere import Everywhere
+        from asyncjob.cli.everywhere import AllNamespaces
 
-        with self.cluster(place) as cluster:
-            yield Everywhere(cluster, self.now)
+        with self.cluster(connection) as cluster:
+            yield AllNamespaces(cluster, self.now)

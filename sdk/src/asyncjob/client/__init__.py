@@ -24,7 +24,7 @@ __all__ = [
     "KubernetesJobsClient",
 ]
 
-_WHERE: Final = {
+_MODULES: Final = {
     "AsyncJobs": "interface",
     "AsyncJobsClient": "by_rest.client",
     "AsyncKubernetesJobsClient": "on_kubernetes.client",
@@ -37,6 +37,6 @@ _WHERE: Final = {
 if not TYPE_CHECKING:  # else a type checker would let any name pass
 
     def __getattr__(name: str) -> object:
-        if name not in _WHERE:
+        if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

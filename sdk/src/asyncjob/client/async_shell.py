@@ -11,13 +11,19 @@ from types import TracebackType
 from typing import Self, Unpack
 
 from asyncjob.client.driving import AsyncWorld, iterate_async, run_async
-from asyncjob.client.interface import ALL, PAGE_SIZE, POLL_SECONDS, WAIT_SECONDS, Watcher
-from asyncjob.client.limits import backfill_ask
+from asyncjob.client.interface import (
+    ALL_JOBS,
+    PAGE_SIZE,
+    POLL_SECONDS,
+    WAIT_SECONDS,
+    ChangeCallback,
+)
+from asyncjob.client.limits import build_backfill
 from asyncjob.client.operations import Operations
 from asyncjob.client.options import SubmitOptions, to_submission
-from asyncjob.client.outcomes import ended
+from asyncjob.client.outcomes import check_outcome
 from asyncjob.client.steps import Emissions, Steps, T
-from asyncjob.client.tracing import in_current_trace, traced
+from asyncjob.client.tracing import trace_submission, with_current_trace
 from asyncjob.json_types import Json
 from asyncjob.rest.job import Happening, Job, JobSummary, Page
 from asyncjob.rest.selection import BulkReport, Selection
@@ -62,9 +68,9 @@ class AsyncShell:
         JobExistsError, KeyReusedError, DuplicateJobError, QueueFullError.
         """
         submission = to_submission(what, payload, options, now=datetime.now(UTC))
-        with traced(submission) as sent:
+        with trace_submission(submission) as sent:
             done = await self._run(self._do.submit(sent.submission))
-            sent.done(done)
+            sent.record(done)
         return done
 
     async def submit_many(self, submissions: Iterable[Submission]) -> AsyncIterator[BatchItem]:
@@ -73,7 +79,7 @@ class AsyncShell:
         One that is refused stops none of the others.
         """
         async with aclosing(
-            self._iterate(self._do.submit_many(map(in_current_trace, submissions)))
+            self._iterate(self._do.submit_many(map(with_current_trace, submissions)))
         ) as found:
             async for one in found:
                 yield one
@@ -100,7 +106,7 @@ class AsyncShell:
         *,
         raise_on_failure: bool = False,
         poll_seconds: float = POLL_SECONDS,
-        on_change: Watcher | None = None,
+        on_change: ChangeCallback | None = None,
     ) -> Job:
         """Wait until the job has finished, and return it as it is then.
 
@@ -113,7 +119,7 @@ class AsyncShell:
             async for last in seen:
                 if on_change is not None:
                     on_change(last)
-        return ended(last, job_id, raise_on_failure=raise_on_failure)
+        return check_outcome(last, job_id, raise_on_failure=raise_on_failure)
 
     async def poll(self, job_id: str, seconds: float = POLL_SECONDS) -> AsyncIterator[Job]:
         """Yield the job now and whenever it has changed, until it has finished."""
@@ -122,7 +128,7 @@ class AsyncShell:
                 yield one
 
     async def list(
-        self, selection: Selection = ALL, *, page_size: int = PAGE_SIZE
+        self, selection: Selection = ALL_JOBS, *, page_size: int = PAGE_SIZE
     ) -> AsyncIterator[JobSummary]:
         """Yield the jobs that match, newest first, fetched in pages."""
         async with aclosing(self._iterate(self._do.list(selection, page_size))) as found:
@@ -130,12 +136,12 @@ class AsyncShell:
                 yield one
 
     async def page(
-        self, selection: Selection = ALL, cursor: str | None = None, limit: int = PAGE_SIZE
+        self, selection: Selection = ALL_JOBS, cursor: str | None = None, limit: int = PAGE_SIZE
     ) -> Page:
         """Return one page of the jobs that match, newest first; its `next` is the next cursor."""
         return await self._run(self._do.page(selection, cursor, limit))
 
-    async def watch(self, selection: Selection = ALL) -> AsyncIterator[JobSummary]:
+    async def watch(self, selection: Selection = ALL_JOBS) -> AsyncIterator[JobSummary]:
         """Yield each job that matches whenever it changes, from now on, for ever."""
         async with aclosing(self._iterate(self._do.watch(selection))) as found:
             async for one in found:
@@ -173,13 +179,13 @@ class AsyncShell:
         return await self._run(self._do.dismiss(job_id))
 
     async def redrive_many(
-        self, selection: Selection = ALL, *, limit: int = 100, dry_run: bool = False
+        self, selection: Selection = ALL_JOBS, *, limit: int = 100, dry_run: bool = False
     ) -> BulkReport:
         """Redrive the dead letters that match, oldest first, `limit` at most."""
         return await self._run(self._do.redrive_many(selection, limit=limit, dry_run=dry_run))
 
     async def dismiss_many(
-        self, selection: Selection = ALL, *, limit: int = 100, dry_run: bool = False
+        self, selection: Selection = ALL_JOBS, *, limit: int = 100, dry_run: bool = False
     ) -> BulkReport:
         """Dismiss the dead letters that match, oldest first, `limit` at most."""
         return await self._run(self._do.dismiss_many(selection, limit=limit, dry_run=dry_run))
@@ -226,7 +232,7 @@ class AsyncShell:
 
         Raises JobStateError while an earlier backfill is under way, unless it is to be replaced.
         """
-        ask = backfill_ask(start, end, limit=limit, max_active=max_active, replace=replace)
+        ask = build_backfill(start, end, limit=limit, max_active=max_active, replace=replace)
         return await self._run(self._do.backfill(name, ask))
 
     async def suspend_cron_job(self, name: str) -> CronJobInfo:

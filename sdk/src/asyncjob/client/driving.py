@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from asyncjob.app.threads import in_daemon_thread
+from asyncjob.app.threads import run_in_daemon_thread
 from asyncjob.client.steps import Answer, Emissions, Emit, Fetch, Step, Steps, T
 from asyncjob.errors import AsyncJobError
 
@@ -108,7 +108,7 @@ async def _reply_async(
 ) -> Callable[[], S]:
     try:
         if isinstance(step, Fetch):
-            return partial(steps.send, Answer(0.0, await in_daemon_thread(step.work, "store")))
+            return partial(steps.send, Answer(0.0, await run_in_daemon_thread(step.work, "store")))
         return partial(steps.send, await world.do(step))
     except AsyncJobError as error:
         return partial(steps.throw, error)

@@ -148,7 +148,7 @@ class JobFailedError(AsyncJobError):
     """The job has finished without success; `job` has all that is known of it."""
 
     def __init__(self, job: Job) -> None:
-        super().__init__(_failure(job))
+        super().__init__(_failure_message(job))
         self.job = job
         self.attempts = job.attempt
         self.retries = job.retries
@@ -156,7 +156,7 @@ class JobFailedError(AsyncJobError):
         self.error = job.error
 
 
-def _failure(job: Job) -> str:
+def _failure_message(job: Job) -> str:
     """Return `job a ended as DeadLetter (RetriesExhausted) after 3 of 3 retries: OSError: no`."""
     of = "" if job.max_retries is None else f" of {job.max_retries}"
     why = f" ({job.reason})" if job.reason else ""

@@ -7,16 +7,16 @@ from typing import Final
 from asyncjob.errors import AsyncJobError
 from asyncjob.models.base import NAME_PATTERN
 
-Missing = Callable[[str], AsyncJobError]
+NotFoundErrorFactory = Callable[[str], AsyncJobError]
 """Makes the error for something that does not exist."""
 
-LONGEST: Final = 253
+MAX_NAME_LENGTH: Final = 253
 
-_NAME: Final = re.compile(NAME_PATTERN.strip("^$"))
+_NAME_PATTERN: Final = re.compile(NAME_PATTERN.strip("^$"))
 
 
-def checked(name: str, missing: Missing) -> str:
+def check_name(name: str, missing: NotFoundErrorFactory) -> str:
     """Return the name; raises `missing` for one that nothing can have."""
-    if len(name) > LONGEST or not _NAME.fullmatch(name):
-        raise missing(f"{name[:LONGEST]!r} is no name that anything can have")
+    if len(name) > MAX_NAME_LENGTH or not _NAME_PATTERN.fullmatch(name):
+        raise missing(f"{name[:MAX_NAME_LENGTH]!r} is no name that anything can have")
     return name

@@ -24,10 +24,10 @@ POLL_SECONDS: Final = 5.0
 PAGE_SIZE: Final = 200
 """Jobs fetched at a time while listing."""
 
-Watcher = Callable[[Job], None]
+ChangeCallback = Callable[[Job], None]
 """Called with a job that has changed."""
 
-ALL: Final = Selection()
+ALL_JOBS: Final = Selection()
 """Every job."""
 
 
@@ -68,7 +68,7 @@ class Jobs(Protocol):
         *,
         raise_on_failure: bool = False,
         poll_seconds: float = POLL_SECONDS,
-        on_change: Watcher | None = None,
+        on_change: ChangeCallback | None = None,
     ) -> Job:
         """Wait until the job has finished, and return it as it is then.
 
@@ -81,16 +81,16 @@ class Jobs(Protocol):
         """Yield the job now and whenever it has changed, until it has finished."""
 
     def list(
-        self, selection: Selection = ALL, *, page_size: int = PAGE_SIZE
+        self, selection: Selection = ALL_JOBS, *, page_size: int = PAGE_SIZE
     ) -> Iterator[JobSummary]:
         """Yield the jobs that match, newest first, fetched in pages."""
 
     def page(
-        self, selection: Selection = ALL, cursor: str | None = None, limit: int = PAGE_SIZE
+        self, selection: Selection = ALL_JOBS, cursor: str | None = None, limit: int = PAGE_SIZE
     ) -> Page:
         """Return one page of the jobs that match, newest first; its `next` is the next cursor."""
 
-    def watch(self, selection: Selection = ALL) -> Iterator[JobSummary]:
+    def watch(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
         """Yield each job that matches whenever it changes, from now on, for ever."""
 
     def cancel(self, job_id: str, *, cascade: bool = False) -> Job:
@@ -118,12 +118,12 @@ class Jobs(Protocol):
         """Ask for a dead letter to be done with; raises NotADeadLetterError."""
 
     def redrive_many(
-        self, selection: Selection = ALL, *, limit: int = 100, dry_run: bool = False
+        self, selection: Selection = ALL_JOBS, *, limit: int = 100, dry_run: bool = False
     ) -> BulkReport:
         """Redrive the dead letters that match, oldest first, `limit` at most."""
 
     def dismiss_many(
-        self, selection: Selection = ALL, *, limit: int = 100, dry_run: bool = False
+        self, selection: Selection = ALL_JOBS, *, limit: int = 100, dry_run: bool = False
     ) -> BulkReport:
         """Dismiss the dead letters that match, oldest first, `limit` at most."""
 
@@ -210,7 +210,7 @@ class AsyncJobs(Protocol):
         *,
         raise_on_failure: bool = False,
         poll_seconds: float = POLL_SECONDS,
-        on_change: Watcher | None = None,
+        on_change: ChangeCallback | None = None,
     ) -> Job:
         """Wait until the job has finished, and return it as it is then.
 
@@ -223,16 +223,16 @@ class AsyncJobs(Protocol):
         """Yield the job now and whenever it has changed, until it has finished."""
 
     def list(
-        self, selection: Selection = ALL, *, page_size: int = PAGE_SIZE
+        self, selection: Selection = ALL_JOBS, *, page_size: int = PAGE_SIZE
     ) -> AsyncIterator[JobSummary]:
         """Yield the jobs that match, newest first, fetched in pages."""
 
     async def page(
-        self, selection: Selection = ALL, cursor: str | None = None, limit: int = PAGE_SIZE
+        self, selection: Selection = ALL_JOBS, cursor: str | None = None, limit: int = PAGE_SIZE
     ) -> Page:
         """Return one page of the jobs that match, newest first; its `next` is the next cursor."""
 
-    def watch(self, selection: Selection = ALL) -> AsyncIterator[JobSummary]:
+    def watch(self, selection: Selection = ALL_JOBS) -> AsyncIterator[JobSummary]:
         """Yield each job that matches whenever it changes, from now on, for ever."""
 
     async def cancel(self, job_id: str, *, cascade: bool = False) -> Job:
@@ -260,12 +260,12 @@ class AsyncJobs(Protocol):
         """Ask for a dead letter to be done with; raises NotADeadLetterError."""
 
     async def redrive_many(
-        self, selection: Selection = ALL, *, limit: int = 100, dry_run: bool = False
+        self, selection: Selection = ALL_JOBS, *, limit: int = 100, dry_run: bool = False
     ) -> BulkReport:
         """Redrive the dead letters that match, oldest first, `limit` at most."""
 
     async def dismiss_many(
-        self, selection: Selection = ALL, *, limit: int = 100, dry_run: bool = False
+        self, selection: Selection = ALL_JOBS, *, limit: int = 100, dry_run: bool = False
     ) -> BulkReport:
         """Dismiss the dead letters that match, oldest first, `limit` at most."""
 

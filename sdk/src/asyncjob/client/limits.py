@@ -3,19 +3,19 @@
 from pydantic import ValidationError
 
 from asyncjob.client.errors import InvalidRequestError
-from asyncjob.models.cron import MAX_ACTIVE, RUNS
+from asyncjob.models.cron import MAX_ACTIVE_RUNS, MAX_RUNS
 from asyncjob.rest.surroundings import BackfillAsk
 
 
-def within(name: str, value: object, least: int, most: int | None = None) -> int:
+def check_range(name: str, value: object, minimum: int, maximum: int | None = None) -> int:
     """Return the number; raises InvalidRequestError that names it where it is out of range."""
-    if isinstance(value, int) and least <= value and (most is None or value <= most):
+    if isinstance(value, int) and minimum <= value and (maximum is None or value <= maximum):
         return value
-    range_ = f"from {least} on" if most is None else f"from {least} to {most}"
+    range_ = f"from {minimum} on" if maximum is None else f"from {minimum} to {maximum}"
     raise InvalidRequestError(f"{name}: {value!r} is no whole number {range_}")
 
 
-def backfill_ask(
+def build_backfill(
     start: str, end: str, *, limit: int, max_active: int, replace: bool
 ) -> BackfillAsk:
     """Return what is asked of a schedule; raises InvalidRequestError that names what is wrong."""
@@ -24,8 +24,8 @@ def backfill_ask(
             {
                 "from": start,
                 "to": end,
-                "limit": within("limit", limit, 1, RUNS),
-                "maxActive": within("max_active", max_active, 1, MAX_ACTIVE),
+                "limit": check_range("limit", limit, 1, MAX_RUNS),
+                "maxActive": check_range("max_active", max_active, 1, MAX_ACTIVE_RUNS),
                 "replace": replace,
             }
         )

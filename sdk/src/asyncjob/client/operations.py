@@ -13,7 +13,7 @@ from asyncjob.rest.surroundings import BackfillAsk, CronJobInfo, QueueInfo, Work
 
 
 class Operations(Protocol):
-    """Operations on the jobs of one namespace; what they do is said in `interface`."""
+    """Operations on the jobs of one namespace; what they do is said in `api`."""
 
     def submit(self, submission: Submission) -> Steps[Submitted]:
         """Submit one."""
@@ -81,7 +81,7 @@ class Operations(Protocol):
     def trigger(self, name: str) -> Steps[Submitted]:
         """Ask for one run now."""
 
-    def backfill(self, name: str, ask: BackfillAsk) -> Steps[CronJobInfo]:
+    def backfill(self, name: str, request: BackfillAsk) -> Steps[CronJobInfo]:
         """Ask for the runs of times gone by."""
 
     def set_cron_job_suspended(self, name: str, *, suspended: bool) -> Steps[CronJobInfo]:

@@ -9,20 +9,20 @@ from pydantic.alias_generators import to_camel
 
 from asyncjob.free_json import FreeJsonError, normalize
 from asyncjob.intake.checks import MAX_PAYLOAD_BYTES
-from asyncjob.intake.errors import from_validation, refused
-from asyncjob.lifecycle.timestamps import to_text
+from asyncjob.intake.errors import from_validation_error, invalid_field
+from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.models.retry_policy import RetryPolicy
 from asyncjob.models.spec import Dependency, PayloadSource, RequestData
 from asyncjob.rest.submission import Submission
 
-Seconds: TypeAlias = int | timedelta
+Duration: TypeAlias = int | timedelta
 """A span of time; a number counts seconds."""
 
-Moment: TypeAlias = datetime | timedelta | str
+PointInTime: TypeAlias = datetime | timedelta | str
 """A time: with a zone, or as so long from now, or as RFC 3339 text."""
 
 
-class Identified(Protocol):
+class HasJobId(Protocol):
     """What has the id of a job: Submitted, Job, JobSummary."""
 
     @property
@@ -39,15 +39,15 @@ class SubmitOptions(TypedDict, total=False):
     payload_from: PayloadSource
     request: RequestData
     priority: int
-    not_before: Moment
-    not_after: Moment
-    depends_on: Sequence[str | Dependency | Identified]
-    queue_timeout: Seconds
-    timeout: Seconds
-    lease: Seconds
-    cancel_grace: Seconds
+    not_before: PointInTime
+    not_after: PointInTime
+    depends_on: Sequence[str | Dependency | HasJobId]
+    queue_timeout: Duration
+    timeout: Duration
+    lease: Duration
+    cancel_grace: Duration
     retry: RetryPolicy
-    ttl: Seconds
+    ttl: Duration
     idempotency_key: str
     deduplication_id: str
     concurrency_key: str
@@ -55,7 +55,7 @@ class SubmitOptions(TypedDict, total=False):
     suspend: bool
 
 
-_LONG: Final = {
+_FIELD_BY_OPTION: Final = {
     "queue_timeout": "queue_timeout_seconds",
     "timeout": "execution_timeout_seconds",
     "lease": "lease_duration_seconds",
@@ -74,56 +74,60 @@ def to_submission(
     """
     if isinstance(what, Submission):
         if payload is not None or options:
-            raise refused("job", "a Submission has its payload and options in itself")
+            raise invalid_field("job", "a Submission has its payload and options in itself")
         return what
     said = {
-        to_camel(_LONG.get(name, name)): _value(name, value, now)
+        to_camel(_FIELD_BY_OPTION.get(name, name)): _field_value(name, value, now)
         for name, value in options.items()
         if value is not None
     }
     try:
-        return Submission.model_validate({"type": what, "payload": _payload(payload), **said})
+        return Submission.model_validate(
+            {"type": what, "payload": _normalized_payload(payload), **said}
+        )
     except ValidationError as error:
-        raise from_validation(error) from error
+        raise from_validation_error(error) from error
 
 
-def _payload(payload: object) -> object:
+def _normalized_payload(payload: object) -> object:
     try:
         return normalize(payload, what="payload", max_bytes=MAX_PAYLOAD_BYTES)
     except FreeJsonError as error:
-        raise refused("payload", str(error)) from error
+        raise invalid_field("payload", str(error)) from error
 
 
-def _value(name: str, value: object, now: datetime) -> object:
+def _field_value(name: str, value: object, now: datetime) -> object:
     match value:
         case datetime():
-            return _text(name, value)
+            return _absolute_time(name, value)
         case timedelta() if name in {"not_before", "not_after"}:
-            return _in(name, value, now)
+            return _relative_time(name, value, now)
         case timedelta():
             return round(value.total_seconds())
         case _ if name == "depends_on" and isinstance(value, str):
-            raise refused("dependsOn", f"{value!r} is one job, not a list of jobs: [{value!r}]")
+            raise invalid_field(
+                "dependsOn", f"{value!r} is one job, not a list of jobs: [{value!r}]"
+            )
         case _ if name == "depends_on" and isinstance(value, Sequence):
             return [_dependency(one) for one in value]
         case _:
             return value
 
 
-def _text(name: str, moment: datetime) -> str:
-    if moment.tzinfo is None:
-        raise refused(to_camel(name), f"{moment!r} has no time zone: datetime.now(UTC) has one")
+def _absolute_time(name: str, time: datetime) -> str:
+    if time.tzinfo is None:
+        raise invalid_field(to_camel(name), f"{time!r} has no time zone: datetime.now(UTC) has one")
     try:
-        return to_text(moment)
+        return format_timestamp(time)
     except ValueError as error:
-        raise refused(to_camel(name), f"{moment!r} is out of range") from error
+        raise invalid_field(to_camel(name), f"{time!r} is out of range") from error
 
 
-def _in(name: str, span: timedelta, now: datetime) -> str:
+def _relative_time(name: str, span: timedelta, now: datetime) -> str:
     try:
-        return to_text(now + span)
+        return format_timestamp(now + span)
     except (OverflowError, ValueError) as error:
-        raise refused(to_camel(name), f"{span!r} from now is out of range") from error
+        raise invalid_field(to_camel(name), f"{span!r} from now is out of range") from error
 
 
 def _dependency(one: object) -> object:

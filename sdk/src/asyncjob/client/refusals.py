@@ -7,7 +7,7 @@ from asyncjob.client import errors
 from asyncjob.errors import AsyncJobError
 from asyncjob.rest.submission import Refusal
 
-STATUS: Final[tuple[tuple[type[AsyncJobError], HTTPStatus], ...]] = (
+HTTP_STATUSES: Final[tuple[tuple[type[AsyncJobError], HTTPStatus], ...]] = (
     (errors.KeyReusedError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (errors.InvalidSubmissionError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (errors.InvalidRequestError, HTTPStatus.BAD_REQUEST),
@@ -25,7 +25,7 @@ STATUS: Final[tuple[tuple[type[AsyncJobError], HTTPStatus], ...]] = (
 
 def status_of(error: AsyncJobError) -> HTTPStatus:
     """Return the HTTP status that stands for the error."""
-    found = (status for kind, status in STATUS if isinstance(error, kind))
+    found = (status for kind, status in HTTP_STATUSES if isinstance(error, kind))
     return next(found, HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
@@ -35,7 +35,7 @@ def title_of(error: AsyncJobError) -> str:
     return first.partition(";")[0].rstrip(".")
 
 
-def refusal(error: AsyncJobError) -> Refusal:
+def to_refusal(error: AsyncJobError) -> Refusal:
     """Return the error as one of a batch tells it."""
     return Refusal(
         status=status_of(error),

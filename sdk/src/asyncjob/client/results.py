@@ -34,14 +34,16 @@ class StoredResults:
 def result_of(job: Job, store: ResultStore | None) -> Steps[Json]:
     """Return the job's result; raises NoResultError, or ResultElsewhereError without a store."""
     if job.result_ref is not None:
-        return (yield from located(job.id, job.result_ref, store))
+        return (yield from fetch_stored_result(job.id, job.result_ref, store))
     if job.has_result:
         return job.result
     why = "its handler returned nothing" if job.succeeded else f"it is {job.phase.value}"
     raise NoResultError(f"job {job.id} has no result: {why}")
 
 
-def located(job_id: str, reference: ResultReference, store: ResultStore | None) -> Steps[Json]:
+def fetch_stored_result(
+    job_id: str, reference: ResultReference, store: ResultStore | None
+) -> Steps[Json]:
     """Return the result at an address; raises ResultElsewhereError without a store."""
     if store is None:
         raise ResultElsewhereError(

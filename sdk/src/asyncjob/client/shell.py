@@ -10,13 +10,19 @@ from types import TracebackType
 from typing import Self, Unpack
 
 from asyncjob.client.driving import World, iterate, run
-from asyncjob.client.interface import ALL, PAGE_SIZE, POLL_SECONDS, WAIT_SECONDS, Watcher
-from asyncjob.client.limits import backfill_ask
+from asyncjob.client.interface import (
+    ALL_JOBS,
+    PAGE_SIZE,
+    POLL_SECONDS,
+    WAIT_SECONDS,
+    ChangeCallback,
+)
+from asyncjob.client.limits import build_backfill
 from asyncjob.client.operations import Operations
 from asyncjob.client.options import SubmitOptions, to_submission
-from asyncjob.client.outcomes import ended
+from asyncjob.client.outcomes import check_outcome
 from asyncjob.client.steps import Emissions, Steps, T
-from asyncjob.client.tracing import in_current_trace, traced
+from asyncjob.client.tracing import trace_submission, with_current_trace
 from asyncjob.json_types import Json
 from asyncjob.rest.job import Happening, Job, JobSummary, Page
 from asyncjob.rest.selection import BulkReport, Selection
@@ -58,9 +64,9 @@ class Shell:
         JobExistsError, KeyReusedError, DuplicateJobError, QueueFullError.
         """
         submission = to_submission(what, payload, options, now=datetime.now(UTC))
-        with traced(submission) as sent:
+        with trace_submission(submission) as sent:
             done = self._run(self._do.submit(sent.submission))
-            sent.done(done)
+            sent.record(done)
         return done
 
     def submit_many(self, submissions: Iterable[Submission]) -> Iterator[BatchItem]:
@@ -68,7 +74,7 @@ class Shell:
 
         One that is refused stops none of the others.
         """
-        return self._iterate(self._do.submit_many(map(in_current_trace, submissions)))
+        return self._iterate(self._do.submit_many(map(with_current_trace, submissions)))
 
     def get(self, job_id: str) -> Job:
         """Return a job; raises JobNotFoundError."""
@@ -92,7 +98,7 @@ class Shell:
         *,
         raise_on_failure: bool = False,
         poll_seconds: float = POLL_SECONDS,
-        on_change: Watcher | None = None,
+        on_change: ChangeCallback | None = None,
     ) -> Job:
         """Wait until the job has finished, and return it as it is then.
 
@@ -104,25 +110,25 @@ class Shell:
         for last in self._iterate(self._do.follow(job_id, timeout, poll_seconds)):
             if on_change is not None:
                 on_change(last)
-        return ended(last, job_id, raise_on_failure=raise_on_failure)
+        return check_outcome(last, job_id, raise_on_failure=raise_on_failure)
 
     def poll(self, job_id: str, seconds: float = POLL_SECONDS) -> Iterator[Job]:
         """Yield the job now and whenever it has changed, until it has finished."""
         return self._iterate(self._do.follow(job_id, None, seconds))
 
     def list(
-        self, selection: Selection = ALL, *, page_size: int = PAGE_SIZE
+        self, selection: Selection = ALL_JOBS, *, page_size: int = PAGE_SIZE
     ) -> Iterator[JobSummary]:
         """Yield the jobs that match, newest first, fetched in pages."""
         return self._iterate(self._do.list(selection, page_size))
 
     def page(
-        self, selection: Selection = ALL, cursor: str | None = None, limit: int = PAGE_SIZE
+        self, selection: Selection = ALL_JOBS, cursor: str | None = None, limit: int = PAGE_SIZE
     ) -> Page:
         """Return one page of the jobs that match, newest first; its `next` is the next cursor."""
         return self._run(self._do.page(selection, cursor, limit))
 
-    def watch(self, selection: Selection = ALL) -> Iterator[JobSummary]:
+    def watch(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
         """Yield each job that matches whenever it changes, from now on, for ever."""
         return self._iterate(self._do.watch(selection))
 
@@ -158,13 +164,13 @@ class Shell:
         return self._run(self._do.dismiss(job_id))
 
     def redrive_many(
-        self, selection: Selection = ALL, *, limit: int = 100, dry_run: bool = False
+        self, selection: Selection = ALL_JOBS, *, limit: int = 100, dry_run: bool = False
     ) -> BulkReport:
         """Redrive the dead letters that match, oldest first, `limit` at most."""
         return self._run(self._do.redrive_many(selection, limit=limit, dry_run=dry_run))
 
     def dismiss_many(
-        self, selection: Selection = ALL, *, limit: int = 100, dry_run: bool = False
+        self, selection: Selection = ALL_JOBS, *, limit: int = 100, dry_run: bool = False
     ) -> BulkReport:
         """Dismiss the dead letters that match, oldest first, `limit` at most."""
         return self._run(self._do.dismiss_many(selection, limit=limit, dry_run=dry_run))
@@ -211,7 +217,7 @@ class Shell:
 
         Raises JobStateError while an earlier backfill is under way, unless it is to be replaced.
         """
-        ask = backfill_ask(start, end, limit=limit, max_active=max_active, replace=replace)
+        ask = build_backfill(start, end, limit=limit, max_active=max_active, replace=replace)
         return self._run(self._do.backfill(name, ask))
 
     def suspend_cron_job(self, name: str) -> CronJobInfo:

@@ -14,19 +14,19 @@ from asyncjob.json_types import Json, JsonObject, as_object
 
 T = TypeVar("T")
 
-JSON: Final = "application/json"
-MERGE_PATCH: Final = "application/merge-patch+json"
+JSON_TYPE: Final = "application/json"
+MERGE_PATCH_CONTENT_TYPE: Final = "application/merge-patch+json"
 
-FIRST_PAUSE_SECONDS: Final = 0.2
-LONGEST_PAUSE_SECONDS: Final = 5.0
+INITIAL_DELAY_SECONDS: Final = 0.2
+MAX_DELAY_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """One request. `params` may name one parameter several times.
 
-    `within`: so many seconds later no answer is waited for; None leaves that to who sends it.
-    `most_bytes`: an answer that becomes larger is not read to its end, but raises
+    `timeout_seconds`: so many seconds later no answer is waited for; None leaves that to who sends
+    it. `max_bytes`: an answer that becomes larger is not read to its end, but raises
     PageTooLargeError, where who sends it can tell.
     """
 
@@ -34,11 +34,11 @@ class Call:
     path: str
     params: tuple[tuple[str, str], ...] = ()
     body: Json = None
-    content_type: str = JSON
-    accept: str = JSON
+    content_type: str = JSON_TYPE
+    accept: str = JSON_TYPE
     headers: tuple[tuple[str, str], ...] = ()
-    within: float | None = None
-    most_bytes: int | None = None
+    timeout_seconds: float | None = None
+    max_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,13 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """Open a stream of events, in the place of one that is open. `silence`: it may be so quiet."""
+    """Open a stream of events, in the place of one that is open.
+
+    `max_silence`: it may be so quiet.
+    """
 
     call: Call
-    silence: float
+    max_silence: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +111,14 @@ Emissions: TypeAlias = Generator[Step | Fetch | Emit[T], Answer, None]
 
 
 @dataclass(slots=True)
-class Patience:
+class RetryBudget:
     """How long failures that may pass are waited out; begins with the first of them."""
 
     seconds: float
     _since: float | None = None
-    _pause: float = FIRST_PAUSE_SECONDS
+    _pause: float = INITIAL_DELAY_SECONDS
 
-    def outlast(self, error: AsyncJobError) -> Steps[None]:
+    def wait_or_raise(self, error: AsyncJobError) -> Steps[None]:
         """Wait before another try; raises the error where another try is of no use, or too late."""
         if not error.retryable:
             raise error
@@ -124,10 +127,10 @@ class Patience:
         if now + self._pause - self._since > self.seconds:
             raise error
         yield Pause(max(self._pause, getattr(error, "retry_after", None) or 0.0))
-        self._pause = min(self._pause * 2, LONGEST_PAUSE_SECONDS)
+        self._pause = min(self._pause * 2, MAX_DELAY_SECONDS)
 
 
-def hurried(steps: Steps[T], seconds: float | None) -> Steps[T]:
+def with_timeout(steps: Steps[T], seconds: float | None) -> Steps[T]:
     """Run an operation of whose requests each is to be answered within so many seconds."""
     resume = partial(next, steps)
     while True:
@@ -137,18 +140,18 @@ def hurried(steps: Steps[T], seconds: float | None) -> Steps[T]:
             value: T = stop.value
             return value
         if isinstance(step, Call) and seconds is not None:
-            step = replace(step, within=seconds)
+            step = replace(step, timeout_seconds=seconds)
         try:
             resume = partial(steps.send, (yield step))
         except AsyncJobError as error:
             resume = partial(steps.throw, error)
 
 
-def patiently(call: Call, seconds: float) -> Steps[Answer]:
+def call_with_retries(call: Call, seconds: float) -> Steps[Answer]:
     """Send a request that may be repeated until it is answered; gives up after `seconds`."""
-    patience = Patience(seconds)
+    patience = RetryBudget(seconds)
     while True:
         try:
             return (yield call)
         except AsyncJobError as error:
-            yield from patience.outlast(error)
+            yield from patience.wait_or_raise(error)

@@ -9,42 +9,45 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from asyncjob.rest.submission import Submission, Submitted
-from asyncjob.tracing.attributes import of_job
+from asyncjob.tracing.attributes import job_attributes
 from asyncjob.tracing.context import current_traceparent
 from asyncjob.tracing.provider import has_provider
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
-    """A submission as it is to be sent; `done` takes what became of it."""
+class TracedSubmission:
+    """A submission as it is to be sent; `record` takes what became of it."""
 
     submission: Submission
-    done: Callable[[Submitted], None] = lambda _: None
+    record: Callable[[Submitted], None] = lambda _: None
 
 
 @contextmanager
-def traced(submission: Submission, given: str | None = None) -> Generator[Traced]:
-    """Trace a submission while inside; `given` is the context of the request that it came with.
+def trace_submission(
+    submission: Submission, request_traceparent: str | None = None
+) -> Generator[TracedSubmission]:
+    """Trace a submission while inside.
 
-    A context that the submission itself names comes before that.
+    `request_traceparent` is the context of the request that it came with. A context that the
+    submission itself names comes before that.
     """
-    above = submission.traceparent or given
+    above = submission.traceparent or request_traceparent
     if not has_provider():
-        yield Traced(_carrying(submission, above or current_traceparent()))
+        yield TracedSubmission(_with_traceparent(submission, above or current_traceparent()))
         return
-    from asyncjob.tracing.submitting import submitting
+    from asyncjob.tracing.submitting import submission_span
 
-    with submitting(submission.type, submission.queue, above) as span:
-        sent = _carrying(submission, current_traceparent() or above)
-        yield Traced(sent, lambda done: span.set_attributes(of_job(done.id)))
+    with submission_span(submission.type, submission.queue, above) as span:
+        sent = _with_traceparent(submission, current_traceparent() or above)
+        yield TracedSubmission(sent, lambda done: span.set_attributes(job_attributes(done.id)))
 
 
-def in_current_trace(submission: Submission) -> Submission:
+def with_current_trace(submission: Submission) -> Submission:
     """Return the submission with the context of the caller's span, unless it names another."""
-    return _carrying(submission, submission.traceparent or current_traceparent())
+    return _with_traceparent(submission, submission.traceparent or current_traceparent())
 
 
-def _carrying(submission: Submission, traceparent: str | None) -> Submission:
+def _with_traceparent(submission: Submission, traceparent: str | None) -> Submission:
     if traceparent == submission.traceparent:
         return submission
     return submission.model_copy(update={"traceparent": traceparent})

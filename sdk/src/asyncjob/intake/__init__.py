@@ -4,24 +4,24 @@ Gateway, clients and command line all submit by this, so that the same key names
 whichever way it comes. It must not know how anything is sent.
 """
 
-from asyncjob.intake.content import content_of, content_of_job
+from asyncjob.intake.content import fingerprint_of, fingerprint_of_job
 from asyncjob.intake.errors import InvalidSubmissionError
-from asyncjob.intake.naming import key_name, number_of, numbered_name, stem
-from asyncjob.intake.order import Order, order
+from asyncjob.intake.naming import dedup_name_prefix, key_name, sequence_name, sequence_of
+from asyncjob.intake.order import JobManifest, build_manifest
 from asyncjob.intake.reading import read_submission
-from asyncjob.intake.verdict import Verdict, verdict
+from asyncjob.intake.verdict import Match, match_existing
 
 __all__ = [
     "InvalidSubmissionError",
-    "Order",
-    "Verdict",
-    "content_of",
-    "content_of_job",
+    "JobManifest",
+    "Match",
+    "build_manifest",
+    "dedup_name_prefix",
+    "fingerprint_of",
+    "fingerprint_of_job",
     "key_name",
-    "number_of",
-    "numbered_name",
-    "order",
+    "match_existing",
     "read_submission",
-    "stem",
-    "verdict",
+    "sequence_name",
+    "sequence_of",
 ]

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from asyncjob import names
-from asyncjob.free_json import FreeJsonError, TooManyBytesError, clean, encode
-from asyncjob.intake.errors import InvalidSubmissionError, problem
+from asyncjob.free_json import FreeJsonError, TooManyBytesError, encode, replace_unencodable
+from asyncjob.intake.errors import InvalidSubmissionError, field_problem
 from asyncjob.json_types import Json
-from asyncjob.lifecycle.timestamps import from_text, to_text
+from asyncjob.lifecycle.timestamps import format_timestamp, parse_timestamp
 from asyncjob.models.spec import RequestData
 from asyncjob.rest.problem import FieldProblem
 from asyncjob.rest.submission import Submission
@@ -19,77 +19,77 @@ MAX_PAYLOAD_BYTES: Final = 1024 * 1024
 MAX_OTHER_BYTES: Final = 256 * 1024
 """Largest of any other field."""
 
-_LABEL: Final = re.compile(
+_LABEL_KEY: Final = re.compile(
     r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 )
-_VALUE: Final = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
+_LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
 
 
-def check(submission: Submission, fields: Mapping[str, Json]) -> None:
+def check_submission(submission: Submission, fields: Mapping[str, Json]) -> None:
     """Raise InvalidSubmissionError with all that is wrong; `fields` are what is set, as JSON."""
     wrong = [
-        *_storable(fields),
-        *_names(submission),
-        *_source(submission),
-        *_parameters(submission),
-        *_labels(submission.labels or {}),
-        *_times(submission),
+        *_json_problems(fields),
+        *_name_problems(submission),
+        *_source_problems(submission),
+        *_parameter_problems(submission),
+        *_label_problems(submission.labels or {}),
+        *_time_problems(submission),
     ]
     if wrong:
         raise InvalidSubmissionError(wrong)
 
 
-def _storable(fields: Mapping[str, Json]) -> Iterator[FieldProblem]:
+def _json_problems(fields: Mapping[str, Json]) -> Iterator[FieldProblem]:
     for name, value in fields.items():
         limit = MAX_PAYLOAD_BYTES if name == "payload" else MAX_OTHER_BYTES
         try:
             encode(value, what=name, max_bytes=limit)
         except TooManyBytesError as error:
-            yield problem(name, f"{error}; hand large data over by a reference to it")
+            yield field_problem(name, f"{error}; hand large data over by a reference to it")
         except FreeJsonError as error:
-            yield problem(name, str(error))
+            yield field_problem(name, str(error))
 
 
-def _names(submission: Submission) -> Iterator[FieldProblem]:
+def _name_problems(submission: Submission) -> Iterator[FieldProblem]:
     for field, key in (
         ("idempotencyKey", submission.idempotency_key),
         ("deduplicationId", submission.deduplication_id),
     ):
         if submission.name is not None and key is not None:
             detail = f"a job with {field} has a name that follows from it; leave the name out"
-            yield problem("name", detail)
+            yield field_problem("name", detail)
 
 
-def _source(submission: Submission) -> Iterator[FieldProblem]:
+def _source_problems(submission: Submission) -> Iterator[FieldProblem]:
     source = submission.payload_from
     if source is None:
         return
     if submission.payload is not None:
-        yield problem("payloadFrom", "give payload or payloadFrom, not both")
+        yield field_problem("payloadFrom", "give payload or payloadFrom, not both")
     if len(source.model_dump(exclude_none=True)) != 1:
         detail = "give exactly one of secretKeyRef, configMapKeyRef and uri"
-        yield problem("payloadFrom", detail)
+        yield field_problem("payloadFrom", detail)
 
 
-def _parameters(submission: Submission) -> Iterator[FieldProblem]:
+def _parameter_problems(submission: Submission) -> Iterator[FieldProblem]:
     for field, maps in (submission.request or RequestData()).model_dump(by_alias=True).items():
         for name in maps or ():
-            if clean(name) != name:
-                yield problem(f"request.{field}.{name}", "its name is not Unicode text")
+            if replace_unencodable(name) != name:
+                yield field_problem(f"request.{field}.{name}", "its name is not Unicode text")
 
 
-def _labels(labels: Mapping[str, str]) -> Iterator[FieldProblem]:
+def _label_problems(labels: Mapping[str, str]) -> Iterator[FieldProblem]:
     for key, value in labels.items():
         where = f"labels.{key}"
         if key.startswith(f"{names.GROUP}/"):
-            yield problem(where, f"labels below {names.GROUP}/ are asyncjob's")
-        elif not _LABEL.fullmatch(key):
-            yield problem(where, "no label of Kubernetes can be called so")
-        if not _VALUE.fullmatch(value):
-            yield problem(where, f"{value!r} cannot be a label's value")
+            yield field_problem(where, f"labels below {names.GROUP}/ are asyncjob's")
+        elif not _LABEL_KEY.fullmatch(key):
+            yield field_problem(where, "no label of Kubernetes can be called so")
+        if not _LABEL_VALUE.fullmatch(value):
+            yield field_problem(where, f"{value!r} cannot be a label's value")
 
 
-def _times(submission: Submission) -> Iterator[FieldProblem]:
+def _time_problems(submission: Submission) -> Iterator[FieldProblem]:
     moments = {}
     for field, value in (
         ("notBefore", submission.not_before),
@@ -97,9 +97,9 @@ def _times(submission: Submission) -> Iterator[FieldProblem]:
     ):
         if value is not None:
             try:
-                moments[field] = from_text(value)
-                to_text(moments[field])
+                moments[field] = parse_timestamp(value)
+                format_timestamp(moments[field])
             except ValueError:
-                yield problem(field, f"there is no such time: {value}")
+                yield field_problem(field, f"there is no such time: {value}")
     if len(moments) > 1 and moments["notAfter"] <= moments["notBefore"]:
-        yield problem("notAfter", "it has to be later than notBefore")
+        yield field_problem("notAfter", "it has to be later than notBefore")

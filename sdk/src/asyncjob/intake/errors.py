@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from asyncjob.errors import AsyncJobError
-from asyncjob.free_json import clean
+from asyncjob.free_json import replace_unencodable
 from asyncjob.rest.problem import FieldProblem
 
 
@@ -18,25 +18,25 @@ class InvalidSubmissionError(AsyncJobError):
         self.errors = tuple(errors)
 
 
-def refused(field: str, detail: str) -> InvalidSubmissionError:
+def invalid_field(field: str, detail: str) -> InvalidSubmissionError:
     """Return the error about one field."""
-    return InvalidSubmissionError([problem(field, detail)])
+    return InvalidSubmissionError([field_problem(field, detail)])
 
 
-def problem(field: str, detail: str) -> FieldProblem:
+def field_problem(field: str, detail: str) -> FieldProblem:
     """Return what is wrong with one field, as text that can always be sent."""
-    return FieldProblem(field=clean(field), detail=clean(detail))
+    return FieldProblem(field=replace_unencodable(field), detail=replace_unencodable(detail))
 
 
-def from_validation(error: ValidationError, prefix: str = "") -> InvalidSubmissionError:
+def from_validation_error(error: ValidationError, prefix: str = "") -> InvalidSubmissionError:
     """Return the error that a model's refusal stands for."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     return InvalidSubmissionError(
-        [problem(_where(prefix, one["loc"]), one["msg"]) for one in found]
+        [field_problem(_field_path(prefix, one["loc"]), one["msg"]) for one in found]
     )
 
 
-def _where(prefix: str, steps: tuple[int | str, ...]) -> str:
+def _field_path(prefix: str, steps: tuple[int | str, ...]) -> str:
     if steps[:1] == ("payload",):  # free JSON is told with the type of each level
         steps = ("payload", *steps[2::2])
     return ".".join(filter(None, [prefix, *map(str, steps)])) or "job"

@@ -7,40 +7,40 @@ the newest comes first in every list, which is sorted by name.
 import uuid
 from typing import Final
 
-from asyncjob.canonical import canonical, digest
+from asyncjob.canonical import canonical_json, digest
 
-_SPACE: Final = uuid.uuid5(uuid.NAMESPACE_DNS, "asyncjob.dev")
-_DIGITS: Final = 9
-_TOP: Final = 10**_DIGITS
+_UUID_NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_DNS, "asyncjob.dev")
+_SEQUENCE_DIGITS: Final = 9
+_SEQUENCE_LIMIT: Final = 10**_SEQUENCE_DIGITS
 
 
 def key_name(namespace: str, key: str) -> str:
     """Return the name, a UUID, of the job with this idempotencyKey in the namespace."""
-    return _derived("idempotencyKey", namespace, key)
+    return _derived_uuid("idempotencyKey", namespace, key)
 
 
-def stem(namespace: str, deduplication_id: str) -> str:
+def dedup_name_prefix(namespace: str, deduplication_id: str) -> str:
     """Return how the names of all jobs with this deduplicationId in the namespace begin."""
-    return _derived("deduplicationId", namespace, deduplication_id)
+    return _derived_uuid("deduplicationId", namespace, deduplication_id)
 
 
-def numbered_name(begin: str, number: int) -> str:
+def sequence_name(prefix: str, sequence: int) -> str:
     """Return the name of the job of this number, from 1 on, among those with one id."""
-    return f"{begin}-{_TOP - number:0{_DIGITS}d}"
+    return f"{prefix}-{_SEQUENCE_LIMIT - sequence:0{_SEQUENCE_DIGITS}d}"
 
 
-def number_of(name: str, begin: str) -> int:
+def sequence_of(name: str, prefix: str) -> int:
     """Return the number of a job among those with one id; 0 if its name is no such name."""
     before, _, rest = name.rpartition("-")
-    if before != begin or len(rest) != _DIGITS or not (rest.isascii() and rest.isdigit()):
+    if before != prefix or len(rest) != _SEQUENCE_DIGITS or not (rest.isascii() and rest.isdigit()):
         return 0
-    return _TOP - int(rest)
+    return _SEQUENCE_LIMIT - int(rest)
 
 
-def label_of(key: str) -> str:
+def key_label_value(key: str) -> str:
     """Return the label value that stands for a key or id, which may be longer than labels are."""
     return digest(key, 52)
 
 
-def _derived(kind: str, namespace: str, value: str) -> str:
-    return str(uuid.uuid5(_SPACE, canonical([kind, namespace, value]).decode()))
+def _derived_uuid(kind: str, namespace: str, value: str) -> str:
+    return str(uuid.uuid5(_UUID_NAMESPACE, canonical_json([kind, namespace, value]).decode()))

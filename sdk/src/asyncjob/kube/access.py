@@ -23,12 +23,12 @@ from kubernetes.aio.config import (
 from asyncjob.errors import ConfigError, NoClusterError
 from asyncjob.names import is_namespace
 
-log = structlog.get_logger()
+_LOG = structlog.get_logger()
 
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-_DEFAULT = "~/.kube/config"
+_DEFAULT_KUBECONFIG = "~/.kube/config"
 _TOKEN_MAX_AGE_SECONDS = 300.0
-_RELOAD_AGAIN_SECONDS = 10.0
+_RELOAD_RETRY_SECONDS = 10.0
 
 _HOW_TO_CONNECT = (
     "set KUBECONFIG or --kubeconfig, run inside a pod, "
@@ -67,22 +67,22 @@ class ClusterAccess:
     async def headers(self) -> dict[str, str]:
         """Return the headers that sign a request, reading the token again if it is old."""
         if _now() - self._loaded_at > _TOKEN_MAX_AGE_SECONDS:
-            await self._refresh()
+            await self._try_reload()
         token = await self.configuration.get_api_key_with_prefix("BearerToken")
         return {"Authorization": token} if token else {}
 
     async def reload(self) -> None:
         """Read the credentials again; raises NoClusterError where that fails."""
-        self.configuration, _ = await _load(self.kubeconfig, self.context)
+        self.configuration, _ = await _load_configuration(self.kubeconfig, self.context)
         self._loaded_at = _now()
 
-    async def _refresh(self) -> None:
+    async def _try_reload(self) -> None:
         """Read the credentials again, or go on with those we have: they may well be good yet."""
         try:
             await self.reload()
         except NoClusterError as error:
-            log.warning("credentials not readable, going on with the old ones", error=str(error))
-            self._loaded_at = _now() - _TOKEN_MAX_AGE_SECONDS + _RELOAD_AGAIN_SECONDS
+            _LOG.warning("credentials not readable, going on with the old ones", error=str(error))
+            self._loaded_at = _now() - _TOKEN_MAX_AGE_SECONDS + _RELOAD_RETRY_SECONDS
 
 
 async def load_access(
@@ -94,7 +94,7 @@ async def load_access(
     NoClusterError, with what to do about it, when none can be used.
     """
     kubeconfig = kubeconfig or os.environ.get("KUBECONFIG") or None
-    configuration, default_namespace = await _load(kubeconfig, context)
+    configuration, default_namespace = await _load_configuration(kubeconfig, context)
     trust = _ssl_context(configuration)
     where = namespace or os.environ.get("POD_NAMESPACE") or default_namespace
     if not is_namespace(where):
@@ -102,13 +102,15 @@ async def load_access(
     return ClusterAccess(kubeconfig, configuration, where, trust, context, _now())
 
 
-async def _load(kubeconfig: str | None, context: str | None) -> tuple[Configuration, str]:
+async def _load_configuration(
+    kubeconfig: str | None, context: str | None
+) -> tuple[Configuration, str]:
     configuration = type.__call__(Configuration)  # not the process-wide default
     try:
         if not (kubeconfig or context) and "KUBERNETES_SERVICE_HOST" in os.environ:
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # official client
             return configuration, _pod_namespace()
-        _check_present(kubeconfig or _DEFAULT)
+        _check_kubeconfig_exists(kubeconfig or _DEFAULT_KUBECONFIG)
         loader = await load_kube_config(  # type: ignore[no-untyped-call]  # official client
             kubeconfig, context=context, client_configuration=configuration
         )
@@ -120,7 +122,7 @@ async def _load(kubeconfig: str | None, context: str | None) -> tuple[Configurat
     return configuration, chosen.get("namespace") or "default"
 
 
-def _check_present(kubeconfig: str | None) -> None:
+def _check_kubeconfig_exists(kubeconfig: str | None) -> None:
     """Say so in one line where there is no such file; the official client logs one of its own."""
     files = [Path(part).expanduser() for part in (kubeconfig or "").split(os.pathsep) if part]
     if files and not any(file.exists() for file in files):

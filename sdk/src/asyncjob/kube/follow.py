@@ -9,21 +9,21 @@ import structlog
 
 from asyncjob.errors import ApiError, ExpiredError
 from asyncjob.json_types import JsonObject, as_object, child, items, text
-from asyncjob.kube.pace import loop_pace
+from asyncjob.kube.pace import event_loop_pacer
 from asyncjob.kube.session import KubeSession
 from asyncjob.kube.transport import Params
-from asyncjob.kube.turns import Turns
+from asyncjob.kube.turns import TimeSlice
 from asyncjob.kube.watch import WatchEvent, watch
 
-log = structlog.get_logger()
+_LOG = structlog.get_logger()
 
-TRUSTED_FAILURES: Final = 5
+MAX_WATCH_FAILURES: Final = 5
 """Watches in a row that may fail at one version before it is given up: a server whose store was put
 back to an earlier state says neither that the version has expired nor anything else for good.
 """
 
 
-class Follower(Protocol):
+class ResourceEventHandler(Protocol):
     """Takes what is seen of a small collection."""
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
@@ -33,73 +33,75 @@ class Follower(Protocol):
         """Take one change: ADDED, MODIFIED or DELETED."""
 
 
-class Sign(Protocol):
+class WatchHealthCallback(Protocol):
     """Told whether a watch goes on."""
 
     def __call__(self, *, went_well: bool) -> None:
         """Take that something came, were it a bookmark; or that a list or watch has failed."""
 
 
-def no_sign(*, went_well: bool) -> None:
+def ignore_watch_health(*, went_well: bool) -> None:
     """Take no notice."""
 
 
-async def follow(
+async def run_informer(
     session: KubeSession,
     path: str,
-    follower: Follower,
+    handler: ResourceEventHandler,
     params: Params | None = None,
     *,
     on_watch: Callable[[], None] = lambda: None,
     on_list: Callable[[str], None] = lambda _version: None,
-    shape: Callable[[JsonObject], JsonObject] = lambda obj: obj,
-    on_sign: Sign = no_sign,
+    transform: Callable[[JsonObject], JsonObject] = lambda obj: obj,
+    on_health: WatchHealthCallback = ignore_watch_health,
 ) -> None:
     """Keep the follower up to date until cancelled; outages are waited out, 1 to 60 s apart.
 
     `on_watch` is called at the beginning of each watch, `on_list` with the version of each list,
-    just before the follower gets it, `on_sign` with each list, event, bookmark and failure. Large
-    collections are read in pages; `shape` cuts each object down to what the follower needs.
+    just before the follower gets it, `on_health` with each list, event, bookmark and failure. Large
+    collections are read in pages; `transform` cuts each object down to what the follower needs.
     """
-    sight = _Sight(session, path, follower, params or {}, _Hooks(on_watch, on_list, shape, on_sign))
-    pace = loop_pace()
+    sight = _Reflector(
+        session, path, handler, params or {}, _Callbacks(on_watch, on_list, transform, on_health)
+    )
+    pace = event_loop_pacer()
     while True:
-        pace.begin()
-        error = await sight.watch_on()
-        pause = pace.pause(failed=error is not None)
+        pace.start_round()
+        error = await sight.list_and_watch()
+        pause = pace.next_delay(failed=error is not None)
         if error is not None:
-            log.warning("watch interrupted", path=path, error=str(error), retry_in=round(pause, 1))
+            _LOG.warning("watch interrupted", path=path, error=str(error), retry_in=round(pause, 1))
         await asyncio.sleep(pause)
 
 
 @dataclass(frozen=True, slots=True)
-class _Hooks:
+class _Callbacks:
     on_watch: Callable[[], None]
     on_list: Callable[[str], None]
-    shape: Callable[[JsonObject], JsonObject]
-    on_sign: Sign
+    transform: Callable[[JsonObject], JsonObject]
+    on_health: WatchHealthCallback
 
 
-class _Sight:
+class _Reflector:
     """Where the watch of one collection stands."""
 
     def __init__(
         self,
         session: KubeSession,
         path: str,
-        follower: Follower,
+        handler: ResourceEventHandler,
         params: Params,
-        hooks: _Hooks,
+        callbacks: _Callbacks,
     ) -> None:
         self._session = session
         self._path = path
-        self._follower = follower
+        self._handler = handler
         self._params = params
-        self._hooks = hooks
+        self._callbacks = callbacks
         self._version: str | None = None
         self._failures = 0
 
-    async def watch_on(self) -> ApiError | None:
+    async def list_and_watch(self) -> ApiError | None:
         """Watch until the server ends it, listing first where need be; returns what went wrong.
 
         After an error the next watch goes on from the last version seen: a list of everything is
@@ -112,9 +114,9 @@ class _Sight:
         except ExpiredError:
             self._version = None
         except ApiError as error:
-            self._hooks.on_sign(went_well=False)
+            self._callbacks.on_health(went_well=False)
             self._failures += 1
-            if self._failures >= TRUSTED_FAILURES:
+            if self._failures >= MAX_WATCH_FAILURES:
                 self._version = None
             return error
         return None
@@ -122,23 +124,23 @@ class _Sight:
     async def _list(self) -> str:
         objects: list[JsonObject] = []
         self._failures = 0
-        version, turns = "", Turns()
+        version, turns = "", TimeSlice()
         async for page in self._session.pages(self._path, self._params):
             for item in items(page, "items"):
-                objects.append(self._hooks.shape(as_object(item)))
-                await turns.give()
+                objects.append(self._callbacks.transform(as_object(item)))
+                await turns.yield_if_due()
             version = text(child(page, "metadata"), "resourceVersion")
-        self._hooks.on_sign(went_well=True)
-        self._hooks.on_list(version)
-        self._follower.replace(objects)
+        self._callbacks.on_health(went_well=True)
+        self._callbacks.on_list(version)
+        self._handler.replace(objects)
         return version
 
     async def _watch(self, version: str) -> None:
         params = {**self._params, "resourceVersion": version}
-        on_open, shape = self._hooks.on_watch, self._hooks.shape
+        on_open, shape = self._callbacks.on_watch, self._callbacks.transform
         async for event in watch(self._session, self._path, params, on_open=on_open):
             self._failures = 0
             self._version = event.resource_version or self._version
-            self._hooks.on_sign(went_well=True)
+            self._callbacks.on_health(went_well=True)
             if event.type != "BOOKMARK":
-                self._follower.apply(WatchEvent(event.type, shape(event.object)))
+                self._handler.apply(WatchEvent(event.type, shape(event.object)))

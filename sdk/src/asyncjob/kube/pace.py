@@ -8,31 +8,33 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from asyncjob.kube.backoff import Backoff
+from asyncjob.kube.backoff import ExponentialBackoff
 
-HEALTHY_SECONDS: Final = 5.0
+HEALTHY_ROUND_SECONDS: Final = 5.0
 
 
-class Pace:
+class RoundPacer:
     """Waits between rounds. `clock` gives seconds and never goes back."""
 
-    def __init__(self, clock: Callable[[], float], backoff: Backoff | None = None) -> None:
+    def __init__(
+        self, clock: Callable[[], float], backoff: ExponentialBackoff | None = None
+    ) -> None:
         self._clock = clock
-        self._backoff = backoff or Backoff()
-        self._began = clock()
+        self._backoff = backoff or ExponentialBackoff()
+        self._started_at = clock()
 
-    def begin(self) -> None:
+    def start_round(self) -> None:
         """Begin a round."""
-        self._began = self._clock()
+        self._started_at = self._clock()
 
-    def pause(self, *, failed: bool) -> float:
+    def next_delay(self, *, failed: bool) -> float:
         """Return how long to wait after a round, in seconds."""
-        lasted = self._clock() - self._began >= HEALTHY_SECONDS
+        lasted = self._clock() - self._started_at >= HEALTHY_ROUND_SECONDS
         if lasted:
             self._backoff.reset()
-        return self._backoff.pause() if failed or not lasted else 0.0
+        return self._backoff.next_delay() if failed or not lasted else 0.0
 
 
-def loop_pace() -> Pace:
+def event_loop_pacer() -> RoundPacer:
     """Return a pace by the running event loop's clock."""
-    return Pace(asyncio.get_running_loop().time)
+    return RoundPacer(asyncio.get_running_loop().time)

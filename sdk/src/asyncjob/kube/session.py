@@ -18,14 +18,14 @@ import orjson
 from asyncjob.errors import ApiError, UnknownOutcomeError
 from asyncjob.json_types import Json, JsonObject, as_object, items
 from asyncjob.kube.access import ClusterAccess
-from asyncjob.kube.answers import parse
-from asyncjob.kube.paging import SECONDS, Paging
-from asyncjob.kube.transport import Observer, Params, Request, Transport
-from asyncjob.kube.turns import Turns
+from asyncjob.kube.answers import parse_object
+from asyncjob.kube.paging import PAGE_TIMEOUT_SECONDS, ListPager
+from asyncjob.kube.transport import KubeRequest, KubeTransport, Params, RequestObserver
+from asyncjob.kube.turns import TimeSlice
 
-MERGE_PATCH: Final = "application/merge-patch+json"
-JSON_PATCH: Final = "application/json-patch+json"
-AS_METADATA: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+MERGE_PATCH_TYPE: Final = "application/merge-patch+json"
+JSON_PATCH_TYPE: Final = "application/json-patch+json"
+METADATA_LIST_TYPE: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 """For lists of which only names, uids and labels are used: objects without spec and status."""
 
 _JSON: Final = "application/json"
@@ -45,11 +45,11 @@ class KubeSession:
         *,
         field_manager: str,
         connections: int = 32,
-        observer: Observer | None = None,
+        observer: RequestObserver | None = None,
     ) -> None:
         self.access = access
         self._field_manager = field_manager
-        self._transport = Transport(
+        self._transport = KubeTransport(
             access, user_agent=field_manager, connections=connections, observer=observer
         )
 
@@ -73,15 +73,15 @@ class KubeSession:
 
         It is told in whole seconds, cut. None before the first answer, or if none told it.
         """
-        if self._transport.date is None:
+        if self._transport.server_date is None:
             return None
-        text, came_at = self._transport.date
-        then = _epoch(text)
+        text, came_at = self._transport.server_date
+        then = _epoch_seconds(text)
         return None if then is None else then + asyncio.get_running_loop().time() - came_at
 
     async def get(self, path: str, params: Params | None = None) -> JsonObject:
         """Read one object, or one page of a collection."""
-        return await self._transport.send(Request("GET", path, params or {}))
+        return await self._transport.send(KubeRequest("GET", path, params or {}))
 
     async def create(
         self, path: str, body: Mapping[str, Json], params: Params | None = None
@@ -97,16 +97,16 @@ class KubeSession:
         self, path: str, body: Mapping[str, Json], params: Params | None = None
     ) -> JsonObject:
         """Merge into an object; conditional if the body carries a resourceVersion."""
-        return await self._write("PATCH", path, body, MERGE_PATCH, params)
+        return await self._write("PATCH", path, body, MERGE_PATCH_TYPE, params)
 
     async def json_patch(self, path: str, operations: Sequence[JsonObject]) -> JsonObject:
         """Apply a JSON Patch."""
-        return await self._write("PATCH", path, operations, JSON_PATCH)
+        return await self._write("PATCH", path, operations, JSON_PATCH_TYPE)
 
     async def delete(self, path: str, body: Mapping[str, Json] | None = None) -> JsonObject:
         """Delete an object; the body may carry DeleteOptions with preconditions."""
         data = None if body is None else orjson.dumps(body)
-        return await self._transport.send(Request("DELETE", path, {}, data, _JSON))
+        return await self._transport.send(KubeRequest("DELETE", path, {}, data, _JSON))
 
     async def list(
         self, path: str, params: Params | None = None, *, accept: str = _JSON
@@ -115,11 +115,11 @@ class KubeSession:
 
         Other tasks get their turn in between, however many objects there are.
         """
-        turns = Turns()
+        turns = TimeSlice()
         async for page in self.pages(path, params, accept=accept):
             for item in items(page, "items"):
                 yield as_object(item)
-                await turns.give()
+                await turns.yield_if_due()
 
     async def pages(
         self, path: str, params: Params | None = None, *, accept: str = _JSON
@@ -129,39 +129,41 @@ class KubeSession:
         Pages are bounded in bytes (see `paging`). `accept` may ask for metadata only. Raises
         ExpiredError if it took too long.
         """
-        paging = Paging()
+        paging = ListPager()
         while True:
-            yield await self._page(path, params or {}, accept, paging)
-            if not paging.begun:
+            yield await self._next_page(path, params or {}, accept, paging)
+            if not paging.has_more:
                 return
 
-    async def _page(self, path: str, params: Params, accept: str, paging: Paging) -> JsonObject:
+    async def _next_page(
+        self, path: str, params: Params, accept: str, paging: ListPager
+    ) -> JsonObject:
         while True:
-            request = Request(
+            request = KubeRequest(
                 "GET",
                 path,
                 {**params, **paging.params},
                 accept=accept,
-                seconds=SECONDS,
-                most_bytes=paging.most_bytes,
+                timeout_seconds=PAGE_TIMEOUT_SECONDS,
+                max_bytes=paging.max_bytes,
             )
             try:
                 body = await self.fetch(request)
             except ApiError as error:
-                if not paging.ask_for_less(error):
+                if not paging.shrink_after(error):
                     raise
                 continue
-            page = parse(body)
+            page = parse_object(body)
             if "items" not in page:  # taken for an empty list, it would mean that all are gone
                 raise UnknownOutcomeError(f"answer to GET {path} is no list: {body[:100]!r}")
-            paging.took(page, len(items(page, "items")), len(body))
+            paging.record_page(page, len(items(page, "items")), len(body))
             return page
 
-    async def send(self, request: Request) -> JsonObject:
+    async def send(self, request: KubeRequest) -> JsonObject:
         """Send a request as it is; a write gets the field manager's name."""
-        return parse(await self.fetch(request))
+        return parse_object(await self.fetch(request))
 
-    async def fetch(self, request: Request) -> bytes:
+    async def fetch(self, request: KubeRequest) -> bytes:
         """Send a request as it is, and return the answer's body unread."""
         if request.method in _WRITES:
             params = {"fieldManager": self._field_manager, **request.params}
@@ -170,7 +172,7 @@ class KubeSession:
 
     async def stream(self, path: str, params: Params, accept: str) -> aiohttp.ClientResponse:
         """Open a long answer, such as a watch; the caller closes it."""
-        return await self._transport.open(Request("GET", path, params, accept=accept))
+        return await self._transport.open_stream(KubeRequest("GET", path, params, accept=accept))
 
     async def _write(
         self,
@@ -182,11 +184,11 @@ class KubeSession:
     ) -> JsonObject:
         query = {"fieldManager": self._field_manager, **(params or {})}
         data = orjson.dumps(body)
-        return await self._transport.send(Request(method, path, query, data, content_type))
+        return await self._transport.send(KubeRequest(method, path, query, data, content_type))
 
 
 @lru_cache(maxsize=8)
-def _epoch(date: str) -> float | None:
+def _epoch_seconds(date: str) -> float | None:
     """Return a Date header as epoch seconds; the same text comes for a second on end."""
     try:
         return parsedate_to_datetime(date).timestamp()

@@ -3,20 +3,23 @@
 import socket
 from typing import Final
 
-IDLE_SECONDS: Final = 15
-PROBE_SECONDS: Final = 5
-PROBES: Final = 3
+KEEPALIVE_IDLE_SECONDS: Final = 15
+KEEPALIVE_PROBE_SECONDS: Final = 5
+KEEPALIVE_PROBES: Final = 3
 
-_TIMES: Final = (
-    ("TCP_KEEPIDLE", IDLE_SECONDS),
-    ("TCP_KEEPINTVL", PROBE_SECONDS),
-    ("TCP_KEEPCNT", PROBES),
-    ("TCP_USER_TIMEOUT", (IDLE_SECONDS + PROBE_SECONDS * PROBES) * 1000),
+_KEEPALIVE_OPTIONS: Final = (
+    ("TCP_KEEPIDLE", KEEPALIVE_IDLE_SECONDS),
+    ("TCP_KEEPINTVL", KEEPALIVE_PROBE_SECONDS),
+    ("TCP_KEEPCNT", KEEPALIVE_PROBES),
+    (
+        "TCP_USER_TIMEOUT",
+        (KEEPALIVE_IDLE_SECONDS + KEEPALIVE_PROBE_SECONDS * KEEPALIVE_PROBES) * 1000,
+    ),
 )
 """Not every system has all of them; those that lack one fall back to its own default."""
 
 
-def watched_socket(
+def keepalive_socket(
     address: tuple[
         int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[object, ...]
     ],
@@ -25,7 +28,7 @@ def watched_socket(
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _TIMES:
+    for name, value in _KEEPALIVE_OPTIONS:
         option = getattr(socket, name, None)
         if option is not None:
             made.setsockopt(socket.IPPROTO_TCP, option, value)

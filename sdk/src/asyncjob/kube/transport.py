@@ -16,33 +16,33 @@ from asyncjob.errors import (
 )
 from asyncjob.json_types import JsonObject
 from asyncjob.kube.access import ClusterAccess
-from asyncjob.kube.answers import parse, to_error
+from asyncjob.kube.answers import error_from_response, parse_object
 from asyncjob.kube.paging import PageTooLargeError
-from asyncjob.kube.sockets import watched_socket
+from asyncjob.kube.sockets import keepalive_socket
 
 _JSON: Final = "application/json"
 _CONNECT_TIMEOUT_SECONDS: Final = 5.0
 _MAX_RETRY_AFTER_SECONDS: Final = 10.0
-_THROTTLED_TRIES: Final = 4
+_MAX_THROTTLED_TRIES: Final = 4
 
-SHORT_SECONDS: Final = 15.0
+REQUEST_TIMEOUT_SECONDS: Final = 15.0
 """How long the answer about a single object may take."""
 
-_LONG: Final = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_SECONDS)
-_OPEN_SECONDS: Final = 30.0
-_LAST_TURNS: Final = 3
+_STREAM_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_SECONDS)
+_STREAM_OPEN_SECONDS: Final = 30.0
+_CLOSING_ITERATIONS: Final = 3
 """Of the event loop, in which closed connections give their sockets back; it may end after that."""
 
-_FAILURES: Final = (aiohttp.ClientError, TimeoutError, ConnectionError)
+_CONNECTION_ERRORS: Final = (aiohttp.ClientError, TimeoutError, ConnectionError)
 
-Observer = Callable[[str, int, float], None]
+RequestObserver = Callable[[str, int, float], None]
 """Called after each request with method, HTTP code (0: no answer) and seconds."""
 
 Params = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class KubeRequest:
     """One HTTP request, before it is signed.
 
     An answer is waited for so many seconds, and read up to so many bytes.
@@ -54,11 +54,11 @@ class Request:
     data: bytes | None = None
     content_type: str = _JSON
     accept: str = _JSON
-    seconds: float = SHORT_SECONDS
-    most_bytes: int | None = None
+    timeout_seconds: float = REQUEST_TIMEOUT_SECONDS
+    max_bytes: int | None = None
 
 
-class Transport:
+class KubeTransport:
     """Connections to one API server under one identity.
 
     `connections` bounds those of short requests. Long answers have connections of their own, as
@@ -71,30 +71,30 @@ class Transport:
         *,
         user_agent: str,
         connections: int,
-        observer: Observer | None,
+        observer: RequestObserver | None,
     ) -> None:
         self._access = access
         self._observer = observer
-        self._short = _pool(access, user_agent, connections)
-        self._long = _pool(access, user_agent, 0)
-        self.date: tuple[str, float] | None = None
+        self._request_pool = _connection_pool(access, user_agent, connections)
+        self._stream_pool = _connection_pool(access, user_agent, 0)
+        self.server_date: tuple[str, float] | None = None
         """The Date of the newest answer, and when it came on the event loop's clock."""
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._short.close()
-        await self._long.close()
-        for _ in range(_LAST_TURNS):
+        await self._request_pool.close()
+        await self._stream_pool.close()
+        for _ in range(_CLOSING_ITERATIONS):
             await asyncio.sleep(0)
 
-    async def send(self, request: Request) -> JsonObject:
+    async def send(self, request: KubeRequest) -> JsonObject:
         """Send and return the answer; waits when told to, signs in again once when refused."""
-        return parse(await self.fetch(request))
+        return parse_object(await self.fetch(request))
 
-    async def fetch(self, request: Request) -> bytes:
+    async def fetch(self, request: KubeRequest) -> bytes:
         """Send and return the answer's body; raises PageTooLargeError beyond its limit."""
         signed_in_again = False
-        for _ in range(_THROTTLED_TRIES):
+        for _ in range(_MAX_THROTTLED_TRIES):
             try:
                 return await self._send_once(request)
             except ThrottledError as error:
@@ -103,48 +103,50 @@ class Transport:
                 if signed_in_again:
                     raise
                 signed_in_again = True
-                await self._sign_in_again()
+                await self._reload_credentials()
         return await self._send_once(request)
 
-    async def open(self, request: Request) -> aiohttp.ClientResponse:
+    async def open_stream(self, request: KubeRequest) -> aiohttp.ClientResponse:
         """Send and return the answer unread; the caller closes it."""
         try:
-            async with asyncio.timeout(_OPEN_SECONDS):
-                response = await self._open(self._long, request, _LONG)
+            async with asyncio.timeout(_STREAM_OPEN_SECONDS):
+                response = await self._request(self._stream_pool, request, _STREAM_TIMEOUT)
                 if response.status < HTTPStatus.BAD_REQUEST:
                     return response
                 body = await response.read()
-        except _FAILURES as error:
-            raise _no_answer(request, error) from error
+        except _CONNECTION_ERRORS as error:
+            raise _no_response_error(request, error) from error
         if response.status == HTTPStatus.UNAUTHORIZED:
-            await self._sign_in_again()
-        raise to_error(response.status, body, response.headers.get("Retry-After"))
+            await self._reload_credentials()
+        raise error_from_response(response.status, body, response.headers.get("Retry-After"))
 
-    async def _sign_in_again(self) -> None:
+    async def _reload_credentials(self) -> None:
         try:
             await self._access.reload()
         except NoClusterError as error:
             # A token that cannot be read just now is no proof that it has been withdrawn.
             raise UnknownOutcomeError(f"credentials refused and not readable: {error}") from error
 
-    async def _send_once(self, request: Request) -> bytes:
+    async def _send_once(self, request: KubeRequest) -> bytes:
         loop = asyncio.get_running_loop()
         started, code = loop.time(), 0
-        limits = aiohttp.ClientTimeout(total=request.seconds, sock_connect=_CONNECT_TIMEOUT_SECONDS)
+        limits = aiohttp.ClientTimeout(
+            total=request.timeout_seconds, sock_connect=_CONNECT_TIMEOUT_SECONDS
+        )
         try:
-            async with await self._open(self._short, request, limits) as response:
-                code, answer = response.status, await _body(response, request)
-        except _FAILURES as error:
-            raise _no_answer(request, error) from error
+            async with await self._request(self._request_pool, request, limits) as response:
+                code, answer = response.status, await _read_body(response, request)
+        except _CONNECTION_ERRORS as error:
+            raise _no_response_error(request, error) from error
         finally:
             if self._observer:
                 self._observer(request.method, code, loop.time() - started)
         if code >= HTTPStatus.BAD_REQUEST:
-            raise to_error(code, answer, response.headers.get("Retry-After"))
+            raise error_from_response(code, answer, response.headers.get("Retry-After"))
         return answer
 
-    async def _open(
-        self, http: aiohttp.ClientSession, request: Request, limits: aiohttp.ClientTimeout
+    async def _request(
+        self, http: aiohttp.ClientSession, request: KubeRequest, limits: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         access = self._access
         response = await http.request(
@@ -162,22 +164,22 @@ class Transport:
             proxy=access.proxy,
         )
         if "Date" in response.headers:
-            self.date = response.headers["Date"], asyncio.get_running_loop().time()
+            self.server_date = response.headers["Date"], asyncio.get_running_loop().time()
         return response
 
 
-def _pool(access: ClusterAccess, user_agent: str, limit: int) -> aiohttp.ClientSession:
+def _connection_pool(access: ClusterAccess, user_agent: str, limit: int) -> aiohttp.ClientSession:
     """Return a pool of at most so many connections; 0: of any number."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
-            limit=limit, ssl=access.ssl_context, socket_factory=watched_socket
+            limit=limit, ssl=access.ssl_context, socket_factory=keepalive_socket
         ),
         read_bufsize=2**18,
         headers={"User-Agent": user_agent},
     )
 
 
-def abandon(response: aiohttp.ClientResponse) -> None:
+def abort_response(response: aiohttp.ClientResponse) -> None:
     """Close an answer that nobody reads any further, and its connection at once.
 
     Closed politely, TLS would wait for the server's goodbye in an event loop that may end before.
@@ -188,18 +190,18 @@ def abandon(response: aiohttp.ClientResponse) -> None:
     response.close()
 
 
-async def _body(response: aiohttp.ClientResponse, request: Request) -> bytes:
-    if request.most_bytes is None:
+async def _read_body(response: aiohttp.ClientResponse, request: KubeRequest) -> bytes:
+    if request.max_bytes is None:
         return await response.read()
     body = bytearray()
     while chunk := await response.content.readany():
         body += chunk
-        if len(body) > request.most_bytes:
-            abandon(response)
+        if len(body) > request.max_bytes:
+            abort_response(response)
             raise PageTooLargeError(f"answer to {request.method} {request.path} is too large")
     return bytes(body)
 
 
-def _no_answer(request: Request, error: BaseException) -> UnknownOutcomeError:
+def _no_response_error(request: KubeRequest, error: BaseException) -> UnknownOutcomeError:
     what = f"{type(error).__name__}: {error}".rstrip(": ")
     return UnknownOutcomeError(f"no answer to {request.method} {request.path}: {what}")

@@ -15,18 +15,18 @@ import orjson
 from asyncjob.depth import loads
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject, as_object, child, text
-from asyncjob.kube.answers import event_error
+from asyncjob.kube.answers import error_from_watch_event
 from asyncjob.kube.session import KubeSession
-from asyncjob.kube.transport import Params, abandon
-from asyncjob.kube.turns import Turns
+from asyncjob.kube.transport import Params, abort_response
+from asyncjob.kube.turns import TimeSlice
 
-AS_OBJECTS: Final = "application/json"
-AS_TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
+OBJECTS_TYPE: Final = "application/json"
+TABLE_TYPE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
-SILENCE_SECONDS: Final = 120.0
+MAX_SILENCE_SECONDS: Final = 120.0
 """A healthy server sends a bookmark about once a minute; longer silence is a dead connection."""
 
-SERVER_TIMEOUT_SECONDS: Final = 590
+WATCH_TIMEOUT_SECONDS: Final = 590
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ async def watch(
     """
     response = await open_watch(session, path, params, table=table)
     on_open()
-    async with aclosing(events(response)) as seen:
+    async with aclosing(read_events(response)) as seen:
         async for event in seen:
             yield event
 
@@ -70,51 +70,51 @@ async def open_watch(
     query = {
         "watch": "true",
         "allowWatchBookmarks": "true",
-        "timeoutSeconds": str(SERVER_TIMEOUT_SECONDS),
+        "timeoutSeconds": str(WATCH_TIMEOUT_SECONDS),
         **({"includeObject": "None"} if table else {}),
         **(params or {}),
     }
-    return await session.stream(path, query, AS_TABLE if table else AS_OBJECTS)
+    return await session.stream(path, query, TABLE_TYPE if table else OBJECTS_TYPE)
 
 
-async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[WatchEvent]:
+async def read_events(response: aiohttp.ClientResponse) -> AsyncGenerator[WatchEvent]:
     """Yield what an open watch tells, and close it.
 
     Of a flood, more is always there to be read: others have their turn in between all the same.
     """
-    turns = Turns()
+    turns = TimeSlice()
     try:
-        async with aclosing(_lines(response)) as lines:
+        async with aclosing(_read_lines(response)) as lines:
             async for line in lines:
-                event = _parse(line)
+                event = _parse_event(line)
                 if event.get("type") == "ERROR":
-                    raise event_error(child(event, "object"))
+                    raise error_from_watch_event(child(event, "object"))
                 yield WatchEvent(text(event, "type"), child(event, "object"))
-                await turns.give()
+                await turns.yield_if_due()
     finally:
-        abandon(response)
+        abort_response(response)
 
 
-def _parse(line: bytes) -> JsonObject:
+def _parse_event(line: bytes) -> JsonObject:
     try:
         return as_object(loads(line))
     except orjson.JSONDecodeError as error:
         raise UnknownOutcomeError(f"watch sent what is not JSON: {line[:100]!r}") from error
 
 
-async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
+async def _read_lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
     """Split the answer into lines of any length."""
     rest = b""
-    while chunk := await _chunk(response):
+    while chunk := await _read_chunk(response):
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
             if line:
                 yield line
 
 
-async def _chunk(response: aiohttp.ClientResponse) -> bytes:
+async def _read_chunk(response: aiohttp.ClientResponse) -> bytes:
     try:
-        async with asyncio.timeout(SILENCE_SECONDS):
+        async with asyncio.timeout(MAX_SILENCE_SECONDS):
             return await response.content.readany()
     except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
         raise UnknownOutcomeError(f"watch broke off: {type(error).__name__}: {error}") from error

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from asyncjob.json_types import Json, JsonObject
-from asyncjob.lifecycle.move import Fields
+from asyncjob.lifecycle.move import StatusFields
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.policy import EffectivePolicy, PolicyLayer
 
-NO_POLICY = PolicyLayer()
+EMPTY_POLICY_LAYER = PolicyLayer()
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class LeaseHolder:
     """Who claims: pod name, pod UID, and the identity of this process start."""
 
     pod: str
@@ -32,21 +32,21 @@ class Candidate:
     crashes: int = 0
     admitted: bool = False
     gated: bool = False
-    policy: PolicyLayer = NO_POLICY
+    policy: PolicyLayer = EMPTY_POLICY_LAYER
 
 
-def claim_body(
-    candidate: Candidate, holder: Holder, policy: EffectivePolicy, *, claim: str, now: str
+def claim_patch(
+    candidate: Candidate, holder: LeaseHolder, policy: EffectivePolicy, *, claim: str, now: str
 ) -> JsonObject:
     """Return the merge-patch for `/status`: exact on the version seen, 409 for all but one."""
-    status: Fields = {
+    status: StatusFields = {
         "phase": Phase.RUNNING.value,
         "reason": None,
         "message": None,
         "attempt": candidate.attempt + 1,
         "claim": claim,
         "effective": policy.to_json(),
-        "lease": _lease(holder, policy.lease_duration_seconds, now),
+        "lease": _new_lease(holder, policy.lease_duration_seconds, now),
         "startTime": now,
         "lastTransitionTime": now,
         "lastUpdateTime": now,
@@ -56,7 +56,7 @@ def claim_body(
     return {"metadata": {"resourceVersion": candidate.resource_version}, "status": status}
 
 
-def _lease(holder: Holder, seconds: int, now: str) -> Mapping[str, Json]:
+def _new_lease(holder: LeaseHolder, seconds: int, now: str) -> Mapping[str, Json]:
     return {
         "holder": holder.pod,
         "holderUID": holder.pod_uid,
@@ -68,7 +68,7 @@ def _lease(holder: Holder, seconds: int, now: str) -> Mapping[str, Json]:
     }
 
 
-def renewal(lease: JsonObject, renewals: int, now: str) -> Fields:
+def renewal_fields(lease: JsonObject, renewals: int, now: str) -> StatusFields:
     """Return the status fields of a heartbeat; `lease` is the one of the claim."""
     return {
         "lease": {**lease, "renewals": renewals, "renewTime": now},

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final
 
-MAX_NAME: Final = 253
-MAX_LABEL: Final = 63
-_DIGEST: Final = 10
-_RUN: Final = re.compile(r"-([0-9]{8}t[0-9]{4}z|t[1-9][0-9]*)\Z")
+MAX_NAME_LENGTH: Final = 253
+MAX_LABEL_LENGTH: Final = 63
+_DIGEST_LENGTH: Final = 10
+_RUN_SUFFIX: Final = re.compile(r"-([0-9]{8}t[0-9]{4}z|t[1-9][0-9]*)\Z")
 
 
 def run_name(cron: str, time: int) -> str:
@@ -25,9 +25,9 @@ def trigger_name(cron: str, number: int) -> str:
     return _suffixed(cron, f"-t{number}")
 
 
-def is_name_of_run(name: str, cron: str) -> bool:
+def is_run_name(name: str, cron: str) -> bool:
     """Return whether a job's name is one that the schedule gives its runs."""
-    suffix = _RUN.search(name)
+    suffix = _RUN_SUFFIX.search(name)
     return suffix is not None and name == _suffixed(cron, suffix.group())
 
 
@@ -36,17 +36,17 @@ def rerun_name(job: str, number: int) -> str:
     return _suffixed(job, f"-r{number}")
 
 
-def label_value(cron: str) -> str:
+def cron_label_value(cron: str) -> str:
     """Return the schedule's name as a label takes it."""
-    return cron if len(cron) <= MAX_LABEL else _cut(cron, MAX_LABEL)
+    return cron if len(cron) <= MAX_LABEL_LENGTH else _truncate_name(cron, MAX_LABEL_LENGTH)
 
 
 def _suffixed(name: str, suffix: str) -> str:
-    room = MAX_NAME - len(suffix)
-    return (name if len(name) <= room else _cut(name, room)) + suffix
+    room = MAX_NAME_LENGTH - len(suffix)
+    return (name if len(name) <= room else _truncate_name(name, room)) + suffix
 
 
-def _cut(name: str, room: int) -> str:
+def _truncate_name(name: str, max_length: int) -> str:
     """Return the name cut, and told by a digest from others that begin like it."""
-    digest = sha256(name.encode()).hexdigest()[:_DIGEST]
-    return f"{name[: room - _DIGEST - 1].rstrip('-.')}-{digest}"
+    digest = sha256(name.encode()).hexdigest()[:_DIGEST_LENGTH]
+    return f"{name[: max_length - _DIGEST_LENGTH - 1].rstrip('-.')}-{digest}"

@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from asyncjob.json_types import Json, JsonObject, integer, items
-from asyncjob.lifecycle.phases import FINISHED, Phase, Reason
-from asyncjob.lifecycle.policy import LONGEST_SECONDS
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
+from asyncjob.lifecycle.policy import MAX_DURATION_SECONDS
 from asyncjob.lifecycle.timestamps import seconds_between
 from asyncjob.lifecycle.view import JobView
 
-MAX_HISTORY = 20
-MAX_MESSAGE = 1024
-MAX_HISTORY_MESSAGE = 256
+MAX_HISTORY_ENTRIES = 20
+MAX_MESSAGE_LENGTH = 1024
+MAX_HISTORY_MESSAGE_LENGTH = 256
 
-Fields = dict[str, Json]
+StatusFields = dict[str, Json]
 """Top-level fields of `status` → new value; None removes the field."""
 
-_CONDITION_OF = {
+_CONDITION_TYPES = {
     Phase.SUCCEEDED: "Complete",
     Phase.DEAD_LETTER: "Failed",
     Phase.CANCELLED: "Cancelled",
@@ -29,32 +29,32 @@ _CONDITION_OF = {
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class PhaseChange:
     """A change of phase, decided and not yet written."""
 
     target: Phase
     reason: Reason | None
     fields: Mapping[str, Json]
-    entry: JsonObject
+    history_entry: JsonObject
 
 
-def clip(message: str, limit: int = MAX_MESSAGE) -> str:
+def truncate(message: str, limit: int = MAX_MESSAGE_LENGTH) -> str:
     """Return the message within the schema's limit, with a mark where it was cut."""
     return message if len(message) <= limit else message[: limit - 1] + "…"
 
 
-def move(
+def change_phase(
     job: JobView, target: Phase, *, now: str, reason: Reason | None = None, message: str = ""
-) -> Move:
+) -> PhaseChange:
     """Return the change of phase with what every change of phase carries.
 
     `now` is RFC 3339 text. Leaving Running drops the lease and the admission; finishing sets the
     completion time and the condition that `kubectl wait` looks at.
     """
-    fields: Fields = {
+    fields: StatusFields = {
         "phase": target.value,
         "reason": reason.value if reason else None,
-        "message": clip(message) if message else None,
+        "message": truncate(message) if message else None,
         "lastTransitionTime": now,
         "lastUpdateTime": now,
     }
@@ -62,15 +62,15 @@ def move(
         fields |= {"lease": None, "admitted": None}
     if job.phase is Phase.RETRYING:
         fields |= {"nextAttemptTime": None, "retryDelaySeconds": None}
-    if target in FINISHED:
+    if target in FINISHED_PHASES:
         fields |= {"completionTime": now, "conditions": [_condition(target, reason, message, now)]}
-        fields |= _duration(job, now)
+        fields |= _duration_fields(job, now)
     elif job.finished:
         fields |= {"completionTime": None, "durationSeconds": None, "conditions": None}
-    return Move(target, reason, fields, _entry(job, target, reason, message, now))
+    return PhaseChange(target, reason, fields, _history_entry(job, target, reason, message, now))
 
 
-def _duration(job: JobView, now: str) -> Fields:
+def _duration_fields(job: JobView, now: str) -> StatusFields:
     """Return the time from the first start, a year at most.
 
     Two machines' clocks may put the end before the start, and a dead letter may be redriven years
@@ -79,49 +79,49 @@ def _duration(job: JobView, now: str) -> Fields:
     took = seconds_between(job.first_start_time, now) if job.first_start_time else None
     if took is None:
         return {}
-    return {"durationSeconds": round(min(max(took, 0.0), LONGEST_SECONDS), 3)}
+    return {"durationSeconds": round(min(max(took, 0.0), MAX_DURATION_SECONDS), 3)}
 
 
-def _condition(target: Phase, reason: Reason | None, message: str, now: str) -> Fields:
+def _condition(target: Phase, reason: Reason | None, message: str, now: str) -> StatusFields:
     return {
-        "type": _CONDITION_OF[target],
+        "type": _CONDITION_TYPES[target],
         "status": "True",
         "reason": reason.value if reason else target.value,
-        "message": clip(message),
+        "message": truncate(message),
         "lastTransitionTime": now,
     }
 
 
-def _entry(
+def _history_entry(
     job: JobView, target: Phase, reason: Reason | None, message: str, now: str
 ) -> JsonObject:
-    entry: Fields = {"time": now, "phase": target.value, "attempt": job.attempt}
+    entry: StatusFields = {"time": now, "phase": target.value, "attempt": job.attempt}
     if reason:
         entry["reason"] = reason.value
     if message:
-        entry["message"] = clip(message, MAX_HISTORY_MESSAGE)
+        entry["message"] = truncate(message, MAX_HISTORY_MESSAGE_LENGTH)
     if job.phase is Phase.RUNNING and job.lease:
         entry["worker"] = job.lease.worker
         entry["startTime"] = job.start_time or now
     return entry
 
 
-def render(decided: Move, status: JsonObject) -> Fields:
+def status_fields(change: PhaseChange, status: JsonObject) -> StatusFields:
     """Return all fields the write replaces, the history of the current status extended."""
-    history = [*items(status, "history"), decided.entry]
-    omitted = len(history) - MAX_HISTORY
-    fields: Fields = {**decided.fields, "history": history[-MAX_HISTORY:]}
+    history = [*items(status, "history"), change.history_entry]
+    omitted = len(history) - MAX_HISTORY_ENTRIES
+    fields: StatusFields = {**change.fields, "history": history[-MAX_HISTORY_ENTRIES:]}
     if omitted > 0:
         fields["historyOmitted"] = integer(status, "historyOmitted") + omitted
     return fields
 
 
-def merge_body(fields: Fields, resource_version: str) -> JsonObject:
+def status_merge_patch(fields: StatusFields, resource_version: str) -> JsonObject:
     """Return a merge-patch that takes effect only on the given version of the object."""
     return {"metadata": {"resourceVersion": resource_version}, "status": fields}
 
 
-def json_patch(fields: Fields, status: JsonObject) -> list[JsonObject]:
+def status_json_patch(fields: StatusFields, status: JsonObject) -> list[JsonObject]:
     """Return a JSON Patch that replaces each field whole; `status` tells what there is to remove.
 
     A merge-patch would merge free JSON into what was there and drop its nulls.

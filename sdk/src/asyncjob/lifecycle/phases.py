@@ -27,13 +27,13 @@ PHASE_DOCS: dict[Phase, str] = {
     Phase.CANCELLED: "Ended on request, by deadline or as a duplicate. Final.",
 }
 
-FINISHED: frozenset[Phase] = frozenset({Phase.SUCCEEDED, Phase.DEAD_LETTER, Phase.CANCELLED})
+FINISHED_PHASES: frozenset[Phase] = frozenset({Phase.SUCCEEDED, Phase.DEAD_LETTER, Phase.CANCELLED})
 """Phases in which nothing happens to a job without a person."""
 
-FROZEN: frozenset[Phase] = frozenset({Phase.SUCCEEDED, Phase.CANCELLED})
+TERMINAL_PHASES: frozenset[Phase] = frozenset({Phase.SUCCEEDED, Phase.CANCELLED})
 """Phases without any way out."""
 
-WAITING: frozenset[Phase] = frozenset({Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING})
+WAITING_PHASES: frozenset[Phase] = frozenset({Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING})
 """Phases that the operator ends by queueing the job."""
 
 

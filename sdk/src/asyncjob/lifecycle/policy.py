@@ -78,15 +78,15 @@ class EffectivePolicy:
         }
 
 
-BUILT_IN = EffectivePolicy()
-LONGEST_SECONDS = 31_536_000
+BUILT_IN_POLICY = EffectivePolicy()
+MAX_DURATION_SECONDS = 31_536_000
 """A year: no delay or duration in a job's status is longer; the schema refuses more."""
 
 DEFAULT_QUEUE_TIMEOUT_SECONDS = 7200
 DEFAULT_CANCEL_GRACE_SECONDS = 30
 
 
-def resolve(*layers: PolicyLayer) -> EffectivePolicy:
+def resolve_policy(*layers: PolicyLayer) -> EffectivePolicy:
     """Return the policy in force: for each value, the first layer that says something."""
     chosen = {}
     for item in fields(PolicyLayer):
@@ -97,7 +97,7 @@ def resolve(*layers: PolicyLayer) -> EffectivePolicy:
     return EffectivePolicy(**chosen)
 
 
-def layer_of(source: JsonObject) -> PolicyLayer:
+def read_policy_layer(source: JsonObject) -> PolicyLayer:
     """Read the layer of a job's `spec` or of a queue's `spec.defaults`; both have one shape."""
     retry = child(source, "retryPolicy")
     backoff = opt_text(retry, "backoff")
@@ -107,38 +107,38 @@ def layer_of(source: JsonObject) -> PolicyLayer:
         initial_delay_seconds=opt_number(retry, "initialDelaySeconds"),
         max_delay_seconds=opt_number(retry, "maxDelaySeconds"),
         jitter=opt_number(retry, "jitter"),
-        retry_on=_list(retry, "retryOn"),
-        no_retry_on=_list(retry, "noRetryOn"),
+        retry_on=_optional_texts(retry, "retryOn"),
+        no_retry_on=_optional_texts(retry, "noRetryOn"),
         max_crashes=opt_integer(retry, "maxCrashes"),
         execution_timeout_seconds=opt_integer(source, "executionTimeoutSeconds"),
         lease_duration_seconds=opt_integer(source, "leaseDurationSeconds"),
     )
 
 
-def _list(source: JsonObject, key: str) -> tuple[str, ...] | None:
+def _optional_texts(source: JsonObject, key: str) -> tuple[str, ...] | None:
     return texts(source, key) if key in source else None
 
 
-def read_effective(status: JsonObject) -> EffectivePolicy:
+def read_effective_policy(status: JsonObject) -> EffectivePolicy:
     """Read `status.effective`; what is missing there is built in."""
     effective = status.get("effective")
     if not isinstance(effective, Mapping):
-        return BUILT_IN
+        return BUILT_IN_POLICY
     return EffectivePolicy(
-        max_retries=integer(effective, "maxRetries", BUILT_IN.max_retries),
-        backoff=Backoff(text(effective, "backoff", BUILT_IN.backoff)),
+        max_retries=integer(effective, "maxRetries", BUILT_IN_POLICY.max_retries),
+        backoff=Backoff(text(effective, "backoff", BUILT_IN_POLICY.backoff)),
         initial_delay_seconds=number(
-            effective, "initialDelaySeconds", BUILT_IN.initial_delay_seconds
+            effective, "initialDelaySeconds", BUILT_IN_POLICY.initial_delay_seconds
         ),
-        max_delay_seconds=number(effective, "maxDelaySeconds", BUILT_IN.max_delay_seconds),
-        jitter=number(effective, "jitter", BUILT_IN.jitter),
+        max_delay_seconds=number(effective, "maxDelaySeconds", BUILT_IN_POLICY.max_delay_seconds),
+        jitter=number(effective, "jitter", BUILT_IN_POLICY.jitter),
         retry_on=texts(effective, "retryOn"),
         no_retry_on=texts(effective, "noRetryOn"),
-        max_crashes=integer(effective, "maxCrashes", BUILT_IN.max_crashes),
+        max_crashes=integer(effective, "maxCrashes", BUILT_IN_POLICY.max_crashes),
         execution_timeout_seconds=integer(
-            effective, "executionTimeoutSeconds", BUILT_IN.execution_timeout_seconds
+            effective, "executionTimeoutSeconds", BUILT_IN_POLICY.execution_timeout_seconds
         ),
         lease_duration_seconds=integer(
-            effective, "leaseDurationSeconds", BUILT_IN.lease_duration_seconds
+            effective, "leaseDurationSeconds", BUILT_IN_POLICY.lease_duration_seconds
         ),
     )

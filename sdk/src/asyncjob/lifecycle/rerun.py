@@ -5,7 +5,7 @@ from typing import Final
 from asyncjob.json_types import Json, JsonObject, child, text
 from asyncjob.names import API_VERSION, JOB_KIND
 
-TAKEN_ALONG: Final = (
+RERUN_FIELDS: Final = (
     "type",
     "payload",
     "payloadFrom",
@@ -25,11 +25,11 @@ TAKEN_ALONG: Final = (
 
 def rerun_spec(spec: JsonObject, *, name: str, uid: str) -> JsonObject:
     """Return the spec of a job that does again what the job of this name and UID did."""
-    taken: dict[str, Json] = {field: spec[field] for field in TAKEN_ALONG if field in spec}
+    taken: dict[str, Json] = {field: spec[field] for field in RERUN_FIELDS if field in spec}
     return {**taken, "rerunOf": {"name": name, "uid": uid}}
 
 
-def rerun_body(original: JsonObject, name: str) -> JsonObject:
+def rerun_manifest(original: JsonObject, name: str) -> JsonObject:
     """Return the new job, linked to the original and independent of it."""
     meta, spec = child(original, "metadata"), child(original, "spec")
     return {

@@ -38,7 +38,7 @@ class CronReason(StrEnum):
     SUSPENDED = "Suspended"
     BAD_SCHEDULE = "BadSchedule"
     BAD_TIME_ZONE = "BadTimeZone"
-    NEVER = "NeverFires"
+    NEVER_FIRES = "NeverFires"
 
 
 CRON_REASON_DOCS: Final[dict[CronReason, str]] = {
@@ -57,16 +57,16 @@ CRON_REASON_DOCS: Final[dict[CronReason, str]] = {
     CronReason.SUSPENDED: "The schedule creates nothing while it is suspended.",
     CronReason.BAD_SCHEDULE: "spec.schedule cannot be read.",
     CronReason.BAD_TIME_ZONE: "spec.timeZone is no zone of the operator's database.",
-    CronReason.NEVER: "The schedule is right, but no day will ever match it.",
+    CronReason.NEVER_FIRES: "The schedule is right, but no day will ever match it.",
 }
 """A sentence for each."""
 
-STANDING: Final = frozenset(
+PERSISTENT_REASONS: Final = frozenset(
     {
         CronReason.SUSPENDED,
         CronReason.BAD_SCHEDULE,
         CronReason.BAD_TIME_ZONE,
-        CronReason.NEVER,
+        CronReason.NEVER_FIRES,
     }
 )
 """These hold for as long as the spec is as it is; the others tell of one event."""

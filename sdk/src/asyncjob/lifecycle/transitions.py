@@ -14,7 +14,7 @@ class Actor(StrEnum):
     OPERATOR = "operator"
 
 
-class Counter(StrEnum):
+class StatusCounter(StrEnum):
     """Counters in `status`; each grows by at most one, on the edges that name it."""
 
     ATTEMPT = "attempt"
@@ -23,13 +23,13 @@ class Counter(StrEnum):
     RELEASES = "releases"
 
 
-Reasons = frozenset[Reason]
+ReasonSet = frozenset[Reason]
 
-_NO_REASON: Reasons = frozenset()
+_NO_REASON: ReasonSet = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class Transition:
     """One legal change of phase: who takes it and for which reasons, and which counters may grow.
 
     An actor without reasons takes it without one.
@@ -37,60 +37,60 @@ class Edge:
 
     source: Phase
     target: Phase
-    by: Mapping[Actor, Reasons]
-    when: str
-    grows: frozenset[Counter] = field(default=frozenset())
+    reasons_by_actor: Mapping[Actor, ReasonSet]
+    description: str
+    incremented: frozenset[StatusCounter] = field(default=frozenset())
 
     @property
     def actors(self) -> frozenset[Actor]:
         """Who takes it."""
-        return frozenset(self.by)
+        return frozenset(self.reasons_by_actor)
 
     @property
-    def reasons(self) -> Reasons:
+    def reasons(self) -> ReasonSet:
         """Why it is taken, by whomever."""
-        return _NO_REASON.union(*self.by.values())
+        return _NO_REASON.union(*self.reasons_by_actor.values())
 
 
-def _by_worker(*reasons: Reason) -> dict[Actor, Reasons]:
+def _by_worker(*reasons: Reason) -> dict[Actor, ReasonSet]:
     return {Actor.WORKER: frozenset(reasons)}
 
 
-def _by_operator(*reasons: Reason) -> dict[Actor, Reasons]:
+def _by_operator(*reasons: Reason) -> dict[Actor, ReasonSet]:
     return {Actor.OPERATOR: frozenset(reasons)}
 
 
-def _cancel(source: Phase) -> Edge:
+def _cancel_transition(source: Phase) -> Transition:
     by = _by_operator(Reason.CANCEL_REQUESTED, Reason.DEADLINE_EXCEEDED, Reason.DUPLICATE)
     when = "`cancel` is set; `notAfter` passed before the first start; the job is a duplicate."
-    return Edge(source, Phase.CANCELLED, by, when)
+    return Transition(source, Phase.CANCELLED, by, when)
 
 
-def _give_up(source: Phase) -> Edge:
+def _dead_letter_transition(source: Phase) -> Transition:
     by = _by_operator(Reason.QUEUE_TIMEOUT, Reason.UNKNOWN_TYPE, Reason.DEPENDENCY_FAILED)
     when = "Queue timeout; a type nobody knows, if the queue says so; a dependency failed."
-    return Edge(source, Phase.DEAD_LETTER, by, when)
+    return Transition(source, Phase.DEAD_LETTER, by, when)
 
 
-def _queue(source: Phase, when: str, *reasons: Reason) -> Edge:
-    return Edge(source, Phase.QUEUED, _by_operator(*reasons), when)
+def _queue_transition(source: Phase, when: str, *reasons: Reason) -> Transition:
+    return Transition(source, Phase.QUEUED, _by_operator(*reasons), when)
 
 
-EDGES: tuple[Edge, ...] = (
-    Edge(
+TRANSITIONS: tuple[Transition, ...] = (
+    Transition(
         Phase.QUEUED,
         Phase.RUNNING,
         _by_worker(),
         "A worker claims it: attempt + 1, a new claim, the lease in its own name.",
-        grows=frozenset({Counter.ATTEMPT}),
+        incremented=frozenset({StatusCounter.ATTEMPT}),
     ),
-    Edge(
+    Transition(
         Phase.QUEUED,
         Phase.SCHEDULED,
         _by_operator(Reason.NOT_BEFORE),
         "`notBefore` lies ahead.",
     ),
-    Edge(
+    Transition(
         Phase.QUEUED,
         Phase.PENDING,
         _by_operator(
@@ -102,17 +102,17 @@ EDGES: tuple[Edge, ...] = (
         ),
         "It waits for something it should name.",
     ),
-    _cancel(Phase.QUEUED),
-    _cancel(Phase.PENDING),
-    _cancel(Phase.SCHEDULED),
-    _cancel(Phase.RETRYING),
-    _give_up(Phase.QUEUED),
-    _give_up(Phase.PENDING),
-    _queue(Phase.PENDING, "What it waited for has come.", Reason.GATE_OPENED),
-    _queue(Phase.SCHEDULED, "`notBefore` has passed.", Reason.START_TIME_REACHED),
-    _queue(Phase.RETRYING, "The backoff is over.", Reason.BACKOFF_ELAPSED),
-    Edge(Phase.RUNNING, Phase.SUCCEEDED, _by_worker(), "The handler returned."),
-    Edge(
+    _cancel_transition(Phase.QUEUED),
+    _cancel_transition(Phase.PENDING),
+    _cancel_transition(Phase.SCHEDULED),
+    _cancel_transition(Phase.RETRYING),
+    _dead_letter_transition(Phase.QUEUED),
+    _dead_letter_transition(Phase.PENDING),
+    _queue_transition(Phase.PENDING, "What it waited for has come.", Reason.GATE_OPENED),
+    _queue_transition(Phase.SCHEDULED, "`notBefore` has passed.", Reason.START_TIME_REACHED),
+    _queue_transition(Phase.RETRYING, "The backoff is over.", Reason.BACKOFF_ELAPSED),
+    Transition(Phase.RUNNING, Phase.SUCCEEDED, _by_worker(), "The handler returned."),
+    Transition(
         Phase.RUNNING,
         Phase.RETRYING,
         {
@@ -132,16 +132,16 @@ EDGES: tuple[Edge, ...] = (
         },
         "A failure with retries left, a crash with crash budget left, or a release beyond the "
         "third; by the operator once the lease is dead or the attempt timed out.",
-        frozenset({Counter.RETRIES, Counter.CRASHES, Counter.RELEASES}),
+        frozenset({StatusCounter.RETRIES, StatusCounter.CRASHES, StatusCounter.RELEASES}),
     ),
-    Edge(
+    Transition(
         Phase.RUNNING,
         Phase.QUEUED,
         {**_by_worker(Reason.RELEASED), **_by_operator(Reason.WORKER_GONE)},
         "Released by its worker, or its pod was evicted, deleted or lost its node.",
-        frozenset({Counter.RELEASES}),
+        frozenset({StatusCounter.RELEASES}),
     ),
-    Edge(
+    Transition(
         Phase.RUNNING,
         Phase.DEAD_LETTER,
         {
@@ -160,20 +160,20 @@ EDGES: tuple[Edge, ...] = (
             ),
         },
         "Retries or crash budget spent, not retryable, payload or result refused.",
-        frozenset({Counter.CRASHES, Counter.RELEASES}),
+        frozenset({StatusCounter.CRASHES, StatusCounter.RELEASES}),
     ),
-    Edge(
+    Transition(
         Phase.RUNNING,
         Phase.CANCELLED,
         {**_by_worker(Reason.CANCEL_REQUESTED), **_by_operator(Reason.CANCEL_REQUESTED)},
         "`cancel` is set: by the worker, or by the operator after the grace period.",
     ),
-    _queue(
+    _queue_transition(
         Phase.DEAD_LETTER,
         "`redrive` was raised; retries, crashes and releases start anew.",
         Reason.REDRIVEN,
     ),
-    Edge(
+    Transition(
         Phase.DEAD_LETTER,
         Phase.CANCELLED,
         _by_operator(Reason.DISMISSED),
@@ -181,14 +181,16 @@ EDGES: tuple[Edge, ...] = (
     ),
 )
 
-_BY_PAIR: dict[tuple[Phase, Phase], Edge] = {(edge.source, edge.target): edge for edge in EDGES}
+_BY_PAIR: dict[tuple[Phase, Phase], Transition] = {
+    (edge.source, edge.target): edge for edge in TRANSITIONS
+}
 
 
-def find_edge(source: Phase, target: Phase) -> Edge | None:
+def find_transition(source: Phase, target: Phase) -> Transition | None:
     """Return the edge between two phases, or None where there is none."""
     return _BY_PAIR.get((source, target))
 
 
 def targets_of(source: Phase) -> tuple[Phase, ...]:
     """Return the phases a job may go to from the given one, in the table's order."""
-    return tuple(edge.target for edge in EDGES if edge.source is source)
+    return tuple(edge.target for edge in TRANSITIONS if edge.source is source)

@@ -17,8 +17,8 @@ from asyncjob.json_types import (
     opt_text,
     text,
 )
-from asyncjob.lifecycle.phases import FINISHED, Phase
-from asyncjob.lifecycle.policy import EffectivePolicy, read_effective
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
+from asyncjob.lifecycle.policy import EffectivePolicy, read_effective_policy
 from asyncjob.names import DEFAULT_QUEUE, PARENT_LABEL
 
 
@@ -34,7 +34,7 @@ class LeaseView:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class ControlFields:
     """The parts of `spec` that a user may change later."""
 
     cancel: bool = False
@@ -45,11 +45,11 @@ class Wishes:
 
 
 @dataclass(frozen=True, slots=True)
-class Dependency:
-    """A job that has to finish first: with success unless `any_end`, its children included."""
+class DependencyView:
+    """A job that has to finish first: with success unless `any_outcome`, its children included."""
 
     name: str
-    any_end: bool = False
+    any_outcome: bool = False
     children: bool = False
 
 
@@ -59,7 +59,7 @@ class Gates:
 
     not_before: str | None = None
     not_after: str | None = None
-    depends_on: tuple[Dependency, ...] = ()
+    depends_on: tuple[DependencyView, ...] = ()
     deduplication_id: str | None = None
     concurrency_key: str | None = None
 
@@ -68,24 +68,23 @@ class Gates:
 class JobView:
     """A job as decisions see it. Times are RFC 3339 text as stored, delays are seconds.
 
-    `parent` is the UID of the job it is a child of. `waits_for` is what a Pending job's message
-    says.
-    `completion_time` is by the clock of whoever finished the job, and whatever they say it is;
-    `completion_written` is by the API server's, in whole seconds, where it is known.
+    `parent_uid` is the UID of the job it is a child of. `pending_message` is what a Pending job's
+    message says. `completion_time` is by the clock of whoever finished the job, and whatever they
+    say it is; `completion_write_time` is by the API server's, in whole seconds, where it is known.
     """
 
     namespace: str
     name: str
     uid: str
     resource_version: str
-    created: str
+    creation_timestamp: str
     deleting: bool
-    parent: str
+    parent_uid: str
     type: str
     queue: str
     phase: Phase
     reason: str
-    waits_for: str
+    pending_message: str
     attempt: int
     claim: str
     retries: int
@@ -94,18 +93,18 @@ class JobView:
     redrives: int
     reruns: int
     admitted: bool
-    wishes: Wishes
+    control: ControlFields
     gates: Gates
     lease: LeaseView | None
     effective: EffectivePolicy | None
     queue_timeout_seconds: int | None
     cancel_grace_seconds: int | None
-    ttl_seconds: int | None
-    long_memory: bool
+    ttl_seconds_after_finished: int | None
+    has_dedup_key: bool
     start_time: str | None
     first_start_time: str | None
     completion_time: str | None
-    completion_written: str | None
+    completion_write_time: str | None
     last_transition_time: str | None
     next_attempt_time: str | None
     retry_delay_seconds: float | None
@@ -119,12 +118,12 @@ class JobView:
     @property
     def finished(self) -> bool:
         """Return whether nothing happens to the job without a person."""
-        return self.phase in FINISHED
+        return self.phase in FINISHED_PHASES
 
     @property
-    def cascades(self) -> bool:
+    def cascades_cancel(self) -> bool:
         """Return whether what hangs on the job is cancelled with it."""
-        wishes = self.wishes
+        wishes = self.control
         return wishes.cancel and wishes.cancel_cascade and self.phase is not Phase.SUCCEEDED
 
     @property
@@ -136,8 +135,8 @@ class JobView:
             or gates.not_after
             or gates.depends_on
             or gates.deduplication_id
-            or self.wishes.suspend
-            or self.wishes.cancel
+            or self.control.suspend
+            or self.control.cancel
         )
 
 
@@ -150,14 +149,14 @@ def read_job(obj: JsonObject) -> JobView:
         name=text(meta, "name"),
         uid=text(meta, "uid"),
         resource_version=text(meta, "resourceVersion"),
-        created=text(meta, "creationTimestamp"),
+        creation_timestamp=text(meta, "creationTimestamp"),
         deleting="deletionTimestamp" in meta,
-        parent=text(child(meta, "labels"), PARENT_LABEL),
+        parent_uid=text(child(meta, "labels"), PARENT_LABEL),
         type=text(spec, "type"),
         queue=text(spec, "queue", DEFAULT_QUEUE),
         phase=phase,
         reason=text(status, "reason"),
-        waits_for=text(status, "message") if phase is Phase.PENDING else "",
+        pending_message=text(status, "message") if phase is Phase.PENDING else "",
         attempt=integer(status, "attempt"),
         claim=text(status, "claim"),
         retries=integer(status, "retries"),
@@ -166,18 +165,20 @@ def read_job(obj: JsonObject) -> JobView:
         redrives=integer(status, "redrives"),
         reruns=integer(status, "reruns"),
         admitted=flag(status, "admitted"),
-        wishes=_read_wishes(spec),
+        control=_read_control_fields(spec),
         gates=_read_gates(spec),
         lease=_read_lease(status),
-        effective=read_effective(status) if "effective" in status else None,
+        effective=read_effective_policy(status) if "effective" in status else None,
         queue_timeout_seconds=opt_integer(spec, "queueTimeoutSeconds"),
         cancel_grace_seconds=opt_integer(spec, "cancelGraceSeconds"),
-        ttl_seconds=opt_integer(spec, "ttlSecondsAfterFinished"),
-        long_memory="idempotencyKey" in spec or "deduplicationId" in spec,
+        ttl_seconds_after_finished=opt_integer(spec, "ttlSecondsAfterFinished"),
+        has_dedup_key="idempotencyKey" in spec or "deduplicationId" in spec,
         start_time=opt_text(status, "startTime"),
         first_start_time=opt_text(status, "firstStartTime"),
         completion_time=opt_text(status, "completionTime"),
-        completion_written=_read_written(meta) if "completionTime" in status else None,
+        completion_write_time=_read_completion_write_time(meta)
+        if "completionTime" in status
+        else None,
         last_transition_time=opt_text(status, "lastTransitionTime"),
         next_attempt_time=opt_text(status, "nextAttemptTime"),
         retry_delay_seconds=opt_number(status, "retryDelaySeconds"),
@@ -185,7 +186,7 @@ def read_job(obj: JsonObject) -> JobView:
     )
 
 
-def _read_written(meta: JsonObject) -> str | None:
+def _read_completion_write_time(meta: JsonObject) -> str | None:
     """Return when the API server last took a write from who has set the finished job's status.
 
     Whatever managedFields a writer of the status sends along: the API server makes it the owner as
@@ -205,20 +206,20 @@ def _owns_completion(entry: JsonObject) -> bool:
     return not owned or "f:completionTime" in owned
 
 
-_NO_WISHES = Wishes()
+_NO_CONTROL_FIELDS = ControlFields()
 _NO_GATES = Gates()
 _GATE_FIELDS = ("notBefore", "notAfter", "dependsOn", "deduplicationId", "concurrencyKey")
 
 
-def _read_wishes(spec: JsonObject) -> Wishes:
-    wishes = Wishes(
+def _read_control_fields(spec: JsonObject) -> ControlFields:
+    wishes = ControlFields(
         cancel=flag(spec, "cancel"),
         suspend=flag(spec, "suspend"),
         redrive=integer(spec, "redrive"),
         rerun=integer(spec, "rerun"),
         cancel_cascade=flag(spec, "cancelCascade"),
     )
-    return _NO_WISHES if wishes == _NO_WISHES else wishes
+    return _NO_CONTROL_FIELDS if wishes == _NO_CONTROL_FIELDS else wishes
 
 
 def _read_gates(spec: JsonObject) -> Gates:
@@ -233,10 +234,10 @@ def _read_gates(spec: JsonObject) -> Gates:
     )
 
 
-def _read_dependency(entry: JsonObject) -> Dependency:
-    return Dependency(
+def _read_dependency(entry: JsonObject) -> DependencyView:
+    return DependencyView(
         name=text(entry, "name"),
-        any_end=text(entry, "outcome") == "Any",
+        any_outcome=text(entry, "outcome") == "Any",
         children=flag(entry, "children"),
     )
 

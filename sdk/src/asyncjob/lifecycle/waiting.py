@@ -14,14 +14,14 @@ _NO_QUEUE: JsonObject = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class WaitReason:
     """What a job waits for: a reason where there is a word for it, and a sentence for people."""
 
     reason: str
     message: str
 
 
-def why_it_waits(job: JsonObject, queue: JsonObject = _NO_QUEUE) -> Why | None:
+def explain_wait(job: JsonObject, queue: JsonObject = _NO_QUEUE) -> WaitReason | None:
     """Return why a job waits, None for one that runs or has finished.
 
     `job` and `queue` are AsyncJob and AsyncQueue as the API server returns them; a queue without
@@ -30,32 +30,32 @@ def why_it_waits(job: JsonObject, queue: JsonObject = _NO_QUEUE) -> Why | None:
     view, message = read_job(job), text(child(job, "status"), "message")
     match view.phase:
         case Phase.QUEUED:
-            return _queued(view, queue)
+            return _explain_queued(view, queue)
         case Phase.PENDING | Phase.SCHEDULED:
-            return Why(view.reason, message or f"it is {view.phase.value}")
+            return WaitReason(view.reason, message or f"it is {view.phase.value}")
         case Phase.RETRYING:
             due = f"its next attempt is due at {view.next_attempt_time}"
-            return Why(view.reason, f"{due}; {message}" if message else due)
+            return WaitReason(view.reason, f"{due}; {message}" if message else due)
         case _:
             return None
 
 
-def _queued(job: JobView, queue: JsonObject) -> Why:
+def _explain_queued(job: JobView, queue: JsonObject) -> WaitReason:
     spec, status = child(queue, "spec"), child(queue, "status")
-    if job.wishes.cancel:
-        return Why(Reason.CANCEL_REQUESTED, "it is about to be cancelled")
+    if job.control.cancel:
+        return WaitReason(Reason.CANCEL_REQUESTED, "it is about to be cancelled")
     if flag(spec, "paused"):
-        return Why(Reason.QUEUE_PAUSED, f"queue {job.queue} is paused")
+        return WaitReason(Reason.QUEUE_PAUSED, f"queue {job.queue} is paused")
     if job.admitted or not _is_limited(spec):
-        return Why("", _for_a_worker(job, status))
-    return _for_a_place(job, spec, status)
+        return WaitReason("", _worker_wait_message(job, status))
+    return _limit_wait_reason(job, spec, status)
 
 
 def _is_limited(spec: JsonObject) -> bool:
     return any(name in spec for name in ("maxConcurrency", "maxConcurrencyPerKey", "rateLimit"))
 
 
-def _for_a_worker(job: JobView, status: JsonObject) -> str:
+def _worker_wait_message(job: JobView, status: JsonObject) -> str:
     if job.gated and not job.admitted:
         return "the operator has not admitted it yet"
     if opt_integer(status, "workers") == 0:
@@ -63,7 +63,7 @@ def _for_a_worker(job: JobView, status: JsonObject) -> str:
     return f"it waits for a free slot of a worker of queue {job.queue}"
 
 
-def _for_a_place(job: JobView, spec: JsonObject, status: JsonObject) -> Why:
+def _limit_wait_reason(job: JobView, spec: JsonObject, status: JsonObject) -> WaitReason:
     """Return which limit of the queue is reached."""
     places = [as_object(item) for item in items(status, "reservations")]
     key, where = job.gates.concurrency_key, f"queue {job.queue}"
@@ -71,15 +71,17 @@ def _for_a_place(job: JobView, spec: JsonObject, status: JsonObject) -> Why:
     same = sum(text(place, "key") == key for place in places) if key else 0
     if limit is not None and len(places) >= limit:
         message = f"{where} has {len(places)} of {limit} places taken"
-        return Why(Reason.CONCURRENCY_LIMIT, message)
+        return WaitReason(Reason.CONCURRENCY_LIMIT, message)
     if per_key is not None and key and same >= per_key:
         message = f"concurrency key {key} has {same} of {per_key} places taken in {where}"
-        return Why(Reason.CONCURRENCY_LIMIT, message)
+        return WaitReason(Reason.CONCURRENCY_LIMIT, message)
     if "rateLimit" in spec:
-        return Why(Reason.RATE_LIMIT, f"{where} starts {_rate(child(spec, 'rateLimit'))}")
-    return Why("", f"{where} is about to give it a place, or its workers have no free slot")
+        return WaitReason(
+            Reason.RATE_LIMIT, f"{where} starts {_rate_text(child(spec, 'rateLimit'))}"
+        )
+    return WaitReason("", f"{where} is about to give it a place, or its workers have no free slot")
 
 
-def _rate(rate: Mapping[str, Json]) -> str:
+def _rate_text(rate: Mapping[str, Json]) -> str:
     period = opt_integer(rate, "periodSeconds") or 1
     return f"{opt_integer(rate, 'count')} jobs in {period} s at most"

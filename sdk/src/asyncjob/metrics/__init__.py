@@ -6,9 +6,9 @@ What exports them is built from it, see `asyncjob.instruments`, and so is the re
 from typing import Final
 
 from asyncjob.metrics import gateway, jobs, operator, worker
-from asyncjob.metrics.bounds import OTHER, Bound
-from asyncjob.metrics.spec import Kind, Part, Spec
+from asyncjob.metrics.bounds import OTHER_LABEL, CardinalityLimit
+from asyncjob.metrics.spec import Component, MetricSpec, MetricType
 
-__all__ = ["OTHER", "TABLE", "Bound", "Kind", "Part", "Spec"]
+__all__ = ["OTHER_LABEL", "TABLE", "CardinalityLimit", "Component", "MetricSpec", "MetricType"]
 
 TABLE: Final = (*jobs.TABLE, *operator.TABLE, *worker.TABLE, *gateway.TABLE)

@@ -6,22 +6,29 @@ The first distinct values are shown as they are, all further ones as `other`.
 from collections.abc import Callable
 from typing import Final
 
-OTHER: Final = "other"
+OTHER_LABEL: Final = "other"
 
-Labels = tuple[str, ...]
+LabelValues = tuple[str, ...]
 
 
-class Bound:
-    """Lets the first `limit` distinct label sets through; `rest` says what others are shown as."""
+class CardinalityLimit:
+    """Lets the first `limit` distinct label sets through.
+
+    `overflow` says what others are shown as.
+    """
 
     def __init__(
-        self, limit: int, rest: Callable[[Labels], Labels] = lambda labels: (OTHER,) * len(labels)
+        self,
+        limit: int,
+        overflow: Callable[[LabelValues], LabelValues] = lambda labels: (
+            (OTHER_LABEL,) * len(labels)
+        ),
     ) -> None:
         self._limit = limit
-        self._rest = rest
-        self._known: dict[Labels, Labels] = {}
+        self._overflow = overflow
+        self._known: dict[LabelValues, LabelValues] = {}
 
-    def __call__(self, labels: Labels) -> Labels:
+    def __call__(self, labels: LabelValues) -> LabelValues:
         """Return the labels to show."""
         known = self._known.get(labels)
         if known is not None:
@@ -29,4 +36,4 @@ class Bound:
         if len(self._known) < self._limit:
             self._known[labels] = labels
             return labels
-        return self._rest(labels)
+        return self._overflow(labels)

@@ -3,11 +3,17 @@
 from functools import partial
 from typing import Final
 
-from asyncjob.metrics.spec import SHORT, Kind, Part, Spec
+from asyncjob.metrics.spec import SHORT_BUCKETS, Component, MetricSpec, MetricType
 
-_counter = partial(Spec, kind=Kind.COUNTER, part=Part.GATEWAY)
-_gauge = partial(Spec, kind=Kind.GAUGE, part=Part.GATEWAY)
-_seconds = partial(Spec, kind=Kind.HISTOGRAM, part=Part.GATEWAY, unit="seconds", buckets=SHORT)
+_counter = partial(MetricSpec, kind=MetricType.COUNTER, part=Component.GATEWAY)
+_gauge = partial(MetricSpec, kind=MetricType.GAUGE, part=Component.GATEWAY)
+_seconds = partial(
+    MetricSpec,
+    kind=MetricType.HISTOGRAM,
+    part=Component.GATEWAY,
+    unit="seconds",
+    buckets=SHORT_BUCKETS,
+)
 
 REQUESTS: Final = _counter(
     "asyncjob_gateway_requests",
@@ -28,7 +34,7 @@ IN_FLIGHT: Final = _gauge(
 STREAMS: Final = _gauge(
     "asyncjob_gateway_streams", unit="connections", help="Streams of events open right now."
 )
-RESYNCS: Final = _counter(
+STREAM_RESYNCS: Final = _counter(
     "asyncjob_gateway_stream_resyncs",
     unit="resyncs",
     help="Times that a follower was told to list anew: it was too slow, or away for too long.",
@@ -51,7 +57,7 @@ CACHE_SYNCED: Final = _gauge(
     help="1 once all of a namespace has been listed.",
     labels=("namespace",),
 )
-WATCHES: Final = _counter(
+WATCH_STARTS: Final = _counter(
     "asyncjob_gateway_watch_starts",
     unit="watches",
     help="Watches begun, by what is watched (jobs, queues, workers). A healthy one lasts about "
@@ -72,6 +78,6 @@ API_REQUEST_SECONDS: Final = _seconds(
 )
 
 TABLE: Final = (
-    *(REQUESTS, REQUEST_SECONDS, IN_FLIGHT, STREAMS, RESYNCS, SUBMISSIONS),
-    *(CACHE_JOBS, CACHE_SYNCED, WATCHES, API_REQUESTS, API_REQUEST_SECONDS),
+    *(REQUESTS, REQUEST_SECONDS, IN_FLIGHT, STREAMS, STREAM_RESYNCS, SUBMISSIONS),
+    *(CACHE_JOBS, CACHE_SYNCED, WATCH_STARTS, API_REQUESTS, API_REQUEST_SECONDS),
 )

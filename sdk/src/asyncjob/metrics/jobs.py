@@ -7,18 +7,24 @@ new operator has listed them. Counters and histograms take in what was seen to h
 from functools import partial
 from typing import Final
 
-from asyncjob.metrics.spec import LONG, Kind, Part, Spec
+from asyncjob.metrics.spec import LONG_BUCKETS, Component, MetricSpec, MetricType
 
-_gauge = partial(Spec, kind=Kind.GAUGE, part=Part.LEADER)
-_counter = partial(Spec, kind=Kind.COUNTER, part=Part.LEADER, unit="jobs")
-_seconds = partial(Spec, kind=Kind.HISTOGRAM, part=Part.LEADER, unit="seconds", buckets=LONG)
+_gauge = partial(MetricSpec, kind=MetricType.GAUGE, part=Component.LEADER)
+_counter = partial(MetricSpec, kind=MetricType.COUNTER, part=Component.LEADER, unit="jobs")
+_seconds = partial(
+    MetricSpec,
+    kind=MetricType.HISTOGRAM,
+    part=Component.LEADER,
+    unit="seconds",
+    buckets=LONG_BUCKETS,
+)
 _QUEUE = ("namespace", "queue")
-_TYPE = (*_QUEUE, "type")
+_QUEUE_AND_TYPE = (*_QUEUE, "type")
 
 JOBS: Final = _gauge(
     "asyncjob_jobs", unit="jobs", help="Jobs there are.", labels=(*_QUEUE, "phase")
 )
-OLDEST: Final = _gauge(
+OLDEST_SECONDS: Final = _gauge(
     "asyncjob_queue_oldest_seconds",
     unit="seconds",
     help="How long the oldest job waits that could be claimed, were there a worker and a place; "
@@ -43,27 +49,35 @@ FINISHED_LIMIT: Final = _gauge(
     help="Finished jobs that a namespace may hold (`--retention-namespace-limit`); missing "
     "without retention.",
 )
-SUBMITTED: Final = _counter("asyncjob_jobs_submitted", help="Jobs created.", labels=_TYPE)
-CLAIMED: Final = _counter("asyncjob_jobs_claimed", help="Attempts begun.", labels=_TYPE)
-SUCCEEDED: Final = _counter("asyncjob_jobs_succeeded", help="Jobs that succeeded.", labels=_TYPE)
+SUBMITTED: Final = _counter("asyncjob_jobs_submitted", help="Jobs created.", labels=_QUEUE_AND_TYPE)
+CLAIMED: Final = _counter("asyncjob_jobs_claimed", help="Attempts begun.", labels=_QUEUE_AND_TYPE)
+SUCCEEDED: Final = _counter(
+    "asyncjob_jobs_succeeded", help="Jobs that succeeded.", labels=_QUEUE_AND_TYPE
+)
 RETRIED: Final = _counter(
-    "asyncjob_jobs_retried", help="Attempts that ended with another to follow.", labels=_TYPE
+    "asyncjob_jobs_retried",
+    help="Attempts that ended with another to follow.",
+    labels=_QUEUE_AND_TYPE,
 )
 DEAD_LETTERED: Final = _counter(
-    "asyncjob_jobs_dead_lettered", help="Jobs given up, by reason.", labels=(*_TYPE, "reason")
+    "asyncjob_jobs_dead_lettered",
+    help="Jobs given up, by reason.",
+    labels=(*_QUEUE_AND_TYPE, "reason"),
 )
 CANCELLED: Final = _counter(
     "asyncjob_jobs_cancelled",
     help="Jobs cancelled, by reason: dismissed dead letters and duplicates, too.",
-    labels=(*_TYPE, "reason"),
+    labels=(*_QUEUE_AND_TYPE, "reason"),
 )
-REDRIVEN: Final = _counter("asyncjob_jobs_redriven", help="Dead letters queued anew.", labels=_TYPE)
-QUEUE_WAIT: Final = _seconds(
+REDRIVEN: Final = _counter(
+    "asyncjob_jobs_redriven", help="Dead letters queued anew.", labels=_QUEUE_AND_TYPE
+)
+QUEUE_SECONDS: Final = _seconds(
     "asyncjob_job_queue_seconds",
     help="From entering the phase Queued to the claim, where both were seen to happen.",
     labels=_QUEUE,
 )
-END_TO_END: Final = _seconds(
+END_TO_END_SECONDS: Final = _seconds(
     "asyncjob_job_end_to_end_seconds",
     help="From creation to the first end, of whatever kind, where both were seen to happen.",
     labels=_QUEUE,
@@ -71,7 +85,7 @@ END_TO_END: Final = _seconds(
 
 TABLE: Final = (
     JOBS,
-    OLDEST,
+    OLDEST_SECONDS,
     WORKERS,
     SLOTS,
     FINISHED_LIMIT,
@@ -82,6 +96,6 @@ TABLE: Final = (
     DEAD_LETTERED,
     CANCELLED,
     REDRIVEN,
-    QUEUE_WAIT,
-    END_TO_END,
+    QUEUE_SECONDS,
+    END_TO_END_SECONDS,
 )

@@ -3,11 +3,11 @@
 from functools import partial
 from typing import Final
 
-from asyncjob.metrics.spec import LONG, SHORT, Kind, Part, Spec
+from asyncjob.metrics.spec import LONG_BUCKETS, SHORT_BUCKETS, Component, MetricSpec, MetricType
 
-_gauge = partial(Spec, kind=Kind.GAUGE, part=Part.OPERATOR)
-_counter = partial(Spec, kind=Kind.COUNTER, part=Part.OPERATOR)
-_seconds = partial(Spec, kind=Kind.HISTOGRAM, part=Part.OPERATOR, unit="seconds")
+_gauge = partial(MetricSpec, kind=MetricType.GAUGE, part=Component.OPERATOR)
+_counter = partial(MetricSpec, kind=MetricType.COUNTER, part=Component.OPERATOR)
+_seconds = partial(MetricSpec, kind=MetricType.HISTOGRAM, part=Component.OPERATOR, unit="seconds")
 
 LEADING: Final = _gauge(
     "asyncjob_operator_leading", unit="yes/no", help="1 while this replica may act."
@@ -15,19 +15,19 @@ LEADING: Final = _gauge(
 SYNCED: Final = _gauge(
     "asyncjob_operator_synced", unit="yes/no", help="1 once all jobs have been listed."
 )
-KNOWN: Final = _gauge(
+KNOWN_JOBS: Final = _gauge(
     "asyncjob_operator_known_jobs",
     unit="jobs",
     help="Jobs that this replica knows of; every replica knows them all, so do not add them up.",
     labels=("phase",),
 )
-AGENDA: Final = _gauge(
+PENDING_DEADLINES: Final = _gauge(
     "asyncjob_operator_agenda", unit="jobs", help="Jobs to look at when their time has come."
 )
-EVENTS: Final = _counter(
+WATCH_EVENTS: Final = _counter(
     "asyncjob_operator_watch_events", unit="events", help="Watch events about jobs taken in."
 )
-WATCH_LAG: Final = _gauge(
+WATCH_LAG_SECONDS: Final = _gauge(
     "asyncjob_operator_watch_lag_seconds",
     unit="seconds",
     help="How old the newest job was when this replica first saw it, by its own clock and the API "
@@ -39,7 +39,7 @@ WATCH_RESTARTS: Final = _counter(
     unit="restarts",
     help="Times the watching part was started anew.",
 )
-REPAIRS: Final = _counter(
+RESYNC_REPAIRS: Final = _counter(
     "asyncjob_operator_resync_repairs",
     unit="jobs",
     help="Jobs whose change the watch had missed, by kind (added, changed, deleted).",
@@ -52,7 +52,7 @@ SET_ASIDE: Final = _counter(
     "once per version.",
     labels=("kind",),
 )
-ASIDE: Final = _gauge(
+OBJECTS_ASIDE: Final = _gauge(
     "asyncjob_operator_objects_aside",
     unit="objects",
     help="Objects that are set aside now, by kind: nothing is done about them until they change or "
@@ -66,20 +66,20 @@ WRITES: Final = _counter(
     "quicker), gone, refused (by a rule), error, disproved (by a live read).",
     labels=("policy", "outcome"),
 )
-CYCLES: Final = _counter(
+RECOVERY_CYCLES: Final = _counter(
     "asyncjob_operator_recovery_cycles",
     unit="turns",
     help="Turns of the loop that judges leases and all other deadlines.",
 )
-CYCLE_SECONDS: Final = _seconds(
+RECOVERY_CYCLE_SECONDS: Final = _seconds(
     "asyncjob_operator_recovery_duration_seconds",
     help="Duration of such a turn.",
     buckets=(0.0001, 0.001, 0.01, 0.1, 1, 10),
 )
-SCHEDULER_LAG: Final = _seconds(
+SCHEDULER_LAG_SECONDS: Final = _seconds(
     "asyncjob_operator_scheduler_lag_seconds",
     help="How late such a turn began for the deadline that was due first.",
-    buckets=SHORT,
+    buckets=SHORT_BUCKETS,
 )
 RECOVERY_ERRORS: Final = _counter(
     "asyncjob_operator_recovery_errors",
@@ -95,7 +95,7 @@ RECOVERED: Final = _counter(
 RECOVERY_SECONDS: Final = _seconds(
     "asyncjob_operator_recovery_seconds",
     help="From the last heartbeat, or the claim, to taking the job from its dead worker.",
-    buckets=LONG,
+    buckets=LONG_BUCKETS,
 )
 RECOVERY_FAILED: Final = _counter(
     "asyncjob_operator_recovery_failed",
@@ -111,59 +111,59 @@ CRON_RUNS: Final = _counter(
     help="Jobs of schedules created, by what asked for them (schedule, trigger, backfill).",
     labels=("kind",),
 )
-REMOVED: Final = _counter(
+RETENTION_REMOVED: Final = _counter(
     "asyncjob_operator_retention_removed", unit="jobs", help="Finished jobs removed."
 )
-OVER_LIMIT: Final = _gauge(
+RETENTION_OVER_LIMIT: Final = _gauge(
     "asyncjob_operator_retention_over_limit",
     unit="namespaces",
     help="Namespaces that held more finished jobs than their limit at the last pass; 0 where "
     "another replica leads.",
 )
-NOTICES: Final = _counter(
+EVENTS_POSTED: Final = _counter(
     "asyncjob_operator_events_posted",
     unit="events",
     help="Kubernetes Events, by outcome: posted, dropped (too many), error.",
     labels=("outcome",),
 )
-REQUESTS: Final = _counter(
+API_REQUESTS: Final = _counter(
     "asyncjob_operator_api_requests",
     unit="requests",
     help="Requests to the API server but for watches and the election, by method and code (0: no "
     "answer; 429: throttled).",
     labels=("method", "code"),
 )
-REQUEST_SECONDS: Final = _seconds(
+API_REQUEST_SECONDS: Final = _seconds(
     "asyncjob_operator_api_request_seconds",
     help="How long the API server took to answer them, by method.",
     labels=("method",),
-    buckets=SHORT,
+    buckets=SHORT_BUCKETS,
 )
 
 TABLE: Final = (
     LEADING,
     SYNCED,
-    KNOWN,
-    AGENDA,
-    EVENTS,
-    WATCH_LAG,
+    KNOWN_JOBS,
+    PENDING_DEADLINES,
+    WATCH_EVENTS,
+    WATCH_LAG_SECONDS,
     WATCH_RESTARTS,
-    REPAIRS,
+    RESYNC_REPAIRS,
     SET_ASIDE,
-    ASIDE,
+    OBJECTS_ASIDE,
     WRITES,
-    CYCLES,
-    CYCLE_SECONDS,
-    SCHEDULER_LAG,
+    RECOVERY_CYCLES,
+    RECOVERY_CYCLE_SECONDS,
+    SCHEDULER_LAG_SECONDS,
     RECOVERY_ERRORS,
     RECOVERED,
     RECOVERY_SECONDS,
     RECOVERY_FAILED,
     WORKERS_REMOVED,
     CRON_RUNS,
-    REMOVED,
-    OVER_LIMIT,
-    NOTICES,
-    REQUESTS,
-    REQUEST_SECONDS,
+    RETENTION_REMOVED,
+    RETENTION_OVER_LIMIT,
+    EVENTS_POSTED,
+    API_REQUESTS,
+    API_REQUEST_SECONDS,
 )

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 
-class Kind(StrEnum):
+class MetricType(StrEnum):
     """How a metric behaves."""
 
     COUNTER = "counter"
@@ -13,7 +13,7 @@ class Kind(StrEnum):
     HISTOGRAM = "histogram"
 
 
-class Part(StrEnum):
+class Component(StrEnum):
     """Who exports a metric. Of several operators only the one that leads counts jobs."""
 
     LEADER = "operator (leader)"
@@ -22,33 +22,33 @@ class Part(StrEnum):
     GATEWAY = "gateway"
 
 
-SHORT: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60)
+SHORT_BUCKETS: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60)
 """Buckets in seconds for what machines wait for."""
 
-LONG: Final = (0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 1800, 7200, 86400)
+LONG_BUCKETS: Final = (0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 1800, 7200, 86400)
 """Buckets in seconds for what jobs take."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class MetricSpec:
     """One metric; `name` without a counter's `_total`, `unit` of its values, `buckets` in it."""
 
     name: str
-    kind: Kind
-    part: Part
+    kind: MetricType
+    part: Component
     unit: str
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
 
     @property
-    def shown_as(self) -> str:
+    def exposed_name(self) -> str:
         """The name that a scrape shows."""
-        return self.name + ("_total" if self.kind is Kind.COUNTER else "")
+        return self.name + ("_total" if self.kind is MetricType.COUNTER else "")
 
     @property
-    def series(self) -> frozenset[str]:
+    def series_names(self) -> frozenset[str]:
         """The names that queries may use."""
-        if self.kind is Kind.HISTOGRAM:
+        if self.kind is MetricType.HISTOGRAM:
             return frozenset(f"{self.name}_{end}" for end in ("bucket", "sum", "count"))
-        return frozenset({self.shown_as})
+        return frozenset({self.exposed_name})

@@ -3,11 +3,11 @@
 from functools import partial
 from typing import Final
 
-from asyncjob.metrics.spec import LONG, SHORT, Kind, Part, Spec
+from asyncjob.metrics.spec import LONG_BUCKETS, SHORT_BUCKETS, Component, MetricSpec, MetricType
 
-_gauge = partial(Spec, kind=Kind.GAUGE, part=Part.WORKER)
-_counter = partial(Spec, kind=Kind.COUNTER, part=Part.WORKER)
-_seconds = partial(Spec, kind=Kind.HISTOGRAM, part=Part.WORKER, unit="seconds")
+_gauge = partial(MetricSpec, kind=MetricType.GAUGE, part=Component.WORKER)
+_counter = partial(MetricSpec, kind=MetricType.COUNTER, part=Component.WORKER)
+_seconds = partial(MetricSpec, kind=MetricType.HISTOGRAM, part=Component.WORKER, unit="seconds")
 
 CLAIMS: Final = _counter(
     "asyncjob_worker_claims",
@@ -30,11 +30,11 @@ FENCED: Final = _counter(
     "outcome was refused.",
     labels=("type",),
 )
-HANDLER: Final = _seconds(
+HANDLER_SECONDS: Final = _seconds(
     "asyncjob_worker_handler_seconds",
     help="How long handlers ran, by job type, abandoned ones included once they end.",
     labels=("type",),
-    buckets=LONG,
+    buckets=LONG_BUCKETS,
 )
 RUNNING: Final = _gauge("asyncjob_worker_running", unit="jobs", help="Jobs held right now.")
 SLOTS: Final = _gauge("asyncjob_worker_slots", unit="jobs", help="Jobs that may run at a time.")
@@ -42,65 +42,65 @@ ABANDONED: Final = _gauge(
     "asyncjob_worker_abandoned", unit="slots", help="Slots held by handlers that ignore their stop."
 )
 BACKLOG: Final = _gauge("asyncjob_worker_backlog", unit="jobs", help="Claimable jobs kept in mind.")
-RENEWALS: Final = _counter(
+LEASE_RENEWALS: Final = _counter(
     "asyncjob_worker_lease_renewals",
     unit="heartbeats",
     help="Heartbeats, by outcome: stored, failed (no answer or refused; tried again).",
     labels=("outcome",),
 )
-LATE: Final = _gauge(
+HEARTBEAT_LATE_SECONDS: Final = _gauge(
     "asyncjob_worker_heartbeat_late_seconds",
     unit="seconds",
     help="By how much the heartbeat thread got to run too late, at worst in the last minute.",
 )
-STALLS: Final = _counter(
+EVENT_LOOP_STALLS: Final = _counter(
     "asyncjob_worker_event_loop_stalls",
     unit="stalls",
     help="Times the event loop stood still for more than a second, by the job type whose handler "
     "blocked it; empty where that cannot be known.",
     labels=("type",),
 )
-STALLED: Final = _counter(
+EVENT_LOOP_STALLED_SECONDS: Final = _counter(
     "asyncjob_worker_event_loop_stalled_seconds",
     unit="seconds",
     help="Seconds it stood still in all; grows while it does.",
     labels=("type",),
 )
-WATCHES: Final = _counter(
+WATCH_STARTS: Final = _counter(
     "asyncjob_worker_watch_starts",
     unit="watches",
     help="Watches begun, by what is watched (jobs, queue, workers, cancels). A healthy one lasts "
     "about ten minutes.",
     labels=("watch",),
 )
-REQUESTS: Final = _counter(
+API_REQUESTS: Final = _counter(
     "asyncjob_worker_api_requests",
     unit="requests",
     help="Requests to the API server but for watches, by method and code (0: no answer; 429: "
     "throttled).",
     labels=("method", "code"),
 )
-REQUEST_SECONDS: Final = _seconds(
+API_REQUEST_SECONDS: Final = _seconds(
     "asyncjob_worker_api_request_seconds",
     help="How long the API server took to answer them, by method.",
     labels=("method",),
-    buckets=SHORT,
+    buckets=SHORT_BUCKETS,
 )
 
 TABLE: Final = (
     CLAIMS,
     FINISHED,
     FENCED,
-    HANDLER,
+    HANDLER_SECONDS,
     RUNNING,
     SLOTS,
     ABANDONED,
     BACKLOG,
-    RENEWALS,
-    LATE,
-    STALLS,
-    STALLED,
-    WATCHES,
-    REQUESTS,
-    REQUEST_SECONDS,
+    LEASE_RENEWALS,
+    HEARTBEAT_LATE_SECONDS,
+    EVENT_LOOP_STALLS,
+    EVENT_LOOP_STALLED_SECONDS,
+    WATCH_STARTS,
+    API_REQUESTS,
+    API_REQUEST_SECONDS,
 )

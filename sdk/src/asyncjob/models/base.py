@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from asyncjob.lifecycle.policy import LONGEST_SECONDS
+from asyncjob.lifecycle.policy import MAX_DURATION_SECONDS
 
 
 class Model(BaseModel):
@@ -46,8 +46,8 @@ ObjectName = Annotated[str, Field(min_length=1, max_length=253, pattern=NAME_PAT
 QueueName = Annotated[str, Field(min_length=1, max_length=63, pattern=QUEUE_PATTERN)]
 JobType = Annotated[str, Field(min_length=1, max_length=128, pattern=TYPE_PATTERN)]
 Key = Annotated[str, Field(min_length=1, max_length=256)]
-Category = Annotated[str, Field(min_length=1, max_length=64)]
+CategoryName = Annotated[str, Field(min_length=1, max_length=64)]
 Uid = Annotated[str, Field(max_length=64)]
-Counter = Annotated[int, Field(ge=0, le=2_147_483_647)]
+Count = Annotated[int, Field(ge=0, le=2_147_483_647)]
 Seconds = Annotated[int, Field(ge=0, le=315_360_000)]
-DelaySeconds = Annotated[float, Field(ge=0, le=LONGEST_SECONDS)]
+DelaySeconds = Annotated[float, Field(ge=0, le=MAX_DURATION_SECONDS)]

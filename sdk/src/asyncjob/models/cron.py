@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from asyncjob.lifecycle.schedules import ConcurrencyPolicy, CronReason, MisfirePolicy
-from asyncjob.models.base import Counter, Model, ObjectName, Seconds, Timestamp
+from asyncjob.models.base import Count, Model, ObjectName, Seconds, Timestamp
 from asyncjob.models.meta import ObjectMeta
 from asyncjob.models.spec import AsyncJobSpec, JobReference
 
@@ -35,10 +35,10 @@ class JobTemplate(Model):
 
 
 ZONE_PATTERN = r"^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$"
-RUNS = 1000
+MAX_RUNS = 1000
 """The most that one misfire or backfill creates."""
 
-MAX_ACTIVE = 100
+MAX_ACTIVE_RUNS = 100
 """The most runs of a backfill at once."""
 
 
@@ -51,10 +51,10 @@ class Backfill(Model):
     to: Timestamp
     """Up to this time, itself included; what lies ahead is left to the schedule."""
 
-    limit: Annotated[int, Field(ge=1, le=RUNS)] = 100
+    limit: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 100
     """A range that holds more runs is refused whole."""
 
-    max_active: Annotated[int, Field(ge=1, le=MAX_ACTIVE)] = 1
+    max_active: Annotated[int, Field(ge=1, le=MAX_ACTIVE_RUNS)] = 1
     """So many of its runs may be unfinished at once. Under Forbid and Replace one of all runs."""
 
 
@@ -84,7 +84,7 @@ class AsyncCronJobSpec(Model):
     misfire_policy: MisfirePolicy = MisfirePolicy.FIRE_ONCE
     """Skip: missed runs are left out. FireOnce: one run for all. FireAll: each, up to the limit."""
 
-    misfire_limit: Annotated[int, Field(ge=1, le=RUNS)] = 100
+    misfire_limit: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 100
     """At most so many missed runs are made up for, the newest ones."""
 
     suspend: bool = False
@@ -115,7 +115,7 @@ class ReservedRun(Model):
     time: Timestamp
     """The time it is for."""
 
-    trigger: Counter | None = None
+    trigger: Count | None = None
     """Number of the trigger that asked for it."""
 
     backfill: bool | None = None
@@ -128,7 +128,7 @@ class Reservation(Model):
     by: Annotated[str, Field(max_length=256)]
     """Identity of the operator that holds it."""
 
-    runs: Annotated[list[ReservedRun], Field(max_length=2 * RUNS)]
+    runs: Annotated[list[ReservedRun], Field(max_length=2 * MAX_RUNS)]
     """Runs to create, in this order."""
 
 
@@ -157,10 +157,10 @@ class BackfillStatus(Model):
     through: Timestamp | None = None
     """The last time acted on."""
 
-    total: Counter = 0
+    total: Count = 0
     """Runs that its range holds."""
 
-    created: Counter = 0
+    created: Count = 0
     """Runs acted on; one whose job existed already is among them."""
 
     completed: bool = False
@@ -173,7 +173,7 @@ class AsyncCronJobStatus(Model):
     active: Annotated[list[JobReference], Field(max_length=100)] | None = None
     """Unfinished jobs of this schedule, the newest ones."""
 
-    active_count: Counter | None = None
+    active_count: Count | None = None
     """How many unfinished jobs there are."""
 
     last_schedule_time: Timestamp | None = None
@@ -186,7 +186,7 @@ class AsyncCronJobStatus(Model):
     next_schedule_time: Timestamp | None = None
     """The next scheduled time; jitter comes on top."""
 
-    missed: Counter | None = None
+    missed: Count | None = None
     """Scheduled times left without a run since creation, whatever the cause; suspension apart."""
 
     reason: CronReason | None = None
@@ -202,13 +202,13 @@ class AsyncCronJobStatus(Model):
     observed: Observed | None = None
     """The schedule that settledTime was judged by."""
 
-    triggers: Counter | None = None
+    triggers: Count | None = None
     """The last trigger acted on."""
 
     backfill: BackfillStatus | None = None
     """How far the last backfill has come."""
 
-    claims: Counter | None = None
+    claims: Count | None = None
     """Reservations and renewals of them so far."""
 
     reserved: Reservation | None = None

@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from asyncjob.models.base import Counter, Key, Model, Seconds, Timestamp, Uid
+from asyncjob.models.base import Count, Key, Model, Seconds, Timestamp, Uid
 from asyncjob.models.meta import ObjectMeta
 from asyncjob.models.retry_policy import RetryPolicy
 from asyncjob.models.status import Condition
 
 Limit = Annotated[int, Field(ge=1, le=1_000_000)]
-Places = Annotated[int, Field(ge=1, le=1000)]
+ConcurrencyLimit = Annotated[int, Field(ge=1, le=1000)]
 """Each is written down in the queue's status, which has room for so many."""
 
 
@@ -70,10 +70,10 @@ class AsyncQueueSpec(Model):
     paused: bool = False
     """While true no job of the queue starts; running ones go on."""
 
-    max_concurrency: Places | None = None
+    max_concurrency: ConcurrencyLimit | None = None
     """At most so many jobs of the queue run at once. Up to 1000."""
 
-    max_concurrency_per_key: Places | None = None
+    max_concurrency_per_key: ConcurrencyLimit | None = None
     """At most so many jobs with the same concurrencyKey run at once; of all keys together 1000."""
 
     max_queued: Limit | None = None
@@ -101,11 +101,11 @@ class PhaseCount(Model):
     phase: Annotated[str, Field(max_length=32)]
     """The phase."""
 
-    count: Counter
+    count: Count
     """Its jobs."""
 
 
-class Reservation(Model):
+class QueueReservation(Model):
     """A place in a limited queue, taken for a job before it is admitted."""
 
     name: Annotated[str, Field(max_length=253)]
@@ -130,7 +130,7 @@ class RecentStarts(Model):
     time: Timestamp
     """When the last of them was let through."""
 
-    count: Counter
+    count: Count
     """How many."""
 
 
@@ -140,19 +140,19 @@ class AsyncQueueStatus(Model):
     counts: Annotated[list[PhaseCount], Field(max_length=16)] | None = None
     """Jobs by phase."""
 
-    oldest_queued_seconds: Counter | None = None
+    oldest_queued_seconds: Count | None = None
     """How long the oldest job that could start has been queued, in seconds."""
 
-    workers: Counter | None = None
+    workers: Count | None = None
     """Live workers that serve the queue."""
 
-    slots: Counter | None = None
+    slots: Count | None = None
     """How many jobs these workers run at once."""
 
-    finished_per_minute: Counter | None = None
+    finished_per_minute: Count | None = None
     """Jobs that finished within the last minute, however."""
 
-    reservations: Annotated[list[Reservation], Field(max_length=1000)] | None = None
+    reservations: Annotated[list[QueueReservation], Field(max_length=1000)] | None = None
     """Places taken in a queue with limits."""
 
     recent_starts: Annotated[list[RecentStarts], Field(max_length=100)] | None = None

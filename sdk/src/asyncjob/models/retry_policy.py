@@ -5,9 +5,9 @@ from typing import Annotated
 from pydantic import Field
 
 from asyncjob.lifecycle.policy import Backoff
-from asyncjob.models.base import Category, DelaySeconds, Model
+from asyncjob.models.base import CategoryName, DelaySeconds, Model
 
-Categories = Annotated[list[Category], Field(max_length=20)]
+CategoryList = Annotated[list[CategoryName], Field(max_length=20)]
 
 
 class RetryPolicy(Model):
@@ -28,10 +28,10 @@ class RetryPolicy(Model):
     jitter: Annotated[float, Field(ge=0, le=1)] | None = None
     """Share by which the delay is spread to both sides, 0 to 1. Built in: 0.2."""
 
-    retry_on: Categories | None = None
+    retry_on: CategoryList | None = None
     """Retry only errors of these categories; empty means all."""
 
-    no_retry_on: Categories | None = None
+    no_retry_on: CategoryList | None = None
     """Never retry errors of these categories; wins over retryOn."""
 
     max_crashes: Annotated[int, Field(ge=0, le=1000)] | None = None

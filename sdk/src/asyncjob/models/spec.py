@@ -18,8 +18,8 @@ from asyncjob.models.base import (
 )
 from asyncjob.models.retry_policy import RetryPolicy
 
-Values = Annotated[list[Annotated[str, Field(max_length=4096)]], Field(max_length=16)]
-Parameters = Annotated[dict[str, Values], Field(max_length=64)]
+ParameterValues = Annotated[list[Annotated[str, Field(max_length=4096)]], Field(max_length=16)]
+RequestParameters = Annotated[dict[str, ParameterValues], Field(max_length=64)]
 
 
 class KeyRef(Model):
@@ -48,13 +48,13 @@ class PayloadSource(Model):
 class RequestData(Model):
     """Parts of the HTTP request that submitted the job, for its handler."""
 
-    headers: Parameters | None = None
+    headers: RequestParameters | None = None
     """Request headers, each with its values."""
 
-    route_params: Parameters | None = None
+    route_params: RequestParameters | None = None
     """Parameters of the route, each with its values."""
 
-    query_params: Parameters | None = None
+    query_params: RequestParameters | None = None
     """Parameters of the query, each with its values."""
 
 

@@ -7,18 +7,18 @@ from pydantic import Field
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.policy import Backoff
 from asyncjob.models.base import (
-    Category,
-    Counter,
+    CategoryName,
+    Count,
     DelaySeconds,
     FreeJson,
     Model,
     Timestamp,
     Uid,
 )
-from asyncjob.models.retry_policy import Categories
+from asyncjob.models.retry_policy import CategoryList
 
-Identity = Annotated[str, Field(max_length=320)]
-Message = Annotated[str, Field(max_length=1024)]
+WorkerIdentity = Annotated[str, Field(max_length=320)]
+StatusMessage = Annotated[str, Field(max_length=1024)]
 
 
 class Lease(Model):
@@ -30,13 +30,13 @@ class Lease(Model):
     holder_uid: Annotated[Uid, Field(alias="holderUID")]
     """UID of the worker's pod."""
 
-    worker: Identity
+    worker: WorkerIdentity
     """Identity of this start of the worker process."""
 
     acquire_time: Timestamp
     """When the job was claimed."""
 
-    renewals: Counter = 0
+    renewals: Count = 0
     """Heartbeats since the claim."""
 
     renew_time: Timestamp
@@ -64,10 +64,10 @@ class Effective(Model):
     jitter: Annotated[float, Field(ge=0, le=1)]
     """Spread of the delay, 0 to 1."""
 
-    retry_on: Categories
+    retry_on: CategoryList
     """Categories retried; empty means all."""
 
-    no_retry_on: Categories
+    no_retry_on: CategoryList
     """Categories never retried."""
 
     max_crashes: Annotated[int, Field(ge=0, le=1000)]
@@ -86,7 +86,7 @@ class Progress(Model):
     percent: Annotated[int, Field(ge=0, le=100)] = 0
     """0 to 100; 100 on success, kept on failure."""
 
-    message: Message | None = None
+    message: StatusMessage | None = None
     """What it is doing, in the handler's words."""
 
 
@@ -96,7 +96,7 @@ class JobError(Model):
     type: Annotated[str, Field(max_length=256)]
     """Type of the exception, or the reason of the crash."""
 
-    category: Category
+    category: CategoryName
     """Category that retryOn and noRetryOn look at."""
 
     message: Annotated[str, Field(max_length=4096)]
@@ -125,7 +125,7 @@ class HistoryEntry(Model):
     phase: Phase
     """Into which phase."""
 
-    attempt: Counter = 0
+    attempt: Count = 0
     """Attempts made so far."""
 
     reason: Reason | None = None
@@ -134,7 +134,7 @@ class HistoryEntry(Model):
     message: Annotated[str, Field(max_length=256)] | None = None
     """Why, in words."""
 
-    worker: Identity | None = None
+    worker: WorkerIdentity | None = None
     """Who ran the attempt that ended here."""
 
     start_time: Timestamp | None = None
@@ -153,7 +153,7 @@ class Condition(Model):
     reason: Annotated[str, Field(max_length=64)] | None = None
     """Machine word."""
 
-    message: Message | None = None
+    message: StatusMessage | None = None
     """For people."""
 
     last_transition_time: Timestamp
@@ -169,28 +169,28 @@ class AsyncJobStatus(Model):
     reason: Reason | None = None
     """Why it is there."""
 
-    message: Message | None = None
+    message: StatusMessage | None = None
     """Why it is there, in words."""
 
-    attempt: Counter = 0
+    attempt: Count = 0
     """Claims so far; with the UID a fencing token for handlers."""
 
     claim: Uid | None = None
     """Random id of the current or last claim."""
 
-    retries: Counter = 0
+    retries: Count = 0
     """Retries granted after failures, since creation or redrive."""
 
-    crashes: Counter = 0
+    crashes: Count = 0
     """Attempts whose worker or process died, since creation or redrive."""
 
-    releases: Counter = 0
+    releases: Count = 0
     """Attempts given back unfinished, since creation or redrive."""
 
-    redrives: Counter = 0
+    redrives: Count = 0
     """The last redrive wish acted on."""
 
-    reruns: Counter = 0
+    reruns: Count = 0
     """The last rerun wish acted on."""
 
     next_attempt_time: Timestamp | None = None
@@ -244,7 +244,7 @@ class AsyncJobStatus(Model):
     history: Annotated[list[HistoryEntry], Field(max_length=20)] | None = None
     """Changes of phase, oldest first; the newest 20 are kept."""
 
-    history_omitted: Counter | None = None
+    history_omitted: Count | None = None
     """Older changes that are no longer in history."""
 
     conditions: Annotated[list[Condition], Field(max_length=8)] | None = None

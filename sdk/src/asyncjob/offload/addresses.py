@@ -12,22 +12,22 @@ from urllib.parse import unquote
 
 from asyncjob.offload.errors import AddressError
 
-MAX_LENGTH: Final = 2048
+MAX_ADDRESS_LENGTH: Final = 2048
 """Longest address that a job's spec and status take."""
 
-LOCAL: Final = frozenset({"file", "local"})
-_BARE: Final = LOCAL | {"memory"}
+LOCAL_PROTOCOLS: Final = frozenset({"file", "local"})
+_HOSTLESS_PROTOCOLS: Final = LOCAL_PROTOCOLS | {"memory"}
 """Protocols without a bucket or host."""
 
-_PROTOCOL: Final = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.DOTALL)
-_DECODINGS: Final = 8
-_FORBIDDEN: Final = {
+_ADDRESS_PATTERN: Final = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.DOTALL)
+_MAX_DECODINGS: Final = 8
+_FORBIDDEN_TEXTS: Final = {
     "::": "a chain of protocols",
     "\\": "a backslash",
     "?": "a query",
     "#": "a fragment other than #sha256=…",
 }
-_CHECKSUM: Final = re.compile(r"#sha256=([0-9a-f]{64})$")
+_CHECKSUM_PATTERN: Final = re.compile(r"#sha256=([0-9a-f]{64})$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +40,24 @@ class Address:
     @classmethod
     def parse(cls, text: str) -> "Address":
         """Return the address; raises AddressError that says what about it is not accepted."""
-        found = _PROTOCOL.fullmatch(text)
-        if len(text) > MAX_LENGTH:
-            raise AddressError(f"an address has at most {MAX_LENGTH} characters, not {len(text)}")
+        found = _ADDRESS_PATTERN.fullmatch(text)
+        if len(text) > MAX_ADDRESS_LENGTH:
+            raise AddressError(
+                f"an address has at most {MAX_ADDRESS_LENGTH} characters, not {len(text)}"
+            )
         if not text.isprintable():
             raise AddressError("an address has no control characters")
-        for word, what in _FORBIDDEN.items():
+        for word, what in _FORBIDDEN_TEXTS.items():
             if word in text:
-                raise AddressError(f"{_shown(text)}: an address has no {what.removeprefix('a ')}")
+                raise AddressError(
+                    f"{_redacted(text)}: an address has no {what.removeprefix('a ')}"
+                )
         if not found:
-            raise AddressError(f"{_shown(text)}: an address begins with a protocol, such as s3://")
+            raise AddressError(
+                f"{_redacted(text)}: an address begins with a protocol, such as s3://"
+            )
         address = cls(found[1], tuple(found[2].split("/")) if found[2] else ())
-        _check(address)
+        _check_address(address)
         return address
 
     @classmethod
@@ -67,7 +73,7 @@ class Address:
     @property
     def is_local(self) -> bool:
         """Whether it lies on a file system of this machine."""
-        return self.protocol in LOCAL
+        return self.protocol in LOCAL_PROTOCOLS
 
     @property
     def path(self) -> str:
@@ -77,7 +83,7 @@ class Address:
     def join(self, *names: str) -> "Address":
         """Return the address of what lies below; each name is one step."""
         below = Address(self.protocol, (*self.parts, *names))
-        _check(below)
+        _check_address(below)
         return below
 
     def is_below(self, folder: "Address") -> bool:
@@ -112,17 +118,17 @@ def with_checksum(address: Address, sha256: str) -> str:
 
 def split_checksum(uri: str) -> tuple[Address, str | None]:
     """Return the address and, if the text carries one, the digest in hexadecimal."""
-    found = _CHECKSUM.search(uri)
+    found = _CHECKSUM_PATTERN.search(uri)
     if not found:
         return Address.parse(uri), None
     return Address.parse(uri[: found.start()]), found[1]
 
 
-def _check(address: Address) -> None:
+def _check_address(address: Address) -> None:
     host, *path = address.parts or ("",)
     if address.is_local and (host or not path):
         raise AddressError(f"{address}: the path of a file is absolute: {address.protocol}:///…")
-    if not host and address.protocol not in _BARE:
+    if not host and address.protocol not in _HOSTLESS_PROTOCOLS:
         raise AddressError(f"{address}: after {address.protocol}:// comes a bucket or host")
     if "@" in host:
         raise AddressError("an address carries no credentials: give them to the worker instead")
@@ -131,14 +137,14 @@ def _check(address: Address) -> None:
 
 
 def _check_part(address: Address, part: str) -> None:
-    plain = _decoded(part)
+    plain = _fully_decoded(part)
     if plain in {"", ".", ".."} or "/" in plain or "\\" in plain or not plain.isprintable():
         raise AddressError(f"{address}: {part!r} is no name of a folder or object")
 
 
-def _decoded(part: str) -> str:
+def _fully_decoded(part: str) -> str:
     """Return the name without percent-encoding, however often it was encoded."""
-    for _ in range(_DECODINGS):
+    for _ in range(_MAX_DECODINGS):
         plain = unquote(part)
         if plain == part:
             return plain
@@ -146,7 +152,7 @@ def _decoded(part: str) -> str:
     return ""
 
 
-def _shown(text: str) -> str:
+def _redacted(text: str) -> str:
     """Return what of a refused address can be repeated: nothing that might be a credential."""
     kept = re.split(r"[?#]", text)[0]
     return repr(re.sub(r"//[^/]*@", "//…@", kept))

@@ -7,7 +7,7 @@ from asyncjob.offload.addresses import Address
 from asyncjob.offload.errors import AddressError
 
 
-def real_path(address: Address, roots: Sequence[Address]) -> str:
+def resolve_within(address: Address, roots: Sequence[Address]) -> str:
     """Return the file that a local address leads to.
 
     Raises AddressError if that is outside of each of the folders. Whoever may change the folders

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from asyncjob.offload.errors import DriverMissingError
 
-_DEFAULTS: Final[Mapping[str, Mapping[str, object]]] = {
+_DEFAULT_OPTIONS: Final[Mapping[str, Mapping[str, object]]] = {
     "http": {"allow_redirects": False},
     "https": {"allow_redirects": False},
 }
@@ -20,17 +20,17 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, object]]] = {
 class Driver:
     """One fsspec file system; `timeout` in seconds bounds each call that can be interrupted."""
 
-    files: Any
+    filesystem: Any
     timeout: float
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Call one of its methods."""
-        if not self.files.async_impl or not hasattr(self.files, f"_{name}"):
-            return getattr(self.files, name)(*args, **kwargs)
+        if not self.filesystem.async_impl or not hasattr(self.filesystem, f"_{name}"):
+            return getattr(self.filesystem, name)(*args, **kwargs)
         from fsspec.asyn import sync
 
-        method = getattr(self.files, f"_{name}")
-        return sync(self.files.loop, method, *args, timeout=self.timeout, **kwargs)
+        method = getattr(self.filesystem, f"_{name}")
+        return sync(self.filesystem.loop, method, *args, timeout=self.timeout, **kwargs)
 
 
 def check_driver(protocol: str) -> None:
@@ -41,7 +41,7 @@ def check_driver(protocol: str) -> None:
         fsspec.get_filesystem_class(protocol)
     except (ImportError, ValueError) as error:
         raise DriverMissingError(
-            f"no driver for {protocol}://: {_advice(protocol, error)}"
+            f"no driver for {protocol}://: {_install_hint(protocol, error)}"
         ) from error
 
 
@@ -52,11 +52,11 @@ def open_driver(protocol: str, options: Mapping[str, Any], timeout: float) -> Dr
 
     # What is listed once is not remembered: an object that was missing may have come.
     own = {"skip_instance_cache": True, "use_listings_cache": False}
-    made = {**_DEFAULTS.get(protocol, {}), **options, **own}
+    made = {**_DEFAULT_OPTIONS.get(protocol, {}), **options, **own}
     return Driver(fsspec.filesystem(protocol, **made), timeout)
 
 
-def _advice(protocol: str, error: Exception) -> str:
+def _install_hint(protocol: str, error: Exception) -> str:
     from fsspec.registry import known_implementations
 
     if protocol not in known_implementations:

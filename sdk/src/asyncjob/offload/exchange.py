@@ -24,7 +24,7 @@ def offload(value: object, url: str, *, namespace: str, store: Store) -> Payload
     """
     root = Address.folder(url)
     data = encode(value, what="the payload", max_bytes=store.limit)
-    digest = sha256_of(data)
+    digest = sha256_hex(data)
     address = payload_address(root, namespace=namespace, sha256=digest)
     store.write(address, data, root)
     return PayloadSource(uri=with_checksum(address, digest))
@@ -46,17 +46,17 @@ def fetch(reference: ResultReference, *, allowed: AllowList, store: Store) -> Js
     return parse(data, what="the result")
 
 
-def refer_to(address: Address, data: bytes) -> ResultReference:
+def result_reference(address: Address, data: bytes) -> ResultReference:
     """Return what `status.resultRef` says of a result."""
-    return ResultReference(uri=str(address), size_bytes=len(data), sha256=sha256_of(data))
+    return ResultReference(uri=str(address), size_bytes=len(data), sha256=sha256_hex(data))
 
 
 def check_digest(address: Address, data: bytes, sha256: str) -> None:
     """Raise IntegrityError if the content is not the one with this digest."""
-    if not hmac.compare_digest(sha256_of(data), sha256):
+    if not hmac.compare_digest(sha256_hex(data), sha256):
         raise IntegrityError(f"{address} is not what was written: its sha256 is another")
 
 
-def sha256_of(data: bytes) -> str:
+def sha256_hex(data: bytes) -> str:
     """Return the digest in hexadecimal."""
     return hashlib.sha256(data).hexdigest()

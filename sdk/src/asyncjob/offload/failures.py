@@ -18,9 +18,9 @@ from asyncjob.offload.errors import (
     StoreUnavailableError,
 )
 
-MAX_WORDS: Final = 300
+MAX_ERROR_TEXT_LENGTH: Final = 300
 
-_FINAL_CODES: Final = frozenset(
+_PERMANENT_ERRNOS: Final = frozenset(
     {
         errno.EEXIST,
         errno.EINVAL,
@@ -32,43 +32,46 @@ _FINAL_CODES: Final = frozenset(
         errno.EROFS,
     }
 )
-_FINAL_TYPES: Final = (NotImplementedError, TypeError, ValueError, AttributeError, ImportError)
+_PERMANENT_TYPES: Final = (NotImplementedError, TypeError, ValueError, AttributeError, ImportError)
 _NO_CREDENTIALS: Final = frozenset({"NoCredentialsError", "PartialCredentialsError"})
 """Of botocore, which need not be installed."""
 
-_QUERY: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s?'\"<>]*)\?[^\s'\"<>]*", re.IGNORECASE)
+_URL_QUERY: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s?'\"<>]*)\?[^\s'\"<>]*", re.IGNORECASE)
 """A URL with a query: drivers' errors repeat those they called, signatures and tokens included."""
 
 
 @contextmanager
-def driver_errors(doing: str, address: Address) -> Iterator[None]:
+def translate_driver_errors(action: str, address: Address) -> Iterator[None]:
     """Raise what a driver raises as one of ours: what was done, where, and the driver's words."""
     try:
         yield
     except OffloadError:
         raise
     except Exception as error:  # drivers raise anything
-        kind, why = _meaning(error)
-        raise kind(f"cannot {doing} {address}: {why}") from error
+        kind, why = _classify(error)
+        raise kind(f"cannot {action} {address}: {why}") from error
 
 
-def _meaning(error: Exception) -> tuple[type[OffloadError], str]:
+def _classify(error: Exception) -> tuple[type[OffloadError], str]:
     if isinstance(error, FileNotFoundError):
-        return ObjectMissingError, f"there is no such object, folder or bucket ({_words(error)})"
+        return (
+            ObjectMissingError,
+            f"there is no such object, folder or bucket ({_error_text(error)})",
+        )
     if isinstance(error, PermissionError) or type(error).__name__ in _NO_CREDENTIALS:
-        return StoreForbiddenError, f"the store does not allow it ({_words(error)})"
+        return StoreForbiddenError, f"the store does not allow it ({_error_text(error)})"
     if isinstance(error, TimeoutError):
         return StoreUnavailableError, "the store did not answer in time"
-    if isinstance(error, _FINAL_TYPES) or _code(error) in _FINAL_CODES:
-        return StoreRefusedError, _words(error)
-    return StoreUnavailableError, _words(error)
+    if isinstance(error, _PERMANENT_TYPES) or _errno(error) in _PERMANENT_ERRNOS:
+        return StoreRefusedError, _error_text(error)
+    return StoreUnavailableError, _error_text(error)
 
 
-def _code(error: Exception) -> int | None:
+def _errno(error: Exception) -> int | None:
     return error.errno if isinstance(error, OSError) else None
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     text = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")
-    text = _QUERY.sub(r"\1?…", text)
-    return text if len(text) <= MAX_WORDS else text[: MAX_WORDS - 1] + "…"
+    text = _URL_QUERY.sub(r"\1?…", text)
+    return text if len(text) <= MAX_ERROR_TEXT_LENGTH else text[: MAX_ERROR_TEXT_LENGTH - 1] + "…"

@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from asyncjob.offload.addresses import Address
-from asyncjob.offload.confinement import real_path
+from asyncjob.offload.confinement import resolve_within
 from asyncjob.offload.drivers import Driver, open_driver
 from asyncjob.offload.errors import ObjectTooLargeError, StoreRefusedError
-from asyncjob.offload.failures import driver_errors
-from asyncjob.offload.whole_files import write_file
+from asyncjob.offload.failures import translate_driver_errors
+from asyncjob.offload.whole_files import write_file_atomically
 
 MAX_OBJECT_BYTES: Final = 64 * 1024 * 1024
 """Larger objects are better read and written by the handler itself, in parts."""
 
-TRY_SECONDS: Final = 60.0
+REQUEST_TIMEOUT_SECONDS: Final = 60.0
 
-Options = Mapping[str, Mapping[str, Any]]
+DriverOptions = Mapping[str, Mapping[str, Any]]
 """By protocol: what fsspec's driver is made with, such as `endpoint_url`."""
 
 
@@ -32,10 +32,10 @@ class Store:
 
     def __init__(
         self,
-        options: Options | None = None,
+        options: DriverOptions | None = None,
         *,
         limit: int = MAX_OBJECT_BYTES,
-        timeout: float = TRY_SECONDS,
+        timeout: float = REQUEST_TIMEOUT_SECONDS,
     ) -> None:
         self.limit = limit
         self._options = dict(options or {})
@@ -51,9 +51,9 @@ class Store:
         Raises ObjectTooLargeError before reading more than the limit.
         """
         most = self.limit if limit is None else limit
-        with driver_errors("read", address):
+        with translate_driver_errors("read", address):
             driver = self._driver(address.protocol)
-            path = real_path(address, roots) if address.is_local else str(address)
+            path = resolve_within(address, roots) if address.is_local else str(address)
             _check_size(address, driver.call("info", path), most)
             data = bytes(driver.call("cat_file", path))
         _check_limit(address, len(data), most)
@@ -62,10 +62,10 @@ class Store:
     def write(self, address: Address, data: bytes, root: Address) -> None:
         """Write an object whole: nobody reads it half written."""
         _check_limit(address, len(data), self.limit)
-        with driver_errors("write", address):
+        with translate_driver_errors("write", address):
             driver = self._driver(address.protocol)
             if address.is_local:
-                write_file(driver, real_path(address, [root]), data)
+                write_file_atomically(driver, resolve_within(address, [root]), data)
             else:
                 driver.call("pipe_file", str(address), data)
 

@@ -9,12 +9,12 @@ import orjson
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.timestamps import try_from_text
+from asyncjob.lifecycle.timestamps import try_parse_timestamp
 from asyncjob.names import PARENT_NAME_ANNOTATION
 from asyncjob.rest.job import JobSummary
 from asyncjob.rest.selection import Selection
 
-Place = tuple[str, str]
+ListPosition = tuple[str, str]
 """Creation time and UID: where a job stands in a list; the greatest comes first."""
 
 _PARTS: Final = 2
@@ -24,33 +24,35 @@ class BadCursorError(ValueError):
     """The cursor is not one that a page has given out."""
 
 
-def matches(job: JobSummary, obj: JsonObject, selection: Selection, now: datetime) -> bool:
+def matches_selection(
+    job: JobSummary, obj: JsonObject, selection: Selection, now: datetime
+) -> bool:
     """Return whether the job matches, its labels apart; `obj` is the AsyncJob it was read from."""
     wanted: tuple[tuple[object, object], ...] = (
         (selection.type, job.type),
         (selection.queue, job.queue),
         (selection.reason, job.reason),
-        (selection.parent, _parent(obj)),
+        (selection.parent, _parent_name(obj)),
     )
     return (
         (selection.phase is None or job.phase in selection.phase)
         and all(asked is None or asked == found for asked, found in wanted)
-        and _in_time(job, selection, now)
-        and _says(job, selection.text)
+        and _matches_age(job, selection, now)
+        and _contains_text(job, selection.text)
     )
 
 
-def place(job: JobSummary) -> Place:
+def position_of(job: JobSummary) -> ListPosition:
     """Return where the job stands."""
     return job.created_at, job.uid
 
 
-def to_cursor(where: Place) -> str:
+def encode_cursor(position: ListPosition) -> str:
     """Return the cursor of what comes after that place."""
-    return base64.urlsafe_b64encode(orjson.dumps(where)).decode().rstrip("=")
+    return base64.urlsafe_b64encode(orjson.dumps(position)).decode().rstrip("=")
 
 
-def from_cursor(cursor: str) -> Place:
+def decode_cursor(cursor: str) -> ListPosition:
     """Return the place; raises BadCursorError."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
@@ -60,20 +62,20 @@ def from_cursor(cursor: str) -> Place:
     return created, uid
 
 
-def phases(selection: Selection) -> frozenset[Phase]:
+def selected_phases(selection: Selection) -> frozenset[Phase]:
     """Return the phases that are meant."""
     return frozenset(Phase if selection.phase is None else selection.phase)
 
 
-def _parent(obj: JsonObject) -> str:
+def _parent_name(obj: JsonObject) -> str:
     return text(child(child(obj, "metadata"), "annotations"), PARENT_NAME_ANNOTATION)
 
 
-def _in_time(job: JobSummary, selection: Selection, now: datetime) -> bool:
+def _matches_age(job: JobSummary, selection: Selection, now: datetime) -> bool:
     older, newer = selection.older_than_seconds, selection.newer_than_seconds
     if older is None and newer is None:
         return True
-    created = try_from_text(job.created_at)
+    created = try_parse_timestamp(job.created_at)
     if created is None:
         return False
     age = now - created
@@ -82,9 +84,9 @@ def _in_time(job: JobSummary, selection: Selection, now: datetime) -> bool:
     )
 
 
-def _says(job: JobSummary, wanted: str | None) -> bool:
-    if not wanted:
+def _contains_text(job: JobSummary, text_filter: str | None) -> bool:
+    if not text_filter:
         return True
     error = f"{job.error.type} {job.error.message}" if job.error else ""
     said = "\n".join((job.id, job.type, job.message or "", error))
-    return wanted.casefold() in said.casefold()
+    return text_filter.casefold() in said.casefold()

@@ -14,27 +14,27 @@ from pydantic import BaseModel
 
 from asyncjob.rest.problem import FieldProblem
 
-SHOWN: Final = 20
+MAX_PROBLEMS: Final = 20
 """Most fields that are told of."""
 
-_LOOKED_AT: Final = 10_000
+_MAX_VALUES: Final = 10_000
 """Values that are looked at; of a longer list the model itself says that it is too long."""
 
-_NAMES: Final = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
+_TYPE_NAMES: Final = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
 """What a model would read out of something else, and how it is called."""
 
 _Schema = Mapping[str, Any]
 _Path = tuple[str | int, ...]
 
 
-def inexact(model: type[BaseModel], data: object) -> list[FieldProblem]:
+def schema_mismatches(model: type[BaseModel], data: object) -> list[FieldProblem]:
     """Return what of the data is not as the model's schema has it, field by field.
 
     What a model refuses by itself is left to it.
     """
     schema = _schema_of(model)
-    seen = islice(_walk(schema, schema.get("$defs", {}), data, ()), _LOOKED_AT)
-    return list(islice((one for one in seen if one is not None), SHOWN))
+    seen = islice(_walk(schema, schema.get("$defs", {}), data, ()), _MAX_VALUES)
+    return list(islice((one for one in seen if one is not None), MAX_PROBLEMS))
 
 
 @cache
@@ -46,11 +46,11 @@ def _walk(
     schema: _Schema, known: _Schema, value: object, path: _Path
 ) -> Iterator[FieldProblem | None]:
     """Yield a problem, or None, for each value that the schema says something of."""
-    choices = [_resolved(one, known) for one in schema.get("anyOf", (schema,))]
+    choices = [_resolve_reference(one, known) for one in schema.get("anyOf", (schema,))]
     if not all("type" in one for one in choices):
         return  # any JSON
     fitting = [one for one in choices if _fits(one["type"], value)]
-    yield None if fitting else _problem([one["type"] for one in choices], value, path)
+    yield None if fitting else _type_problem([one["type"] for one in choices], value, path)
     for one in fitting:
         if isinstance(value, dict):
             yield from _walk_object(one, known, value, path)
@@ -69,10 +69,10 @@ def _walk_object(
         if isinstance(inner, Mapping):
             yield from _walk(inner, known, item, (*path, name))
         elif fields and inner is not True:
-            yield FieldProblem(field=_words((*path, name)), detail="There is no such field")
+            yield FieldProblem(field=_field_name((*path, name)), detail="There is no such field")
 
 
-def _resolved(schema: _Schema, known: _Schema) -> _Schema:
+def _resolve_reference(schema: _Schema, known: _Schema) -> _Schema:
     reference = schema.get("$ref")
     if reference is None:
         return schema
@@ -80,25 +80,25 @@ def _resolved(schema: _Schema, known: _Schema) -> _Schema:
     return found
 
 
-def _fits(kind: str, value: object) -> bool:
+def _fits(type_name: str, value: object) -> bool:
     if isinstance(value, bool) or value is None:
-        return kind == ("null" if value is None else "boolean")
+        return type_name == ("null" if value is None else "boolean")
     if isinstance(value, float):
-        return kind == "number" or (kind == "integer" and value.is_integer())
+        return type_name == "number" or (type_name == "integer" and value.is_integer())
     if isinstance(value, int):
-        return kind in {"integer", "number"}
+        return type_name in {"integer", "number"}
     types = {"string": str, "object": dict, "array": list}
-    return kind in types and isinstance(value, types[kind])
+    return type_name in types and isinstance(value, types[type_name])
 
 
-def _problem(kinds: Sequence[str], value: object, path: _Path) -> FieldProblem | None:
-    wanted = [_NAMES[kind] for kind in kinds if kind in _NAMES]
+def _type_problem(types: Sequence[str], value: object, path: _Path) -> FieldProblem | None:
+    wanted = [_TYPE_NAMES[kind] for kind in types if kind in _TYPE_NAMES]
     if not wanted or not isinstance(value, str | int | float):
         return None
     given = "text" if isinstance(value, str) else "true or false"
     given = given if isinstance(value, str | bool) else "a number"
-    return FieldProblem(field=_words(path), detail=f"It should be {wanted[0]}, not {given}")
+    return FieldProblem(field=_field_name(path), detail=f"It should be {wanted[0]}, not {given}")
 
 
-def _words(path: _Path) -> str:
+def _field_name(path: _Path) -> str:
     return ".".join(map(str, path)) or "body"

@@ -9,14 +9,14 @@ from typing import Self
 from pydantic import Field
 
 from asyncjob.json_types import Json
-from asyncjob.lifecycle.phases import FINISHED, Phase
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.models.base import FreeJson
 from asyncjob.models.spec import Dependency, PayloadSource, RequestData
 from asyncjob.models.status import Effective, JobError, Progress, ResultReference
-from asyncjob.rest.wire import Answer
+from asyncjob.rest.wire import ResponseModel
 
 
-class Link(Answer):
+class Link(ResponseModel):
     """Another job, or a cron job."""
 
     name: str
@@ -26,7 +26,7 @@ class Link(Answer):
     """Its UID, where it is known."""
 
 
-class Happening(Answer):
+class Happening(ResponseModel):
     """One change of phase. Creation is the first; it is added on reading, not stored."""
 
     time: str
@@ -51,7 +51,7 @@ class Happening(Answer):
     """When the attempt that ended here had started."""
 
 
-class JobSummary(Answer):
+class JobSummary(ResponseModel):
     """A job in a list. Times are RFC 3339 text."""
 
     id: str
@@ -126,7 +126,7 @@ class JobSummary(Answer):
     @property
     def finished(self) -> bool:
         """Return whether nothing happens to it without a person."""
-        return self.phase in FINISHED
+        return self.phase in FINISHED_PHASES
 
     @property
     def succeeded(self) -> bool:
@@ -232,7 +232,7 @@ class Job(JobSummary):
         return self.model_copy(update=hidden)
 
 
-class Page(Answer):
+class Page(ResponseModel):
     """A part of a list, newest job first."""
 
     items: list[JobSummary]

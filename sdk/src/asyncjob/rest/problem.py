@@ -2,12 +2,12 @@
 
 from pydantic import Field
 
-from asyncjob.rest.wire import Answer
+from asyncjob.rest.wire import ResponseModel
 
-PROBLEM_TYPE = "application/problem+json"
+PROBLEM_CONTENT_TYPE = "application/problem+json"
 
 
-class FieldProblem(Answer):
+class FieldProblem(ResponseModel):
     """What is wrong with one field."""
 
     field: str
@@ -17,7 +17,7 @@ class FieldProblem(Answer):
     """What is wrong with it, and what it may be."""
 
 
-class Problem(Answer):
+class Problem(ResponseModel):
     """Why a request was not done."""
 
     type: str = "about:blank"

@@ -5,7 +5,7 @@ from typing import Final
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.models.base import FreeJson, JobType, Key
-from asyncjob.rest.wire import Answer, Ask
+from asyncjob.rest.wire import RequestModel, ResponseModel
 
 
 class PublicStatus(StrEnum):
@@ -18,7 +18,7 @@ class PublicStatus(StrEnum):
     CANCELLED = "CANCELLED"
 
 
-PUBLIC_WORDS: Final = {
+PUBLIC_STATUS_BY_PHASE: Final = {
     Phase.PENDING: PublicStatus.PENDING,
     Phase.SCHEDULED: PublicStatus.PENDING,
     Phase.QUEUED: PublicStatus.PENDING,
@@ -30,7 +30,7 @@ PUBLIC_WORDS: Final = {
 }
 
 
-class PublicSubmission(Ask):
+class PublicSubmission(RequestModel):
     """A job to be done."""
 
     job_type: JobType
@@ -43,7 +43,7 @@ class PublicSubmission(Ask):
     """The same key with the same request is the same job."""
 
 
-class PublicAccepted(Answer):
+class PublicAccepted(ResponseModel):
     """The job was accepted."""
 
     job_id: str
@@ -53,7 +53,7 @@ class PublicAccepted(Answer):
     """Where it is."""
 
 
-class PublicJob(Answer):
+class PublicJob(ResponseModel):
     """A job as the public sees it; nothing of payload, counters, workers, leases or traces."""
 
     job_id: str

@@ -6,7 +6,7 @@ checked once, as a whole.
 
 from typing import Final
 
-from asyncjob.depth import shown
+from asyncjob.depth import truncate_for_display
 from asyncjob.json_types import (
     Json,
     JsonObject,
@@ -19,8 +19,8 @@ from asyncjob.json_types import (
     opt_text,
     text,
 )
-from asyncjob.lifecycle.phases import FINISHED, FROZEN, Phase
-from asyncjob.lifecycle.waiting import why_it_waits
+from asyncjob.lifecycle.phases import FINISHED_PHASES, TERMINAL_PHASES, Phase
+from asyncjob.lifecycle.waiting import explain_wait
 from asyncjob.names import (
     CRON_JOB_LABEL,
     CRON_JOB_UID_LABEL,
@@ -30,10 +30,10 @@ from asyncjob.names import (
 )
 from asyncjob.rest.job import Job, JobSummary
 
-CREATED: Final = "Created"
+CREATED_PHASE: Final = "Created"
 """The first thing that happens to a job, by the words of history."""
 
-_NO_QUEUE: Final[JsonObject] = {}
+_EMPTY_QUEUE: Final[JsonObject] = {}
 
 
 def summary_of(job: JsonObject, queue: JsonObject | None = None) -> JobSummary:
@@ -42,7 +42,7 @@ def summary_of(job: JsonObject, queue: JsonObject | None = None) -> JobSummary:
     `queue` is its AsyncQueue, if it has one: with it a waiting job says more exactly what it waits
     for. Raises ValueError on a phase that this version does not know.
     """
-    return JobSummary.model_validate(_summary(job, queue))
+    return JobSummary.model_validate(_summary_fields(job, queue))
 
 
 def job_of(job: JsonObject, queue: JsonObject | None = None) -> Job:
@@ -50,14 +50,16 @@ def job_of(job: JsonObject, queue: JsonObject | None = None) -> Job:
 
     Of what is nested too deeply for that, words tell.
     """
-    return Job.model_validate({**_summary(job, queue), **_spec_part(job), **_status_part(job)})
+    return Job.model_validate(
+        {**_summary_fields(job, queue), **_spec_fields(job), **_status_fields(job)}
+    )
 
 
-def _summary(job: JsonObject, queue: JsonObject | None) -> dict[str, Json]:
+def _summary_fields(job: JsonObject, queue: JsonObject | None) -> dict[str, Json]:
     meta, spec, status = child(job, "metadata"), child(job, "spec"), child(job, "status")
     phase = Phase(text(status, "phase", Phase.QUEUED))
     created = text(meta, "creationTimestamp")
-    reason, message = _why(job, queue, phase, status)
+    reason, message = _reason_and_message(job, queue, phase, status)
     return {
         "id": meta.get("name"),
         "namespace": meta.get("namespace"),
@@ -81,18 +83,18 @@ def _summary(job: JsonObject, queue: JsonObject | None) -> dict[str, Json]:
         "updatedAt": status.get("lastUpdateTime") or status.get("lastTransitionTime") or created,
         "nextAttemptAt": status.get("nextAttemptTime") if phase is Phase.RETRYING else None,
         "durationSeconds": status.get("durationSeconds"),
-        "cancelling": flag(spec, "cancel") and phase not in FROZEN,
+        "cancelling": flag(spec, "cancel") and phase not in TERMINAL_PHASES,
     }
 
 
-def _why(
+def _reason_and_message(
     job: JsonObject, queue: JsonObject | None, phase: Phase, status: JsonObject
 ) -> tuple[str | None, str | None]:
     """Return why the job is where it is; of one that waits that is mostly written nowhere."""
     reason, message = opt_text(status, "reason"), opt_text(status, "message")
-    if phase in FINISHED or phase is Phase.RUNNING:
+    if phase in FINISHED_PHASES or phase is Phase.RUNNING:
         return reason, message
-    why = why_it_waits(job, queue or _NO_QUEUE)
+    why = explain_wait(job, queue or _EMPTY_QUEUE)
     return (why.reason or reason, why.message) if why else (reason, message)
 
 
@@ -101,7 +103,7 @@ def _max_retries(spec: JsonObject, status: JsonObject) -> int | None:
     return opt_integer(child(spec, "retryPolicy"), "maxRetries") if in_force is None else in_force
 
 
-def _spec_part(job: JsonObject) -> dict[str, Json]:
+def _spec_fields(job: JsonObject) -> dict[str, Json]:
     meta, spec = child(job, "metadata"), child(job, "spec")
     labels, origin = child(meta, "labels"), child(spec, "rerunOf")
     parent_name = text(child(meta, "annotations"), PARENT_NAME_ANNOTATION)
@@ -118,13 +120,13 @@ def _spec_part(job: JsonObject) -> dict[str, Json]:
         "parent": _link(parent_name, labels.get(PARENT_LABEL)),
         "rerunOf": _link(origin.get("name"), origin.get("uid")),
         "cronJob": _link(labels.get(CRON_JOB_LABEL), labels.get(CRON_JOB_UID_LABEL)),
-        "payload": shown(spec.get("payload")),
+        "payload": truncate_for_display(spec.get("payload")),
         "payloadFrom": spec.get("payloadFrom"),
         "request": spec.get("request"),
     }
 
 
-def _status_part(job: JsonObject) -> dict[str, Json]:
+def _status_fields(job: JsonObject) -> dict[str, Json]:
     status = child(job, "status")
     phase, ended = text(status, "phase"), status.get("completionTime")
     return {
@@ -136,11 +138,11 @@ def _status_part(job: JsonObject) -> dict[str, Json]:
         "redrives": integer(status, "redrives"),
         "reruns": integer(status, "reruns"),
         "effective": status.get("effective"),
-        "history": [_creation(job), *map(_happening, items(status, "history"))],
+        "history": [_creation_entry(job), *map(_history_entry, items(status, "history"))],
         "historyOmitted": integer(status, "historyOmitted"),
         "hasResult": "result" in status or "resultRef" in status,
-        "checkpoint": shown(status.get("checkpoint")),
-        "result": shown(status.get("result")),
+        "checkpoint": truncate_for_display(status.get("checkpoint")),
+        "result": truncate_for_display(status.get("result")),
         "resultRef": status.get("resultRef"),
     }
 
@@ -149,10 +151,10 @@ def _link(name: Json, uid: Json) -> Json:
     return {"name": name or "", "uid": uid or None} if name or uid else None
 
 
-def _creation(job: JsonObject) -> JsonObject:
-    return {"time": text(child(job, "metadata"), "creationTimestamp"), "phase": CREATED}
+def _creation_entry(job: JsonObject) -> JsonObject:
+    return {"time": text(child(job, "metadata"), "creationTimestamp"), "phase": CREATED_PHASE}
 
 
-def _happening(entry: Json) -> JsonObject:
+def _history_entry(entry: Json) -> JsonObject:
     known = as_object(entry)
     return {**known, "attempt": integer(known, "attempt")}

@@ -2,10 +2,10 @@
 
 from asyncjob.models.base import FreeJson
 from asyncjob.models.status import ResultReference
-from asyncjob.rest.wire import Answer
+from asyncjob.rest.wire import ResponseModel
 
 
-class Result(Answer):
+class Result(ResponseModel):
     """One of the two: the result itself, or where a large one lies."""
 
     result: FreeJson | None = None

@@ -6,19 +6,19 @@ from pydantic import Field
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.models.base import JobType, QueueName
-from asyncjob.rest.wire import Answer, Ask
+from asyncjob.rest.wire import RequestModel, ResponseModel
 
-PAGE = 50
+DEFAULT_PAGE_SIZE = 50
 """Jobs on a page unless told otherwise."""
 
-PAGE_MAX = 500
+MAX_PAGE_SIZE = 500
 """Most jobs on a page."""
 
-BULK_MAX = 10_000
+MAX_BULK_JOBS = 10_000
 """Most jobs that one bulk action touches."""
 
 
-class Selection(Ask):
+class Selection(RequestModel):
     """Filters; a job has to match all that are set."""
 
     phase: Annotated[list[Phase], Field(max_length=8)] | None = None
@@ -52,20 +52,20 @@ class Selection(Ask):
     """Occurs, in any case, in its name, type, message or error."""
 
 
-class BulkAsk(Ask):
+class BulkAsk(RequestModel):
     """A redrive or dismissal of all dead letters that match."""
 
     selection: Selection = Field(default_factory=Selection)
     """Which; only dead letters are touched, whatever the filters say."""
 
-    limit: Annotated[int, Field(ge=1, le=BULK_MAX)] = 100
+    limit: Annotated[int, Field(ge=1, le=MAX_BULK_JOBS)] = 100
     """At most so many, oldest first."""
 
     dry_run: bool = False
     """Only say which they would be."""
 
 
-class BulkFailure(Answer):
+class BulkFailure(ResponseModel):
     """One that could not be done."""
 
     id: str
@@ -75,7 +75,7 @@ class BulkFailure(Answer):
     """Why."""
 
 
-class BulkReport(Answer):
+class BulkReport(ResponseModel):
     """What became of a bulk action."""
 
     matched: int

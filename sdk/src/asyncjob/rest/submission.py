@@ -7,15 +7,15 @@ from pydantic import Field
 from asyncjob.models.base import FreeJson, JobType, Key, ObjectName, QueueName, Seconds, Timestamp
 from asyncjob.models.retry_policy import RetryPolicy
 from asyncjob.models.spec import Dependency, PayloadSource, RequestData
-from asyncjob.rest.wire import Answer, Ask
+from asyncjob.rest.wire import RequestModel, ResponseModel
 
-BATCH: int = 1000
+MAX_BATCH_JOBS: int = 1000
 """Most jobs in one batch."""
 
 LabelValue = Annotated[str, Field(max_length=63)]
 
 
-class Submission(Ask):
+class Submission(RequestModel):
     """A job to be created: what `spec` of an AsyncJob takes at creation, and a name and labels.
 
     Field by field the same as `asyncjob.models.AsyncJobSpec`, which has the bounds' reasons.
@@ -88,14 +88,14 @@ class Submission(Ask):
     """While true the job is not claimed."""
 
 
-class Batch(Ask):
+class Batch(RequestModel):
     """Several jobs to be created. Each succeeds or fails by itself."""
 
-    jobs: Annotated[list[Submission], Field(min_length=1, max_length=BATCH)]
+    jobs: Annotated[list[Submission], Field(min_length=1, max_length=MAX_BATCH_JOBS)]
     """The jobs, at most 1000."""
 
 
-class Submitted(Answer):
+class Submitted(ResponseModel):
     """What became of a submission."""
 
     id: str
@@ -108,7 +108,7 @@ class Submitted(Answer):
     """Its phase as of now."""
 
 
-class Refusal(Answer):
+class Refusal(ResponseModel):
     """Why one of a batch was not accepted."""
 
     status: int
@@ -124,7 +124,7 @@ class Refusal(Answer):
     """The existing job that stands in the way, if one does."""
 
 
-class BatchItem(Answer):
+class BatchItem(ResponseModel):
     """What became of one of a batch: one of the two is set."""
 
     job: Submitted | None = None
@@ -134,7 +134,7 @@ class BatchItem(Answer):
     """Why there is none."""
 
 
-class BatchReport(Answer):
+class BatchReport(ResponseModel):
     """What became of a batch, in its order."""
 
     items: list[BatchItem]

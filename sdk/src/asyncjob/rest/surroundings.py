@@ -5,14 +5,20 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from asyncjob.lifecycle.timestamps import from_text
+from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.models.base import Timestamp
-from asyncjob.models.cron import MAX_ACTIVE, RUNS, AsyncCronJobSpec, AsyncCronJobStatus, Backfill
+from asyncjob.models.cron import (
+    MAX_ACTIVE_RUNS,
+    MAX_RUNS,
+    AsyncCronJobSpec,
+    AsyncCronJobStatus,
+    Backfill,
+)
 from asyncjob.models.queue import AsyncQueueSpec
-from asyncjob.rest.wire import Answer, Ask
+from asyncjob.rest.wire import RequestModel, ResponseModel
 
 
-class QueueInfo(Answer):
+class QueueInfo(ResponseModel):
     """A queue: one with an AsyncQueue object, or one that merely has jobs or workers."""
 
     name: str
@@ -49,7 +55,7 @@ class QueueInfo(Answer):
     """Its limits and defaults."""
 
 
-class CronJobInfo(Answer):
+class CronJobInfo(ResponseModel):
     """A schedule."""
 
     name: str
@@ -98,7 +104,7 @@ class CronJobInfo(Answer):
     """What it has done, where one is asked for by name."""
 
 
-class BackfillAsk(Ask):
+class BackfillAsk(RequestModel):
     """Runs of a schedule for times gone by."""
 
     from_: Annotated[Timestamp, Field(alias="from")]
@@ -107,10 +113,10 @@ class BackfillAsk(Ask):
     to: Timestamp
     """Up to this time, itself included; what lies ahead is left to the schedule."""
 
-    limit: Annotated[int, Field(ge=1, le=RUNS)] = 100
+    limit: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 100
     """A range that holds more runs is refused whole, by the operator."""
 
-    max_active: Annotated[int, Field(ge=1, le=MAX_ACTIVE)] = 1
+    max_active: Annotated[int, Field(ge=1, le=MAX_ACTIVE_RUNS)] = 1
     """So many of its runs may be unfinished at once. Under Forbid and Replace one of all runs."""
 
     replace: bool = False
@@ -118,24 +124,24 @@ class BackfillAsk(Ask):
 
     @model_validator(mode="after")
     def _forwards(self) -> Self:
-        if _moment(self.to) < _moment(self.from_):
+        if _parse_time(self.to) < _parse_time(self.from_):
             raise ValueError("to is before from")
         return self
 
     @property
-    def wish(self) -> Backfill:
+    def spec_value(self) -> Backfill:
         """What is written into the schedule's spec."""
         return Backfill(from_=self.from_, to=self.to, limit=self.limit, max_active=self.max_active)
 
 
-def _moment(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     try:
-        return from_text(text)
+        return parse_timestamp(text)
     except ValueError as error:
         raise ValueError(f"there is no such time: {text}") from error
 
 
-class WorkerInfo(Answer):
+class WorkerInfo(ResponseModel):
     """A worker process that has announced itself and has not fallen silent."""
 
     name: str

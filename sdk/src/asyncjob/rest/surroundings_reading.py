@@ -3,15 +3,15 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from asyncjob.announcement import announced
+from asyncjob.announcement import read_registration
 from asyncjob.json_types import JsonObject, as_object, child, flag, integer, items, text, texts
-from asyncjob.lifecycle.timestamps import try_from_text
+from asyncjob.lifecycle.timestamps import try_parse_timestamp
 from asyncjob.models.cron import AsyncCronJobSpec, AsyncCronJobStatus
 from asyncjob.models.queue import AsyncQueueSpec
 from asyncjob.names import DEFAULT_QUEUE, QUEUE_LABEL, WORKER_LEASE_PREFIX
 from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
 
-_SILENT_SECONDS: Final = 60
+_DEFAULT_LEASE_SECONDS: Final = 60
 
 
 def queue_of(queue: JsonObject) -> QueueInfo:
@@ -30,16 +30,16 @@ def queue_of(queue: JsonObject) -> QueueInfo:
             text(one, "phase"): integer(one, "count")
             for one in map(as_object, items(status, "counts"))
         },
-        oldest_queued_seconds=_known(status, "oldestQueuedSeconds"),
+        oldest_queued_seconds=_optional_integer(status, "oldestQueuedSeconds"),
         workers=integer(status, "workers"),
         slots=integer(status, "slots"),
-        finished_per_minute=_known(status, "finishedPerMinute"),
+        finished_per_minute=_optional_integer(status, "finishedPerMinute"),
         spec=AsyncQueueSpec.model_validate(spec),
     )
 
 
-def cron_job_of(cron_job: JsonObject, *, whole: bool = False) -> CronJobInfo:
-    """Return an AsyncCronJob as REST shows it; `whole` with spec and status."""
+def cron_job_of(cron_job: JsonObject, *, detailed: bool = False) -> CronJobInfo:
+    """Return an AsyncCronJob as REST shows it; `detailed` with spec and status."""
     meta = child(cron_job, "metadata")
     spec, status = child(cron_job, "spec"), child(cron_job, "status")
     job = child(child(spec, "jobTemplate"), "spec")
@@ -58,8 +58,8 @@ def cron_job_of(cron_job: JsonObject, *, whole: bool = False) -> CronJobInfo:
             "nextScheduledAt": status.get("nextScheduleTime"),
             "reason": status.get("reason"),
             "message": status.get("message"),
-            "spec": AsyncCronJobSpec.model_validate(spec) if whole else None,
-            "status": AsyncCronJobStatus.model_validate(status) if whole else None,
+            "spec": AsyncCronJobSpec.model_validate(spec) if detailed else None,
+            "status": AsyncCronJobStatus.model_validate(status) if detailed else None,
         }
     )
 
@@ -67,7 +67,7 @@ def cron_job_of(cron_job: JsonObject, *, whole: bool = False) -> CronJobInfo:
 def worker_of(lease: JsonObject, *, running: int = 0) -> WorkerInfo:
     """Return the worker that a Lease announces; `running` is how many jobs its pod holds."""
     meta, spec = child(lease, "metadata"), child(lease, "spec")
-    about = announced(lease)
+    about = read_registration(lease)
     return WorkerInfo(
         name=text(meta, "name"),
         namespace=text(meta, "namespace"),
@@ -81,14 +81,14 @@ def worker_of(lease: JsonObject, *, running: int = 0) -> WorkerInfo:
     )
 
 
-def is_silent(lease: JsonObject, now: datetime) -> bool:
+def is_lease_expired(lease: JsonObject, now: datetime) -> bool:
     """Return whether a worker has withdrawn, or has missed its announcements by `now`."""
     spec = child(lease, "spec")
     seen = text(spec, "renewTime")
-    allowed = timedelta(seconds=integer(spec, "leaseDurationSeconds", _SILENT_SECONDS))
-    then = try_from_text(seen)
+    allowed = timedelta(seconds=integer(spec, "leaseDurationSeconds", _DEFAULT_LEASE_SECONDS))
+    then = try_parse_timestamp(seen)
     return then is None or not text(spec, "holderIdentity") or now - then > allowed
 
 
-def _known(status: JsonObject, name: str) -> int | None:
+def _optional_integer(status: JsonObject, name: str) -> int | None:
     return integer(status, name) if name in status else None

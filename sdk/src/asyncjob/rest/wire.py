@@ -4,7 +4,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 
-class Answer(BaseModel):
+class ResponseModel(BaseModel):
     """What the gateway sends. A client ignores fields that it is too old to know."""
 
     model_config = ConfigDict(
@@ -16,7 +16,7 @@ class Answer(BaseModel):
     )
 
 
-class Ask(BaseModel):
+class RequestModel(BaseModel):
     """What the gateway is sent. A field that nobody knows is refused, by name."""
 
     model_config = ConfigDict(

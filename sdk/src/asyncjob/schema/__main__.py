@@ -4,24 +4,26 @@ from pathlib import Path
 
 import click
 
-from asyncjob.schema.manifests import crds, pages
+from asyncjob.schema.manifests import crds_folder, docs_folder
 
-FOLDER = click.Path(path_type=Path, file_okay=False)
+FOLDER_TYPE = click.Path(path_type=Path, file_okay=False)
 
 
 @click.command()
-@click.option("--out", type=FOLDER, default=Path("crds"), show_default=True)
-@click.option("--chart", type=FOLDER, default=Path("charts/asyncjob/files/crds"), show_default=True)
-@click.option("--docs", type=FOLDER, default=Path("docs/reference"), show_default=True)
+@click.option("--out", type=FOLDER_TYPE, default=Path("crds"), show_default=True)
+@click.option(
+    "--chart", type=FOLDER_TYPE, default=Path("charts/asyncjob/files/crds"), show_default=True
+)
+@click.option("--docs", type=FOLDER_TYPE, default=Path("docs/reference"), show_default=True)
 @click.option("--check", is_flag=True, help="Change nothing; fail if a file is out of date.")
 def main(out: Path, chart: Path, docs: Path, *, check: bool) -> None:
     """Generate the CRDs and policies, the chart's copy of them, and the page of laws."""
-    wanted = {out: crds(), chart: crds(), docs: pages()}
+    wanted = {out: crds_folder(), chart: crds_folder(), docs: docs_folder()}
     if not check:
         for at, folder in wanted.items():
             folder.write(at)
         return
-    outdated = [str(at / name) for at, folder in wanted.items() for name in folder.stale(at)]
+    outdated = [str(at / name) for at, folder in wanted.items() for name in folder.outdated(at)]
     if outdated:
         raise click.ClickException(f"out of date: {', '.join(outdated)}; run make generate")
 

@@ -9,15 +9,15 @@ from asyncjob import names
 from asyncjob.columns import CRON_JOB_COLUMNS, JOB_COLUMNS, QUEUE_COLUMNS, Column
 from asyncjob.json_types import Json, as_object, child
 from asyncjob.models import AsyncCronJob, AsyncJob, AsyncQueue
-from asyncjob.schema.rules import RULES, Rule, validations
+from asyncjob.schema.rules import CRD_RULES, CrdRule, validations
 from asyncjob.schema.structural import Schema, structural
 
-CATEGORY: Final = "async"
+RESOURCE_CATEGORY: Final = "async"
 """`kubectl get async` lists all kinds; `asyncjob` itself would take the place of the kind."""
 
 
 @dataclass(frozen=True)
-class Resource:
+class CustomResource:
     """One kind, and what is not in its model."""
 
     model: type[BaseModel]
@@ -29,8 +29,8 @@ class Resource:
     status_default: Schema = field(default_factory=dict)
 
 
-RESOURCES: Final = (
-    Resource(
+CUSTOM_RESOURCES: Final = (
+    CustomResource(
         AsyncJob,
         names.JOB_KIND,
         names.JOBS,
@@ -45,12 +45,12 @@ RESOURCES: Final = (
         ),
         {"phase": "Queued"},
     ),
-    Resource(AsyncQueue, names.QUEUE_KIND, names.QUEUES, "aq", QUEUE_COLUMNS),
-    Resource(AsyncCronJob, names.CRON_JOB_KIND, names.CRON_JOBS, "acj", CRON_JOB_COLUMNS),
+    CustomResource(AsyncQueue, names.QUEUE_KIND, names.QUEUES, "aq", QUEUE_COLUMNS),
+    CustomResource(AsyncCronJob, names.CRON_JOB_KIND, names.CRON_JOBS, "acj", CRON_JOB_COLUMNS),
 )
 
 
-def crd(resource: Resource, rules: tuple[Rule, ...] = RULES) -> Schema:
+def crd(resource: CustomResource, rules: tuple[CrdRule, ...] = CRD_RULES) -> Schema:
     """Return the manifest of one CustomResourceDefinition."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -68,18 +68,18 @@ def crd(resource: Resource, rules: tuple[Rule, ...] = RULES) -> Schema:
     }
 
 
-def _names(resource: Resource) -> Schema:
+def _names(resource: CustomResource) -> Schema:
     return {
         "kind": resource.kind,
         "listKind": f"{resource.kind}List",
         "plural": resource.plural,
         "singular": resource.kind.lower(),
         "shortNames": [resource.short_name],
-        "categories": [CATEGORY],
+        "categories": [RESOURCE_CATEGORY],
     }
 
 
-def _version(resource: Resource, rules: tuple[Rule, ...]) -> Schema:
+def _version(resource: CustomResource, rules: tuple[CrdRule, ...]) -> Schema:
     version: Schema = {
         "name": names.VERSION,
         "served": True,
@@ -102,7 +102,7 @@ def _column(column: Column) -> Json:
     }
 
 
-def _schema(resource: Resource, rules: tuple[Rule, ...]) -> Schema:
+def _schema(resource: CustomResource, rules: tuple[CrdRule, ...]) -> Schema:
     schema = structural(resource.model, validations(rules))
     if not resource.status_default:
         return schema

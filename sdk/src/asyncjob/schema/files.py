@@ -6,23 +6,23 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Folder:
-    """The text of each file; of what is there `owns` says which files are generated."""
+class GeneratedFolder:
+    """The text of each file; of what is there `pattern` says which files are generated."""
 
     texts: Mapping[str, str]
-    owns: str
+    pattern: str
 
-    def stale(self, at: Path) -> list[str]:
+    def outdated(self, folder: Path) -> list[str]:
         """Return the files that differ, are missing, or should not be there."""
-        there = {path.name: path.read_text(encoding="utf-8") for path in at.glob(self.owns)}
+        there = {path.name: path.read_text(encoding="utf-8") for path in folder.glob(self.pattern)}
         names = sorted({*there, *self.texts})
         return [name for name in names if there.get(name) != self.texts.get(name)]
 
-    def write(self, at: Path) -> None:
+    def write(self, folder: Path) -> None:
         """Bring the folder into line."""
-        at.mkdir(parents=True, exist_ok=True)
-        for name in self.stale(at):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in self.outdated(folder):
             if name in self.texts:
-                (at / name).write_text(self.texts[name], encoding="utf-8")
+                (folder / name).write_text(self.texts[name], encoding="utf-8")
             else:
-                (at / name).unlink()
+                (folder / name).unlink()

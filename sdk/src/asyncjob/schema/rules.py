@@ -10,47 +10,47 @@ from typing import Final
 
 from asyncjob.json_types import Json
 from asyncjob.schema.laws import cron, shape, transitions
-from asyncjob.schema.laws.law import Law
+from asyncjob.schema.laws.law import Rule
 
 
 @dataclass(frozen=True)
-class Rule:
+class CrdRule:
     """A law at the class, or the field of a class (`Class.field`), that `self` is in it.
 
-    `where` is the field below it that an error names.
+    `field_path` is the field below it that an error names.
     """
 
     scope: str
-    law: Law
-    where: str = ""
+    rule: Rule
+    field_path: str = ""
 
     def manifest(self) -> dict[str, Json]:
         """Return the entry of `x-kubernetes-validations`."""
-        expression = self.law.message_expression
+        expression = self.rule.message_expression
         return {
-            "rule": self.law.expression,
-            "message": self.law.text,
+            "rule": self.rule.expression,
+            "message": self.rule.message_text,
             **({"messageExpression": expression} if expression else {}),
-            **({"fieldPath": self.where} if self.where else {}),
+            **({"fieldPath": self.field_path} if self.field_path else {}),
         }
 
 
-RULES: Final = (
-    Rule("AsyncJobStatus.phase", transitions.PAIR),
-    Rule("AsyncJobSpec", shape.DEADLINE, ".notAfter"),
-    Rule("AsyncJobSpec.dependsOn", shape.DEPENDENCIES),
-    Rule("PayloadSource", shape.SOURCE),
-    Rule("RetryPolicy", shape.DELAYS, ".maxDelaySeconds"),
-    Rule("AsyncCronJobSpec.schedule", cron.SCHEDULE),
-    *(Rule("AsyncCronJobSpec.schedule", law) for law in cron.FIELDS),
-    Rule("AsyncCronJobSpec", cron.TRIGGER_GROWS, ".trigger"),
-    Rule("Backfill", cron.RANGE, ".to"),
-    Rule("AsyncCronJobStatus", cron.ADVANCES, ".lastScheduleTime"),
-    Rule("AsyncCronJobStatus", cron.SETTLED, ".settledTime"),
+CRD_RULES: Final = (
+    CrdRule("AsyncJobStatus.phase", transitions.TRANSITION_PAIR),
+    CrdRule("AsyncJobSpec", shape.SHAPE_DEADLINE, ".notAfter"),
+    CrdRule("AsyncJobSpec.dependsOn", shape.SHAPE_DEPENDENCIES),
+    CrdRule("PayloadSource", shape.SHAPE_ONE_SOURCE),
+    CrdRule("RetryPolicy", shape.SHAPE_DELAYS, ".maxDelaySeconds"),
+    CrdRule("AsyncCronJobSpec.schedule", cron.CRON_SCHEDULE),
+    *(CrdRule("AsyncCronJobSpec.schedule", law) for law in cron.CRON_SCHEDULE_FIELDS),
+    CrdRule("AsyncCronJobSpec", cron.CRON_TRIGGER_GROWS, ".trigger"),
+    CrdRule("Backfill", cron.CRON_BACKFILL_RANGE, ".to"),
+    CrdRule("AsyncCronJobStatus", cron.CRON_ADVANCES, ".lastScheduleTime"),
+    CrdRule("AsyncCronJobStatus", cron.CRON_SETTLED, ".settledTime"),
 )
 
 
-def validations(rules: tuple[Rule, ...] = RULES) -> dict[str, tuple[dict[str, Json], ...]]:
+def validations(rules: tuple[CrdRule, ...] = CRD_RULES) -> dict[str, tuple[dict[str, Json], ...]]:
     """Return the entries of each scope."""
     return {
         scope: tuple(rule.manifest() for rule in rules if rule.scope == scope)

@@ -19,7 +19,7 @@ Path = tuple[str, ...]
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 VALIDATIONS: Final = "x-kubernetes-validations"
 
-_KEPT: Final = ("description", "default", "enum", "format", "pattern", "nullable")
+_COPIED: Final = ("description", "default", "enum", "format", "pattern", "nullable")
 _BOUNDS: Final[Mapping[str, tuple[str, ...]]] = {
     "string": ("minLength", "maxLength"),
     "integer": ("minimum", "maximum"),
@@ -31,7 +31,7 @@ _BOUNDS: Final[Mapping[str, tuple[str, ...]]] = {
 _UNDERSTOOD: Final = frozenset(
     {"type", "title", "properties", "required", "items", "additionalProperties", "const"}
     | {PRESERVE, VALIDATIONS}
-    | set(_KEPT)
+    | set(_COPIED)
     | {name for names in _BOUNDS.values() for name in names}
 )
 _GRANULAR: Final[frozenset[Path]] = frozenset({(), ("spec",)})
@@ -68,9 +68,9 @@ class _Converter:
     def convert(self, node: JsonObject, path: Path, inside: tuple[str, ...]) -> Schema:
         node = self._without_null(node, path)
         if "$ref" in node:
-            node, inside = self._inlined(node, path, inside)
+            node, inside = self._inline(node, path, inside)
         _refuse_unknown(node, path)
-        schema = {name: node[name] for name in _KEPT if node.get(name) is not None}
+        schema = {name: node[name] for name in _COPIED if node.get(name) is not None}
         if PRESERVE in node:
             return {**schema, PRESERVE: True, "nullable": True}
         kind = _kind(node, path)
@@ -79,7 +79,7 @@ class _Converter:
             "type": kind,
             **schema,
             **bounds,
-            **_constant(node),
+            **_constant_enum(node),
             **self._inner(kind, node, path, inside),
             **{name: node[name] for name in (VALIDATIONS,) if name in node},
         }
@@ -90,22 +90,26 @@ class _Converter:
             return node
         others = [one for one in map(as_object, items(node, "anyOf")) if one.get("type") != "null"]
         if len(others) != 1:
-            raise SchemaError(f"{_dotted(path)}: a union of {len(others)} types is not structural")
+            raise SchemaError(
+                f"{_dotted_path(path)}: a union of {len(others)} types is not structural"
+            )
         return {**others[0], **{name: node[name] for name in node if name != "anyOf"}}
 
-    def _inlined(
+    def _inline(
         self, node: JsonObject, path: Path, inside: tuple[str, ...]
     ) -> tuple[Schema, tuple[str, ...]]:
         name = text(node, "$ref").rpartition("/")[2]
         if name in inside:
-            raise SchemaError(f"{_dotted(path)}: {name} contains itself, which is not structural")
+            raise SchemaError(
+                f"{_dotted_path(path)}: {name} contains itself, which is not structural"
+            )
         siblings = {key: node[key] for key in node if key != "$ref"}
         merged = {**child(self.definitions, name), **self.validations(name), **siblings}
         return merged, (*inside, name)
 
     def _inner(self, kind: str, node: JsonObject, path: Path, inside: tuple[str, ...]) -> Schema:
         if kind == "string":
-            _demand(node, path, "maxLength", "enum", "const")
+            _require_bound(node, path, "maxLength", "enum", "const")
         elif kind == "array":
             return self._list(node, path, inside)
         elif kind == "object":
@@ -113,7 +117,7 @@ class _Converter:
         return {}
 
     def _list(self, node: JsonObject, path: Path, inside: tuple[str, ...]) -> Schema:
-        _demand(node, path, "maxItems")
+        _require_bound(node, path, "maxItems")
         item = self.convert(child(node, "items"), (*path, "[]"), inside)
         return {"items": item, "x-kubernetes-list-type": "atomic"}
 
@@ -136,10 +140,10 @@ class _Converter:
         return {**self.convert(node, (*path, name), inside), **rules}
 
     def _map(self, node: JsonObject, path: Path, inside: tuple[str, ...]) -> Schema:
-        _demand(node, path, "maxProperties")
+        _require_bound(node, path, "maxProperties")
         values = node.get("additionalProperties")
         if not isinstance(values, Mapping):
-            raise SchemaError(f"{_dotted(path)}: a map needs a schema for its values")
+            raise SchemaError(f"{_dotted_path(path)}: a map needs a schema for its values")
         return {"additionalProperties": self.convert(values, (*path, "*"), inside)}
 
 
@@ -148,24 +152,26 @@ def _kind(node: JsonObject, path: Path) -> str:
     if kind is None and isinstance(node.get("const"), str):
         return "string"
     if not isinstance(kind, str) or kind not in _BOUNDS:
-        raise SchemaError(f"{_dotted(path)}: type {kind!r} is not structural")
+        raise SchemaError(f"{_dotted_path(path)}: type {kind!r} is not structural")
     return kind
 
 
-def _constant(node: JsonObject) -> Schema:
+def _constant_enum(node: JsonObject) -> Schema:
     return {"enum": [node["const"]]} if "const" in node else {}
 
 
 def _refuse_unknown(node: JsonObject, path: Path) -> None:
     unknown = sorted(set(node) - _UNDERSTOOD)
     if unknown:
-        raise SchemaError(f"{_dotted(path)}: cannot express {', '.join(unknown)}")
+        raise SchemaError(f"{_dotted_path(path)}: cannot express {', '.join(unknown)}")
 
 
-def _demand(node: JsonObject, path: Path, *bounds: str) -> None:
+def _require_bound(node: JsonObject, path: Path, *bounds: str) -> None:
     if not any(bound in node for bound in bounds):
-        raise SchemaError(f"{_dotted(path)}: needs {' or '.join(bounds)}, so that CEL stays cheap")
+        raise SchemaError(
+            f"{_dotted_path(path)}: needs {' or '.join(bounds)}, so that CEL stays cheap"
+        )
 
 
-def _dotted(path: Path) -> str:
+def _dotted_path(path: Path) -> str:
     return "." + ".".join(path)

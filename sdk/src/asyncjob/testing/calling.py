@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any, Final
 
 from asyncjob.app import Handler, Isolation, Resources, WorkerApp
-from asyncjob.app.middleware import wrap
-from asyncjob.app.threads import in_daemon_thread
+from asyncjob.app.middleware import wrap_in_middleware
+from asyncjob.app.threads import run_in_daemon_thread
 from asyncjob.testing.reports import SteppedContext
 
-_EXITS: Final = (SystemExit, KeyboardInterrupt)
-_UNCARRIED: Final = (
-    *_EXITS,
+_EXIT_ERRORS: Final = (SystemExit, KeyboardInterrupt)
+_NOT_FUTURE_SAFE: Final = (
+    *_EXIT_ERRORS,
     StopIteration,
     asyncio.CancelledError,
     concurrent.futures.CancelledError,
@@ -33,7 +33,7 @@ def runs_in_loop(handler: Handler) -> bool:
     return handler.isolation is Isolation.LOOP or inspect.iscoroutinefunction(handler.function)
 
 
-async def work_on(
+async def call_handler(
     app: WorkerApp, handler: Handler, job: SteppedContext, payload: object, resources: Resources
 ) -> object:
     """Run the handler; not over before the handler is, unless the job's context is abandoned."""
@@ -41,19 +41,21 @@ async def work_on(
     call = partial(handler.function, *positional, **resources.arguments(handler.needs))
 
     async def core() -> object:
-        return await (call() if runs_in_loop(handler) else _in_thread(call, job))
+        return await (call() if runs_in_loop(handler) else _run_in_thread(call, job))
 
     try:
-        result: object = await wrap(app.middleware_of(handler), job, resources, core)()
-    except _EXITS as error:
-        raise HandlerExitError(_exit(error)) from error
-    await job.settle()
+        result: object = await wrap_in_middleware(
+            app.middleware_of(handler), job, resources, core
+        )()
+    except _EXIT_ERRORS as error:
+        raise HandlerExitError(_exit_message(error)) from error
+    await job.wait_for_submissions()
     return result
 
 
-async def _in_thread(call: Callable[[], Any], job: SteppedContext) -> object:
+async def _run_in_thread(call: Callable[[], Any], job: SteppedContext) -> object:
     """Run it in a thread that holds up nobody's exit; a cancel alone does not end the wait."""
-    future = in_daemon_thread(partial(_contained, call), "handler")
+    future = run_in_daemon_thread(partial(_guard_exit, call), "handler")
     cancelled: asyncio.CancelledError | None = None
     while not future.done():
         try:
@@ -68,15 +70,15 @@ async def _in_thread(call: Callable[[], Any], job: SteppedContext) -> object:
     return future.result()
 
 
-def _contained(call: Callable[[], Any]) -> object:
+def _guard_exit(call: Callable[[], Any]) -> object:
     """Call a sync handler; what a future cannot carry is wrapped."""
     try:
         return call()
-    except _UNCARRIED as error:
-        raise HandlerExitError(_exit(error)) from error
+    except _NOT_FUTURE_SAFE as error:
+        raise HandlerExitError(_exit_message(error)) from error
 
 
-def _exit(error: BaseException) -> str:
+def _exit_message(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"the handler called sys.exit({error.code!r})"
     return f"the handler raised {type(error).__name__}"

@@ -6,108 +6,108 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from asyncjob.app.child_errors import AttemptOverError, SubmitConflictError, SubmitRefusedError
-from asyncjob.app.child_order import ChildOrder
+from asyncjob.app.child_order import ChildManifest
 from asyncjob.app.child_view import ChildRef, ChildView, read_child
 from asyncjob.errors import InvalidError
 from asyncjob.json_types import child, text
 from asyncjob.names import CONTENT_ANNOTATION, PARENT_LABEL
 from asyncjob.testing.clock import FakeClock
 from asyncjob.testing.manifests import read_job_manifest
-from asyncjob.testing.reports import Errand, Inbox
-from asyncjob.testing.store import Record, Store
+from asyncjob.testing.reports import ClusterCall, Inbox
+from asyncjob.testing.store import JobRecord, JobStore
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class ChildWait:
     """Somebody waits for the end of a child, until a time of the fake clock."""
 
     ref: ChildRef
-    seconds: float | None
-    until: float | None
-    answer: "concurrent.futures.Future[ChildView]"
+    timeout: float | None
+    deadline: float | None
+    future: "concurrent.futures.Future[ChildView]"
 
 
-class FakeChildren:
+class FakeChildJobs:
     """Submits and looks at the children of one attempt; called from the handler's thread.
 
     What is asked is done by the cluster in its turn, as a step of its own.
     """
 
-    def __init__(self, store: Store, clock: FakeClock, inbox: Inbox, parent_uid: str) -> None:
+    def __init__(self, store: JobStore, clock: FakeClock, inbox: Inbox, parent_uid: str) -> None:
         self._store = store
         self._clock = clock
         self._inbox = inbox
         self._parent_uid = parent_uid
-        self._waiting: list[Waiting] = []
-        self._going: list[concurrent.futures.Future[Any]] = []
-        self._over = False
+        self._waits: list[ChildWait] = []
+        self._futures: list[concurrent.futures.Future[Any]] = []
+        self._stopped = False
 
     # ---- what the handler asks
 
-    def submit(self, order: ChildOrder) -> "concurrent.futures.Future[ChildRef]":
+    def submit(self, manifest: ChildManifest) -> "concurrent.futures.Future[ChildRef]":
         """Create the job; the same order twice is the same job."""
-        if self._over:
-            raise AttemptOverError(f"the attempt is over: {order.name} is not submitted")
-        return self._ask(lambda: self._submit(order))
+        if self._stopped:
+            raise AttemptOverError(f"the attempt is over: {manifest.name} is not submitted")
+        return self._call_cluster(lambda: self._submit(manifest))
 
     def wait(
         self, child: ChildRef, timeout: float | None
     ) -> "concurrent.futures.Future[ChildView]":
         """Look until the job has finished; TimeoutError after so many seconds of fake time."""
-        answer = self._begin()
+        answer = self._new_future()
         until = None if timeout is None else self._clock.elapsed + timeout
-        waiting = Waiting(child, timeout, until, answer)
-        self._inbox.ask(Errand(lambda: self._waiting.append(waiting)))
+        waiting = ChildWait(child, timeout, until, answer)
+        self._inbox.add_call(ClusterCall(lambda: self._waits.append(waiting)))
         return answer
 
     def list(self) -> "concurrent.futures.Future[Sequence[ChildView]]":
         """Look at all children of the job."""
-        return self._ask(
-            lambda: [read_child(one.obj) for one in children_of(self._store, self._parent_uid)]
+        return self._call_cluster(
+            lambda: [read_child(one.obj) for one in child_records(self._store, self._parent_uid)]
         )
 
     def stop(self) -> None:
         """Submit nothing more, and cancel all futures that are not filled yet."""
-        self._over = True
-        self._waiting.clear()
-        for future in self._going:
+        self._stopped = True
+        self._waits.clear()
+        for future in self._futures:
             future.cancel()
 
     # ---- what the cluster does
 
     @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether the handler waits for a child, and nothing but the cluster's steps ends that."""
-        return any(not one.answer.done() for one in self._waiting)
+        return any(not one.future.done() for one in self._waits)
 
     @property
     def due_at(self) -> float | None:
         """When on the fake clock the first wait ends in vain."""
-        return min((one.until for one in self._waiting if one.until is not None), default=None)
+        return min((one.deadline for one in self._waits if one.deadline is not None), default=None)
 
-    def answer(self) -> bool:
+    def answer_next_wait(self) -> bool:
         """Answer one wait that is over; False if there is none."""
-        for one in self._waiting:
-            if one.answer.done() or self._settle(one):
-                self._waiting.remove(one)
+        for one in self._waits:
+            if one.future.done() or self._try_answer(one):
+                self._waits.remove(one)
                 return True
         return False
 
-    def _settle(self, one: Waiting) -> bool:
-        seen = read_child(self._store.get(one.ref.name).obj)
+    def _try_answer(self, wait: ChildWait) -> bool:
+        seen = read_child(self._store.get(wait.ref.name).obj)
         if seen.finished:
-            one.answer.set_result(seen)
-        elif one.until is not None and self._clock.elapsed >= one.until:
-            late = f"child {one.ref.name} has not finished within {one.seconds} s"
-            one.answer.set_exception(TimeoutError(late))
+            wait.future.set_result(seen)
+        elif wait.deadline is not None and self._clock.elapsed >= wait.deadline:
+            late = f"child {wait.ref.name} has not finished within {wait.timeout} s"
+            wait.future.set_exception(TimeoutError(late))
         else:
             return False
         return True
 
-    def _ask(self, act: Callable[[], T]) -> "concurrent.futures.Future[T]":
-        answer = self._begin()
+    def _call_cluster(self, act: Callable[[], T]) -> "concurrent.futures.Future[T]":
+        answer = self._new_future()
 
         def run() -> None:
             if answer.cancelled():
@@ -117,41 +117,41 @@ class FakeChildren:
             except Exception as error:  # noqa: BLE001  # it is the handler's, whatever it is
                 answer.set_exception(error)
 
-        self._inbox.ask(Errand(run))
+        self._inbox.add_call(ClusterCall(run))
         return answer
 
-    def _begin(self) -> "concurrent.futures.Future[Any]":
+    def _new_future(self) -> "concurrent.futures.Future[Any]":
         answer: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        self._going.append(answer)
+        self._futures.append(answer)
         return answer
 
-    def _submit(self, order: ChildOrder) -> ChildRef:
-        if order.name in self._store:
-            record = self._store.get(order.name)
-            self._check_own(record, order)
+    def _submit(self, manifest: ChildManifest) -> ChildRef:
+        if manifest.name in self._store:
+            record = self._store.get(manifest.name)
+            self._check_same_child(record, manifest)
         else:
             try:
-                spec = read_job_manifest(order.body)
-                record = self._store.create(child(order.body, "metadata"), spec)
+                spec = read_job_manifest(manifest.manifest)
+                record = self._store.create(child(manifest.manifest, "metadata"), spec)
             except InvalidError as error:
-                raise SubmitRefusedError(f"child {order.name}: {error}") from error
-        return ChildRef(order.name, record.view.uid)
+                raise SubmitRefusedError(f"child {manifest.name}: {error}") from error
+        return ChildRef(manifest.name, record.view.uid)
 
-    def _check_own(self, found: Record, order: ChildOrder) -> None:
+    def _check_same_child(self, found: JobRecord, manifest: ChildManifest) -> None:
         meta = child(found.obj, "metadata")
         if text(child(meta, "labels"), PARENT_LABEL) != self._parent_uid:
             raise SubmitConflictError(
-                f"there is a job {order.name} that is no child of this one: give another name"
+                f"there is a job {manifest.name} that is no child of this one: give another name"
             )
-        if text(child(meta, "annotations"), CONTENT_ANNOTATION) != order.content:
-            what = f"name {order.name!r}" if order.key is None else f"key {order.key!r}"
+        if text(child(meta, "annotations"), CONTENT_ANNOTATION) != manifest.fingerprint:
+            what = f"name {manifest.name!r}" if manifest.key is None else f"key {manifest.key!r}"
             raise SubmitConflictError(
-                f"{what} was used by this job for a child with other content ({order.name}): "
+                f"{what} was used by this job for a child with other content ({manifest.name}): "
                 "give each child a key of its own"
             )
 
 
-def children_of(store: Store, uid: str) -> Sequence[Record]:
+def child_records(store: JobStore, uid: str) -> Sequence[JobRecord]:
     """Return the jobs that a job has submitted, in whichever attempt."""
     return [
         record

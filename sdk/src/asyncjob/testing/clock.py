@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from asyncjob.lifecycle.timestamps import to_text
+from asyncjob.lifecycle.timestamps import format_timestamp
 
-START: Final = datetime(2026, 1, 1, tzinfo=UTC)
+DEFAULT_START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """When a fake clock starts unless told otherwise."""
 
-_BOOT: Final = 1000.0
+_MONOTONIC_START: Final = 1000.0
 """What a monotonic clock shows at the start is arbitrary; zero would hide mistakes."""
 
-_ROUNDING: Final = 1e-6
+_ROUNDING_SECONDS: Final = 1e-6
 
 
-class _Handle(asyncio.TimerHandle):
+class _FakeTimerHandle(asyncio.TimerHandle):
     """A handle that no event loop keeps count of."""
 
     def cancel(self) -> None:
@@ -27,12 +27,12 @@ class _Handle(asyncio.TimerHandle):
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """A callback that waits for its time. `sleeps`: by `asyncio.sleep`, which may be skipped."""
+    """A callback that waits for its time. `skippable`: by `asyncio.sleep`, which may be skipped."""
 
     handle: asyncio.TimerHandle
-    call: Callable[[], object]
+    fire: Callable[[], object]
     owner: object
-    sleeps: bool
+    skippable: bool
 
 
 class ClockClosed(BaseException):  # ends a handler, as CancelledError does
@@ -42,7 +42,7 @@ class ClockClosed(BaseException):  # ends a handler, as CancelledError does
 class FakeClock:
     """Time as handlers and jobs see it, in seconds since the start."""
 
-    def __init__(self, start: datetime = START) -> None:
+    def __init__(self, start: datetime = DEFAULT_START) -> None:
         self._start = start
         self._elapsed = 0.0
         self._timers: list[Timer] = []
@@ -58,7 +58,7 @@ class FakeClock:
     @property
     def monotonic(self) -> float:
         """What `loop.time()` shows to a handler."""
-        return _BOOT + self._elapsed
+        return _MONOTONIC_START + self._elapsed
 
     @property
     def now(self) -> datetime:
@@ -68,21 +68,23 @@ class FakeClock:
     @property
     def text(self) -> str:
         """The wall clock as RFC 3339 text."""
-        return to_text(self.now)
+        return format_timestamp(self.now)
 
-    def until(self, moment: datetime) -> float:
+    def elapsed_at(self, time: datetime) -> float:
         """Return on the scale of `elapsed` when the wall clock will show the moment."""
-        return (moment - self._start).total_seconds()
+        return (time - self._start).total_seconds()
 
     def move_to(self, elapsed: float) -> None:
         """Move ahead, never back; timers that have come due are called in the event loop."""
         self._elapsed = max(self._elapsed, elapsed)
         due = [
-            timer for timer in self.timers() if timer.handle.when() <= self.monotonic + _ROUNDING
+            timer
+            for timer in self.timers()
+            if timer.handle.when() <= self.monotonic + _ROUNDING_SECONDS
         ]
         for timer in sorted(due, key=lambda timer: timer.handle.when()):
             self._timers.remove(timer)
-            timer.call()
+            timer.fire()
 
     def close(self) -> None:
         """Let nothing sleep any more: no time will pass."""
@@ -90,11 +92,13 @@ class FakeClock:
 
     def next_timer(self) -> float | None:
         """Return when the next timer is due, on the scale of `elapsed`."""
-        return min((timer.handle.when() - _BOOT for timer in self.timers()), default=None)
+        return min(
+            (timer.handle.when() - _MONOTONIC_START for timer in self.timers()), default=None
+        )
 
-    def sleeps(self, owner: object) -> bool:
+    def is_sleeping(self, owner: object) -> bool:
         """Return whether something of the owner's sleeps."""
-        return any(timer.sleeps and timer.owner is owner for timer in self.timers())
+        return any(timer.skippable and timer.owner is owner for timer in self.timers())
 
     def timers(self) -> list[Timer]:
         """Return the timers that still count."""
@@ -109,17 +113,17 @@ class FakeClock:
         context: contextvars.Context | None,
         *,
         owner: object,
-        sleeps: bool,
+        skippable: bool,
     ) -> asyncio.TimerHandle:
         """Have a callback called at a monotonic time; raises ClockClosed after the end."""
         if self._closed:
             raise ClockClosed
         loop = asyncio.get_running_loop()
-        handle = _Handle(when, callback, args, loop, context)
+        handle = _FakeTimerHandle(when, callback, args, loop, context)
 
         def call() -> None:
             loop.call_soon(callback, *args, context=context)
 
-        self._timers.append(Timer(handle, call, owner, sleeps))
+        self._timers.append(Timer(handle, call, owner, skippable))
         self.on_timer()
         return handle

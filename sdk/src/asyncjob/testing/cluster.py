@@ -15,20 +15,20 @@ from typing import Any, Self
 
 from asyncjob.app import WorkerApp
 from asyncjob.app.opening import open_resources
-from asyncjob.free_json import MAX_BYTES
+from asyncjob.free_json import MAX_STORED_BYTES
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.names import CRON_JOB_KIND, JOB_KIND, QUEUE_KIND
-from asyncjob.testing.bench import Bench
-from asyncjob.testing.clock import START, FakeClock
-from asyncjob.testing.crew import Crew
-from asyncjob.testing.engine import Engine
+from asyncjob.testing.bench import AttemptServices
+from asyncjob.testing.clock import DEFAULT_START, FakeClock
+from asyncjob.testing.crew import RunningAttempts
+from asyncjob.testing.engine import Simulator
 from asyncjob.testing.errors import NotFakedError, StuckError, TestKitError
 from asyncjob.testing.job import FakeJob
-from asyncjob.testing.manifests import Manifest, documents, invalid, read_job_manifest
-from asyncjob.testing.queues import Queues
-from asyncjob.testing.skipping import skipping
-from asyncjob.testing.store import Record, Store
-from asyncjob.testing.submission import job_manifest
+from asyncjob.testing.manifests import Manifest, invalid_error, parse_documents, read_job_manifest
+from asyncjob.testing.queues import QueueStore
+from asyncjob.testing.skipping import skip_sleeps
+from asyncjob.testing.store import JobRecord, JobStore
+from asyncjob.testing.submission import build_job_manifest
 
 
 class FakeCluster:
@@ -49,49 +49,51 @@ class FakeCluster:
         types: Collection[str] | None = None,
         namespace: str = "default",
         concurrency: int = 10,
-        start: datetime = START,
+        start: datetime = DEFAULT_START,
         draw: float = 0.5,
         patience: float = 5.0,
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int = MAX_STORED_BYTES,
     ) -> None:
         self.clock = FakeClock(start)
         self._app = app
         self._overrides = dict(resources or {})
         self._concurrency = concurrency
         self._draw, self._patience, self._max_bytes = draw, patience, max_bytes
-        self._numbers = itertools.count(1)
-        self._queues = Queues()
-        self._store = Store(self.clock, namespace)
+        self._job_numbers = itertools.count(1)
+        self._queues = QueueStore()
+        self._store = JobStore(self.clock, namespace)
         self._running = False
-        self._engine: Engine | None = None
+        self._simulator: Simulator | None = None
         self._types = types
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        self._crew = Crew(self._patience)
-        self.clock.on_timer = self._crew.stir
-        opening = open_resources(self._app, overrides=self._overrides, types=self._needed())
-        bench = Bench(
+        self._running_attempts = RunningAttempts(self._patience)
+        self.clock.on_timer = self._running_attempts.wake
+        opening = open_resources(
+            self._app, overrides=self._overrides, types=self._needed_resource_types()
+        )
+        bench = AttemptServices(
             self._app,
             self.clock,
             self._store,
             await self._stack.enter_async_context(opening),
-            self._crew.stir,
+            self._running_attempts.wake,
             self._draw,
             self._max_bytes,
         )
-        self._engine = Engine(bench, self._queues, self._crew, self._concurrency)
-        self._stack.enter_context(skipping())
+        self._simulator = Simulator(bench, self._queues, self._running_attempts, self._concurrency)
+        self._stack.enter_context(skip_sleeps())
         return self
 
     @property
-    def engine(self) -> Engine:
+    def simulator(self) -> Simulator:
         """What runs its jobs; raises TestKitError outside the `async with` block."""
-        if self._engine is None:
+        if self._simulator is None:
             raise TestKitError("enter the cluster first: `async with FakeCluster(app) as cluster:`")
-        return self._engine
+        return self._simulator
 
-    def _needed(self) -> Collection[Any]:
+    def _needed_resource_types(self) -> Collection[Any]:
         """Return the types of resources that handlers need, and their middleware."""
         types = self._app.handlers if self._types is None else self._types
         handlers = [self._app.handlers[type_] for type_ in types]
@@ -106,7 +108,7 @@ class FakeCluster:
         trace: TracebackType | None,
     ) -> None:
         try:
-            await self.engine.close(self._patience)
+            await self.simulator.close(self._patience)
         finally:
             await self._stack.aclose()
 
@@ -121,8 +123,8 @@ class FakeCluster:
         `execution_timeout_seconds` or short `timeout`, `retry_policy` or short `retry`, …), times
         as datetime or text. Raises what `apply` does, and TypeError for an unknown option.
         """
-        given = name or f"job-{next(self._numbers)}"
-        return self._create(job_manifest(given, type_, payload, options))
+        given = name or f"job-{next(self._job_numbers)}"
+        return self._create(build_job_manifest(given, type_, payload, options))
 
     async def apply(self, manifest: Manifest) -> list[FakeJob]:
         """Create or change what the manifest holds, as `kubectl apply` does; returns its jobs.
@@ -130,22 +132,22 @@ class FakeCluster:
         Takes AsyncJobs and AsyncQueues as mapping, model or YAML. Raises InvalidError for what the
         API server refuses, NotFakedError for what the fake cluster does not heed.
         """
-        jobs = [self._apply(document) for document in documents(manifest)]
+        jobs = [self._apply(document) for document in parse_documents(manifest)]
         return [job for job in jobs if job is not None]
 
-    def restore(self, manifest: JsonObject, status: JsonObject) -> FakeJob:
+    def create_with_status(self, manifest: JsonObject, status: JsonObject) -> FakeJob:
         """Create a queued job that has a past: `status` holds the fields that tell of it."""
         spec = read_job_manifest(manifest)
-        return self._handle(self._store.create(child(manifest, "metadata"), spec, status))
+        return self._to_fake_job(self._store.create(child(manifest, "metadata"), spec, status))
 
     def job(self, name: str) -> FakeJob:
         """Return a job; raises NotFoundError."""
-        return self._handle(self._store.get(name))
+        return self._to_fake_job(self._store.get(name))
 
     @property
     def jobs(self) -> Sequence[FakeJob]:
         """All jobs, in the order of their creation."""
-        return [self._handle(record) for record in self._store]
+        return [self._to_fake_job(record) for record in self._store]
 
     # ---- time
 
@@ -179,18 +181,18 @@ class FakeCluster:
             raise TestKitError("the cluster runs already: wait for that first")
         self._running = True
         try:
-            await self._go_on(condition, until)
+            await self._run_steps(condition, until)
         finally:
             self._running = False
 
-    async def _go_on(self, condition: Callable[[], object], until: float | None) -> None:
+    async def _run_steps(self, condition: Callable[[], object], until: float | None) -> None:
         while not condition():
-            if self.engine.step():
+            if self.simulator.step():
                 await asyncio.sleep(0)  # a handler that begins gets to its first await
                 continue
-            if await self._crew.work(lenient=until is not None):
+            if await self._running_attempts.run_handlers(lenient=until is not None):
                 continue
-            due_at = self.engine.due_at()
+            due_at = self.simulator.due_at()
             if due_at is None or (until is not None and due_at > until):
                 return
             self.clock.move_to(due_at)
@@ -205,17 +207,17 @@ class FakeCluster:
         if kind == CRON_JOB_KIND:
             raise NotFakedError("the fake cluster has no schedules: submit the jobs yourself")
         if kind != JOB_KIND:
-            raise invalid(f"kind {kind!r} is neither {JOB_KIND} nor {QUEUE_KIND}")
+            raise invalid_error(f"kind {kind!r} is neither {JOB_KIND} nor {QUEUE_KIND}")
         name = text(child(document, "metadata"), "name")
         if name not in self._store:
             return self._create(document)
         record = self._store.get(name)
-        self.engine.change(record, read_job_manifest(document, exists=True))
-        return self._handle(record)
+        self.simulator.change_spec(record, read_job_manifest(document, exists=True))
+        return self._to_fake_job(record)
 
     def _create(self, document: JsonObject) -> FakeJob:
         spec = read_job_manifest(document)
-        return self._handle(self._store.create(child(document, "metadata"), spec))
+        return self._to_fake_job(self._store.create(child(document, "metadata"), spec))
 
-    def _handle(self, record: Record) -> FakeJob:
-        return FakeJob(self.engine, record)
+    def _to_fake_job(self, record: JobRecord) -> FakeJob:
+        return FakeJob(self.simulator, record)

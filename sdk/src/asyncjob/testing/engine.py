@@ -9,76 +9,82 @@ from typing import Final
 
 from asyncjob.app.stop import Stop
 from asyncjob.json_types import Json, child, integer
-from asyncjob.lifecycle.claim import Candidate, Holder, claim_body
+from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
 from asyncjob.lifecycle.derived_names import rerun_name
-from asyncjob.lifecycle.move import Fields, Move, render
-from asyncjob.lifecycle.outcome import cancelled, crash
+from asyncjob.lifecycle.move import PhaseChange, StatusFields, status_fields
+from asyncjob.lifecycle.outcome import cancel_running_job, crash
 from asyncjob.lifecycle.phases import Reason
-from asyncjob.lifecycle.policy import layer_of, resolve
+from asyncjob.lifecycle.policy import read_policy_layer, resolve_policy
 from asyncjob.lifecycle.rerun import rerun_spec
 from asyncjob.lifecycle.view import JobView
 from asyncjob.testing.attempt import Attempt
-from asyncjob.testing.bench import Bench
-from asyncjob.testing.children import children_of
-from asyncjob.testing.crew import Crew
+from asyncjob.testing.bench import AttemptServices
+from asyncjob.testing.children import child_records
+from asyncjob.testing.crew import RunningAttempts
 from asyncjob.testing.errors import TestKitError
-from asyncjob.testing.queues import Queues
-from asyncjob.testing.reports import Errand
-from asyncjob.testing.store import Record, may_be_claimed
-from asyncjob.testing.upkeep import Case, Rerun, Wait, decide
+from asyncjob.testing.queues import QueueStore
+from asyncjob.testing.reports import ClusterCall
+from asyncjob.testing.store import JobRecord, can_be_claimed
+from asyncjob.testing.upkeep import CreateRerun, DecisionInput, WaitUntil, decide
 
-POD: Final = "fake-worker"
+POD_NAME: Final = "fake-worker"
 """Name of the one worker's pod."""
 
 _POD_UID: Final = "00000000-0000-4000-8000-000000000000"
-_KILLED: Final = f"the container of pod {POD} ended: exit code 137, Error"
+_KILLED_MESSAGE: Final = f"the container of pod {POD_NAME} ended: exit code 137, Error"
 
 
-class Engine:
+class Simulator:
     """Takes the steps that are due. `concurrency` is how many handlers run at a time."""
 
-    def __init__(self, bench: Bench, queues: Queues, crew: Crew, concurrency: int) -> None:
-        self._bench = bench
-        self._clock = bench.clock
-        self._store = bench.store
+    def __init__(
+        self,
+        services: AttemptServices,
+        queues: QueueStore,
+        running: RunningAttempts,
+        concurrency: int,
+    ) -> None:
+        self._services = services
+        self._clock = services.clock
+        self._store = services.store
         self._queues = queues
-        self._crew = crew
+        self._running = running
         self._concurrency = concurrency
         self._processes = itertools.count(1)
         self._process = next(self._processes)
         self._claims = itertools.count(1)
-        self._left: list[Attempt] = []
+        self._ended: list[Attempt] = []
 
     def step(self) -> bool:
         """Take one step that is due now; False if there is none."""
         return any(
             take()
             for take in (
-                self._answer,
-                self._report,
+                self._answer_child_wait,
+                self._store_report,
                 self._finish,
                 self._time_out,
                 self._claim,
-                self._operate,
+                self._apply_operator_decision,
             )
         )
 
     def due_at(self) -> float | None:
         """Return when on the fake clock time alone brings the next step or wakes a handler."""
         waits = (self._decide(record) for record in self._store)
-        times = [wait.until for wait in waits if isinstance(wait, Wait)]
-        times += [attempt.due_at for attempt in self._crew]
+        times = [wait.until for wait in waits if isinstance(wait, WaitUntil)]
+        times += [attempt.due_at for attempt in self._running]
         timer = self._clock.next_timer()
         return min(times if timer is None else [*times, timer], default=None)
 
-    def change(self, record: Record, wishes: Mapping[str, Json]) -> None:
+    def change_spec(self, record: JobRecord, fields: Mapping[str, Json]) -> None:
         """Store a user's wishes; a handler that is to be cancelled is told."""
-        self._store.change_spec(record, {**record.spec, **wishes})
-        attempt = self._crew.of(record.view.uid)
-        if attempt and record.view.wishes.cancel:
+        self._store.change_spec(record, {**record.spec, **fields})
+        attempt = self._running.get(record.view.uid)
+        if attempt and record.view.control.cancel:
             attempt.stop(Stop.CANCELLED)
 
-    def rerun(self, record: Record, number: int) -> Record:
+    def create_rerun(self, record: JobRecord, number: int) -> JobRecord:
         """Create the rerun and acknowledge the wish; returns the job of its name."""
         name = rerun_name(record.view.name, number)
         if name not in self._store:
@@ -87,13 +93,13 @@ class Engine:
         self._store.change_status(record, {"reruns": number})
         return self._store.get(name)
 
-    def children_of(self, record: Record) -> Sequence[Record]:
+    def children_of(self, record: JobRecord) -> Sequence[JobRecord]:
         """Return the jobs that the job has submitted."""
-        return children_of(self._store, record.view.uid)
+        return child_records(self._store, record.view.uid)
 
-    def attempt_of(self, record: Record) -> Attempt:
+    def attempt_of(self, record: JobRecord) -> Attempt:
         """Return the attempt under way; raises TestKitError if the job is not running."""
-        attempt = self._crew.of(record.view.uid)
+        attempt = self._running.get(record.view.uid)
         if attempt is None:
             raise TestKitError(
                 f"{record.view.name} is {record.view.phase}: only a running job has a worker; "
@@ -101,102 +107,106 @@ class Engine:
             )
         return attempt
 
-    async def crash(self, record: Record) -> None:
+    async def crash(self, record: JobRecord) -> None:
         """Let the job's worker die: the operator takes the job through the retry flow."""
         attempt, job, now = self.attempt_of(record), record.view, self._clock.text
-        self._crew.remove(attempt)
-        self._left.append(attempt)
+        self._running.remove(attempt)
+        self._ended.append(attempt)
         self._process = next(self._processes)
-        await attempt.leave(0.0)
-        if job.wishes.cancel:
-            move = cancelled(job, f"cancelled by spec.cancel; {_KILLED}", now=now)
+        await attempt.abandon(0.0)
+        if job.control.cancel:
+            move = cancel_running_job(job, f"cancelled by spec.cancel; {_KILLED_MESSAGE}", now=now)
         else:
-            draw = self._bench.draw
-            move = crash(job, Reason.WORKER_CRASHED, _KILLED, now=now, draw=draw)
-        self._move(record, move)
+            draw = self._services.draw
+            move = crash(job, Reason.WORKER_CRASHED, _KILLED_MESSAGE, now=now, draw=draw)
+        self._store_change(record, move)
 
-    async def close(self, patience: float) -> None:
+    async def close(self, wait_seconds: float) -> None:
         """Let go of all handlers, those that were given up on included."""
         self._clock.close()
-        for attempt in (*self._crew, *self._left):
-            await attempt.leave(patience)
+        for attempt in (*self._running, *self._ended):
+            await attempt.abandon(wait_seconds)
 
     # ---- the worker
 
-    def _answer(self) -> bool:
-        return any(attempt.children.answer() for attempt in self._crew)
+    def _answer_child_wait(self) -> bool:
+        return any(attempt.children.answer_next_wait() for attempt in self._running)
 
-    def _report(self) -> bool:
-        attempt = next((one for one in self._crew if len(one.inbox)), None)
+    def _store_report(self) -> bool:
+        attempt = next((one for one in self._running if len(one.inbox)), None)
         if attempt is None:
             return False
-        report = attempt.take()
-        if isinstance(report, Errand):
+        report = attempt.take_message()
+        if isinstance(report, ClusterCall):
             report.run()
             return True
         record = self._store.get(attempt.job.name)
         self._store.change_status(
-            record, {report.name: report.value, "lastUpdateTime": self._clock.text}
+            record, {report.status_field: report.value, "lastUpdateTime": self._clock.text}
         )
         return True
 
     def _finish(self) -> bool:
-        attempt = next((one for one in self._crew if one.ended), None)
+        attempt = next((one for one in self._running if one.ended), None)
         if attempt is None:
             return False
-        self._crew.remove(attempt)
-        self._left.append(attempt)
+        self._running.remove(attempt)
+        self._ended.append(attempt)
         move = attempt.outcome()
         if move is not None:
-            self._move(self._store.get(attempt.job.name), move)
+            self._store_change(self._store.get(attempt.job.name), move)
         return True
 
     def _time_out(self) -> bool:
-        return any(attempt.look() for attempt in self._crew)
+        return any(attempt.check_timeout() for attempt in self._running)
 
     def _claim(self) -> bool:
-        if len(self._crew) >= self._concurrency:
+        if len(self._running) >= self._concurrency:
             return False
-        waiting = [record for record in self._store if self._is_for_us(record.view)]
+        waiting = [record for record in self._store if self._is_claimable_here(record.view)]
         if not waiting:
             return False
         record = max(waiting, key=lambda one: integer(one.spec, "priority"))
         self._store.change_status(record, self._claim_fields(record))
-        attempt = Attempt(self._bench, record.obj, self._queues.cancel_grace(record.view.queue))
-        self._crew.add(attempt)
-        attempt.begin()
+        attempt = Attempt(self._services, record.obj, self._queues.cancel_grace(record.view.queue))
+        self._running.add(attempt)
+        attempt.start()
         return True
 
-    def _is_for_us(self, job: JobView) -> bool:
-        return job.type in self._bench.app.handlers and may_be_claimed(job)
+    def _is_claimable_here(self, job: JobView) -> bool:
+        return job.type in self._services.app.handlers and can_be_claimed(job)
 
-    def _claim_fields(self, record: Record) -> Fields:
+    def _claim_fields(self, record: JobRecord) -> StatusFields:
         job = record.view
-        handler = self._bench.app.handlers[job.type]
-        layers = (layer_of(record.spec), self._queues.layer(job.queue), handler.policy)
+        handler = self._services.app.handlers[job.type]
+        layers = (
+            read_policy_layer(record.spec),
+            self._queues.policy_layer(job.queue),
+            handler.policy,
+        )
         candidate = Candidate(job.name, job.resource_version, job.type, attempt=job.attempt)
-        holder = Holder(POD, _POD_UID, f"{POD}/{self._process}")
+        holder = LeaseHolder(POD_NAME, _POD_UID, f"{POD_NAME}/{self._process}")
         token, now = f"claim-{next(self._claims)}", self._clock.text
-        body = claim_body(candidate, holder, resolve(*layers), claim=token, now=now)
+        body = claim_patch(candidate, holder, resolve_policy(*layers), claim=token, now=now)
         return dict(child(body, "status"))
 
     # ---- the operator
 
-    def _operate(self) -> bool:
+    def _apply_operator_decision(self) -> bool:
         for record in self._store:
             effect = self._decide(record)
-            if effect is None or isinstance(effect, Wait):
+            if effect is None or isinstance(effect, WaitUntil):
                 continue
-            if isinstance(effect, Rerun):
-                self.rerun(record, effect.number)
+            if isinstance(effect, CreateRerun):
+                self.create_rerun(record, effect.number)
             else:
                 self._store.change_status(record, effect)
             return True
         return False
 
-    def _decide(self, record: Record) -> Fields | Rerun | Wait | None:
+    def _decide(self, record: JobRecord) -> StatusFields | CreateRerun | WaitUntil | None:
         timeout = self._queues.queue_timeout(record.view.queue)
-        return decide(Case(record, self._clock, timeout))
+        return decide(DecisionInput(record, self._clock, timeout))
 
-    def _move(self, record: Record, move: Move) -> None:
-        self._store.change_status(record, render(move, record.status))
+    def _store_change(self, record: JobRecord, change: PhaseChange) -> None:
+        self._store.change_status(record, status_fields(change, record.status))

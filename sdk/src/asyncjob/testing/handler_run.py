@@ -30,7 +30,7 @@ class HandlerRun:
     def __init__(self, cluster: FakeCluster, job: FakeJob) -> None:
         self._cluster = cluster
         self.job = job
-        self._attempt = cluster.engine.attempt_of(job.record)
+        self._attempt = cluster.simulator.attempt_of(job.record)
 
     @property
     def progress(self) -> list[tuple[int, str | None]]:
@@ -61,14 +61,14 @@ class HandlerRun:
         return self._attempt.error
 
     @property
-    def over(self) -> bool:
+    def finished(self) -> bool:
         """Whether the outcome is decided."""
         return self.job.phase is not Phase.RUNNING
 
     @property
     def outcome(self) -> Outcome:
         """The outcome as the worker reports it; raises TestKitError while there is none."""
-        if not self.over:
+        if not self.finished:
             raise TestKitError("the handler is still at work: leave the `async with` block first")
         status = self.job.status
         return Outcome(
@@ -87,7 +87,7 @@ class HandlerRun:
 
         Raises StuckError if the handler ends without it.
         """
-        await self._cluster.run_until(lambda: self.over or condition())
+        await self._cluster.run_until(lambda: self.finished or condition())
         if not condition():
             raise StuckError(f"the handler has ended, and it does not hold; {self.job}")
 
@@ -121,7 +121,7 @@ class HandlerRun:
 
     async def finish(self) -> None:
         """Let the handler work to its end."""
-        await self._cluster.run_until(lambda: self.over)
+        await self._cluster.run_until(lambda: self.finished)
 
     def _values(self, name: str) -> list[Json]:
-        return [report.value for report in self._attempt.reports if report.name == name]
+        return [report.value for report in self._attempt.reports if report.status_field == name]

@@ -7,15 +7,15 @@ from asyncjob.json_types import Json, JsonObject
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.models import AsyncJob, AsyncJobStatus
 from asyncjob.models.status import HistoryEntry, JobError, Progress
-from asyncjob.testing.engine import Engine
-from asyncjob.testing.store import Record
+from asyncjob.testing.engine import Simulator
+from asyncjob.testing.store import JobRecord
 
 
 class FakeJob:
     """One job. What it tells is always of now; what a user or a fate does to it is awaited."""
 
-    def __init__(self, engine: Engine, record: Record) -> None:
-        self._engine = engine
+    def __init__(self, simulator: Simulator, record: JobRecord) -> None:
+        self._simulator = simulator
         self.record = record
 
     def __repr__(self) -> str:
@@ -105,38 +105,38 @@ class FakeJob:
     @property
     def children(self) -> "Sequence[FakeJob]":
         """The jobs that it has submitted, in the order of their creation."""
-        return [FakeJob(self._engine, one) for one in self._engine.children_of(self.record)]
+        return [FakeJob(self._simulator, one) for one in self._simulator.children_of(self.record)]
 
     # ---- what a user may do
 
     async def cancel(self) -> None:
         """Cancel it; a running handler is told to stop, a dead letter dismissed."""
-        self._engine.change(self.record, {"cancel": True})
+        self._simulator.change_spec(self.record, {"cancel": True})
 
     async def suspend(self) -> None:
         """Hold it back from being claimed."""
-        self._engine.change(self.record, {"suspend": True})
+        self._simulator.change_spec(self.record, {"suspend": True})
 
     async def resume(self) -> None:
         """Hold it back no longer."""
-        self._engine.change(self.record, {"suspend": False})
+        self._simulator.change_spec(self.record, {"suspend": False})
 
     async def redrive(self) -> None:
         """Run a dead letter again with fresh budgets."""
-        self._engine.change(self.record, {"redrive": self.record.view.redrives + 1})
+        self._simulator.change_spec(self.record, {"redrive": self.record.view.redrives + 1})
 
     async def rerun(self) -> "FakeJob":
         """Return a new job that does the same again."""
         number = self.record.view.reruns + 1
-        self._engine.change(self.record, {"rerun": number})
-        return FakeJob(self._engine, self._engine.rerun(self.record, number))
+        self._simulator.change_spec(self.record, {"rerun": number})
+        return FakeJob(self._simulator, self._simulator.create_rerun(self.record, number))
 
     # ---- what fate may do
 
     async def crash(self) -> None:
         """Let its worker die in mid-run: what the handler does from now on counts no more."""
-        await self._engine.crash(self.record)
+        await self._simulator.crash(self.record)
 
     async def drain(self) -> None:
         """Let its worker shut down, its grace period over: the handler is told to stop."""
-        self._engine.attempt_of(self.record).stop(Stop.DRAINING)
+        self._simulator.attempt_of(self.record).stop(Stop.DRAINING)

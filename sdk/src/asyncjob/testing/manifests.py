@@ -18,23 +18,23 @@ Manifest = Mapping[str, Any] | str | BaseModel
 
 M = TypeVar("M", bound=BaseModel)
 
-_MAX_NAME = 253
+_MAX_NAME_LENGTH = 253
 _UNPROCESSABLE = 422
 _BAD_REQUEST = 400
-_KEEPS_NULL = frozenset({"payload", "checkpoint", "result"})
+_NULLABLE_FIELDS = frozenset({"payload", "checkpoint", "result"})
 
 
-def documents(manifest: Manifest) -> list[JsonObject]:
+def parse_documents(manifest: Manifest) -> list[JsonObject]:
     """Return the objects of a manifest; raises InvalidError for text that is not YAML."""
     if isinstance(manifest, BaseModel):
         return [manifest.model_dump(mode="json", by_alias=True, exclude_none=True)]
     if not isinstance(manifest, str):
-        return [_plain(manifest)]
+        return [_plain_json(manifest)]
     try:
         found = [document for document in yaml.safe_load_all(manifest) if document is not None]
     except yaml.YAMLError as error:
-        raise invalid(f"not YAML: {error}", status=_BAD_REQUEST) from error
-    return [_plain(document) for document in found]
+        raise invalid_error(f"not YAML: {error}", status=_BAD_REQUEST) from error
+    return [_plain_json(document) for document in found]
 
 
 def read_job_manifest(manifest: JsonObject, *, exists: bool = False) -> dict[str, Json]:
@@ -42,41 +42,41 @@ def read_job_manifest(manifest: JsonObject, *, exists: bool = False) -> dict[str
 
     `exists` tells a change of a job from a new one: the API server's codes differ.
     """
-    return _read(AsyncJob, manifest, _UNPROCESSABLE if exists else _BAD_REQUEST)
+    return _read_manifest(AsyncJob, manifest, _UNPROCESSABLE if exists else _BAD_REQUEST)
 
 
 def read_queue_manifest(manifest: JsonObject) -> dict[str, Json]:
     """Return the spec of a queue as it is stored; raises InvalidError that names the field."""
-    return _read(AsyncQueue, manifest, _BAD_REQUEST)
+    return _read_manifest(AsyncQueue, manifest, _BAD_REQUEST)
 
 
-def invalid(message: str, *, status: int = _UNPROCESSABLE) -> InvalidError:
+def invalid_error(message: str, *, status: int = _UNPROCESSABLE) -> InvalidError:
     """Return the error with which the API server refuses an object."""
     return InvalidError(message, status=status, reason="Invalid")
 
 
-def _read(model: type[M], manifest: JsonObject, unknown_status: int) -> dict[str, Json]:
+def _read_manifest(model: type[M], manifest: JsonObject, unknown_status: int) -> dict[str, Json]:
     name = text(child(manifest, "metadata"), "name")
-    if len(name) > _MAX_NAME or not re.match(NAME_PATTERN, name):
-        raise invalid(f"metadata.name: {name!r} is no name of an object")
+    if len(name) > _MAX_NAME_LENGTH or not re.match(NAME_PATTERN, name):
+        raise invalid_error(f"metadata.name: {name!r} is no name of an object")
     who = f'{model.__name__} "{name}"'
     try:
         read = model.model_validate_json(orjson.dumps(manifest), strict=True)
     except ValidationError as error:
-        raise invalid(f"{who} is invalid: {_explain(error)}") from error
+        raise invalid_error(f"{who} is invalid: {_describe_validation_error(error)}") from error
     known = read.model_dump(mode="json", by_alias=True)
-    unknown = list(_unknown(_without_metadata(manifest), known, ""))
+    unknown = list(_unknown_fields(_without_metadata(manifest), known, ""))
     if unknown:
         what = ", ".join(f'unknown field "{path}"' for path in unknown)
-        raise invalid(f"{who}: strict decoding error: {what}", status=unknown_status)
-    return _stored(as_object(known["spec"]), child(manifest, "spec"))
+        raise invalid_error(f"{who}: strict decoding error: {what}", status=unknown_status)
+    return _stored_spec(as_object(known["spec"]), child(manifest, "spec"))
 
 
 def _without_metadata(manifest: JsonObject) -> JsonObject:
     return {name: value for name, value in manifest.items() if name != "metadata"}
 
 
-def _unknown(given: Json, known: Json, path: str) -> Iterator[str]:
+def _unknown_fields(given: Json, known: Json, path: str) -> Iterator[str]:
     """Yield the fields that the model has not taken over."""
     if isinstance(given, Mapping) and isinstance(known, Mapping):
         for name, value in given.items():
@@ -84,18 +84,18 @@ def _unknown(given: Json, known: Json, path: str) -> Iterator[str]:
             if name not in known:
                 yield where
             else:
-                yield from _unknown(value, known[name], where)
+                yield from _unknown_fields(value, known[name], where)
     elif isinstance(given, list) and isinstance(known, list):
         for index, (one, other) in enumerate(zip(given, known, strict=False)):
-            yield from _unknown(one, other, f"{path}[{index}]")
+            yield from _unknown_fields(one, other, f"{path}[{index}]")
 
 
-def _stored(known: JsonObject, given: JsonObject) -> dict[str, Json]:
+def _stored_spec(known: JsonObject, given: JsonObject) -> dict[str, Json]:
     """Return the known spec without what was not given and has no default."""
     return {
-        name: given[name] if name in _KEEPS_NULL else _without_nulls(value)
+        name: given[name] if name in _NULLABLE_FIELDS else _without_nulls(value)
         for name, value in known.items()
-        if value is not None or (name in _KEEPS_NULL and name in given)
+        if value is not None or (name in _NULLABLE_FIELDS and name in given)
     }
 
 
@@ -105,14 +105,14 @@ def _without_nulls(value: Json) -> Json:
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def _plain(document: object) -> JsonObject:
+def _plain_json(document: object) -> JsonObject:
     if not isinstance(document, Mapping):
-        raise invalid("a manifest is an object", status=_BAD_REQUEST)
+        raise invalid_error("a manifest is an object", status=_BAD_REQUEST)
     plain: JsonObject = orjson.loads(orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS))
     return plain
 
 
-def _explain(error: ValidationError) -> str:
+def _describe_validation_error(error: ValidationError) -> str:
     problems = error.errors(include_url=False, include_context=False, include_input=False)
     return "; ".join(
         f"{'.'.join(str(step) for step in item['loc'])}: {item['msg']}" for item in problems

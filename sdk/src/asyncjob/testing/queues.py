@@ -3,14 +3,14 @@
 from typing import Final
 
 from asyncjob.json_types import Json, JsonObject, child, opt_integer, text
-from asyncjob.lifecycle.policy import PolicyLayer, layer_of
+from asyncjob.lifecycle.policy import PolicyLayer, read_policy_layer
 from asyncjob.testing.errors import NotFakedError
 from asyncjob.testing.manifests import read_queue_manifest
 
-_HEEDED: Final = {"defaults": None, "paused": False, "unknownType": "Wait"}
+_SUPPORTED_QUEUE_FIELDS: Final = {"defaults": None, "paused": False, "unknownType": "Wait"}
 
 
-class Queues:
+class QueueStore:
     """AsyncQueues by name; a queue without one is open and unlimited."""
 
     def __init__(self) -> None:
@@ -20,16 +20,16 @@ class Queues:
         """Take an AsyncQueue; raises InvalidError, or NotFakedError for what is not heeded."""
         spec = read_queue_manifest(manifest)
         for field, value in spec.items():
-            if field not in _HEEDED or not _is_idle(field, value):
+            if field not in _SUPPORTED_QUEUE_FIELDS or not _is_supported_value(field, value):
                 raise NotFakedError(
                     f"the fake cluster does not heed {field} of an AsyncQueue, only defaults: "
                     "test it on a real API server"
                 )
         self._specs[text(child(manifest, "metadata"), "name")] = spec
 
-    def layer(self, queue: str) -> PolicyLayer:
+    def policy_layer(self, queue: str) -> PolicyLayer:
         """Return what the queue says about the policy of its jobs."""
-        return layer_of(self._defaults(queue))
+        return read_policy_layer(self._defaults(queue))
 
     def queue_timeout(self, queue: str) -> int | None:
         """Return how long its jobs may wait, in seconds."""
@@ -43,5 +43,5 @@ class Queues:
         return child(self._specs.get(queue, {}), "defaults")
 
 
-def _is_idle(field: str, value: Json) -> bool:
-    return _HEEDED[field] is None or value == _HEEDED[field]
+def _is_supported_value(field: str, value: Json) -> bool:
+    return _SUPPORTED_QUEUE_FIELDS[field] is None or value == _SUPPORTED_QUEUE_FIELDS[field]

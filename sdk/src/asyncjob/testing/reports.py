@@ -11,85 +11,85 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
 from asyncjob.app import JobContext
-from asyncjob.app.reports import Noted
+from asyncjob.app.reports import ReportAck
 from asyncjob.json_types import Json
-from asyncjob.lifecycle.move import Fields, clip
+from asyncjob.lifecycle.move import StatusFields, truncate
 
 
 @dataclass(slots=True, eq=False)
 class Report:
     """Progress or a checkpoint: the field of `status` that it replaces."""
 
-    name: str
+    status_field: str
     value: Json
-    taken: threading.Event = field(default_factory=threading.Event)
+    acknowledged: threading.Event = field(default_factory=threading.Event)
     waiter: asyncio.Future[None] | None = None
 
-    def take(self) -> None:
+    def acknowledge(self) -> None:
         """Let the handler go on."""
-        self.taken.set()
+        self.acknowledged.set()
         if self.waiter is not None and not self.waiter.done():
             self.waiter.set_result(None)
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class ClusterCall:
     """What the handler wants the cluster to do; the cluster fills a future that it waits for."""
 
     run: Callable[[], object]
 
 
 class Inbox:
-    """What one attempt has told and is not taken yet; a ReportSink. `stir` tells of each."""
+    """What one attempt has told and is not taken yet; a ReportSink. `wake` tells of each."""
 
-    def __init__(self, stir: Callable[[], object]) -> None:
-        self._stir = stir
-        self._reports: deque[Report | Errand] = deque()
+    def __init__(self, wake: Callable[[], object]) -> None:
+        self._wake = wake
+        self._messages: deque[Report | ClusterCall] = deque()
         self._closed = False
-        self.newest = Report("none", None)
+        self.latest_report = Report("none", None)
 
     def __len__(self) -> int:
-        return len(self._reports)
+        return len(self._messages)
 
     def progress(self, percent: int, message: str | None) -> None:
         """Take the handler's progress."""
-        value: Fields = {"percent": percent}
+        value: StatusFields = {"percent": percent}
         if message:
-            value["message"] = clip(message)
+            value["message"] = truncate(message)
         self._add(Report("progress", value))
 
     def checkpoint(self, value: Json) -> None:
         """Take the handler's checkpoint."""
         self._add(Report("checkpoint", value))
 
-    def ask(self, errand: Errand) -> None:
+    def add_call(self, call: ClusterCall) -> None:
         """Take an errand; one of an attempt that is over is never run."""
         if not self._closed:
-            self._reports.append(errand)
-            self._stir()
+            self._messages.append(call)
+            self._wake()
 
-    def first(self) -> Report | Errand:
+    def pop_oldest(self) -> Report | ClusterCall:
         """Take out the oldest."""
-        return self._reports.popleft()
+        return self._messages.popleft()
 
     def close(self) -> None:
         """Take no more, and hold up the handler no longer."""
         self._closed = True
-        while self._reports:
-            left = self._reports.popleft()
+        while self._messages:
+            left = self._messages.popleft()
             if isinstance(left, Report):
-                left.take()
+                left.acknowledge()
 
     def _add(self, report: Report) -> None:
-        self.newest = report
+        self.latest_report = report
         if self._closed:
-            report.take()
+            report.acknowledge()
         else:
-            self._reports.append(report)
-            self._stir()
+            self._messages.append(report)
+            self._wake()
 
 
-class _Handover(Noted):
+class _PendingAck(ReportAck):
     """Waits until a report is taken."""
 
     __slots__ = ("_report",)
@@ -99,7 +99,7 @@ class _Handover(Noted):
 
     def __await__(self) -> Generator[None, None, None]:
         report = self._report
-        if not report.taken.is_set():
+        if not report.acknowledged.is_set():
             report.waiter = asyncio.get_running_loop().create_future()
             yield from report.waiter.__await__()
 
@@ -112,18 +112,18 @@ class SteppedContext(JobContext):
     abandoned: bool = False
     """Nobody waits any more for a handler that ignores its stop in a thread."""
 
-    def progress(self, percent: float, message: str | None = None) -> Noted:
+    def progress(self, percent: float, message: str | None = None) -> ReportAck:
         """Report how far the work is."""
         super().progress(percent, message)
-        return self._hand_over()
+        return self._wait_for_ack()
 
-    def checkpoint(self, value: object) -> Noted:
+    def checkpoint(self, value: object) -> ReportAck:
         """Save where to resume."""
         super().checkpoint(value)
-        return self._hand_over()
+        return self._wait_for_ack()
 
-    def _hand_over(self) -> Noted:
-        report = self.inbox.newest
+    def _wait_for_ack(self) -> ReportAck:
+        report = self.inbox.latest_report
         if self.in_thread:
-            report.taken.wait()
-        return _Handover(report)
+            report.acknowledged.wait()
+        return _PendingAck(report)

@@ -8,21 +8,21 @@ from typing import Any, Final, ParamSpec
 
 from asyncjob.app import WorkerApp
 from asyncjob.app.stop import Stop
-from asyncjob.free_json import MAX_BYTES, normalize
+from asyncjob.free_json import MAX_STORED_BYTES, normalize
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.testing.cluster import FakeCluster
 from asyncjob.testing.errors import TestKitError
 from asyncjob.testing.handler_run import HandlerRun
 from asyncjob.testing.job import FakeJob
-from asyncjob.testing.submission import job_manifest
+from asyncjob.testing.submission import build_job_manifest
 
 P = ParamSpec("P")
 
 StopAt = Callable[[HandlerRun], Stop | None]
 """Looked at after each report: why to stop the handler there, or None."""
 
-_NAME: Final = "job"
+_JOB_NAME: Final = "job"
 
 
 class HandlerCall(Awaitable[HandlerRun]):
@@ -43,7 +43,7 @@ class HandlerCall(Awaitable[HandlerRun]):
         self._run: HandlerRun | None = None
 
     def __await__(self) -> Generator[Any, None, HandlerRun]:
-        return self._to_the_end().__await__()
+        return self._run_to_end().__await__()
 
     async def __aenter__(self) -> HandlerRun:
         await self._cluster.__aenter__()
@@ -71,7 +71,7 @@ class HandlerCall(Awaitable[HandlerRun]):
         if self._raise_errors and error is None and self._run.error is not None:
             raise self._run.error
 
-    async def _to_the_end(self) -> HandlerRun:
+    async def _run_to_end(self) -> HandlerRun:
         async with self as run:
             await self._maybe_stop(run)
         return run
@@ -79,8 +79,8 @@ class HandlerCall(Awaitable[HandlerRun]):
     async def _maybe_stop(self, run: HandlerRun) -> None:
         if (stop_at := self._stop_at) is None:
             return
-        await self._cluster.run_until(lambda: run.over or stop_at(run))
-        if not run.over and (why := stop_at(run)) is not None:
+        await self._cluster.run_until(lambda: run.finished or stop_at(run))
+        if not run.finished and (why := stop_at(run)) is not None:
             await run.stop(why)
 
 
@@ -98,7 +98,7 @@ def run_handler(
     raise_errors: bool = False,
     draw: float = 0.5,
     patience: float = 5.0,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int = MAX_STORED_BYTES,
     **options: object,
 ) -> HandlerCall:
     """Run one attempt of a handler without a cluster, from claim to outcome.
@@ -115,14 +115,16 @@ def run_handler(
     takes no time. `draw`, `patience` and `max_bytes` are those of the FakeCluster. Raises
     TestKitError for a type that the app has no handler for, and for an attempt below 1.
     """
-    _check_type(app, type_)
+    _check_handler_exists(app, type_)
     if attempt < 1:
         raise TestKitError(f"attempt is {attempt}: attempts are counted from 1")
-    manifest = job_manifest(_NAME, type_, payload, {"request": request, **options})
+    manifest = build_job_manifest(_JOB_NAME, type_, payload, {"request": request, **options})
     checkpoint = normalize(last_checkpoint, what="last_checkpoint")
 
     def create(cluster: FakeCluster) -> FakeJob:
-        return cluster.restore(manifest, _past(cluster, attempt, retries, checkpoint))
+        return cluster.create_with_status(
+            manifest, _initial_status(cluster, attempt, retries, checkpoint)
+        )
 
     cluster = FakeCluster(
         app,
@@ -135,7 +137,7 @@ def run_handler(
     return HandlerCall(cluster, create, stop_at=stop_at, raise_errors=raise_errors)
 
 
-def _sync(call: Callable[P, HandlerCall]) -> Callable[P, HandlerRun]:
+def _as_sync(call: Callable[P, HandlerCall]) -> Callable[P, HandlerRun]:
     @wraps(call)
     def run(*args: P.args, **kwargs: P.kwargs) -> HandlerRun:
         async def main() -> HandlerRun:
@@ -155,11 +157,11 @@ def _check_no_loop() -> None:
     raise TestKitError("an event loop runs already: `await run_handler(...)` instead")
 
 
-run_handler_sync = _sync(run_handler)
+run_handler_sync = _as_sync(run_handler)
 """`run_handler` for tests that are no coroutines: the same arguments, and the run at its end."""
 
 
-def _past(
+def _initial_status(
     cluster: FakeCluster, attempt: int, retries: int | None, checkpoint: Json
 ) -> dict[str, Json]:
     """Return the status of a job that is queued for its attempt of this number."""
@@ -174,7 +176,7 @@ def _past(
     return past
 
 
-def _check_type(app: WorkerApp, type_: str) -> None:
+def _check_handler_exists(app: WorkerApp, type_: str) -> None:
     if type_ not in app.handlers:
         known = ", ".join(sorted(app.handlers)) or "none at all"
         raise TestKitError(f"the app has no handler for {type_!r}; it has {known}")

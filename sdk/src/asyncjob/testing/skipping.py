@@ -15,35 +15,35 @@ from typing import Any, Final
 
 from asyncjob.testing.clock import FakeClock
 
-_NAMES: Final = ("time", "call_later", "call_at")
-_KEY: Final = "_asyncjob_testing"
+_PATCHED_METHODS: Final = ("time", "call_later", "call_at")
+_PATCH_KEY: Final = "_asyncjob_testing"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Timekeeper:
+class HandlerTime:
     """The clock of one handler's run; `owner` is how the clock knows the run."""
 
     clock: FakeClock
     owner: object
 
 
-_TIMEKEEPER: contextvars.ContextVar[Timekeeper | None] = contextvars.ContextVar(
+_HANDLER_TIME: contextvars.ContextVar[HandlerTime | None] = contextvars.ContextVar(
     "timekeeper", default=None
 )
 
 
-def context_with(timekeeper: Timekeeper) -> contextvars.Context:
+def context_with_fake_time(handler_time: HandlerTime) -> contextvars.Context:
     """Return a copy of the current context in which timers go by the fake clock."""
     context = contextvars.copy_context()
-    context.run(_TIMEKEEPER.set, timekeeper)
+    context.run(_HANDLER_TIME.set, handler_time)
     return context
 
 
 @contextmanager
-def skipping() -> Iterator[None]:
+def skip_sleeps() -> Iterator[None]:
     """Have the running loop look at the context of whoever asks it for time."""
     loop = asyncio.get_running_loop()
-    patched = loop.__dict__.get(_KEY) or _patch(loop)
+    patched = loop.__dict__.get(_PATCH_KEY) or _patch(loop)
     patched.users += 1
     try:
         yield
@@ -53,23 +53,25 @@ def skipping() -> Iterator[None]:
             _restore(loop, patched)
 
 
-def _patch(loop: asyncio.AbstractEventLoop) -> "_Patched":
-    before: dict[str, Any] = {name: loop.__dict__[name] for name in _NAMES if name in loop.__dict__}
-    patched = _Patched(before, loop.time, loop.call_later, loop.call_at)
-    loop.__dict__[_KEY] = patched
-    for name in _NAMES:
+def _patch(loop: asyncio.AbstractEventLoop) -> "_LoopPatch":
+    before: dict[str, Any] = {
+        name: loop.__dict__[name] for name in _PATCHED_METHODS if name in loop.__dict__
+    }
+    patched = _LoopPatch(before, loop.time, loop.call_later, loop.call_at)
+    loop.__dict__[_PATCH_KEY] = patched
+    for name in _PATCHED_METHODS:
         setattr(loop, name, getattr(patched, name))
     return patched
 
 
-def _restore(loop: asyncio.AbstractEventLoop, patched: "_Patched") -> None:
-    for name in (*_NAMES, _KEY):
+def _restore(loop: asyncio.AbstractEventLoop, patched: "_LoopPatch") -> None:
+    for name in (*_PATCHED_METHODS, _PATCH_KEY):
         delattr(loop, name)
     loop.__dict__.update(patched.before)
 
 
 @dataclass(slots=True)
-class _Patched:
+class _LoopPatch:
     """Serves all clusters of a loop, in whatever order they come and go."""
 
     before: Mapping[str, Any]
@@ -79,7 +81,7 @@ class _Patched:
     users: int = 0
 
     def time(self) -> float:
-        keeper = _TIMEKEEPER.get()
+        keeper = _HANDLER_TIME.get()
         return self.real_time() if keeper is None else keeper.clock.monotonic
 
     def call_later(
@@ -89,12 +91,12 @@ class _Patched:
         *args: Any,
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
-        keeper = _TIMEKEEPER.get()
+        keeper = _HANDLER_TIME.get()
         if keeper is None:
             return self.real_call_later(delay, callback, *args, context=context)
         clock, sleeps = keeper.clock, _is_called_by_sleep()
         when = clock.monotonic + delay
-        return clock.set_timer(when, callback, args, context, owner=keeper.owner, sleeps=sleeps)
+        return clock.set_timer(when, callback, args, context, owner=keeper.owner, skippable=sleeps)
 
     def call_at(
         self,
@@ -103,11 +105,11 @@ class _Patched:
         *args: Any,
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
-        keeper = _TIMEKEEPER.get()
+        keeper = _HANDLER_TIME.get()
         if keeper is None:
             return self.real_call_at(when, callback, *args, context=context)
         owner = keeper.owner
-        return keeper.clock.set_timer(when, callback, args, context, owner=owner, sleeps=False)
+        return keeper.clock.set_timer(when, callback, args, context, owner=owner, skippable=False)
 
 
 def _is_called_by_sleep() -> bool:

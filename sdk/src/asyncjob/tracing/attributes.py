@@ -5,17 +5,17 @@ Never a payload, a result or a message: who may read traces need not be allowed 
 
 from typing import Final
 
-SYSTEM: Final = "asyncjob"
+MESSAGING_SYSTEM: Final = "asyncjob"
 
 SEND: Final = "send"
 RECEIVE: Final = "receive"
 PROCESS: Final = "process"
 
 
-def of_operation(name: str, kind: str, type_: str, queue: str) -> dict[str, str]:
+def operation_attributes(name: str, kind: str, type_: str, queue: str) -> dict[str, str]:
     """Return those of an operation; `kind` is one of the closed list above."""
     return {
-        "messaging.system": SYSTEM,
+        "messaging.system": MESSAGING_SYSTEM,
         "messaging.operation.name": name,
         "messaging.operation.type": kind,
         "messaging.destination.name": queue,
@@ -24,6 +24,6 @@ def of_operation(name: str, kind: str, type_: str, queue: str) -> dict[str, str]
     }
 
 
-def of_job(name: str) -> dict[str, str]:
+def job_attributes(name: str) -> dict[str, str]:
     """Return those that name the job."""
     return {"messaging.message.id": name, "asyncjob.name": name}

@@ -11,25 +11,25 @@ _TRACEPARENT = re.compile(
     r"(?P<more>-.*)?"
 )
 _FIRST_VERSION = "00"
-_NO_VERSION = "ff"
+_INVALID_VERSION = "ff"
 
 
 def trace_id_of(traceparent: str | None) -> str | None:
     """Return the trace id of a `traceparent`, or None if it has none."""
-    found = _parsed(traceparent)
+    found = _parse_traceparent(traceparent)
     return found["trace"] if found else None
 
 
-def carried(traceparent: str | None) -> str | None:
+def normalize_traceparent(traceparent: str | None) -> str | None:
     """Return a request's `traceparent` as jobs carry it, None for what is none.
 
     What later versions append is left out, as the standard has it.
     """
-    found = _parsed(traceparent)
+    found = _parse_traceparent(traceparent)
     return f"00-{found['trace']}-{found['span']}-{found['flags']}" if found else None
 
 
-def traceparent_text(trace_id: int, span_id: int, flags: int) -> str:
+def format_traceparent(trace_id: int, span_id: int, flags: int) -> str:
     """Return the `traceparent` of a span."""
     return f"00-{trace_id:032x}-{span_id:016x}-{flags:02x}"
 
@@ -43,12 +43,12 @@ def current_traceparent() -> str | None:
     span = trace.get_current_span().get_span_context()
     if not span.is_valid:
         return None
-    return traceparent_text(span.trace_id, span.span_id, span.trace_flags)
+    return format_traceparent(span.trace_id, span.span_id, span.trace_flags)
 
 
-def _parsed(traceparent: str | None) -> re.Match[str] | None:
+def _parse_traceparent(traceparent: str | None) -> re.Match[str] | None:
     found = _TRACEPARENT.fullmatch(traceparent or "")
-    if not found or found["version"] == _NO_VERSION:
+    if not found or found["version"] == _INVALID_VERSION:
         return None
     if found["more"] and found["version"] == _FIRST_VERSION:
         return None

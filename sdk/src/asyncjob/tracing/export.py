@@ -14,7 +14,7 @@ CLOSE_SECONDS: Final = 2.0
 """A collector that is away must not keep a process from ending."""
 
 
-def exporting_provider(service: str) -> Callable[[], None]:
+def start_exporter(service: str) -> Callable[[], None]:
     """Set up the provider of this process; returns what ends it. `service` may be empty."""
     resource = Resource.create({SERVICE_NAME: service} if service else None)
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)

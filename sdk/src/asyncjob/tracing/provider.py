@@ -15,7 +15,7 @@ _PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_P
 _PROTOCOL: Final = "http/protobuf"
 
 
-def set_up(
+def set_up_tracing(
     environ: Mapping[str, str], service: str, distribution: str
 ) -> Callable[[], None] | None:
     """Return what ends the export of this process's spans, None if nobody wants any.
@@ -27,7 +27,7 @@ def set_up(
         return None
     if has_provider():
         return lambda: None
-    return _exporting(environ, service, distribution) if wants_export(environ) else None
+    return _start_exporter(environ, service, distribution) if wants_export(environ) else None
 
 
 def wants_export(environ: Mapping[str, str]) -> bool:
@@ -55,9 +55,11 @@ def has_provider() -> bool:
     )
 
 
-def _exporting(environ: Mapping[str, str], service: str, distribution: str) -> Callable[[], None]:
+def _start_exporter(
+    environ: Mapping[str, str], service: str, distribution: str
+) -> Callable[[], None]:
     try:
-        from asyncjob.tracing.export import exporting_provider
+        from asyncjob.tracing.export import start_exporter
     except ImportError as error:
         raise ConfigError(
             f"spans are to be exported, but {error}: install {distribution}[tracing], "
@@ -66,4 +68,4 @@ def _exporting(environ: Mapping[str, str], service: str, distribution: str) -> C
     named = environ.get("OTEL_SERVICE_NAME") or "service.name=" in environ.get(
         "OTEL_RESOURCE_ATTRIBUTES", ""
     )
-    return exporting_provider("" if named else service)
+    return start_exporter("" if named else service)

@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
-from asyncjob.tracing.attributes import SEND, of_operation
+from asyncjob.tracing.attributes import SEND, operation_attributes
 from asyncjob.tracing.context import trace_id_of
-from asyncjob.tracing.remote import remote
+from asyncjob.tracing.remote import remote_context
 
 
 @contextmanager
-def submitting(
+def submission_span(
     type_: str,
     queue: str,
     traceparent: str | None,
@@ -23,12 +23,12 @@ def submitting(
     What goes wrong inside is told by its type alone.
     """
     tracer = trace.get_tracer("asyncjob", tracer_provider=provider)
-    above = remote(traceparent) if traceparent and trace_id_of(traceparent) else None
+    above = remote_context(traceparent) if traceparent and trace_id_of(traceparent) else None
     with tracer.start_as_current_span(
         f"submit {type_}",
         above,
         SpanKind.PRODUCER,
-        of_operation("submit", SEND, type_, queue),
+        operation_attributes("submit", SEND, type_, queue),
         record_exception=False,
         set_status_on_exception=False,
     ) as span:

@@ -6,11 +6,11 @@ from functools import partial
 from typing import cast
 
 from asyncjob.json_types import JsonObject, child, text
-from asyncjob.names import CRON_JOB_LABEL, JOBS, QUEUES, collection, cron_job_path
-from asyncjob_operator.core.vitals import Pulse
-from asyncjob_operator.handlers.following import Following
+from asyncjob.names import CRON_JOB_LABEL, JOBS, QUEUES, collection_path, cron_job_path
+from asyncjob_operator.core.vitals import LoopHealth
+from asyncjob_operator.handlers.following import Informers
 from asyncjob_operator.handlers.job_watch import JobWatch
-from asyncjob_operator.handlers.tasks import Tasks
+from asyncjob_operator.handlers.tasks import TaskSupervisor
 from asyncjob_operator.kube import paths
 from asyncjob_operator.kube.preflight import Findings
 from support.rights.happening import happens
@@ -27,14 +27,14 @@ class Loops:
 
     by_name: dict[str, Callable[[], Awaitable[None]]] = field(default_factory=dict)
 
-    def start(self, name: str, run: Callable[[Pulse], Awaitable[None]], *_: object) -> None:
+    def start(self, name: str, run: Callable[[LoopHealth], Awaitable[None]], *_: object) -> None:
         """Keep it."""
         self.by_name[name] = partial(run, pulse(name))
 
     @property
-    def tasks(self) -> Tasks:
+    def tasks(self) -> TaskSupervisor:
         """Return itself as what the operator expects."""
-        return cast("Tasks", self)
+        return cast("TaskSupervisor", self)
 
 
 def follows(kind: str) -> Run:
@@ -42,14 +42,14 @@ def follows(kind: str) -> Run:
 
     async def run(seat: Seat, _ground: Ground, _: str) -> None:
         path = {
-            "queues": collection(seat.namespace, QUEUES),
-            "pods": paths.pods(seat.namespace),
-            "leases": paths.leases(seat.namespace),
+            "queues": collection_path(seat.namespace, QUEUES),
+            "pods": paths.pods_path(seat.namespace),
+            "leases": paths.leases_path(seat.namespace),
         }[kind]
         async with operating(seat) as (parts, session):
             loops = Loops()
-            following = Following(session, (seat.namespace,), loops.tasks, containment())
-            following.start(parts.observer, Findings(), recovery=True)
+            following = Informers(session, (seat.namespace,), loops.tasks, containment())
+            following.start(parts.job_controller, Findings(), recovery=True)
             watching = loops.by_name[f"watch of {kind} in {seat.namespace}"]
             await happens(lambda: path in session.watched, watching)
 
@@ -62,12 +62,14 @@ async def triggers(seat: Seat, _: Ground, name: str) -> None:
     selector = {"labelSelector": f"{CRON_JOB_LABEL}={name}"}
     async with operating(seat) as (parts, _session):
         loops = Loops()
-        parts.crons.start(loops.tasks, Findings(), lambda: None)
+        parts.cron_jobs.start(loops.tasks, Findings(), lambda: None)
 
         def ran() -> bool:
-            if not parts.crons.schedules.known(None):
+            if not parts.cron_jobs.controller.names_in(None):
                 return False
-            runs = seat.admin.get(collection(seat.namespace, JOBS), **selector).object()["items"]
+            runs = seat.admin.get(collection_path(seat.namespace, JOBS), **selector).object()[
+                "items"
+            ]
             wish = {"spec": {"trigger": len(runs) + 1}}
             seat.admin.merge(cron_job_path(seat.namespace, name), wish).object()
             return len(runs) > 1

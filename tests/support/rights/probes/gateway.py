@@ -10,16 +10,16 @@ from starlette.datastructures import Headers
 from asyncjob.models.spec import PayloadSource
 from asyncjob.names import JOBS as JOB_KIND
 from asyncjob.names import QUEUES as QUEUE_KIND
-from asyncjob.names import VOUCH_VERB, collection
+from asyncjob.names import VOUCH_VERB, collection_path
 from asyncjob.rest.submission import Submission
 from asyncjob_gateway.auth import rights
-from asyncjob_gateway.auth.access import Reviews
+from asyncjob_gateway.auth.access import ReviewAuthorizer
 from asyncjob_gateway.auth.caller import Caller
-from asyncjob_gateway.auth.tokens import Tokens
-from asyncjob_gateway.cache.namespace import NamespaceView
+from asyncjob_gateway.auth.tokens import TokenAuthenticator
+from asyncjob_gateway.cache.namespace import NamespaceCache
 from asyncjob_gateway.operations import Operations
-from asyncjob_gateway.telemetry.metrics import Metrics
-from asyncjob_operator.kube.paths import leases
+from asyncjob_gateway.telemetry.metrics import GatewayMetrics
+from asyncjob_operator.kube.paths import leases_path
 from support.rights.happening import happens
 from support.rights.model import Right
 from support.rights.probes.probe import CRONS, JOBS, QUEUES, Ground, Probe, Run, on_leases, ours
@@ -32,12 +32,14 @@ SECRET: Final = PayloadSource.model_validate({"secretKeyRef": {"name": "orders",
 
 async def keeps(seat: Seat, _ground: Ground, _: str) -> None:
     """Keep jobs, queues and workers of a namespace in sight."""
-    where, view = seat.namespace, NamespaceView(seat.namespace)
-    sights = Counter([collection(where, JOB_KIND), collection(where, QUEUE_KIND), leases(where)])
+    where, view = seat.namespace, NamespaceCache(seat.namespace)
+    sights = Counter(
+        [collection_path(where, JOB_KIND), collection_path(where, QUEUE_KIND), leases_path(where)]
+    )
     async with await seat.session() as session:
         await happens(
             lambda: sights <= session.watched,
-            lambda: view.keep(session, lambda _kind: lambda: None),
+            lambda: view.run(session, lambda _kind: lambda: None),
         )
 
 
@@ -52,7 +54,9 @@ def operation(
 
         scene(seat, name)
         async with await seat.session() as session:
-            await do(Operations(session, NamespaceView(seat.namespace), Metrics(), demand), name)
+            await do(
+                Operations(session, NamespaceCache(seat.namespace), GatewayMetrics(), demand), name
+            )
 
     return run
 
@@ -65,22 +69,22 @@ async def shows_why(seat: Seat, _: Ground, name: str) -> None:
     async def demand(_: rights.Right) -> None: ...
 
     async with await seat.session() as session:
-        operations = Operations(session, NamespaceView(seat.namespace), Metrics(), demand)
+        operations = Operations(session, NamespaceCache(seat.namespace), GatewayMetrics(), demand)
         job = await operations.get(name)
     assert "paused" in (job.message or ""), job.message
 
 
 async def checks_tokens(seat: Seat, _ground: Ground, _: str) -> None:
     async with await seat.session() as session:
-        tokens = Tokens(session, (), 0.0, MANY, time.monotonic)
+        tokens = TokenAuthenticator(session, (), 0.0, MANY, time.monotonic)
         headers = Headers({"Authorization": f"Bearer {seat.client.token}"})
-        assert (await tokens.identify(headers)).username == seat.username
+        assert (await tokens.authenticate(headers)).username == seat.username
 
 
 async def asks_for_rights(seat: Seat, _ground: Ground, _: str) -> None:
     async with await seat.session() as session:
-        reviews = Reviews(session, 0.0, MANY, time.monotonic)
-        assert not await reviews.may(Caller("nobody"), rights.SUBMIT, seat.namespace)
+        reviews = ReviewAuthorizer(session, 0.0, MANY, time.monotonic)
+        assert not await reviews.is_allowed(Caller("nobody"), rights.SUBMIT_JOBS, seat.namespace)
 
 
 _KEEPS: Final = Probe("keep jobs, queues and workers in sight", keeps)

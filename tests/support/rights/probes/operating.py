@@ -16,20 +16,20 @@ from asyncjob.names import (
     job_path,
     queue_path,
 )
-from asyncjob_operator.apply.confirm import Confirmation, Correction
-from asyncjob_operator.core.decision import PodGone, Proof, WorkerReplaced
-from asyncjob_operator.core.job_event import namespace_notice
+from asyncjob_operator.apply.confirm import CacheUpdates, PreconditionChecker
+from asyncjob_operator.core.decision import PodGone, Precondition, WorkerReplaced
+from asyncjob_operator.core.job_event import namespace_event
 from asyncjob_operator.core.options import RetentionOptions
-from asyncjob_operator.core.vitals import Pulse
-from asyncjob_operator.handlers.loops import keep_retention, keep_workers
-from asyncjob_operator.handlers.parts import Parts
+from asyncjob_operator.core.vitals import LoopHealth
+from asyncjob_operator.handlers.loops import run_retention, run_stale_worker_collection
+from asyncjob_operator.handlers.parts import Components
 from asyncjob_operator.handlers.settings import Settings
-from asyncjob_operator.kube.election import AlwaysElected, Elector
-from asyncjob_operator.kube.paths import leases
-from asyncjob_operator.kube.policies import not_in_force
-from asyncjob_operator.observe.followers import QueueKeeper, Scope
-from asyncjob_operator.observe.listing import load
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.kube.election import AlwaysLeader, LeaderElector
+from asyncjob_operator.kube.paths import leases_path
+from asyncjob_operator.kube.policies import find_missing_policies
+from asyncjob_operator.observe.followers import InformerStore, QueueCacheAdapter
+from asyncjob_operator.observe.listing import load_jobs
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.rights.happening import happens
 from support.rights.probes.probe import Ground
 from support.rights.scenes import create_job, create_queue, phase, read_job
@@ -42,7 +42,7 @@ DRAIN_SECONDS = 1.0
 
 
 @asynccontextmanager
-async def operating(seat: Seat) -> AsyncIterator[tuple[Parts, SeatSession]]:
+async def operating(seat: Seat) -> AsyncIterator[tuple[Components, SeatSession]]:
     """Put an operator's parts together; they know only what they are shown."""
     keep_nothing = RetentionOptions(max_age=0, min_age=0, max_finished=0)
     settings = Settings(
@@ -52,15 +52,19 @@ async def operating(seat: Seat) -> AsyncIterator[tuple[Parts, SeatSession]]:
         retention_options=keep_nothing,
     )
     async with await seat.session() as session:
-        parts = Parts(settings, session, AlwaysElected(), Metrics())
+        parts = Components(settings, session, AlwaysLeader(), OperatorMetrics())
         try:
             yield parts, session
         finally:
-            for dispatch in (parts.dispatch, parts.admission, parts.crons.dispatch):
+            for dispatch in (
+                parts.job_reconcilers,
+                parts.admission_reconcilers,
+                parts.cron_jobs.reconcilers,
+            ):
                 await dispatch.drain(DRAIN_SECONDS)
 
 
-def going(run: Callable[[Pulse], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
+def going(run: Callable[[LoopHealth], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
     """Return a loop whose pulse nobody takes."""
     return partial(run, pulse())
 
@@ -68,22 +72,24 @@ def going(run: Callable[[Pulse], Awaitable[None]]) -> Callable[[], Awaitable[Non
 async def cancels(seat: Seat, _: Ground, name: str) -> None:
     made = create_job(seat, name, cancel=True)
     async with operating(seat) as (parts, _session):
-        parts.observer.saw(made, live=True)
-        await happens(lambda: phase(seat, name) == "Cancelled", going(parts.dispatch.run))
+        parts.job_controller.on_update(made, live=True)
+        await happens(lambda: phase(seat, name) == "Cancelled", going(parts.job_reconcilers.run))
 
 
 async def lists_jobs(seat: Seat, _: Ground, name: str) -> None:
     create_job(seat, name)
     async with operating(seat) as (parts, session):
-        assert (await load(session, seat.namespace, parts.observer, lambda: None)).count > 0
+        assert (
+            await load_jobs(session, seat.namespace, parts.job_controller, lambda: None)
+        ).count > 0
 
 
 async def reruns(seat: Seat, ground: Ground, name: str) -> None:
     await cancels(seat, ground, name)
     wished = seat.admin.merge(job_path(seat.namespace, name), {"spec": {"rerun": 1}}).object()
     async with operating(seat) as (parts, _session):
-        parts.observer.saw(wished, live=True)
-        await happens(lambda: read_job(seat, rerun_name(name, 1)), going(parts.dispatch.run))
+        parts.job_controller.on_update(wished, live=True)
+        await happens(lambda: read_job(seat, rerun_name(name, 1)), going(parts.job_reconcilers.run))
 
 
 async def cascades(seat: Seat, _: Ground, name: str) -> None:
@@ -92,19 +98,19 @@ async def cascades(seat: Seat, _: Ground, name: str) -> None:
     child = create_job(seat, f"{name}-child", label)
     async with operating(seat) as (parts, _session):
         for one in (parent, child):
-            parts.observer.saw(one, live=True)
+            parts.job_controller.on_update(one, live=True)
 
         def cancelled() -> Any:
             return read_job(seat, f"{name}-child")["spec"].get("cancel")
 
-        await happens(cancelled, going(parts.dispatch.run))
+        await happens(cancelled, going(parts.job_reconcilers.run))
 
 
 async def removes(seat: Seat, ground: Ground, name: str) -> None:
     await cancels(seat, ground, name)
     async with operating(seat) as (parts, _session):
-        parts.observer.saw(read_job(seat, name), live=True)
-        sweeping = partial(keep_retention, parts.sweep, AlwaysElected(), SOON, pulse())
+        parts.job_controller.on_update(read_job(seat, name), live=True)
+        sweeping = partial(run_retention, parts.retention, AlwaysLeader(), SOON, pulse())
         await happens(lambda: not read_job(seat, name), sweeping)
 
 
@@ -115,13 +121,17 @@ async def admits(seat: Seat, _: Ground, name: str) -> None:
     seat.admin.merge(queue_path(seat.namespace, name), changed).object()
     job = create_job(seat, name, queue=name)
     async with operating(seat) as (parts, _session):
-        Scope(QueueKeeper(parts.observer.queues), seat.namespace, containment()).replace([queue])
-        parts.observer.saw(job, live=True)
+        InformerStore(
+            QueueCacheAdapter(parts.job_controller.queues), seat.namespace, containment()
+        ).replace([queue])
+        parts.job_controller.on_update(job, live=True)
 
         def admitted() -> Any:
             return read_job(seat, name)["status"].get("admitted")
 
-        await happens(admitted, going(parts.dispatch.run), going(parts.admission.run))
+        await happens(
+            admitted, going(parts.job_reconcilers.run), going(parts.admission_reconcilers.run)
+        )
 
 
 async def confirms_pod(seat: Seat, _: Ground, name: str) -> None:
@@ -132,23 +142,29 @@ async def confirms_worker(seat: Seat, _: Ground, name: str) -> None:
     await _confirms(seat, WorkerReplaced(seat.namespace, name, f"{name}/1"), there=False)
 
 
-async def _confirms(seat: Seat, proof: Proof, *, there: bool) -> None:
+async def _confirms(seat: Seat, proof: Precondition, *, there: bool) -> None:
     def ignore(*_: object) -> None: ...
 
-    correction = Correction(
-        pod=ignore, lease=ignore, lease_gone=ignore, job=ignore, job_gone=ignore
+    correction = CacheUpdates(
+        on_pod=ignore,
+        on_lease=ignore,
+        on_lease_deleted=ignore,
+        on_job=ignore,
+        on_job_deleted=ignore,
     )
     async with operating(seat) as (_parts, session):
-        assert await Confirmation(session, correction).holds(proof) is there
+        assert await PreconditionChecker(session, correction).verify(proof) is there
 
 
 async def says_farewell(seat: Seat, _: Ground, name: str) -> None:
     labels = {COMPONENT_LABEL: WORKER_COMPONENT}
-    lease = f"{leases(seat.namespace)}/{WORKER_LEASE_PREFIX}{name}"
+    lease = f"{leases_path(seat.namespace)}/{WORKER_LEASE_PREFIX}{name}"
     body = {"metadata": {"name": lease.rpartition("/")[2], "labels": labels}}
-    seat.admin.create(leases(seat.namespace), body).object()
+    seat.admin.create(leases_path(seat.namespace), body).object()
     async with operating(seat) as (parts, _session):
-        looking = partial(keep_workers, parts.farewell, AlwaysElected(), SOON, pulse())
+        looking = partial(
+            run_stale_worker_collection, parts.stale_workers, AlwaysLeader(), SOON, pulse()
+        )
         try:
             await happens(lambda: not seat.admin.get(lease).accepted, looking)
         finally:
@@ -157,26 +173,26 @@ async def says_farewell(seat: Seat, _: Ground, name: str) -> None:
 
 async def tells(seat: Seat, _: Ground, name: str) -> None:
     async with operating(seat) as (parts, _session):
-        parts.notices.tell(namespace_notice(seat.namespace, "Probe", name))
+        parts.events.record(namespace_event(seat.namespace, "Probe", name))
 
         def told() -> bool:
             events: JsonObject = seat.admin.get(f"/api/v1/namespaces/{seat.namespace}/events").body
             return name in str(events)
 
-        await happens(told, going(parts.notices.run))
+        await happens(told, going(parts.events.run))
 
 
 async def sees_policies(seat: Seat, _ground: Ground, _: str) -> None:
     async with operating(seat) as (_parts, session):
-        found = await not_in_force(session)
+        found = await find_missing_policies(session)
     assert found == [], found
 
 
 async def is_elected(seat: Seat, _ground: Ground, _: str) -> None:
     """Create the Lease, and renew it."""
-    seat.admin.delete(f"{leases(ELECTIONS)}/{OPERATOR_LEASE}")
+    seat.admin.delete(f"{leases_path(ELECTIONS)}/{OPERATOR_LEASE}")
     async with await seat.session() as session:
-        elector = Elector(session, ELECTIONS, OPERATOR_LEASE, seat.account)
+        elector = LeaderElector(session, ELECTIONS, OPERATOR_LEASE, seat.account)
         for _turn in range(2):
-            await elector.turn()
+            await elector.try_acquire_or_renew()
         assert elector.leads()

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from asyncjob.names import JOBS as JOB_KIND
 from asyncjob.names import QUEUES as QUEUE_KIND
-from asyncjob.names import collection
+from asyncjob.names import collection_path
 from asyncjob_worker.announcement import leases_path
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.worker import Worker
@@ -28,8 +28,8 @@ def runs(kind: str = "echo", **spec: Any) -> Run:
         where = seat.namespace
         create_job(seat, name, queue=name, type=kind, retryPolicy={"maxRetries": 0}, **spec)
         backlog_and_cancels = 2
-        sights = Counter({collection(where, JOB_KIND): backlog_and_cancels})
-        sights.update([collection(where, QUEUE_KIND), leases_path(where)])
+        sights = Counter({collection_path(where, JOB_KIND): backlog_and_cancels})
+        sights.update([collection_path(where, QUEUE_KIND), leases_path(where)])
         settings = Settings(queue=name, concurrency=2, grace=0.0, stop_wait=0.1)
         async with await seat.session() as session:
             worker = Worker(app, settings, session, seat.holder)

@@ -17,7 +17,7 @@ class Head:
         return bytes(self._kept)
 
     @property
-    def is_cut(self) -> bool:
+    def is_truncated(self) -> bool:
         """Whether there were more."""
         return self.size > self._limit
 
@@ -45,7 +45,7 @@ class Tail:
         return bytes(self._kept).decode("utf-8", "replace").strip()
 
 
-def fit(text: str, limit: int) -> str:
+def fit_json(text: str, limit: int) -> str:
     """Return the beginning of the text that takes at most `limit` bytes as JSON.
 
     A control character takes up to six bytes there, so that the length of a text says little.

@@ -9,16 +9,16 @@ from asyncjob import JobContext
 from asyncjob_worker.builtin.model import BuiltInModel
 
 STEPS = 100
-LEAST_STEP_SECONDS = 1.0
+MIN_STEP_SECONDS = 1.0
 """Reports are stored once a second at most."""
 
-LONGEST_SECONDS = 7 * 24 * 3600
+MAX_SLEEP_SECONDS = 7 * 24 * 3600
 
 
 class Sleep(BuiltInModel):
     """Payload."""
 
-    seconds: float = Field(ge=0, le=LONGEST_SECONDS, allow_inf_nan=False)
+    seconds: float = Field(ge=0, le=MAX_SLEEP_SECONDS, allow_inf_nan=False)
 
 
 class Slept(BuiltInModel):
@@ -29,10 +29,12 @@ class Slept(BuiltInModel):
 
 async def sleep(job: JobContext, payload: Sleep) -> Slept:
     """Sleep what earlier attempts have left to sleep, by the loop's clock: a test may skip it."""
-    return await sleep_on(job, payload.seconds, asyncio.get_running_loop().time, asyncio.sleep)
+    return await sleep_in_steps(
+        job, payload.seconds, asyncio.get_running_loop().time, asyncio.sleep
+    )
 
 
-async def sleep_on(
+async def sleep_in_steps(
     job: JobContext,
     seconds: float,
     clock: Callable[[], float],
@@ -40,7 +42,7 @@ async def sleep_on(
 ) -> Slept:
     """Sleep in steps, each of them reported and saved; `clock` and `pause` in seconds."""
     begin = clock() - Slept.model_validate(job.last_checkpoint or {}).slept
-    step = max(LEAST_STEP_SECONDS, seconds / STEPS)
+    step = max(MIN_STEP_SECONDS, seconds / STEPS)
     while (left := begin + seconds - clock()) > 0:
         await pause(min(step, left))
         slept = min(clock() - begin, seconds)

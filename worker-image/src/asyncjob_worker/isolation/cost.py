@@ -14,16 +14,16 @@ import orjson
 
 from asyncjob.app import Handler, JobContext, JobInfo
 from asyncjob.json_types import Json
-from asyncjob_worker.isolation.errand import Errand
-from asyncjob_worker.isolation.messages import Begin
-from asyncjob_worker.isolation.pool import Pool
-from asyncjob_worker.isolation.process import Child
+from asyncjob_worker.isolation.errand import ProcessExecution
+from asyncjob_worker.isolation.messages import ProcessConfig
+from asyncjob_worker.isolation.pool import ProcessPool
+from asyncjob_worker.isolation.process import HandlerProcess
 from asyncjob_worker.loading import load_app
 
 _JOBS = 200
 
 
-class _Nowhere:
+class _NoReports:
     def progress(self, percent: int, message: str | None) -> None:
         """Forget it."""
 
@@ -39,31 +39,31 @@ class _Nowhere:
 def main(app: str, starts: int, type_: str | None, payload: str) -> None:
     """Measure what a process for handlers of APP costs."""
     handlers = load_app(app).handlers
-    begin = Begin(app, list(sys.path))
+    begin = ProcessConfig(app, list(sys.path))
     asyncio.run(_measure_starts(begin, starts))
     if type_:
         asyncio.run(_measure_jobs(begin, handlers[type_], orjson.loads(payload)))
 
 
-async def _measure_starts(begin: Begin, count: int) -> None:
+async def _measure_starts(config: ProcessConfig, count: int) -> None:
     seconds, resident = [], 0.0
     for _ in range(count):
         begun = time.perf_counter()
-        child = await Child.start(begin)
+        child = await HandlerProcess.start(config)
         seconds.append(time.perf_counter() - begun)
         resident = _resident(child.pid)
-        await child.end(patience=5.0)
+        await child.end(grace_seconds=5.0)
     click.echo(f"start   {statistics.median(seconds):.2f} s, median of {count}")
     click.echo(f"memory  {resident / 1024:.0f} MiB resident")
 
 
-async def _measure_jobs(begin: Begin, handler: Handler, payload: Json) -> None:
-    pool, seconds = Pool(begin, most=1), []
+async def _measure_jobs(config: ProcessConfig, handler: Handler, payload: Json) -> None:
+    pool, seconds = ProcessPool(config, max_size=1), []
     info = JobInfo("ns", "measured", "uid", handler.type, "default", attempt=1)
     for _ in range(_JOBS):
-        context = JobContext(info, _Nowhere(), remaining=lambda: 60.0)
+        context = JobContext(info, _NoReports(), remaining=lambda: 60.0)
         begun = time.perf_counter()
-        await Errand(pool, handler, context, payload).run()
+        await ProcessExecution(pool, handler, context, payload).run()
         seconds.append(time.perf_counter() - begun)
     await pool.close()
     click.echo(f"job     {statistics.median(seconds) * 1000:.2f} ms, median of {_JOBS}")

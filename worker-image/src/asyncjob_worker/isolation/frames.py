@@ -15,7 +15,7 @@ from asyncjob_worker.errors import WorkerError
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Largest frame; a payload or result with what belongs to it has to fit."""
 
-_LENGTH: Final = struct.Struct(">I")
+_FRAME_LENGTH: Final = struct.Struct(">I")
 
 
 class FrameError(WorkerError):
@@ -35,37 +35,37 @@ def encode(message: JsonObject, *, limit: int = MAX_BYTES) -> bytes:
     body = orjson.dumps(message)
     if len(body) > limit:
         raise FrameTooLargeError(len(body), limit)
-    return _LENGTH.pack(len(body)) + body
+    return _FRAME_LENGTH.pack(len(body)) + body
 
 
-class Decoder:
+class FrameDecoder:
     """Puts frames together from whatever pieces they arrive in."""
 
     def __init__(self, *, limit: int = MAX_BYTES) -> None:
         self._limit = limit
         self._data = bytearray()
 
-    def feed(self, piece: bytes) -> Iterator[JsonObject]:
+    def feed(self, data: bytes) -> Iterator[JsonObject]:
         """Take a piece and return the messages that are complete now; raises FrameError."""
-        self._data += piece
+        self._data += data
         while (body := self._next()) is not None:
-            yield _parse(body)
+            yield _parse_frame(body)
 
     def _next(self) -> bytes | None:
-        if len(self._data) < _LENGTH.size:
+        if len(self._data) < _FRAME_LENGTH.size:
             return None
-        (size,) = _LENGTH.unpack_from(self._data)
+        (size,) = _FRAME_LENGTH.unpack_from(self._data)
         if size > self._limit:
             raise FrameTooLargeError(size, self._limit)
-        end = _LENGTH.size + size
+        end = _FRAME_LENGTH.size + size
         if len(self._data) < end:
             return None
-        body = bytes(memoryview(self._data)[_LENGTH.size : end])
+        body = bytes(memoryview(self._data)[_FRAME_LENGTH.size : end])
         del self._data[:end]
         return body
 
 
-def _parse(body: bytes) -> JsonObject:
+def _parse_frame(body: bytes) -> JsonObject:
     try:
         message = orjson.loads(body)
     except orjson.JSONDecodeError as error:

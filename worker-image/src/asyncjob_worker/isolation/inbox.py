@@ -9,19 +9,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from asyncjob.json_types import JsonObject
-from asyncjob_worker.isolation.far_children import FarChildren
-from asyncjob_worker.isolation.lifeline import leave
-from asyncjob_worker.isolation.link import Link, Reports
-from asyncjob_worker.isolation.messages import Run, Word, read_run, word
+from asyncjob_worker.isolation.far_children import RemoteChildJobs
+from asyncjob_worker.isolation.lifeline import exit_group
+from asyncjob_worker.isolation.link import ReportSender, WorkerConnection
+from asyncjob_worker.isolation.messages import MessageType, RunRequest, message_type, read_run
 
 
 @dataclass(slots=True)
-class Order:
+class ActiveRun:
     """One job to run. `interrupt` is there while its handler is at work."""
 
-    run: Run
-    reports: Reports
-    children: FarChildren
+    request: RunRequest
+    reports: ReportSender
+    children: RemoteChildJobs
     stopping: threading.Event = field(default_factory=threading.Event)
     interrupt: Callable[[], object] | None = None
 
@@ -31,14 +31,14 @@ class Order:
         self.children.close()
 
 
-class Inbox:
+class MessageReader:
     """Turns messages into orders for the event loop; None is the end."""
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
+    def __init__(self, connection: WorkerConnection) -> None:
+        self._connection = connection
         self._loop = asyncio.get_running_loop()
-        self._current: Order | None = None
-        self.orders: asyncio.Queue[Order | None] = asyncio.Queue()
+        self._current: ActiveRun | None = None
+        self.runs: asyncio.Queue[ActiveRun | None] = asyncio.Queue()
 
     def start(self) -> None:
         """Start the thread."""
@@ -46,29 +46,32 @@ class Inbox:
 
     def _read(self) -> None:
         try:
-            for message in self._link.messages():
-                self._take(message)
+            for message in self._connection.messages():
+                self._handle(message)
         finally:
-            leave()
+            exit_group()
 
-    def _take(self, message: JsonObject) -> None:
-        match word(message):
-            case Word.RUN:
-                reports, children = Reports(self._link), FarChildren(self._link)
-                self._current = Order(read_run(message), reports, children)
-                self._loop.call_soon_threadsafe(self.orders.put_nowait, self._current)
-            case Word.STOP if self._current:
+    def _handle(self, message: JsonObject) -> None:
+        match message_type(message):
+            case MessageType.RUN:
+                reports, children = (
+                    ReportSender(self._connection),
+                    RemoteChildJobs(self._connection),
+                )
+                self._current = ActiveRun(read_run(message), reports, children)
+                self._loop.call_soon_threadsafe(self.runs.put_nowait, self._current)
+            case MessageType.STOP if self._current:
                 # At once, for handlers that look: the event loop may be blocked by this one.
                 self._current.stopping.set()
                 self._loop.call_soon_threadsafe(_interrupt, self._current)
-            case Word.TAKEN if self._current:
-                self._current.reports.taken()
-            case Word.ANSWER if self._current:
-                self._current.children.take(message)
-            case Word.END:
-                self._loop.call_soon_threadsafe(self.orders.put_nowait, None)
+            case MessageType.TAKEN if self._current:
+                self._current.reports.acknowledged()
+            case MessageType.ANSWER if self._current:
+                self._current.children.handle_answer(message)
+            case MessageType.END:
+                self._loop.call_soon_threadsafe(self.runs.put_nowait, None)
 
 
-def _interrupt(order: Order) -> None:
-    if order.interrupt is not None:
-        order.interrupt()
+def _interrupt(active: ActiveRun) -> None:
+    if active.interrupt is not None:
+        active.interrupt()

@@ -16,18 +16,18 @@ _PR_SET_PDEATHSIG: Final = 1
 EXIT_ORPHANED: Final = 70
 
 
-def tie_to(worker: int) -> None:
+def die_with(parent_pid: int) -> None:
     """Die with the worker's process; ignore the signals that are meant for it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != worker:
-        leave()
+    if os.getppid() != parent_pid:
+        exit_group()
     for number in (signal.SIGINT, signal.SIGTERM):
         # Not SIG_IGN: a program that the handler starts would ignore them too.
         signal.signal(number, _ignore)
 
 
-def leave() -> NoReturn:
+def exit_group() -> NoReturn:
     """End at once, with everything that the handler has started."""
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)

@@ -9,25 +9,25 @@ import threading
 from collections.abc import Iterator
 
 from asyncjob.json_types import Json, JsonObject
-from asyncjob.lifecycle.move import clip
-from asyncjob_worker.isolation.frames import Decoder, encode
-from asyncjob_worker.isolation.messages import Word
+from asyncjob.lifecycle.move import truncate
+from asyncjob_worker.isolation.frames import FrameDecoder, encode
+from asyncjob_worker.isolation.messages import MessageType
 
-_PIECE = 64 * 1024
+_READ_BYTES = 64 * 1024
 
 
-class Link:
+class WorkerConnection:
     """The socket to the worker."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self._sending = threading.Lock()
+        self._send_lock = threading.Lock()
         self._incoming = self._receive()
 
     def send(self, message: JsonObject) -> None:
         """Send a message; raises FrameTooLargeError, and OSError once the worker is gone."""
         frame = encode(message)
-        with self._sending:
+        with self._send_lock:
             self._connection.sendall(frame)
 
     def messages(self) -> Iterator[JsonObject]:
@@ -35,53 +35,53 @@ class Link:
         return self._incoming
 
     def _receive(self) -> Iterator[JsonObject]:
-        decoder = Decoder()
-        while piece := self._connection.recv(_PIECE):
+        decoder = FrameDecoder()
+        while piece := self._connection.recv(_READ_BYTES):
             yield from decoder.feed(piece)
 
 
-class Reports:
+class ReportSender:
     """What one job's handler reports; a ReportSink for any thread."""
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
+    def __init__(self, connection: WorkerConnection) -> None:
+        self._connection = connection
         self._lock = threading.Lock()
-        self._news: dict[str, Json] = {}
-        self._under_way = False
+        self._pending: dict[str, Json] = {}
+        self._awaiting_ack = False
         self._closed = False
 
     def progress(self, percent: int, message: str | None) -> None:
         """Hand on how far the handler is."""
-        self._note("progress", [percent, message and clip(message)])
+        self._put("progress", [percent, message and truncate(message)])
 
     def checkpoint(self, value: Json) -> None:
         """Hand on where to resume."""
-        self._note("checkpoint", value)
+        self._put("checkpoint", value)
 
-    def taken(self) -> None:
+    def acknowledged(self) -> None:
         """Hand on what has come since the last report, which the worker has taken."""
         with self._lock:
-            self._under_way = False
+            self._awaiting_ack = False
             self._flush()
 
     def close(self) -> None:
         """Hand on what is left; what comes later is another job's time, and dropped."""
         with self._lock:
-            self._under_way = False
+            self._awaiting_ack = False
             self._flush()
             self._closed = True
 
-    def _note(self, what: str, value: Json) -> None:
+    def _put(self, what: str, value: Json) -> None:
         with self._lock:
             if self._closed:
                 return
-            self._news[what] = value
-            if not self._under_way:
+            self._pending[what] = value
+            if not self._awaiting_ack:
                 self._flush()
 
     def _flush(self) -> None:
-        if not self._news:
+        if not self._pending:
             return
-        news, self._news = self._news, {}
-        self._link.send({"is": Word.REPORT, **news})
-        self._under_way = True
+        news, self._pending = self._pending, {}
+        self._connection.send({"is": MessageType.REPORT, **news})
+        self._awaiting_ack = True

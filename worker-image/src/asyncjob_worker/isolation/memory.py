@@ -13,18 +13,18 @@ from pathlib import Path
 MIB = 1024 * 1024
 
 _STATM = Path("/proc/self/statm")
-_DATA = 5
+_DATA_FIELD = 5
 
 
 @contextmanager
-def limited(mib: int | None) -> Iterator[None]:
+def memory_limit(limit_mib: int | None) -> Iterator[None]:
     """Allow so many MiB meanwhile; raises MemoryError where the process has more already."""
-    if mib is None:
+    if limit_mib is None:
         yield
         return
-    _check(mib)
+    _check_limit(limit_mib)
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (_within(mib * MIB, soft), hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (_within(limit_mib * MIB, soft), hard))
     try:
         yield
     finally:
@@ -34,13 +34,13 @@ def limited(mib: int | None) -> Iterator[None]:
 def allocated() -> int:
     """Return the bytes that count towards the limit; 0 where the system does not say."""
     try:
-        pages = int(_STATM.read_text(encoding="ascii").split()[_DATA])
+        pages = int(_STATM.read_text(encoding="ascii").split()[_DATA_FIELD])
     except (OSError, ValueError, IndexError):
         return 0
     return pages * resource.getpagesize()
 
 
-def _check(mib: int) -> None:
+def _check_limit(mib: int) -> None:
     has = allocated() // MIB
     if has >= mib:
         raise MemoryError(

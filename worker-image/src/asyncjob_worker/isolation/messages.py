@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 from asyncjob.app import JobInfo, JobParent
 from asyncjob.app.error_report import ErrorKind, ErrorReport
 from asyncjob.json_types import Json, JsonObject, child, text
-from asyncjob.lifecycle.move import clip
-from asyncjob.lifecycle.outcome import MAX_ERROR_MESSAGE
+from asyncjob.lifecycle.move import truncate
+from asyncjob.lifecycle.outcome import MAX_ERROR_MESSAGE_LENGTH
 
 
 class _Dataclass(Protocol):
@@ -22,7 +22,7 @@ class _Dataclass(Protocol):
 T = TypeVar("T", bound=_Dataclass)
 
 
-class Word(StrEnum):
+class MessageType(StrEnum):
     """What a message is."""
 
     BEGIN = "begin"
@@ -41,7 +41,7 @@ class Word(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
+class ProcessConfig:
     """What a child has to know of its worker. `path` is where modules are looked for."""
 
     app: str
@@ -51,7 +51,7 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunRequest:
     """One job. `ends_at` is its time limit in seconds of the lease clock."""
 
     info: JobInfo
@@ -61,7 +61,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Footprint:
+class MemoryUsage:
     """What a child holds in memory, in bytes. `spent` ones are not to be used again.
 
     `at_first` is what it held before all jobs: the app, and the resources since opened.
@@ -72,59 +72,59 @@ class Footprint:
     spent: bool = False
 
 
-STOP: Final[JsonObject] = {"is": Word.STOP}
-TAKEN: Final[JsonObject] = {"is": Word.TAKEN}
-END: Final[JsonObject] = {"is": Word.END}
+STOP_MESSAGE: Final[JsonObject] = {"is": MessageType.STOP}
+TAKEN_MESSAGE: Final[JsonObject] = {"is": MessageType.TAKEN}
+END_MESSAGE: Final[JsonObject] = {"is": MessageType.END}
 
 
-def word(message: JsonObject) -> str:
+def message_type(message: JsonObject) -> str:
     """Return what a message is."""
     return text(message, "is")
 
 
-def begin(what: Begin) -> JsonObject:
+def begin_message(config: ProcessConfig) -> JsonObject:
     """Return the first message to a child."""
-    return {"is": Word.BEGIN, **asdict(what)}
+    return {"is": MessageType.BEGIN, **asdict(config)}
 
 
-def read_begin(message: JsonObject) -> Begin:
+def read_begin(message: JsonObject) -> ProcessConfig:
     """Read the first message to a child."""
-    return read_fields(Begin, message)
+    return read_fields(ProcessConfig, message)
 
 
-def run(what: Run) -> JsonObject:
+def run_message(request: RunRequest) -> JsonObject:
     """Return the message that starts a job."""
-    return {"is": Word.RUN, **shallow(what), "info": _plain(what.info)}
+    return {"is": MessageType.RUN, **shallow_dict(request), "info": _job_info_fields(request.info)}
 
 
-def read_run(message: JsonObject) -> Run:
+def read_run(message: JsonObject) -> RunRequest:
     """Read the message that starts a job."""
     info = read_fields(JobInfo, child(message, "info"))
     if info.parent is not None:
         parent = read_fields(JobParent, child(child(message, "info"), "parent"))
         info = replace(info, parent=parent)
-    return replace(read_fields(Run, message), info=info)
+    return replace(read_fields(RunRequest, message), info=info)
 
 
-def ready(footprint: Footprint) -> JsonObject:
+def ready_message(usage: MemoryUsage) -> JsonObject:
     """Return the message of a child that has loaded its app."""
-    return {"is": Word.READY, **asdict(footprint)}
+    return {"is": MessageType.READY, **asdict(usage)}
 
 
-def unable(why: str) -> JsonObject:
+def unable_message(why: str) -> JsonObject:
     """Return the message of a child that cannot load its app."""
-    return {"is": Word.UNABLE, "why": why}
+    return {"is": MessageType.UNABLE, "why": why}
 
 
-def done(result: Json, footprint: Footprint) -> JsonObject:
+def done_message(result: Json, usage: MemoryUsage) -> JsonObject:
     """Return the message of a handler that has returned."""
-    return {"is": Word.DONE, "result": result, **asdict(footprint)}
+    return {"is": MessageType.DONE, "result": result, **asdict(usage)}
 
 
-def failed(report: ErrorReport, footprint: Footprint) -> JsonObject:
+def failed_message(report: ErrorReport, usage: MemoryUsage) -> JsonObject:
     """Return the message of a handler that has raised."""
-    error = {**asdict(report), "message": clip(report.message, MAX_ERROR_MESSAGE)}
-    return {"is": Word.FAILED, "error": error, **asdict(footprint)}
+    error = {**asdict(report), "message": truncate(report.message, MAX_ERROR_MESSAGE_LENGTH)}
+    return {"is": MessageType.FAILED, "error": error, **asdict(usage)}
 
 
 def read_error(message: JsonObject) -> ErrorReport:
@@ -133,16 +133,16 @@ def read_error(message: JsonObject) -> ErrorReport:
     return ErrorReport(**{**error, "kind": ErrorKind(error["kind"])})
 
 
-def read_footprint(message: JsonObject) -> Footprint:
+def read_memory_usage(message: JsonObject) -> MemoryUsage:
     """Read what a child holds."""
-    return read_fields(Footprint, message)
+    return read_fields(MemoryUsage, message)
 
 
-def _plain(info: JobInfo) -> dict[str, Any]:
-    return {**shallow(info), "parent": info.parent and shallow(info.parent)}
+def _job_info_fields(info: JobInfo) -> dict[str, Any]:
+    return {**shallow_dict(info), "parent": info.parent and shallow_dict(info.parent)}
 
 
-def shallow(value: Any) -> dict[str, Any]:
+def shallow_dict(value: Any) -> dict[str, Any]:
     """Return the fields without a deep copy of the free JSON in them."""
     return {field.name: getattr(value, field.name) for field in fields(value)}
 

@@ -9,16 +9,16 @@ from asyncjob.app.error_report import HandlerCrashedError
 from asyncjob.json_types import JsonObject, text
 from asyncjob_worker.errors import WorkerError
 from asyncjob_worker.isolation import messages
-from asyncjob_worker.isolation.death import describe
-from asyncjob_worker.isolation.frames import Decoder, FrameError, encode
+from asyncjob_worker.isolation.death import describe_exit
+from asyncjob_worker.isolation.frames import FrameDecoder, FrameError, encode
 from asyncjob_worker.isolation.memory import MIB
-from asyncjob_worker.isolation.messages import Begin, Footprint, Word
-from asyncjob_worker.isolation.spawn import Process, spawn
+from asyncjob_worker.isolation.messages import MemoryUsage, MessageType, ProcessConfig
+from asyncjob_worker.isolation.spawn import ProcessGroup, spawn
 
 log = structlog.get_logger()
 
-_PIECE = 64 * 1024
-_LAST_WORDS_SECONDS = 1.0
+_READ_BYTES = 64 * 1024
+_SOCKET_LINGER_SECONDS = 1.0
 """How long the socket of a dead process is read, and a process without a socket left alive."""
 
 
@@ -26,23 +26,23 @@ class ProcessStartError(WorkerError):
     """The handler's process cannot start."""
 
 
-class Child:
+class HandlerProcess:
     """A child that has loaded its app. Used by one job at a time."""
 
     def __init__(
-        self, process: Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, process: ProcessGroup, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self._process = process
         self._reader = reader
         self._writer = writer
-        self._decoder = Decoder()
+        self._decoder = FrameDecoder()
         self._received: deque[JsonObject] = deque()
-        self.footprint = Footprint()
-        self.jobs = 0
-        process.exited.add_done_callback(self._hang_up)
+        self.memory_usage = MemoryUsage()
+        self.jobs_run = 0
+        process.exited.add_done_callback(self._close_socket_soon)
 
     @classmethod
-    async def start(cls, begin: Begin) -> "Child":
+    async def start(cls, config: ProcessConfig) -> "HandlerProcess":
         """Start a process and wait until it is ready; raises ProcessStartError."""
         try:
             process, connection = spawn()
@@ -54,7 +54,7 @@ class Child:
             process.kill()
             raise
         try:
-            await child._greet(begin)
+            await child._handshake(config)
         except BaseException:
             child.kill()
             raise
@@ -74,8 +74,8 @@ class Child:
         """Return whether earlier jobs have left enough of the memory limit to another."""
         if memory_mib is None:
             return True
-        at_first = self.footprint.at_first
-        grown, room = self.footprint.memory - at_first, memory_mib * MIB - at_first
+        at_first = self.memory_usage.at_first
+        grown, room = self.memory_usage.memory - at_first, memory_mib * MIB - at_first
         return grown * 2 <= room
 
     def send(self, message: JsonObject) -> None:
@@ -92,7 +92,7 @@ class Child:
         while not self._received:
             piece = await self._read()
             if not piece:
-                raise HandlerCrashedError(describe(await self._code()))
+                raise HandlerCrashedError(describe_exit(await self._exit_code()))
             try:
                 self._received.extend(self._decoder.feed(piece))
             except FrameError as error:
@@ -111,39 +111,39 @@ class Child:
         """Kill the process and whatever it has started, from any thread; its end is seen later."""
         self._process.kill()
 
-    async def end(self, patience: float) -> None:
+    async def end(self, grace_seconds: float) -> None:
         """Ask it to end, and kill it if it has not after so many seconds."""
-        self.send(messages.END)
-        await asyncio.wait({self.exited}, timeout=patience)
+        self.send(messages.END_MESSAGE)
+        await asyncio.wait({self.exited}, timeout=grace_seconds)
         if not self.exited.done():
             log.warning("a handler's process does not end and is killed", pid=self.pid)
         self.kill()
-        await asyncio.wait({self.exited}, timeout=patience)
+        await asyncio.wait({self.exited}, timeout=grace_seconds)
 
-    async def _greet(self, begin: Begin) -> None:
-        self.send(messages.begin(begin))
+    async def _handshake(self, config: ProcessConfig) -> None:
+        self.send(messages.begin_message(config))
         try:
             answer = await self.receive()
         except HandlerCrashedError as error:
             raise ProcessStartError(f"{error}, before it was ready for the handler") from error
-        if messages.word(answer) != Word.READY:
+        if messages.message_type(answer) != MessageType.READY:
             raise ProcessStartError(f"the handler's process cannot start: {text(answer, 'why')}")
-        self.footprint = messages.read_footprint(answer)
+        self.memory_usage = messages.read_memory_usage(answer)
 
     async def _read(self) -> bytes:
         try:
-            return await self._reader.read(_PIECE)
+            return await self._reader.read(_READ_BYTES)
         except OSError:
             return b""
 
-    async def _code(self) -> int:
+    async def _exit_code(self) -> int:
         """Return the exit code of a process that has closed its socket; kill it if it lives."""
-        await asyncio.wait({self.exited}, timeout=_LAST_WORDS_SECONDS)
+        await asyncio.wait({self.exited}, timeout=_SOCKET_LINGER_SECONDS)
         if not self.exited.done():
             self.kill()
         return await asyncio.shield(self.exited)
 
-    def _hang_up(self, _: asyncio.Future[int]) -> None:
+    def _close_socket_soon(self, _: asyncio.Future[int]) -> None:
         """Close the socket soon, even if a process that has left the group holds the other end."""
         loop = asyncio.get_running_loop()
-        loop.call_later(_LAST_WORDS_SECONDS, self._writer.transport.abort)
+        loop.call_later(_SOCKET_LINGER_SECONDS, self._writer.transport.abort)

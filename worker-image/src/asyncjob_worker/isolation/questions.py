@@ -6,23 +6,23 @@ Child to worker: ask (numbered), forget (the answer is not wanted). Worker to ch
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from asyncjob.app.child_order import ChildOrder
+from asyncjob.app.child_order import ChildManifest
 from asyncjob.app.child_view import ChildRef, ChildView
 from asyncjob.json_types import Json, JsonObject, as_object, child, integer, items, opt_number
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_worker.isolation import typed_errors
-from asyncjob_worker.isolation.messages import Word, read_fields, shallow
+from asyncjob_worker.isolation.messages import MessageType, read_fields, shallow_dict
 
 
 @dataclass(frozen=True, slots=True)
-class Submit:
+class SubmitRequest:
     """Submit a child."""
 
-    order: ChildOrder
+    order: ChildManifest
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaitRequest:
     """Wait for a child to finish, for `timeout` seconds."""
 
     child: ChildRef
@@ -30,48 +30,48 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class List:
+class ListRequest:
     """Look at all children."""
 
 
-Question = Submit | Wait | List
+ChildJobRequest = SubmitRequest | WaitRequest | ListRequest
 
 
-def ask(number: int, question: Question) -> JsonObject:
+def ask_message(number: int, request: ChildJobRequest) -> JsonObject:
     """Return the message that asks."""
-    message: dict[str, Json] = {"is": Word.ASK, "number": number}
-    match question:
-        case Submit(order):
-            return {**message, "submit": shallow(order)}
-        case Wait(ref, timeout):
-            return {**message, "wait": shallow(ref), "timeout": timeout}
-        case List():
+    message: dict[str, Json] = {"is": MessageType.ASK, "number": number}
+    match request:
+        case SubmitRequest(order):
+            return {**message, "submit": shallow_dict(order)}
+        case WaitRequest(ref, timeout):
+            return {**message, "wait": shallow_dict(ref), "timeout": timeout}
+        case ListRequest():
             return message
 
 
-def read_question(message: JsonObject) -> Question:
+def read_request(message: JsonObject) -> ChildJobRequest:
     """Read what is asked."""
     if "submit" in message:
-        return Submit(read_fields(ChildOrder, child(message, "submit")))
+        return SubmitRequest(read_fields(ChildManifest, child(message, "submit")))
     if "wait" in message:
         ref = read_fields(ChildRef, child(message, "wait"))
-        return Wait(ref, opt_number(message, "timeout"))
-    return List()
+        return WaitRequest(ref, opt_number(message, "timeout"))
+    return ListRequest()
 
 
-def forget(number: int) -> JsonObject:
+def forget_message(number: int) -> JsonObject:
     """Return the message that calls a question back."""
-    return {"is": Word.FORGET, "number": number}
+    return {"is": MessageType.FORGET, "number": number}
 
 
-def answer(number: int, value: Json) -> JsonObject:
-    """Return the message that answers; see `plain`."""
-    return {"is": Word.ANSWER, "number": number, "value": value}
+def answer_message(number: int, value: Json) -> JsonObject:
+    """Return the message that answers; see `answer_value`."""
+    return {"is": MessageType.ANSWER, "number": number, "value": value}
 
 
-def failure(number: int, error: BaseException) -> JsonObject:
+def error_message(number: int, error: BaseException) -> JsonObject:
     """Return the message that answers with an error."""
-    return {"is": Word.ANSWER, "number": number, "error": typed_errors.to_json(error)}
+    return {"is": MessageType.ANSWER, "number": number, "error": typed_errors.error_to_json(error)}
 
 
 def read_number(message: JsonObject) -> int:
@@ -79,11 +79,11 @@ def read_number(message: JsonObject) -> int:
     return integer(message, "number")
 
 
-def plain(value: ChildRef | ChildView | Sequence[ChildView]) -> Json:
+def answer_value(value: ChildRef | ChildView | Sequence[ChildView]) -> Json:
     """Return an answer as JSON."""
     if isinstance(value, ChildRef | ChildView):
-        return shallow(value)
-    return [shallow(one) for one in value]
+        return shallow_dict(value)
+    return [shallow_dict(one) for one in value]
 
 
 def read_ref(value: Json) -> ChildRef:

@@ -15,19 +15,19 @@ import threading
 from contextlib import suppress
 from typing import Final
 
-CHILD: Final = "asyncjob_worker.isolation.child"
+CHILD_MODULE: Final = "asyncjob_worker.isolation.child"
 
 
-class Process:
+class ProcessGroup:
     """One child process, the leader of its group; whatever is left of the group ends with it."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
         self._loop = asyncio.get_running_loop()
-        self._reaping = threading.Lock()
+        self._reap_lock = threading.Lock()
         self.exited: asyncio.Future[int] = self._loop.create_future()
         name = f"reaper-{process.pid}"
-        threading.Thread(target=self._await_end, name=name, daemon=True).start()
+        threading.Thread(target=self._await_exit, name=name, daemon=True).start()
 
     @property
     def pid(self) -> int:
@@ -36,28 +36,28 @@ class Process:
 
     def kill(self) -> None:
         """Kill it, and whatever it has started."""
-        with self._reaping:
+        with self._reap_lock:
             if self._process.returncode is None:
                 _kill_group(self.pid)
 
-    def _await_end(self) -> None:
+    def _await_exit(self) -> None:
         if hasattr(os, "waitid"):
             # Not reaped yet, so that its group's number cannot be another's when it is killed.
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-            with self._reaping:
+            with self._reap_lock:
                 _kill_group(self.pid)
                 self._process.wait()
         code = self._process.wait()
         with suppress(RuntimeError):  # the event loop is closed
-            self._loop.call_soon_threadsafe(self._note_end, code)
+            self._loop.call_soon_threadsafe(self._set_exited, code)
         _reap_orphans(self.pid)
 
-    def _note_end(self, code: int) -> None:
+    def _set_exited(self, code: int) -> None:
         if not self.exited.done():
             self.exited.set_result(code)
 
 
-def spawn() -> tuple[Process, socket.socket]:
+def spawn() -> tuple[ProcessGroup, socket.socket]:
     """Start a child; returns it with the worker's end of the socket. Raises OSError."""
     ours, theirs = socket.socketpair()
     with theirs:
@@ -65,7 +65,7 @@ def spawn() -> tuple[Process, socket.socket]:
         try:
             process = subprocess.Popen(
                 # -P: the current folder is not yet on the path, as in the worker at its start.
-                [sys.executable, "-P", "-m", CHILD, str(descriptor), str(os.getpid())],
+                [sys.executable, "-P", "-m", CHILD_MODULE, str(descriptor), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(descriptor,),
                 start_new_session=True,
@@ -73,7 +73,7 @@ def spawn() -> tuple[Process, socket.socket]:
         except OSError:
             ours.close()
             raise
-    return Process(process), ours
+    return ProcessGroup(process), ours
 
 
 def _kill_group(group: int) -> None:

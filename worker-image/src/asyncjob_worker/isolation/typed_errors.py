@@ -12,7 +12,7 @@ from asyncjob.errors import ApiError, AsyncJobError
 from asyncjob.json_types import Json, JsonObject, integer, text, texts
 
 
-def to_json(error: BaseException) -> JsonObject:
+def error_to_json(error: BaseException) -> JsonObject:
     """Return an error with all that an equal one is made of."""
     names: list[Json] = [kind.__name__ for kind in type(error).__mro__]
     plain: dict[str, Json] = {"classes": names, "message": str(error)}
@@ -21,10 +21,10 @@ def to_json(error: BaseException) -> JsonObject:
     return plain
 
 
-def from_json(plain: JsonObject) -> Exception:
+def error_from_json(plain: JsonObject) -> Exception:
     """Return an error of the same class; of the nearest base class that is known here, if not."""
     names, message = texts(plain, "classes"), text(plain, "message")
-    kind = next((_KNOWN[name] for name in names if name in _KNOWN), None)
+    kind = next((_KNOWN_ERRORS[name] for name in names if name in _KNOWN_ERRORS), None)
     if kind is None:
         return AsyncJobError(f"{names[0]}: {message}" if names else message)
     error = kind(message)
@@ -33,7 +33,7 @@ def from_json(plain: JsonObject) -> Exception:
     return error
 
 
-def _kinds() -> Iterator[type[Exception]]:
+def _error_classes() -> Iterator[type[Exception]]:
     yield from (TimeoutError, ValueError)
     for module in (errors, child_errors):
         for kind in vars(module).values():
@@ -41,4 +41,4 @@ def _kinds() -> Iterator[type[Exception]]:
                 yield kind
 
 
-_KNOWN: Final = {kind.__name__: kind for kind in _kinds()}
+_KNOWN_ERRORS: Final = {kind.__name__: kind for kind in _error_classes()}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from asyncjob.offload import Address, AllowList, Store, default_prefixes
-from asyncjob.offload.store import MAX_OBJECT_BYTES, TRY_SECONDS
+from asyncjob.offload.store import MAX_OBJECT_BYTES, REQUEST_TIMEOUT_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class OffloadSettings:
     prefixes: tuple[Address, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     limit: int = MAX_OBJECT_BYTES
-    timeout: float = TRY_SECONDS
+    timeout: float = REQUEST_TIMEOUT_SECONDS
 
     def allowed(self, namespace: str) -> AllowList:
         """Return what payloads of jobs in a namespace may be read from."""

@@ -24,7 +24,7 @@ class SecretPayloadError(AsyncJobError):
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class PayloadText:
     """A payload as it was found; `origin` tells people where."""
 
     data: bytes
@@ -32,21 +32,21 @@ class Text:
     is_secret: bool = False
 
 
-def interpret(found: Text, handler: Handler) -> object:
+def parse_payload(found: PayloadText, handler: Handler) -> object:
     """Return the payload as the handler wants it.
 
     Raises PayloadError if it is not JSON or, being secret, does not fit; else what the handler's
     schema raises.
     """
-    value = _json(found)
+    value = _parse_json(found)
     if not found.is_secret:
         return handler.read_payload(value)
     try:
         # Here even for a handler with a process of its own: what that said would not be sifted.
-        checked = handler.inside().read_payload(value)
+        checked = handler.inside_process().read_payload(value)
     except ValidationError as error:
         raise PayloadError(
-            f"{found.origin} does not fit: {_without_content(error, handler)}"
+            f"{found.origin} does not fit: {_redacted_message(error, handler)}"
         ) from None
     except Exception as error:  # noqa: BLE001  # a validator of the handler's own may raise anything
         kind = type(error).__name__
@@ -54,7 +54,7 @@ def interpret(found: Text, handler: Handler) -> object:
     return value if handler.isolation is Isolation.PROCESS else checked
 
 
-def _json(found: Text) -> Json:
+def _parse_json(found: PayloadText) -> Json:
     try:
         return parse(found.data, what=found.origin)
     except FreeJsonError as error:
@@ -67,32 +67,33 @@ def _json(found: Text) -> Json:
         raise PayloadError(f"{error}; plain text is JSON when it stands in quotes") from None
 
 
-def _without_content(error: ValidationError, handler: Handler) -> str:
+def _redacted_message(error: ValidationError, handler: Handler) -> str:
     known = _field_names(handler)
     parts = (
-        f"{'.'.join(_step(step, known) for step in item['loc']) or 'payload'}: {item['type']}"
+        f"{'.'.join(_redacted_step(step, known) for step in item['loc']) or 'payload'}: "
+        f"{item['type']}"
         for item in error.errors(include_url=False, include_context=False, include_input=False)
     )
     return "; ".join(parts)
 
 
-def _step(step: int | str, known: set[str]) -> str:
+def _redacted_step(step: int | str, known: set[str]) -> str:
     return str(step) if isinstance(step, int) or step in known else "…"
 
 
 def _field_names(handler: Handler) -> set[str]:
     """Return the names that the handler's schema has itself, wherever in it."""
     try:
-        return set(_names_in(handler.payload.json_schema()))
+        return set(_property_names(handler.payload_adapter.json_schema()))
     except Exception:  # noqa: BLE001  # not every type has a JSON schema; then no name is told
         return set()
 
 
-def _names_in(schema: Any) -> list[str]:
+def _property_names(schema: Any) -> list[str]:
     if isinstance(schema, list):
-        return [name for item in schema for name in _names_in(item)]
+        return [name for item in schema for name in _property_names(item)]
     if not isinstance(schema, dict):
         return []
     own = schema.get("properties")
     names = list(own) if isinstance(own, dict) else []
-    return names + [name for item in schema.values() for name in _names_in(item)]
+    return names + [name for item in schema.values() for name in _property_names(item)]

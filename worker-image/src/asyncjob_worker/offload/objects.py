@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from asyncjob.errors import AsyncJobError, ForbiddenError, NotFoundError
+from asyncjob.errors import AsyncJobError, ForbiddenError, ObjectNotFoundError
 from asyncjob.json_types import JsonObject, child, opt_text, text
 
 ReadObject = Callable[[str], Awaitable[JsonObject]]
 """Reads an object of the API server by its path."""
 
-ROLE: Final = "asyncjob-worker-payloads"
+PAYLOADS_ROLE: Final = "asyncjob-worker-payloads"
 
 
 class SourceMissingError(AsyncJobError, LookupError):
@@ -24,7 +24,7 @@ class SourceForbiddenError(AsyncJobError, PermissionError):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SourceKind:
     """A kind of object that has keys; `encoded` where its data is base64."""
 
     name: str
@@ -32,21 +32,21 @@ class Kind:
     encoded: bool
 
 
-SECRET: Final = Kind("Secret", "secrets", encoded=True)
-CONFIG_MAP: Final = Kind("ConfigMap", "configmaps", encoded=False)
+SECRET: Final = SourceKind("Secret", "secrets", encoded=True)
+CONFIG_MAP: Final = SourceKind("ConfigMap", "configmaps", encoded=False)
 
 
 @dataclass(frozen=True, slots=True)
-class KeyOf:
+class KeyReference:
     """One key of one object."""
 
-    kind: Kind
+    kind: SourceKind
     namespace: str
     name: str
     key: str
 
     @classmethod
-    def read(cls, kind: Kind, namespace: str, reference: JsonObject) -> "KeyOf":
+    def parse(cls, kind: SourceKind, namespace: str, reference: JsonObject) -> "KeyReference":
         """Return what a `secretKeyRef` or `configMapKeyRef` refers to."""
         return cls(kind, namespace, text(reference, "name"), text(reference, "key"))
 
@@ -77,14 +77,14 @@ class KeyOf:
             return b""
 
 
-async def read_key(key: KeyOf, read: ReadObject) -> bytes:
+async def read_key(key: KeyReference, read: ReadObject) -> bytes:
     """Return a key's content.
 
     Raises SourceMissingError and SourceForbiddenError, which say what to do, and ApiError.
     """
     try:
         obj = await read(key.path)
-    except NotFoundError as error:
+    except ObjectNotFoundError as error:
         raise SourceMissingError(
             f"there is no {key.kind.name} {key.name!r} in namespace {key.namespace!r}, from whose "
             f"key {key.key!r} the payload comes"
@@ -92,7 +92,8 @@ async def read_key(key: KeyOf, read: ReadObject) -> bytes:
     except ForbiddenError as error:
         raise SourceForbiddenError(
             f"the worker may not get {key.kind.resource} {key.name!r} in namespace "
-            f"{key.namespace!r}: bind the ClusterRole {ROLE} to its ServiceAccount there, or grant "
+            f"{key.namespace!r}: bind the ClusterRole {PAYLOADS_ROLE} to its ServiceAccount "
+            "there, or grant "
             f"get on this one by resourceNames"
         ) from error
     return key.value(obj)

@@ -9,14 +9,14 @@ import orjson
 
 from asyncjob.offload import Address, AddressError, DriverMissingError
 from asyncjob.offload.drivers import check_driver
-from asyncjob.offload.store import MAX_OBJECT_BYTES, TRY_SECONDS
+from asyncjob.offload.store import MAX_OBJECT_BYTES, REQUEST_TIMEOUT_SECONDS
 from asyncjob_worker.offload.config import OffloadSettings
 
-_MAX_URL: Final = 1024
+_MAX_URL_LENGTH: Final = 1024
 """Leaves room for what is appended to it."""
 
 
-class _Folder(click.ParamType[Address]):
+class _FolderUrl(click.ParamType[Address]):
     name = "url"
 
     def convert(
@@ -26,12 +26,12 @@ class _Folder(click.ParamType[Address]):
             folder = Address.folder(str(value))
         except AddressError as error:
             self.fail(str(error), param, ctx)
-        if len(str(folder)) > _MAX_URL:
-            self.fail(f"at most {_MAX_URL} characters", param, ctx)
+        if len(str(folder)) > _MAX_URL_LENGTH:
+            self.fail(f"at most {_MAX_URL_LENGTH} characters", param, ctx)
         return folder
 
 
-class _Object(click.ParamType[Mapping[str, Any]]):
+class _JsonOptions(click.ParamType[Mapping[str, Any]]):
     name = "json"
 
     def convert(
@@ -47,17 +47,17 @@ class _Object(click.ParamType[Mapping[str, Any]]):
         return options
 
 
-_OPTIONS: Final = (
+_OFFLOAD_OPTIONS: Final = (
     click.option(
         "--offload-url",
-        type=_Folder(),
+        type=_FolderUrl(),
         show_default="none",
         help="Folder in a store for larger results, such as `s3://bucket/jobs`, "
         "`file:///var/lib/asyncjob`.",
     ),
     click.option(
         "--offload-options",
-        type=_Object(),
+        type=_JsonOptions(),
         show_default="none",
         help="Options of that store's fsspec driver, as a JSON object; no credentials.",
     ),
@@ -71,13 +71,13 @@ _OPTIONS: Final = (
     click.option(
         "--offload-timeout",
         type=click.FloatRange(min=0, min_open=True),
-        default=TRY_SECONDS,
+        default=REQUEST_TIMEOUT_SECONDS,
         show_default=True,
         help="Seconds until a request to the store is given up, and made anew.",
     ),
     click.option(
         "--payload-prefix",
-        type=_Folder(),
+        type=_FolderUrl(),
         multiple=True,
         show_default="the namespace's own in `--offload-url`",
         help="Folder that payloads may be read from; repeatable, in the variable separated by "
@@ -109,7 +109,7 @@ def offload_options(command: Callable[..., None]) -> Callable[..., None]:
         _check_drivers(settings)
         command(*args, offload=settings, **kwargs)
 
-    for option in reversed(_OPTIONS):
+    for option in reversed(_OFFLOAD_OPTIONS):
         run = option(run)
     return run
 

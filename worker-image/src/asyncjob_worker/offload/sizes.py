@@ -3,10 +3,10 @@
 from collections.abc import Collection
 from typing import Final
 
-_MANY: Final = 2000
-_LONG: Final = 64 * 1024
+_MANY_PARTS: Final = 2000
+_LONG_TEXT: Final = 64 * 1024
 
-_WITHOUT_PARTS: Final = frozenset({int, float, bool, type(None)})
+_SCALARS: Final = frozenset({int, float, bool, type(None)})
 
 
 def looks_large(value: object) -> bool:
@@ -15,16 +15,16 @@ def looks_large(value: object) -> bool:
     parts = length = 0
     for item in waiting:  # grows meanwhile
         kind = type(item)
-        if kind in _WITHOUT_PARTS:
+        if kind in _SCALARS:
             continue
         if isinstance(item, str | bytes):
             length += len(item)
         else:
             inner = _parts_of(item)
             parts += len(inner)
-            if parts <= _MANY:
+            if parts <= _MANY_PARTS:
                 waiting += inner
-        if parts > _MANY or length > _LONG:
+        if parts > _MANY_PARTS or length > _LONG_TEXT:
             return True
     return False
 

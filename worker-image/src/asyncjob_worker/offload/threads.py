@@ -12,29 +12,29 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Threads:
+class BoundedThreads:
     """Runs blocking calls; one that nobody waits for any more still counts until it returns."""
 
     def __init__(self, count: int) -> None:
         self._free = threading.Semaphore(count)
 
-    async def run(self, call: Callable[[], T], *, patience: float) -> T:
+    async def run(self, call: Callable[[], T], *, seconds: float) -> T:
         """Return what the call returns, in a thread of its own.
 
-        Raises TimeoutError after `patience` seconds, though the call itself goes on, and when no
+        Raises TimeoutError after `seconds`, though the call itself goes on, and when no
         thread is free because too many calls hang.
         """
         if not self._free.acquire(blocking=False):
             raise TimeoutError("too many requests to the store hang")
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
-        work = _Call(call, answer, self._free, loop)
+        work = _ThreadCall(call, answer, self._free, loop)
         threading.Thread(target=work.run, name="store", daemon=True).start()
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(seconds):
             return await answer
 
 
-class _Call:
+class _ThreadCall:
     def __init__(
         self,
         call: Callable[[], T],
@@ -56,9 +56,9 @@ class _Call:
         finally:
             self._free.release()
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._tell, result, error)
+            self._loop.call_soon_threadsafe(self._deliver, result, error)
 
-    def _tell(self, result: object, error: Exception | None) -> None:
+    def _deliver(self, result: object, error: Exception | None) -> None:
         if self._answer.done():
             return
         if error is not None:

@@ -11,7 +11,7 @@ from asyncjob_worker.held import HeldJob
 T = TypeVar("T")
 
 
-class Interrupted(Exception):  # noqa: N818  # an end, not an error
+class AttemptStopped(Exception):  # noqa: N818  # an end, not an error
     """The attempt was told to stop meanwhile; `detail` is what kept it waiting."""
 
     def __init__(self, why: Stop, detail: str = "") -> None:
@@ -20,10 +20,12 @@ class Interrupted(Exception):  # noqa: N818  # an end, not an error
         self.detail = detail
 
 
-async def while_alive(held: HeldJob, work: Coroutine[Any, Any, T], *, patience: float = 0.0) -> T:
+async def run_unless_stopped(
+    held: HeldJob, work: Coroutine[Any, Any, T], *, drain_grace: float = 0.0
+) -> T:
     """Return what the work returns; cancels it and raises Interrupted once the attempt is to stop.
 
-    A worker that drains gives the work `patience` seconds more. The attempt's time limit counts.
+    A worker that drains gives the work `drain_grace` seconds more. The attempt's time limit counts.
     """
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     held.on_stop = lambda: loop.call_soon_threadsafe(over.set)
@@ -33,9 +35,9 @@ async def while_alive(held: HeldJob, work: Coroutine[Any, Any, T], *, patience: 
         if held.stopped is None:
             await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
         if held.stopped is Stop.DRAINING:
-            await asyncio.wait({task}, timeout=patience)
+            await asyncio.wait({task}, timeout=drain_grace)
         if not task.done():
-            raise Interrupted(held.stopped or Stop.DRAINING)
+            raise AttemptStopped(held.stopped or Stop.DRAINING)
         return task.result()
     finally:
         held.on_stop = None

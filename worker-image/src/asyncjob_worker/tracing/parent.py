@@ -10,22 +10,22 @@ from opentelemetry.context import Context
 from opentelemetry.trace import TraceFlags, TracerProvider
 
 from asyncjob.tracing.context import trace_id_of
-from asyncjob.tracing.remote import remote, remote_span
+from asyncjob.tracing.remote import remote_context, remote_context_from_ids
 
 _SPAN_DIGITS = 16
 
 
-def parent_of(traceparent: str | None, uid: str, provider: TracerProvider) -> Context:
+def parent_context(traceparent: str | None, uid: str, provider: TracerProvider) -> Context:
     """Return the context of all attempts of a job."""
     if traceparent is not None and trace_id_of(traceparent):
-        return remote(traceparent)
+        return remote_context(traceparent)
     trace_id = int(hashlib.sha256(uid.encode()).hexdigest()[:32], 16)
     plain = uid.replace("-", "")
     if trace_id_of(f"00-{plain}-{'1' * _SPAN_DIGITS}-01"):
         trace_id = int(plain, 16)
     span_id = int(hashlib.sha256(f"job {uid}".encode()).hexdigest()[:_SPAN_DIGITS], 16)
     sampled = TraceFlags.SAMPLED if _sampled(trace_id, provider) else TraceFlags.DEFAULT
-    return remote_span(trace_id, span_id, sampled)
+    return remote_context_from_ids(trace_id, span_id, sampled)
 
 
 def _sampled(trace_id: int, provider: TracerProvider) -> bool:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from asyncjob.tracing.provider import set_up
+from asyncjob.tracing.provider import set_up_tracing
 from asyncjob_worker.tracing.trace import NO_TRACING, Tracing
 
-NAME: Final = "asyncjob-worker"
+SERVICE_NAME: Final = "asyncjob-worker"
 """Of the service, and of the distribution with the extra `tracing`."""
 
 
@@ -15,9 +15,9 @@ def tracing_of(environ: Mapping[str, str]) -> Tracing:
 
     Call it once the app is loaded, for it may have set up a provider.
     """
-    close = set_up(environ, NAME, NAME)
+    close = set_up_tracing(environ, SERVICE_NAME, SERVICE_NAME)
     if close is None:
         return NO_TRACING
-    from asyncjob_worker.tracing.spans import Spans
+    from asyncjob_worker.tracing.spans import OpenTelemetryTracing
 
-    return Spans(close)
+    return OpenTelemetryTracing(close)

@@ -8,21 +8,21 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
 from asyncjob.json_types import as_object, opt_text
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.tracing.attributes import PROCESS, RECEIVE, of_job, of_operation
-from asyncjob.tracing.context import trace_id_of, traceparent_text
-from asyncjob.tracing.remote import remote
+from asyncjob.tracing.attributes import PROCESS, RECEIVE, job_attributes, operation_attributes
+from asyncjob.tracing.context import format_traceparent, trace_id_of
+from asyncjob.tracing.remote import remote_context
 from asyncjob_worker.clock import lease_seconds, wall_nanoseconds
 from asyncjob_worker.held import HeldJob
-from asyncjob_worker.tracing.parent import parent_of
+from asyncjob_worker.tracing.parent import parent_context
 from asyncjob_worker.tracing.trace import AttemptTrace
 
 _NANOSECONDS = 1_000_000_000
-_KINDS = {"claim": RECEIVE, "run": PROCESS}
+_OPERATION_TYPES = {"claim": RECEIVE, "run": PROCESS}
 
 
-class Spans:
+class OpenTelemetryTracing:
     """Traces by the provider of this process; no payload, result or message is in a span."""
 
     def __init__(
@@ -37,26 +37,26 @@ class Spans:
     @contextmanager
     def attempt(self, held: HeldJob) -> Iterator[AttemptTrace]:
         """Trace the claim that has just been answered, and the attempt while inside."""
-        parent = parent_of(held.traceparent, held.job.uid, self._provider)
-        self._claimed(held, parent)
-        span = self._start("run", held, parent, SpanKind.CONSUMER, wall_nanoseconds())
+        parent = parent_context(held.traceparent, held.job.uid, self._provider)
+        self._record_claim(held, parent)
+        span = self._start_span("run", held, parent, SpanKind.CONSUMER, wall_nanoseconds())
         made = span.get_span_context()
         if made.is_valid:
-            held.traceparent = traceparent_text(made.trace_id, made.span_id, made.trace_flags)
+            held.traceparent = format_traceparent(made.trace_id, made.span_id, made.trace_flags)
         token = context.attach(trace.set_span_in_context(span, parent))
         try:
-            yield _Attempt(span)
+            yield _AttemptSpan(span)
         finally:
             context.detach(token)
             span.end()
 
     @contextmanager
-    def inside(self, traceparent: str | None) -> Iterator[None]:
+    def attach(self, traceparent: str | None) -> Iterator[None]:
         """Let spans made while inside belong to that one."""
         if traceparent is None or not trace_id_of(traceparent):
             yield
             return
-        token = context.attach(remote(traceparent))
+        token = context.attach(remote_context(traceparent))
         try:
             yield
         finally:
@@ -66,16 +66,18 @@ class Spans:
         """Hand on what has not been exported yet."""
         self._close()
 
-    def _claimed(self, held: HeldJob, parent: Context) -> None:
+    def _record_claim(self, held: HeldJob, parent: Context) -> None:
         now = wall_nanoseconds()
         begun = now - int((lease_seconds() - held.started_at) * _NANOSECONDS)
-        self._start("claim", held, parent, SpanKind.CLIENT, begun).end(now)
+        self._start_span("claim", held, parent, SpanKind.CLIENT, begun).end(now)
 
-    def _start(self, what: str, held: HeldJob, parent: Context, kind: SpanKind, begun: int) -> Span:
+    def _start_span(
+        self, what: str, held: HeldJob, parent: Context, kind: SpanKind, begun: int
+    ) -> Span:
         job = held.job
         attributes: dict[str, str | int] = {
-            **of_operation(what, _KINDS[what], job.type, job.queue),
-            **of_job(job.name),
+            **operation_attributes(what, _OPERATION_TYPES[what], job.type, job.queue),
+            **job_attributes(job.name),
             "asyncjob.namespace": job.namespace,
             "asyncjob.uid": job.uid,
             "asyncjob.attempt": job.attempt,
@@ -85,11 +87,11 @@ class Spans:
         )
 
 
-class _Attempt:
+class _AttemptSpan:
     def __init__(self, span: Span) -> None:
         self._span = span
 
-    def ended(self, stored: Move | None) -> None:
+    def ended(self, stored: PhaseChange | None) -> None:
         if stored is None:
             self._span.set_status(Status(StatusCode.ERROR, "fenced"))
             return

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
-from asyncjob.lifecycle.move import Move
+from asyncjob.lifecycle.move import PhaseChange
 from asyncjob_worker.held import HeldJob
 
 
 class AttemptTrace(Protocol):
     """One attempt as it is traced."""
 
-    def ended(self, stored: Move | None) -> None:
+    def ended(self, stored: PhaseChange | None) -> None:
         """Take what is stored of the attempt's outcome; None: nothing is, it was fenced."""
 
 
@@ -24,30 +24,30 @@ class Tracing(Protocol):
         The job's `traceparent` is then that of the attempt: handler, children and logs go by it.
         """
 
-    def inside(self, traceparent: str | None) -> AbstractContextManager[None]:
+    def attach(self, traceparent: str | None) -> AbstractContextManager[None]:
         """Let spans made while inside belong to that one, which lives in another process."""
 
     def close(self) -> None:
         """Hand on what has not been exported yet, but wait for that no longer than a moment."""
 
 
-class _Untraced:
-    def ended(self, stored: Move | None) -> None:
+class _NoAttemptTrace:
+    def ended(self, stored: PhaseChange | None) -> None:
         pass
 
 
 class _NoTracing:
     @contextmanager
     def attempt(self, held: HeldJob) -> Iterator[AttemptTrace]:  # noqa: ARG002  # nothing to say
-        yield _UNTRACED
+        yield _NO_ATTEMPT_TRACE
 
     @contextmanager
-    def inside(self, traceparent: str | None) -> Iterator[None]:  # noqa: ARG002
+    def attach(self, traceparent: str | None) -> Iterator[None]:  # noqa: ARG002
         yield
 
     def close(self) -> None:
         pass
 
 
-_UNTRACED = _Untraced()
+_NO_ATTEMPT_TRACE = _NoAttemptTrace()
 NO_TRACING: Tracing = _NoTracing()

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from asyncjob_gateway.auth import rights
-from asyncjob_gateway.dashboard.entering import act_in, look_in
+from asyncjob_gateway.dashboard.entering import form_context, page_context
 from asyncjob_gateway.dashboard.links import PREFIX
-from asyncjob_gateway.dashboard.page import page, see
+from asyncjob_gateway.dashboard.page import render_page, see_other
 from asyncjob_gateway.dashboard.route import PageRoute
 from asyncjob_gateway.dashboard.views.surroundings import cron_rows
 from asyncjob_gateway.routes.parameters import CronJobName
@@ -18,27 +18,27 @@ ROUTERS = (router,)
 
 
 @router.get("")
-async def cron_jobs(request: Request) -> Response:
+async def show_cron_jobs(request: Request) -> Response:
     """Show all cron jobs, read from the API server."""
-    room = await look_in(request, rights.LIST_CRON_JOBS)
-    rows = cron_rows(await room.visit.operations.cron_jobs(), room.links, room.now)
-    return page("cron_jobs.html", room.frame, rows)
+    room = await page_context(request, rights.LIST_CRON_JOBS)
+    rows = cron_rows(await room.request_context.operations.cron_jobs(), room.links, room.now)
+    return render_page("cron_jobs.html", room.frame, rows)
 
 
 @router.post("/{name}/trigger")
 async def trigger(request: Request, name: CronJobName) -> Response:
     """Have it run now, and show the job."""
-    room, _ = await act_in(request, rights.CONTROL_CRON_JOBS)
-    done = await room.visit.operations.trigger(name)
-    return see(room.links.job(done.id, {"did": "triggered", "soon": "1"}))
+    room, _ = await form_context(request, rights.CONTROL_CRON_JOBS)
+    done = await room.request_context.operations.trigger(name)
+    return see_other(room.links.job(done.id, {"did": "triggered", "soon": "1"}))
 
 
 @router.post("/{name}/{wish}")
-async def wish(
+async def act_on_cron_job(
     request: Request, name: CronJobName, wish: Annotated[str, Path(pattern="^(suspend|resume)$")]
 ) -> Response:
     """Suspend it or let it go on."""
-    room, _ = await act_in(request, rights.CONTROL_CRON_JOBS)
-    await room.visit.operations.set_cron_job_suspended(name, suspended=wish == "suspend")
+    room, _ = await form_context(request, rights.CONTROL_CRON_JOBS)
+    await room.request_context.operations.set_cron_job_suspended(name, suspended=wish == "suspend")
     did = "cron-suspended" if wish == "suspend" else "cron-resumed"
-    return see(room.links.to("/cron-jobs", {"did": did}))
+    return see_other(room.links.to("/cron-jobs", {"did": did}))

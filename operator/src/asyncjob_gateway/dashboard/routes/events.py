@@ -17,64 +17,64 @@ from starlette.responses import Response
 from asyncjob.rest.selection import Selection
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.cache.clock import now
-from asyncjob_gateway.cache.entry import Entry
-from asyncjob_gateway.cache.feed import Feed, Wanted
-from asyncjob_gateway.cache.filters import compiled
-from asyncjob_gateway.context import address_of, enter
-from asyncjob_gateway.dashboard.cookies import headers_of
+from asyncjob_gateway.cache.entry import CachedJob
+from asyncjob_gateway.cache.feed import ChangeBuffer, ChangeFilter
+from asyncjob_gateway.cache.filters import compile_selection
+from asyncjob_gateway.context import address_of, request_context
+from asyncjob_gateway.dashboard.cookies import auth_headers
 from asyncjob_gateway.dashboard.links import PREFIX
 from asyncjob_gateway.dashboard.route import PageRoute
 from asyncjob_gateway.dashboard.views.filters import read_filters
-from asyncjob_gateway.events.changes import next_given
-from asyncjob_gateway.events.listener import Listener
-from asyncjob_gateway.events.streams import AGAIN_MILLISECONDS, Streams
-from asyncjob_gateway.routes.listening import listener
+from asyncjob_gateway.events.changes import next_batch
+from asyncjob_gateway.events.listener import StreamCaller
+from asyncjob_gateway.events.streams import RECONNECT_MILLISECONDS, StreamLimiter
+from asyncjob_gateway.routes.listening import make_stream_caller
 
 router = APIRouter(prefix=PREFIX, route_class=PageRoute)
 ROUTERS = (router,)
 
-PACE_SECONDS: Final = 0.4
+MIN_INTERVAL_SECONDS: Final = 0.4
 """Changes that come within so long are told of together."""
 
-_CHANGING: Final = ("phase", "reason", "label", "text")
+_CHANGEABLE_FILTERS: Final = ("phase", "reason", "label", "text")
 """Filters by what a job may cease to be: one that leaves the page has to be seen to leave it."""
 
 
 @router.get("/events")
-async def events(request: Request) -> Response:
+async def stream_page_changes(request: Request) -> Response:
     """Stream that jobs have changed: all that match the filters, or one job and its relatives."""
     query = request.query_params
-    visit = await enter(request, query.get("namespace") or None, rights.WATCH)
-    visit.view.demand_synced()
-    streams = visit.context.streams
-    streams.check_room(visit.caller)
+    visit = await request_context(request, query.get("namespace") or None, rights.WATCH_JOBS)
+    visit.cache.require_synced()
+    streams = visit.app.streams
+    streams.check_capacity(visit.caller)
     job_id = query.get("job", "")
-    wanted = _about(job_id) if job_id else _matching(query)
-    who = listener(visit, headers_of(request), address_of(request))
-    return streams.answer(_changes(streams, visit.view.feed, who, wanted))
+    wanted = _concerns_job(job_id) if job_id else _matches_filters(query)
+    who = make_stream_caller(visit, auth_headers(request), address_of(request))
+    return streams.response(_change_events(streams, visit.cache.changes, who, wanted))
 
 
-async def _changes(
-    streams: Streams, feed: Feed, who: Listener, wanted: Wanted
+async def _change_events(
+    streams: StreamLimiter, buffer: ChangeBuffer, stream_caller: StreamCaller, matches: ChangeFilter
 ) -> AsyncGenerator[ServerSentEvent]:
-    with streams.counted(who.caller), feed.follow(wanted) as follower:
+    with streams.counting(stream_caller.caller), buffer.subscribe(matches) as follower:
         # A page that comes back after a pause cannot know what it has missed.
-        yield ServerSentEvent(data="", event="change", retry=AGAIN_MILLISECONDS)
-        while await next_given(streams, follower, who):
+        yield ServerSentEvent(data="", event="change", retry=RECONNECT_MILLISECONDS)
+        while await next_batch(streams, follower, stream_caller):
             yield ServerSentEvent(data="", event="change")
             with suppress(TimeoutError):
-                await asyncio.wait_for(streams.stopping.wait(), PACE_SECONDS)
+                await asyncio.wait_for(streams.stopping.wait(), MIN_INTERVAL_SECONDS)
 
 
-def _about(job_id: str) -> Wanted:
-    def wanted(entry: Entry) -> bool:
+def _concerns_job(job_id: str) -> ChangeFilter:
+    def wanted(entry: CachedJob) -> bool:
         return job_id in {entry.summary.id, entry.parent, entry.rerun_of}
 
-    return lambda change: wanted(change.entry)
+    return lambda change: wanted(change.job)
 
 
-def _matching(query: QueryParams) -> Wanted:
+def _matches_filters(query: QueryParams) -> ChangeFilter:
     selection = read_filters(query).selection or Selection()
-    free = selection.model_copy(update=dict.fromkeys(_CHANGING))
-    test = compiled(free, now())
-    return lambda change: test is None or test(change.entry)
+    free = selection.model_copy(update=dict.fromkeys(_CHANGEABLE_FILTERS))
+    test = compile_selection(free, now())
+    return lambda change: test is None or test(change.job)

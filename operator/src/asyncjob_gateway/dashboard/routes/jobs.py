@@ -10,76 +10,78 @@ from asyncjob.client.errors import JobNotFoundError
 from asyncjob.rest.job import Job, Page
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.cache.jobs import JobCache
-from asyncjob_gateway.cache.pages import page as page_of
-from asyncjob_gateway.dashboard.entering import Room, look_in
+from asyncjob_gateway.cache.pages import list_page
+from asyncjob_gateway.dashboard.entering import PageContext, page_context
 from asyncjob_gateway.dashboard.links import PREFIX
-from asyncjob_gateway.dashboard.page import page
+from asyncjob_gateway.dashboard.page import render_page
 from asyncjob_gateway.dashboard.route import PageRoute
-from asyncjob_gateway.dashboard.views.family import Member, Relative, family
+from asyncjob_gateway.dashboard.views.family import JobTreeRow, LinkedJob, job_tree
 from asyncjob_gateway.dashboard.views.filters import Filters, read_filters
-from asyncjob_gateway.dashboard.views.job import Soon, job_page
-from asyncjob_gateway.dashboard.views.job_list import explained, job_list
+from asyncjob_gateway.dashboard.views.job import NotCreatedPage, make_job_page
+from asyncjob_gateway.dashboard.views.job_list import make_job_list, with_queue_reason
 from asyncjob_gateway.routes.parameters import JobId
 
 router = APIRouter(prefix=f"{PREFIX}/jobs", route_class=PageRoute)
 ROUTERS = (router,)
 
-ROWS: Final = 50
-LOOKS: Final = frozenset(map(str, range(1, 21)))
+JOB_ROWS: Final = 50
+POLL_COUNTS: Final = frozenset(map(str, range(1, 21)))
 """How often a page looks for a job that was asked for and is to be created."""
 
 
 @router.get("")
-async def jobs(request: Request) -> Response:
+async def show_jobs(request: Request) -> Response:
     """Show a page of the list."""
-    room = await look_in(request, rights.LIST)
+    room = await page_context(request, rights.LIST_JOBS)
     filters, cursor = read_filters(request.query_params), request.query_params.get("cursor", "")
-    found = listed(room, filters, cursor, ROWS)
-    shown = job_list(found, filters, room.links, room.now, path="/jobs", cursor=cursor)
-    return page("jobs.html", room.frame, shown, 422 if filters.errors else 200)
+    found = list_jobs(room, filters, cursor, JOB_ROWS)
+    shown = make_job_list(found, filters, room.links, room.now, path="/jobs", cursor=cursor)
+    return render_page("jobs.html", room.frame, shown, 422 if filters.errors else 200)
 
 
-def listed(room: Room, filters: Filters, cursor: str, rows: int) -> Page:
+def list_jobs(ctx: PageContext, filters: Filters, cursor: str, rows: int) -> Page:
     """Return the jobs of a page: none where a filter is wrong."""
-    view = room.visit.view
-    view.demand_synced()
+    view = ctx.request_context.cache
+    view.require_synced()
     if filters.selection is None:
         return Page(items=[], total=0)
-    found = page_of(view.jobs, filters.selection, cursor or None, rows)
-    queues = {queue.name: queue for queue in view.queues(room.now)}
-    return found.model_copy(update={"items": [explained(one, queues) for one in found.items]})
+    found = list_page(view.jobs, filters.selection, cursor or None, rows)
+    queues = {queue.name: queue for queue in view.queues(ctx.now)}
+    return found.model_copy(
+        update={"items": [with_queue_reason(one, queues) for one in found.items]}
+    )
 
 
 @router.get("/{id}")
-async def job(request: Request, job_id: JobId) -> Response:
+async def show_job(request: Request, job_id: JobId) -> Response:
     """Show a job as it is now."""
-    room = await look_in(request, rights.READ)
+    room = await page_context(request, rights.READ_JOBS)
     try:
-        read = await room.visit.operations.get(job_id)
+        read = await room.request_context.operations.get(job_id)
     except JobNotFoundError:
         looks = request.query_params.get("soon", "")
-        if looks not in LOOKS:
+        if looks not in POLL_COUNTS:
             raise
-        return _soon(room, job_id, int(looks) + 1)
+        return _not_created_page(room, job_id, int(looks) + 1)
     if not room.allowed.read_payload:
         read = read.without_payload()
-    members = _family(room, read) if room.allowed.list_jobs else []
-    shown = job_page(read, members, room.allowed, room.links, room.now)
-    return page("job.html", room.frame, shown)
+    members = _job_tree(room, read) if room.allowed.list_jobs else []
+    shown = make_job_page(read, members, room.allowed, room.links, room.now)
+    return render_page("job.html", room.frame, shown)
 
 
-def _soon(room: Room, job_id: str, looks: int) -> Response:
-    again = room.links.job(job_id, {"did": room.frame.did, "soon": looks})
-    return page("soon.html", room.frame, Soon(job_id, again), 404)
+def _not_created_page(ctx: PageContext, job_id: str, looks: int) -> Response:
+    again = ctx.links.job(job_id, {"did": ctx.frame.did, "soon": looks})
+    return render_page("soon.html", ctx.frame, NotCreatedPage(job_id, again), 404)
 
 
-def _family(room: Room, job: Job) -> list[Member]:
-    view = room.visit.view
+def _job_tree(ctx: PageContext, job: Job) -> list[JobTreeRow]:
+    view = ctx.request_context.cache
     if not view.synced:
         return []
-    return family(job.id, _relatives(view.jobs), room.links, room.now)
+    return job_tree(job.id, _linked_jobs(view.jobs), ctx.links, ctx.now)
 
 
-def _relatives(cache: JobCache) -> Iterator[Relative]:
-    for entry in cache.newest():
-        yield Relative(entry.summary, entry.parent, entry.rerun_of)
+def _linked_jobs(cache: JobCache) -> Iterator[LinkedJob]:
+    for entry in cache.newest_first():
+        yield LinkedJob(entry.summary, entry.parent, entry.rerun_of)

@@ -6,63 +6,75 @@ from fastapi import APIRouter, Request
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from asyncjob_gateway.context import address_of, context_of
-from asyncjob_gateway.dashboard.cookies import LONGEST, forget_token, is_encrypted, keep_token
-from asyncjob_gateway.dashboard.entering import bare_frame
-from asyncjob_gateway.dashboard.forms import one, read_form
-from asyncjob_gateway.dashboard.links import PREFIX, own_page
-from asyncjob_gateway.dashboard.page import page, see
-from asyncjob_gateway.dashboard.route import OpenRoute
-from asyncjob_gateway.dashboard.views.signing import SignIn
+from asyncjob_gateway.context import address_of, app_context
+from asyncjob_gateway.dashboard.cookies import (
+    MAX_TOKEN_CHARS,
+    clear_cookies,
+    is_encrypted,
+    set_token_cookie,
+)
+from asyncjob_gateway.dashboard.entering import anonymous_frame
+from asyncjob_gateway.dashboard.forms import field_value, read_form
+from asyncjob_gateway.dashboard.links import PREFIX, safe_redirect_target
+from asyncjob_gateway.dashboard.page import render_page, see_other
+from asyncjob_gateway.dashboard.route import PublicPageRoute
+from asyncjob_gateway.dashboard.views.signing import SignInPage
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.limits.addresses import split
+from asyncjob_gateway.limits.addresses import split_url
 from asyncjob_gateway.settings import is_loopback
 
-router = APIRouter(prefix=PREFIX, route_class=OpenRoute)
+router = APIRouter(prefix=PREFIX, route_class=PublicPageRoute)
 ROUTERS = (router,)
 
-MOST: Final = 64 * 1024
+MAX_SIGN_IN_BYTES: Final = 64 * 1024
 """Bytes of a form that anyone may send."""
 
 
 @router.get("/sign-in")
-async def form(request: Request) -> Response:
+async def show_sign_in(request: Request) -> Response:
     """Show the form, unless everyone is let in anyway."""
-    target = own_page(request.query_params.get("next", ""))
-    if context_of(request).settings.open:
-        return see(target)
-    return _form(request, target)
+    target = safe_redirect_target(request.query_params.get("next", ""))
+    if app_context(request).settings.open:
+        return see_other(target)
+    return _sign_in_page(request, target)
 
 
 @router.post("/sign-in")
 async def sign_in(request: Request) -> Response:
     """Have the cluster check the token, and the browser keep it."""
-    form = await read_form(request, context_of(request).bodies, MOST)
-    target, token = own_page(one(form, "next")), "".join(one(form, "token").split())
-    if len(token) > LONGEST:
-        return _form(request, target, f"it has more than {LONGEST} characters, which no cookie has")
+    form = await read_form(request, app_context(request).body_reader, MAX_SIGN_IN_BYTES)
+    target, token = (
+        safe_redirect_target(field_value(form, "next")),
+        "".join(field_value(form, "token").split()),
+    )
+    if len(token) > MAX_TOKEN_CHARS:
+        return _sign_in_page(
+            request, target, f"it has more than {MAX_TOKEN_CHARS} characters, which no cookie has"
+        )
     try:
         caller = Headers({"authorization": f"Bearer {token}"})
-        await context_of(request).authenticator.identify(caller, address_of(request))
+        await app_context(request).authenticator.authenticate(caller, address_of(request))
     except RefusedError as error:
-        return _form(request, target, error.detail, error.kind.status)
-    response = see(target)
-    keep_token(request, response, token)
+        return _sign_in_page(request, target, error.detail, error.kind.status)
+    response = see_other(target)
+    set_token_cookie(request, response, token)
     return response
 
 
 @router.post("/sign-out")
 async def sign_out(request: Request) -> Response:
     """Have the browser forget the token."""
-    await read_form(request, context_of(request).bodies, MOST)
-    response = see(f"{PREFIX}/sign-in")
-    forget_token(request, response)
+    await read_form(request, app_context(request).body_reader, MAX_SIGN_IN_BYTES)
+    response = see_other(f"{PREFIX}/sign-in")
+    clear_cookies(request, response)
     return response
 
 
-def _form(request: Request, target: str, error: str = "", status: int = 0) -> Response:
-    host = split(f"//{request.headers.get('host', '')}").hostname or ""
-    view = SignIn(
+def _sign_in_page(request: Request, target: str, error: str = "", status: int = 0) -> Response:
+    host = split_url(f"//{request.headers.get('host', '')}").hostname or ""
+    view = SignInPage(
         target=target, error=error, in_the_clear=not is_encrypted(request) and not is_loopback(host)
     )
-    return page("sign_in.html", bare_frame(request), view, status or (422 if error else 200))
+    return render_page(
+        "sign_in.html", anonymous_frame(request), view, status or (422 if error else 200)
+    )

@@ -8,23 +8,23 @@ from starlette.datastructures import QueryParams
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.selection import BulkReport, Selection
-from asyncjob_gateway.dashboard.forms import Form, one
+from asyncjob_gateway.dashboard.forms import Form, field_value
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.views.filters import Filters, read_filters
 from asyncjob_gateway.dashboard.words import plural
 
-AT_ONCE: Final = 1000
+MAX_BULK_JOBS: Final = 1000
 """Most dead letters of one action: what a request has time for."""
 
-LISTED: Final = 20
+MAX_LISTED_NAMES: Final = 20
 """Names that the question and the report show."""
 
-_LIMIT: Final = re.compile(r"[1-9][0-9]{0,5}")
-_DONE: Final = {"redrive": "redriven", "dismiss": "dismissed"}
+_LIMIT_PATTERN: Final = re.compile(r"[1-9][0-9]{0,5}")
+_PAST_TENSE: Final = {"redrive": "redriven", "dismiss": "dismissed"}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class BulkAction:
     """Redrive or dismiss: these, or all that match the filters, `limit` at most."""
 
     action: str
@@ -32,7 +32,7 @@ class Asked:
     ids: tuple[str, ...]
     filters: Filters
     written: str
-    limit: int = AT_ONCE
+    limit: int = MAX_BULK_JOBS
 
     @property
     def selection(self) -> Selection:
@@ -41,10 +41,10 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmation:
+class ConfirmationPage:
     """The question."""
 
-    asked: Asked
+    asked: BulkAction
     count: int
     matched: int
     question: str
@@ -55,7 +55,7 @@ class Confirmation:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class BulkReportPage:
     """What became of it."""
 
     title: str
@@ -65,56 +65,62 @@ class Report:
     back: str
 
 
-def read_asked(form: Form) -> Asked | None:
+def read_bulk_action(form: Form) -> BulkAction | None:
     """Return what a form asks for; None where that is nothing."""
-    action, _, scope = one(form, "action").partition("-")
-    written = one(form, "filters")
+    action, _, scope = field_value(form, "action").partition("-")
+    written = field_value(form, "filters")
     filters = read_filters(QueryParams(written), Phase.DEAD_LETTER)
-    ids = tuple(dict.fromkeys(filter(None, form.get("id", []))))[:AT_ONCE]
+    ids = tuple(dict.fromkeys(filter(None, form.get("id", []))))[:MAX_BULK_JOBS]
     everything = scope == "all"
     meant = filters.selection is not None if everything else bool(ids)
-    if action not in _DONE or not meant:
+    if action not in _PAST_TENSE or not meant:
         return None
-    return Asked(action, everything, () if everything else ids, filters, written, _limit(form))
+    return BulkAction(
+        action, everything, () if everything else ids, filters, written, _read_limit(form)
+    )
 
 
-def _limit(form: Form) -> int:
-    text = one(form, "limit")
-    return min(AT_ONCE, int(text)) if _LIMIT.fullmatch(text) else AT_ONCE
+def _read_limit(form: Form) -> int:
+    text = field_value(form, "limit")
+    return min(MAX_BULK_JOBS, int(text)) if _LIMIT_PATTERN.fullmatch(text) else MAX_BULK_JOBS
 
 
-def asked_of(asked: Asked) -> str:
+def form_action(action: BulkAction) -> str:
     """Return the action as forms carry it."""
-    return f"{asked.action}-all" if asked.all else asked.action
+    return f"{action.action}-all" if action.all else action.action
 
 
-def confirmation(asked: Asked, found: BulkReport, links: Links) -> Confirmation:
+def confirmation_page(action: BulkAction, matching: BulkReport, links: Links) -> ConfirmationPage:
     """Return the question about those that were found."""
-    count = len(found.done)
+    count = len(matching.done)
     what = plural(count, "dead letter")
-    verb = asked.action.capitalize()
-    return Confirmation(
-        asked=asked,
+    verb = action.action.capitalize()
+    return ConfirmationPage(
+        asked=action,
         count=count,
-        matched=found.matched,
+        matched=matching.matched,
         question=f"{verb} {what}?",
         button=f"{verb} {what}",
-        names=found.done[:LISTED],
-        unnamed=max(0, count - LISTED),
-        back=_back(asked, links),
+        names=matching.done[:MAX_LISTED_NAMES],
+        unnamed=max(0, count - MAX_LISTED_NAMES),
+        back=_back_url(action, links),
     )
 
 
-def report(asked: Asked, done: BulkReport, links: Links) -> Report:
+def bulk_report_page(action: BulkAction, done: BulkReport, links: Links) -> BulkReportPage:
     """Return what became of each."""
     failed = [(one.id, links.job(one.id), one.detail) for one in done.failed]
-    title = f"{plural(len(done.done), 'dead letter')} {_DONE[asked.action]}"
+    title = f"{plural(len(done.done), 'dead letter')} {_PAST_TENSE[action.action]}"
     more = f", {len(failed):,} not" if failed else ""
     left = max(0, done.matched - len(done.done) - len(failed))
-    return Report(
-        title + more, failed[:LISTED], max(0, len(failed) - LISTED), left, _back(asked, links)
+    return BulkReportPage(
+        title + more,
+        failed[:MAX_LISTED_NAMES],
+        max(0, len(failed) - MAX_LISTED_NAMES),
+        left,
+        _back_url(action, links),
     )
 
 
-def _back(asked: Asked, links: Links) -> str:
-    return links.to("/dead-letters", asked.filters.given)
+def _back_url(action: BulkAction, links: Links) -> str:
+    return links.to("/dead-letters", action.filters.given)

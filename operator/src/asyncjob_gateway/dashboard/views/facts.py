@@ -6,7 +6,7 @@ from datetime import datetime
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.job import Job
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.words import Moment, moment, span
+from asyncjob_gateway.dashboard.words import DisplayTime, display_time, format_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +16,10 @@ class Fact:
     name: str
     value: str = ""
     url: str = ""
-    time: Moment | None = None
+    time: DisplayTime | None = None
 
 
-def facts(job: Job, links: Links, now: datetime) -> list[Fact]:
+def job_facts(job: Job, links: Links, now: datetime) -> list[Fact]:
     """Return what there is to be known of it."""
     cron = job.cron_job
     parent, origin = job.parent, job.rerun_of
@@ -27,21 +27,21 @@ def facts(job: Job, links: Links, now: datetime) -> list[Fact]:
         Fact("Type", job.type, links.jobs(type=job.type)),
         Fact("Queue", job.queue, links.jobs(queue=job.queue)),
         Fact("Priority", str(job.priority)),
-        Fact("Created", time=moment(job.created_at, now)),
-        Fact("First started", time=moment(job.first_started_at, now)),
-        Fact("Finished", time=moment(job.completed_at, now)),
-        Fact("Took", "" if job.duration_seconds is None else span(job.duration_seconds)),
-        Fact("Last report", time=moment(job.updated_at, now)),
-        Fact("Progress", _progress(job)),
+        Fact("Created", time=display_time(job.created_at, now)),
+        Fact("First started", time=display_time(job.first_started_at, now)),
+        Fact("Finished", time=display_time(job.completed_at, now)),
+        Fact("Took", "" if job.duration_seconds is None else format_duration(job.duration_seconds)),
+        Fact("Last report", time=display_time(job.updated_at, now)),
+        Fact("Progress", _progress_text(job)),
         Fact("Worker", job.worker or ""),
         Fact("Attempts", str(job.attempt)),
-        Fact("Retries", _of(job.retries, job.max_retries)),
+        Fact("Retries", _count_of(job.retries, job.max_retries)),
         Fact("Crashes", str(job.crashes or "")),
         Fact("Given back", str(job.releases or "")),
         Fact("Redrives", str(job.redrives or "")),
         Fact("Reruns", str(job.reruns or "")),
-        Fact("Not before", time=moment(job.not_before, now)),
-        Fact("Not after", time=moment(job.not_after, now)),
+        Fact("Not before", time=display_time(job.not_before, now)),
+        Fact("Not after", time=display_time(job.not_after, now)),
         Fact(
             "Submitted by", parent.name if parent else "", links.job(parent.name) if parent else ""
         ),
@@ -57,7 +57,7 @@ def facts(job: Job, links: Links, now: datetime) -> list[Fact]:
     return [fact for fact in found if fact.value or fact.time]
 
 
-def policy(job: Job) -> list[Fact]:
+def policy_facts(job: Job) -> list[Fact]:
     """Return the rules in force for its current or last attempt."""
     rules = job.effective
     if rules is None:
@@ -69,12 +69,12 @@ def policy(job: Job) -> list[Fact]:
         Fact("Retried", ", ".join(rules.retry_on) or "all categories"),
         Fact("Never retried", ", ".join(rules.no_retry_on) or "none"),
         Fact("Crashes survived", str(rules.max_crashes)),
-        Fact("Time limit", span(rules.execution_timeout_seconds)),
-        Fact("Lease", span(rules.lease_duration_seconds)),
+        Fact("Time limit", format_duration(rules.execution_timeout_seconds)),
+        Fact("Lease", format_duration(rules.lease_duration_seconds)),
     ]
 
 
-def _progress(job: Job) -> str:
+def _progress_text(job: Job) -> str:
     """Return how far it came; of one that runs, the top of the page says it."""
     if job.progress is None or job.phase is Phase.RUNNING:
         return ""
@@ -82,5 +82,5 @@ def _progress(job: Job) -> str:
     return f"{job.progress.percent} %{said}"
 
 
-def _of(count: int, most: int | None) -> str:
+def _count_of(count: int, most: int | None) -> str:
     return str(count) if most is None else f"{count} of {most}"

@@ -9,16 +9,16 @@ from starlette.datastructures import QueryParams
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.selection import Selection
-from asyncjob_gateway.cache.labels import selector
+from asyncjob_gateway.cache.labels import parse_label_selector
 from asyncjob_gateway.dashboard.links import Query
-from asyncjob_gateway.dashboard.words import seconds_of
+from asyncjob_gateway.dashboard.words import parse_duration
 from asyncjob_gateway.errors import RefusedError
 
-TEXTS: Final = ("text", "type", "queue", "label", "reason", "parent", "cronJob")
-AGES: Final = {"newer": "newer_than_seconds", "older": "older_than_seconds"}
+TEXT_FILTERS: Final = ("text", "type", "queue", "label", "reason", "parent", "cronJob")
+AGE_FILTERS: Final = {"newer": "newer_than_seconds", "older": "older_than_seconds"}
 
-_FIELDS: Final = {"cronJob": "cron_job"}
-_NO_SPAN: Final = "a duration such as 90s, 30m, 2h or 1d"
+_FIELD_OF_FILTER: Final = {"cronJob": "cron_job"}
+_DURATION_EXPECTED: Final = "a duration such as 90s, 30m, 2h or 1d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,44 +48,49 @@ class Filters:
 
 def read_filters(query: QueryParams, fixed: Phase | None = None) -> Filters:
     """Read them; `fixed` is the phase that the page is about, whatever is asked for."""
-    names = (*TEXTS, *AGES)
+    names = (*TEXT_FILTERS, *AGE_FILTERS)
     given = {name: query[name].strip() for name in names if query.get(name, "").strip()}
     phases = () if fixed else tuple(dict.fromkeys(query.getlist("phase")))
-    return read(given, (fixed.value,) if fixed else phases, phases)
+    return parse_filters(given, (fixed.value,) if fixed else phases, phases)
 
 
-def read(given: dict[str, str], meant: Sequence[str], phases: tuple[str, ...]) -> Filters:
+def parse_filters(given: dict[str, str], meant: Sequence[str], phases: tuple[str, ...]) -> Filters:
     """Return what the filters mean; `phases` are those that the address names."""
     asked: dict[str, object] = {
-        _FIELDS.get(name, name): text for name, text in given.items() if name in TEXTS
+        _FIELD_OF_FILTER.get(name, name): text
+        for name, text in given.items()
+        if name in TEXT_FILTERS
     }
     errors = {}
-    for name, into in AGES.items():
+    for name, into in AGE_FILTERS.items():
         if name in given:
-            asked[into] = seconds = seconds_of(given[name])
+            asked[into] = seconds = parse_duration(given[name])
             if seconds is None:
-                errors[name] = _NO_SPAN
+                errors[name] = _DURATION_EXPECTED
     if "label" in given:
-        errors.update(_wrong_labels(given["label"]))
+        errors.update(_label_errors(given["label"]))
     if meant:
         asked["phase"] = list(meant)
-    selection = None if errors else _selection(asked, errors)
+    selection = None if errors else _validate_selection(asked, errors)
     return Filters(given, phases, selection, errors)
 
 
-def _wrong_labels(text: str) -> dict[str, str]:
+def _label_errors(text: str) -> dict[str, str]:
     try:
-        selector(text, "label")
+        parse_label_selector(text, "label")
     except RefusedError as error:
         return {"label": error.detail}
     return {}
 
 
-def _selection(asked: dict[str, object], errors: dict[str, str]) -> Selection | None:
+def _validate_selection(asked: dict[str, object], errors: dict[str, str]) -> Selection | None:
     try:
         return Selection.model_validate(asked)
     except ValidationError as error:
-        backwards = {**{into: name for name, into in _FIELDS.items()}, **_of_ages()}
+        backwards = {
+            **{into: name for name, into in _FIELD_OF_FILTER.items()},
+            **_filter_of_age_field(),
+        }
         for one in error.errors(include_url=False, include_input=False):
             name = str(one["loc"][0])
             short = _to_snake(name)
@@ -93,8 +98,8 @@ def _selection(asked: dict[str, object], errors: dict[str, str]) -> Selection | 
         return None
 
 
-def _of_ages() -> dict[str, str]:
-    return {into: name for name, into in AGES.items()}
+def _filter_of_age_field() -> dict[str, str]:
+    return {into: name for name, into in AGE_FILTERS.items()}
 
 
 def _to_snake(name: str) -> str:

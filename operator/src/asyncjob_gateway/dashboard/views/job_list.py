@@ -9,16 +9,16 @@ from asyncjob.rest.job import JobSummary, Page
 from asyncjob.rest.surroundings import QueueInfo
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.views.filters import Filters
-from asyncjob_gateway.dashboard.views.rows import Mark, Row, mark, row
+from asyncjob_gateway.dashboard.views.rows import JobRow, PhaseBadge, job_row, phase_badge
 from asyncjob_gateway.dashboard.words import plural
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PhaseChoice:
     """A phase that can be filtered by."""
 
     value: str
-    mark: Mark
+    mark: PhaseBadge
     chosen: bool
 
 
@@ -26,9 +26,9 @@ class Choice:
 class JobList:
     """Rows, where the next ones are, and the form above them."""
 
-    rows: list[Row]
+    rows: list[JobRow]
     filters: Filters
-    phases: list[Choice]
+    phases: list[PhaseChoice]
     path: str
     here: str
     count: str
@@ -40,7 +40,7 @@ class JobList:
     is_empty: bool
 
 
-def explained(job: JobSummary, queues: Mapping[str, QueueInfo]) -> JobSummary:
+def with_queue_reason(job: JobSummary, queues: Mapping[str, QueueInfo]) -> JobSummary:
     """Return the job with what it waits for by its queue, which the copy of all jobs lacks."""
     queue = queues.get(job.queue)
     if job.phase is not Phase.QUEUED or job.reason or queue is None:
@@ -53,7 +53,7 @@ def explained(job: JobSummary, queues: Mapping[str, QueueInfo]) -> JobSummary:
     return job
 
 
-def job_list(
+def make_job_list(
     page: Page,
     filters: Filters,
     links: Links,
@@ -69,12 +69,14 @@ def job_list(
     """
     query: Mapping[str, object] = filters.query
     return JobList(
-        rows=[row(job, links, now) for job in page.items],
+        rows=[job_row(job, links, now) for job in page.items],
         filters=filters,
-        phases=[Choice(one.value, mark(one), one.value in filters.phases) for one in Phase],
+        phases=[
+            PhaseChoice(one.value, phase_badge(one), one.value in filters.phases) for one in Phase
+        ],
         path=links.to(path),
         here=links.to(path, {**filters.query, "cursor": cursor}),
-        count=_count(page, cursor, what),
+        count=_count_text(page, cursor, what),
         total=page.total or 0,
         next=links.to(path, {**filters.query, "cursor": page.next}) if page.next else "",
         newest=links.to(path, filters.query) if cursor else "",
@@ -84,7 +86,7 @@ def job_list(
     )
 
 
-def _count(page: Page, cursor: str, what: str) -> str:
+def _count_text(page: Page, cursor: str, what: str) -> str:
     if cursor or page.total is None:
         return f"{plural(len(page.items), f'older {what}')} on this page"
     if page.next is None:

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from asyncjob.lifecycle.phases import FINISHED, Phase
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.rest.job import Job
-from asyncjob_gateway.dashboard.allowed import Allowed
+from asyncjob_gateway.dashboard.allowed import Permissions
 
 
 @dataclass(frozen=True, slots=True)
-class Offers:
+class JobActions:
     """What may be done to the job now, by whoever reads the page."""
 
     cancel: bool = False
@@ -25,13 +25,13 @@ class Offers:
         return any(getattr(self, name) for name in self.__slots__)
 
 
-def offers(job: Job, allowed: Allowed) -> Offers:
+def available_actions(job: Job, allowed: Permissions) -> JobActions:
     """Return what the operator would do something about, and the reader may ask for."""
     if not allowed.control:
-        return Offers()
-    dead, ended = job.phase is Phase.DEAD_LETTER, job.phase in FINISHED
+        return JobActions()
+    dead, ended = job.phase is Phase.DEAD_LETTER, job.phase in FINISHED_PHASES
     waits = not ended and job.phase is not Phase.RUNNING
-    return Offers(
+    return JobActions(
         cancel=not ended and not job.cancelling,
         rerun=ended,
         redrive=dead and not job.cancelling,

@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from asyncjob.lifecycle.phases import FINISHED, Phase
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.rest.job import JobSummary
 from asyncjob.rest.surroundings import QueueInfo
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.views.rows import Mark, mark
-from asyncjob_gateway.dashboard.words import Moment, minutes_before, moment
+from asyncjob_gateway.dashboard.views.rows import PhaseBadge, phase_badge
+from asyncjob_gateway.dashboard.words import DisplayTime, display_time, timestamp_minutes_ago
 
-_LIVE: Final = (Phase.QUEUED, Phase.RUNNING, Phase.RETRYING, Phase.PENDING, Phase.SCHEDULED)
-_COLUMNS: Final = (*_LIVE, Phase.DEAD_LETTER)
+_LIVE_PHASES: Final = (Phase.QUEUED, Phase.RUNNING, Phase.RETRYING, Phase.PENDING, Phase.SCHEDULED)
+_PHASE_COLUMNS: Final = (*_LIVE_PHASES, Phase.DEAD_LETTER)
 
 
 @dataclass(slots=True)
-class Counted:
+class QueueCounts:
     """What is counted over all jobs: since when the oldest is queued, and what finished lately."""
 
     oldest: dict[str, str] = field(default_factory=dict)
@@ -26,10 +26,10 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class PhaseCount:
     """So many jobs of a phase, and the list of them."""
 
-    mark: Mark
+    mark: PhaseBadge
     number: int
     url: str
 
@@ -42,8 +42,8 @@ class QueueRow:
     url: str
     paused: bool
     drained: bool
-    counts: list[Count]
-    oldest: Moment | None
+    counts: list[PhaseCount]
+    oldest: DisplayTime | None
     workers: int
     slots: int
     busy: int
@@ -57,25 +57,25 @@ class QueuesPage:
     """All queues, and their jobs together."""
 
     queues: list[QueueRow]
-    totals: list[Count]
+    totals: list[PhaseCount]
     events: str
 
 
-def count(jobs: Iterable[JobSummary], now: datetime) -> Counted:
+def count_jobs(jobs: Iterable[JobSummary], now: datetime) -> QueueCounts:
     """Count, in one go: there may be tens of thousands."""
-    counted, since = Counted(), minutes_before(now, 1)
+    counted, since = QueueCounts(), timestamp_minutes_ago(now, 1)
     for job in jobs:
         if job.phase is Phase.QUEUED:
             at = job.updated_at or job.created_at
             if at < counted.oldest.get(job.queue, "~"):
                 counted.oldest[job.queue] = at
-        elif job.phase in FINISHED and (job.completed_at or "") >= since:
+        elif job.phase in FINISHED_PHASES and (job.completed_at or "") >= since:
             counted.finished[job.queue] += 1
     return counted
 
 
-def queues_page(
-    queues: Iterable[QueueInfo], counted: Counted, links: Links, now: datetime
+def make_queues_page(
+    queues: Iterable[QueueInfo], counted: QueueCounts, links: Links, now: datetime
 ) -> QueuesPage:
     """Return the view."""
     known = list(queues)
@@ -83,40 +83,42 @@ def queues_page(
     for queue in known:
         totals.update(queue.counts)
     return QueuesPage(
-        queues=[_row(queue, counted, links, now) for queue in known],
-        totals=_counts(totals, tuple(Phase), links, ""),
+        queues=[_queue_row(queue, counted, links, now) for queue in known],
+        totals=_phase_counts(totals, tuple(Phase), links, ""),
         events=links.to("/events"),
     )
 
 
-def _row(queue: QueueInfo, counted: Counted, links: Links, now: datetime) -> QueueRow:
+def _queue_row(queue: QueueInfo, counted: QueueCounts, links: Links, now: datetime) -> QueueRow:
     waiting = queue.counts.get(Phase.QUEUED.value, 0)
     return QueueRow(
         name=queue.name,
         url=links.jobs(queue=queue.name),
         paused=queue.paused,
         drained=queue.drained,
-        counts=_counts(queue.counts, _COLUMNS, links, queue.name),
-        oldest=moment(counted.oldest.get(queue.name), now),
+        counts=_phase_counts(queue.counts, _PHASE_COLUMNS, links, queue.name),
+        oldest=display_time(counted.oldest.get(queue.name), now),
         workers=queue.workers,
         slots=queue.slots,
         busy=queue.counts.get(Phase.RUNNING.value, 0),
         stuck=bool(waiting and not queue.workers and not queue.paused),
         finished=counted.finished[queue.name],
-        limits=_limits(queue),
+        limits=_limits_text(queue),
     )
 
 
-def _counts(
+def _phase_counts(
     counts: Mapping[str, int], phases: tuple[Phase, ...], links: Links, queue: str
-) -> list[Count]:
+) -> list[PhaseCount]:
     return [
-        Count(mark(one), counts.get(one.value, 0), links.jobs(phase=one.value, queue=queue))
+        PhaseCount(
+            phase_badge(one), counts.get(one.value, 0), links.jobs(phase=one.value, queue=queue)
+        )
         for one in phases
     ]
 
 
-def _limits(queue: QueueInfo) -> str:
+def _limits_text(queue: QueueInfo) -> str:
     spec = queue.spec
     if spec is None:
         return ""

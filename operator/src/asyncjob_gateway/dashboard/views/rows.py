@@ -7,9 +7,9 @@ from typing import Final
 from asyncjob.lifecycle.phases import PHASE_DOCS, Phase
 from asyncjob.rest.job import JobSummary
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.words import Moment, moment, span
+from asyncjob_gateway.dashboard.words import DisplayTime, display_time, format_duration
 
-_SHOWN: Final = {
+_PHASE_STYLES: Final = {
     Phase.PENDING: ("Pending", "pending"),
     Phase.SCHEDULED: ("Scheduled", "scheduled"),
     Phase.QUEUED: ("Queued", "queued"),
@@ -22,7 +22,7 @@ _SHOWN: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class PhaseBadge:
     """A phase as it is shown: a word, the name of a colour, and what it means."""
 
     word: str
@@ -30,14 +30,14 @@ class Mark:
     meaning: str
 
 
-def mark(phase: Phase) -> Mark:
+def phase_badge(phase: Phase) -> PhaseBadge:
     """Return the mark of a phase."""
-    word, colour = _SHOWN[phase]
-    return Mark(word, colour, PHASE_DOCS[phase].replace("`", ""))
+    word, colour = _PHASE_STYLES[phase]
+    return PhaseBadge(word, colour, PHASE_DOCS[phase].replace("`", ""))
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class JobRow:
     """One job of a list. `percent` is None where there is no progress worth showing."""
 
     id: str
@@ -46,7 +46,7 @@ class Row:
     type: str
     queue: str
     queue_url: str
-    mark: Mark
+    mark: PhaseBadge
     cancelling: bool
     why: str
     reason: str
@@ -55,38 +55,38 @@ class Row:
     attempt: int
     tries: str
     priority: int
-    created: Moment | None
-    updated: Moment | None
+    created: DisplayTime | None
+    updated: DisplayTime | None
     took: str
 
 
-def row(job: JobSummary, links: Links, now: datetime) -> Row:
+def job_row(job: JobSummary, links: Links, now: datetime) -> JobRow:
     """Return the job as a list shows it."""
     running = job.phase is Phase.RUNNING
     progress = job.progress
-    return Row(
+    return JobRow(
         id=job.id,
         uid=job.uid,
         url=links.job(job.id),
         type=job.type,
         queue=job.queue,
         queue_url=links.jobs(queue=job.queue),
-        mark=mark(job.phase),
+        mark=phase_badge(job.phase),
         cancelling=job.cancelling,
-        why=why(job),
+        why=status_line(job),
         reason=job.reason or "",
         percent=progress.percent if progress and running else None,
         doing=(progress.message or "") if progress and running else "",
         attempt=job.attempt,
-        tries=tries(job),
+        tries=attempts_text(job),
         priority=job.priority,
-        created=moment(job.created_at, now),
-        updated=moment(job.updated_at, now),
-        took="" if job.duration_seconds is None else span(job.duration_seconds),
+        created=display_time(job.created_at, now),
+        updated=display_time(job.updated_at, now),
+        took="" if job.duration_seconds is None else format_duration(job.duration_seconds),
     )
 
 
-def why(job: JobSummary) -> str:
+def status_line(job: JobSummary) -> str:
     """Return in one line why the job is where it is: of a failure its message, else the reason."""
     if job.phase is Phase.SUCCEEDED:
         return ""
@@ -95,7 +95,7 @@ def why(job: JobSummary) -> str:
     return job.message or job.reason or ""
 
 
-def tries(job: JobSummary) -> str:
+def attempts_text(job: JobSummary) -> str:
     """Return how often it was tried: failures show retries of max retries."""
     if not job.attempt:
         return ""

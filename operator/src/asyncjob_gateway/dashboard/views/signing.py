@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class SignIn:
+class SignInPage:
     """Where to go on, what was wrong, and whether the token would cross a network readable."""
 
     target: str

@@ -11,7 +11,7 @@ from asyncjob.intake.reading import read_submission
 from asyncjob.rest.submission import Submission
 from asyncjob_gateway.limits.strict_json import MAX_VALUES
 
-TEXTS: Final = {
+TEXT_FIELDS: Final = {
     "type": "type",
     "queue": "queue",
     "name": "name",
@@ -20,10 +20,10 @@ TEXTS: Final = {
     "deduplicationId": "deduplicationId",
     "concurrencyKey": "concurrencyKey",
 }
-NUMBERS: Final = ("priority", "executionTimeoutSeconds", "ttlSecondsAfterFinished")
-FIELDS: Final = (*TEXTS, *NUMBERS, "maxRetries", "labels", "payload")
+NUMBER_FIELDS: Final = ("priority", "executionTimeoutSeconds", "ttlSecondsAfterFinished")
+FIELDS: Final = (*TEXT_FIELDS, *NUMBER_FIELDS, "maxRetries", "labels", "payload")
 
-_NUMBER: Final = re.compile(r"-?[0-9]{1,12}")
+_NUMBER_PATTERN: Final = re.compile(r"-?[0-9]{1,12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class SubmitForm:
         return bool((set(self.given) | set(self.errors)) - first)
 
 
-def read_form(given: Mapping[str, str]) -> Submission | SubmitForm:
+def read_submit_form(given: Mapping[str, str]) -> Submission | SubmitForm:
     """Return the submission, or the form again with what is wrong."""
-    asked: dict[str, object] = {name: given[name] for name in TEXTS if name in given}
+    asked: dict[str, object] = {name: given[name] for name in TEXT_FIELDS if name in given}
     errors: dict[str, str] = {}
-    for name in (*NUMBERS, "maxRetries"):
-        if name in given and not _NUMBER.fullmatch(given[name]):
+    for name in (*NUMBER_FIELDS, "maxRetries"):
+        if name in given and not _NUMBER_PATTERN.fullmatch(given[name]):
             errors[name] = "a whole number"
         elif name in given and name != "maxRetries":
             asked[name] = int(given[name])
@@ -54,10 +54,10 @@ def read_form(given: Mapping[str, str]) -> Submission | SubmitForm:
         asked["retryPolicy"] = {"maxRetries": int(given["maxRetries"])}
     _read_labels(given, asked, errors)
     _read_payload(given, asked, errors)
-    return SubmitForm(given, errors) if errors else _checked(given, asked)
+    return SubmitForm(given, errors) if errors else _validated(given, asked)
 
 
-def _checked(given: Mapping[str, str], asked: Mapping[str, object]) -> Submission | SubmitForm:
+def _validated(given: Mapping[str, str], asked: Mapping[str, object]) -> Submission | SubmitForm:
     try:
         return read_submission(asked)
     except InvalidSubmissionError as error:
@@ -66,12 +66,12 @@ def _checked(given: Mapping[str, str], asked: Mapping[str, object]) -> Submissio
 
 def with_errors(given: Mapping[str, str], error: InvalidSubmissionError) -> SubmitForm:
     """Return the form with what the submission was refused for."""
-    errors = {_input(one.field): one.detail for one in error.errors}
+    errors = {_input_name(one.field): one.detail for one in error.errors}
     known = {name: text for name, text in errors.items() if name in FIELDS}
     return SubmitForm(given, known, "" if known and len(known) == len(errors) else str(error))
 
 
-def _input(field: str) -> str:
+def _input_name(field: str) -> str:
     """Return the name of the input that a field comes from."""
     return field.removeprefix("retryPolicy.").split(".", maxsplit=1)[0]
 

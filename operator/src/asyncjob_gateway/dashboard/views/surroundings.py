@@ -7,9 +7,9 @@ from typing import Final
 
 from asyncjob.rest.surroundings import CronJobInfo, WorkerInfo
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.words import Moment, moment
+from asyncjob_gateway.dashboard.words import DisplayTime, display_time
 
-TYPES: Final = 30
+MAX_WORKER_TYPES: Final = 30
 """So many types of a worker are shown."""
 
 
@@ -26,9 +26,9 @@ class CronRow:
     queue_url: str
     suspended: bool
     active: int
-    next: Moment | None
-    last: Moment | None
-    succeeded: Moment | None
+    next: DisplayTime | None
+    last: DisplayTime | None
+    succeeded: DisplayTime | None
     reason: str
     message: str
 
@@ -45,16 +45,16 @@ class WorkerRow:
     types: list[str]
     more_types: int
     version: str
-    seen: Moment | None
+    seen: DisplayTime | None
 
 
 def cron_rows(infos: Iterable[CronJobInfo], links: Links, now: datetime) -> list[CronRow]:
     """Return the view of all schedules; those that come next first, the suspended last."""
-    rows = [_cron(info, links, now) for info in infos]
+    rows = [_cron_row(info, links, now) for info in infos]
     return sorted(rows, key=lambda one: (one.next.exact if one.next else "~", one.name))
 
 
-def _cron(info: CronJobInfo, links: Links, now: datetime) -> CronRow:
+def _cron_row(info: CronJobInfo, links: Links, now: datetime) -> CronRow:
     return CronRow(
         name=info.name,
         jobs_url=links.jobs(cronJob=info.name),
@@ -65,9 +65,9 @@ def _cron(info: CronJobInfo, links: Links, now: datetime) -> CronRow:
         queue_url=links.jobs(queue=info.queue),
         suspended=info.suspended,
         active=info.active,
-        next=None if info.suspended else moment(info.next_scheduled_at, now),
-        last=moment(info.last_scheduled_at, now),
-        succeeded=moment(info.last_succeeded_at, now),
+        next=None if info.suspended else display_time(info.next_scheduled_at, now),
+        last=display_time(info.last_scheduled_at, now),
+        succeeded=display_time(info.last_succeeded_at, now),
         reason=info.reason or "",
         message=info.message or "",
     )
@@ -82,10 +82,10 @@ def worker_rows(infos: Iterable[WorkerInfo], links: Links, now: datetime) -> lis
             queue_url=links.jobs(queue=info.queue),
             running=info.running,
             slots=info.slots,
-            types=info.types[:TYPES],
-            more_types=max(0, len(info.types) - TYPES),
+            types=info.types[:MAX_WORKER_TYPES],
+            more_types=max(0, len(info.types) - MAX_WORKER_TYPES),
             version=info.version or "",
-            seen=moment(info.seen_at, now),
+            seen=display_time(info.seen_at, now),
         )
         for info in infos
     ]

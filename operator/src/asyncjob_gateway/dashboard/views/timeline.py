@@ -6,17 +6,17 @@ from datetime import datetime
 from asyncjob.lifecycle.phases import REASON_DOCS, Phase, Reason
 from asyncjob.lifecycle.timestamps import seconds_between
 from asyncjob.rest.job import Happening, Job
-from asyncjob_gateway.dashboard.views.rows import mark
-from asyncjob_gateway.dashboard.words import Moment, moment, span
+from asyncjob_gateway.dashboard.views.rows import phase_badge
+from asyncjob_gateway.dashboard.words import DisplayTime, display_time, format_duration
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class TimelineEntry:
     """An entry of the timeline."""
 
     word: str
     colour: str
-    at: Moment | None
+    at: DisplayTime | None
     attempt: int
     reason: str
     meaning: str
@@ -25,40 +25,40 @@ class Happened:
     ran: str
 
 
-def timeline(job: Job, now: datetime) -> list[Happened]:
+def job_timeline(job: Job, now: datetime) -> list[TimelineEntry]:
     """Return what happened, newest first; a claim is told of while it lasts."""
-    entries = [_happened(one, now) for one in reversed(job.history)]
+    entries = [_timeline_entry(one, now) for one in reversed(job.history)]
     if job.phase is not Phase.RUNNING or not job.started_at:
         return entries
     running = Happening(time=job.started_at, phase=job.phase, attempt=job.attempt)
     worker = job.worker or ""
     return [
-        replace(_happened(running, now), message=f"attempt {job.attempt} on {worker}"),
+        replace(_timeline_entry(running, now), message=f"attempt {job.attempt} on {worker}"),
         *entries,
     ]
 
 
-def _happened(one: Happening, now: datetime) -> Happened:
+def _timeline_entry(one: Happening, now: datetime) -> TimelineEntry:
     known = one.phase in set(Phase)
-    shown = mark(Phase(one.phase)) if known else None
+    shown = phase_badge(Phase(one.phase)) if known else None
     ran = ""
     took = seconds_between(one.start_time, one.time) if one.start_time else None
     if took is not None:
-        ran = span(max(0.0, took))
-    return Happened(
+        ran = format_duration(max(0.0, took))
+    return TimelineEntry(
         word=shown.word if shown else one.phase,
         colour=shown.colour if shown else "created",
-        at=moment(one.time, now),
+        at=display_time(one.time, now),
         attempt=one.attempt,
         reason=one.reason or "",
-        meaning=meaning(one.reason),
+        meaning=reason_meaning(one.reason),
         message=one.message or "",
         worker=one.worker or "",
         ran=ran,
     )
 
 
-def meaning(reason: str | None) -> str:
+def reason_meaning(reason: str | None) -> str:
     """Return what a reason stands for."""
     known = reason in set(Reason)
     return REASON_DOCS[Reason(reason)].replace("`", "") if reason and known else ""

@@ -5,181 +5,193 @@ from typing import Final, Protocol
 
 import structlog
 
-from asyncjob.errors import ApiError, ConflictError, ForbiddenError, InvalidError, NotFoundError
+from asyncjob.errors import (
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    ObjectNotFoundError,
+)
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
-from asyncjob.lifecycle.move import merge_body
-from asyncjob.lifecycle.phases import FINISHED
+from asyncjob.lifecycle.move import status_merge_patch
+from asyncjob.lifecycle.phases import FINISHED_PHASES
 from asyncjob.lifecycle.schedules import CronReason
 from asyncjob.lifecycle.view import read_job
 from asyncjob.names import (
     CRON_JOB_KIND,
     CRON_JOB_UID_LABEL,
     JOBS,
-    collection,
+    collection_path,
     cron_job_path,
     cron_job_status_path,
     job_path,
 )
-from asyncjob_operator.apply.cron.runs import Runs
-from asyncjob_operator.apply.notices import Notices
-from asyncjob_operator.apply.patience import LONGEST_REFUSED, Patience
-from asyncjob_operator.core.cron.child import Child, child_of, cron_uid_of
+from asyncjob_operator.apply.cron.runs import RunCreator
+from asyncjob_operator.apply.notices import EventRecorder
+from asyncjob_operator.apply.patience import MAX_REFUSED_BACKOFF, ItemBackoff
+from asyncjob_operator.core.cron.child import ScheduledJob, cron_job_uid_of, scheduled_job
 from asyncjob_operator.core.cron.claim import may_create
-from asyncjob_operator.core.cron.completion import dropped, too_late
+from asyncjob_operator.core.cron.completion import drop_runs, late_message
 from asyncjob_operator.core.cron.decision import (
-    Cancel,
-    Create,
-    CronDecision,
-    Effect,
-    GiveUp,
-    Remove,
-    Told,
-    Write,
+    CancelJobs,
+    CreateRuns,
+    CronJobDecision,
+    CronJobEffect,
+    DeleteJobs,
+    DropRuns,
+    EventToRecord,
+    WriteStatus,
 )
-from asyncjob_operator.core.cron.view import CronView, Run
-from asyncjob_operator.core.job_event import Notice
+from asyncjob_operator.core.cron.view import CronJobView, Run
+from asyncjob_operator.core.job_event import KubernetesEvent
 from asyncjob_operator.kube.clock import monotonic
-from asyncjob_operator.telemetry.containment import Kind, Subject
-from asyncjob_operator.telemetry.metrics import Metrics
+from asyncjob_operator.telemetry.containment import ObjectKind, ObjectRef
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
 
 log = structlog.get_logger()
 
-NAME: Final = "schedule"
-NOTICE_REST: Final = 3600.0
+METRIC_LABEL: Final = "schedule"
+EVENT_MIN_INTERVAL: Final = 3600.0
 """The same reason about the same schedule is told again after an hour at the soonest."""
 
-REFUSED: Final = "WriteRefused"
+WRITE_REFUSED: Final = "WriteRefused"
 """Reason of the Event about a schedule whose next step the API server refuses."""
 
-CONFLICT_SHARE: Final = 10
+CONFLICT_BACKOFF_DIVISOR: Final = 10
 """A schedule that somebody else has changed is looked at sooner than one that failed."""
 
-MOST_BY_NAME: Final = 16
+MAX_READ_BY_NAME: Final = 16
 """Beyond so many a list is cheaper than reading them one by one."""
 
-_UNFINISHED: Final = ",".join(f"status.phase!={phase.value}" for phase in sorted(FINISHED))
+_UNFINISHED_SELECTOR: Final = ",".join(
+    f"status.phase!={phase.value}" for phase in sorted(FINISHED_PHASES)
+)
 
 
-class Judge(Protocol):
+class CronJobEvaluator(Protocol):
     """Who knows the schedules and decides about them."""
 
-    def address(self, uid: str) -> CronView | None:
+    def locate(self, uid: str) -> CronJobView | None:
         """Return where a schedule is."""
 
     def refresh(
-        self, obj: JsonObject, unfinished: list[Child] | None = None
-    ) -> tuple[CronView, CronDecision]:
+        self, obj: JsonObject, unfinished: list[ScheduledJob] | None = None
+    ) -> tuple[CronJobView, CronJobDecision]:
         """Take a fresh read and decide anew."""
 
-    def unseen(self, cron: CronView) -> bool:
+    def has_unknown_active(self, cron: CronJobView) -> bool:
         """Return whether the status names active jobs that are not known here."""
 
-    def possible(self, cron: CronView) -> frozenset[str] | None:
+    def unfinished_names(self, cron: CronJobView) -> frozenset[str] | None:
         """Return the names of all jobs that may be unfinished, or None if they are not known."""
 
-    def saw(self, obj: JsonObject) -> None:
+    def on_update(self, obj: JsonObject) -> None:
         """Take the answer to a write."""
 
-    def lost(self, name: tuple[str, str]) -> None:
+    def on_delete(self, name: tuple[str, str]) -> None:
         """Take that a schedule is gone."""
 
-    def claimed(self, obj: JsonObject, sent_at: float) -> None:
+    def record_reservation(self, obj: JsonObject, sent_at: float) -> None:
         """Take the answer to a write that made the reservation this replica's own."""
 
-    def created(self, uid: str, name: str) -> None:
+    def record_created(self, uid: str, name: str) -> None:
         """Take that a reserved run has been created."""
 
-    def sent_at(self, uid: str) -> float | None:
+    def reserved_at(self, uid: str) -> float | None:
         """Return when this replica sent the write that gave it the reservation."""
 
-    def postpone(self, uid: str, seconds: float) -> None:
+    def requeue_after(self, uid: str, seconds: float) -> None:
         """Leave a schedule alone for so long."""
 
 
-class CronActor:
-    """`leads` is asked again right before each write; `saw_job` takes jobs as they come to be."""
+class CronJobReconciler:
+    """`leads` is asked again right before each write; `on_job` takes jobs as they come to be."""
 
     def __init__(
         self,
         session: KubeSession,
-        judge: Judge,
+        controller: CronJobEvaluator,
         *,
-        patience: Patience,
-        notices: Notices,
-        metrics: Metrics,
+        backoff: ItemBackoff,
+        events: EventRecorder,
+        metrics: OperatorMetrics,
         leads: Callable[[], bool],
-        saw_job: Callable[[JsonObject], None],
+        on_job: Callable[[JsonObject], None],
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._session = session
-        self._judge = judge
-        self._patience = patience
-        self._refusals = Patience(patience.initial, LONGEST_REFUSED)
-        self._notices = notices
+        self._controller = controller
+        self._backoff = backoff
+        self._refused_backoff = ItemBackoff(backoff.initial, MAX_REFUSED_BACKOFF)
+        self._events = events
         self._metrics = metrics
         self._leads = leads
-        self._saw_job = saw_job
+        self._on_job = on_job
         self._clock = clock
-        self._runs = Runs(session, self._may_create, self._made)
+        self._run_creator = RunCreator(session, self._may_create, self._on_created)
 
-    async def act(self, uid: str) -> None:
+    async def reconcile(self, uid: str) -> None:
         """Do what is due for the schedule now, if still anything is."""
-        where = self._judge.address(uid)
+        where = self._controller.locate(uid)
         if where is None:
             return
         try:
             obj = await self._read(where)
-            if await self._act_on(obj):
-                self._succeeded(uid)
+            if await self._reconcile_object(obj):
+                self._reset_backoff(uid)
             else:  # what was known is behind what there is: let the watches catch up
-                self._judge.postpone(uid, self._patience.failed(uid) / CONFLICT_SHARE)
-        except NotFoundError:
-            self._succeeded(uid)
-            self._judge.lost((where.namespace, where.name))
+                self._controller.requeue_after(
+                    uid, self._backoff.record_failure(uid) / CONFLICT_BACKOFF_DIVISOR
+                )
+        except ObjectNotFoundError:
+            self._reset_backoff(uid)
+            self._controller.on_delete((where.namespace, where.name))
         except ConflictError:
             log.debug("schedule changed meanwhile", cron=where.key)
-            self._judge.postpone(uid, self._patience.failed(uid) / CONFLICT_SHARE)
+            self._controller.requeue_after(
+                uid, self._backoff.record_failure(uid) / CONFLICT_BACKOFF_DIVISOR
+            )
         except (InvalidError, ForbiddenError) as error:
-            self._refused(where, error)
+            self._on_refused(where, error)
         except ApiError as error:
-            pause = self._patience.failed(uid)
+            pause = self._backoff.record_failure(uid)
             log.warning("schedule failed", cron=where.key, error=str(error), retry_in=pause)
-            self._judge.postpone(uid, pause)
+            self._controller.requeue_after(uid, pause)
 
-    def _refused(self, where: CronView, error: InvalidError | ForbiddenError) -> None:
+    def _on_refused(self, where: CronJobView, error: InvalidError | ForbiddenError) -> None:
         """Leave it alone for longer each time; a quota may give way at any moment, a rule not."""
-        self._metrics.writes.labels(NAME, "refused").inc()
-        pause = self._refusals.failed(where.uid)
+        self._metrics.writes.labels(METRIC_LABEL, "refused").inc()
+        pause = self._refused_backoff.record_failure(where.uid)
         if isinstance(error, ForbiddenError):
-            pause = min(pause, self._patience.cap)
-        if self._refusals.is_news(where.uid, str(error)):
+            pause = min(pause, self._backoff.cap)
+        if self._refused_backoff.is_new_error(where.uid, str(error)):
             log.warning("schedule refused", cron=where.key, error=str(error), retry_in=pause)
-            self._notices.tell(_refusal(where, error))
-        self._judge.postpone(where.uid, pause)
+            self._events.record(_refusal_event(where, error))
+        self._controller.requeue_after(where.uid, pause)
 
-    def _succeeded(self, uid: str) -> None:
-        self._patience.succeeded(uid)
-        self._refusals.succeeded(uid)
+    def _reset_backoff(self, uid: str) -> None:
+        self._backoff.reset(uid)
+        self._refused_backoff.reset(uid)
 
-    def subject(self, uid: str) -> Subject:
+    def object_ref(self, uid: str) -> ObjectRef:
         """Return the schedule in the version that is known."""
-        cron = self._judge.address(uid)
+        cron = self._controller.locate(uid)
         if cron is None:
-            return Subject(Kind.CRON_JOB, "", uid)
-        return Subject(Kind.CRON_JOB, cron.namespace, cron.name, cron.resource_version)
+            return ObjectRef(ObjectKind.CRON_JOB, "", uid)
+        return ObjectRef(ObjectKind.CRON_JOB, cron.namespace, cron.name, cron.resource_version)
 
-    def broken(self, uid: str, seconds: float) -> None:
+    def requeue_after(self, uid: str, seconds: float) -> None:
         """Leave a schedule alone that makes the operator stumble."""
-        self._judge.postpone(uid, seconds)
+        self._controller.requeue_after(uid, seconds)
 
-    async def _read(self, where: CronView) -> JsonObject:
+    async def _read(self, where: CronJobView) -> JsonObject:
         obj = await self._session.get(cron_job_path(where.namespace, where.name))
         if text(child(obj, "metadata"), "uid") != where.uid:
-            raise NotFoundError(f"{where.key} is another schedule by now", status=404)
+            raise ObjectNotFoundError(f"{where.key} is another schedule by now", status=404)
         return obj
 
-    async def _act_on(self, obj: JsonObject) -> bool:
+    async def _reconcile_object(self, obj: JsonObject) -> bool:
         """Return whether there was anything to do.
 
         The answer to a write is a fresh read, too: going on with it leaves more of the
@@ -194,17 +206,20 @@ class CronActor:
             acted = True
             if not self._leads():
                 return acted
-            latest = await self._carry_out(decision.effect, cron, latest)
+            latest = await self._apply(decision.effect, cron, latest)
         return acted
 
-    async def _decide(self, obj: JsonObject) -> tuple[CronView, CronDecision]:
-        cron, decision = self._judge.refresh(obj)
+    async def _decide(self, obj: JsonObject) -> tuple[CronJobView, CronJobDecision]:
+        cron, decision = self._controller.refresh(obj)
         effect = decision.effect
-        if effect and (effect.rests or (isinstance(effect, Write) and self._judge.unseen(cron))):
-            return self._judge.refresh(obj, await self._unfinished(cron))
+        if effect and (
+            effect.needs_fresh_list
+            or (isinstance(effect, WriteStatus) and self._controller.has_unknown_active(cron))
+        ):
+            return self._controller.refresh(obj, await self._read_unfinished(cron))
         return cron, decision
 
-    async def _unfinished(self, cron: CronView) -> list[Child]:
+    async def _read_unfinished(self, cron: CronJobView) -> list[ScheduledJob]:
         """Read the schedule's unfinished jobs; it begins after the schedule was read.
 
         Each of them stands in the status that was just read, as reserved or as active: a run is
@@ -212,119 +227,137 @@ class CronActor:
         only when whoever writes that has seen it end. What this replica knows itself comes on
         top, as a person may redrive one. So a few jobs are read by name, and not a namespace.
         """
-        names = self._judge.possible(cron)
-        if names is None or len(names) > MOST_BY_NAME:
-            return await self._listed(cron)
-        found = [await self._one(cron, name) for name in sorted(names)]
+        names = self._controller.unfinished_names(cron)
+        if names is None or len(names) > MAX_READ_BY_NAME:
+            return await self._list_unfinished(cron)
+        found = [await self._read_unfinished_child(cron, name) for name in sorted(names)]
         return [one for one in found if one is not None]
 
-    async def _one(self, cron: CronView, name: str) -> Child | None:
+    async def _read_unfinished_child(self, cron: CronJobView, name: str) -> ScheduledJob | None:
         try:
             obj = await self._session.get(job_path(cron.namespace, name))
-        except NotFoundError:
+        except ObjectNotFoundError:
             return None
-        one = child_of(read_job(obj), obj)
-        return one if cron_uid_of(obj) == cron.uid and not one.finished else None
+        one = scheduled_job(read_job(obj), obj)
+        return one if cron_job_uid_of(obj) == cron.uid and not one.finished else None
 
-    async def _listed(self, cron: CronView) -> list[Child]:
+    async def _list_unfinished(self, cron: CronJobView) -> list[ScheduledJob]:
         params = {
             "labelSelector": f"{CRON_JOB_UID_LABEL}={cron.uid}",
-            "fieldSelector": _UNFINISHED,
+            "fieldSelector": _UNFINISHED_SELECTOR,
         }
-        found = self._session.list(collection(cron.namespace, JOBS), params)
-        return [child_of(read_job(obj), obj) async for obj in found]
+        found = self._session.list(collection_path(cron.namespace, JOBS), params)
+        return [scheduled_job(read_job(obj), obj) async for obj in found]
 
-    async def _carry_out(
-        self, effect: Effect, cron: CronView, obj: JsonObject
+    async def _apply(
+        self, effect: CronJobEffect, cron: CronJobView, obj: JsonObject
     ) -> JsonObject | None:
         """Return the schedule as it is now, if there is more to do at once."""
         match effect:
-            case Write():
-                answer = await self._write(effect, cron)
-                return answer if effect.claims else None
-            case Create():
-                return await self._create(effect, cron, obj)
-            case GiveUp():
-                return await self._give_up(effect, cron, obj)
-            case Cancel() | Remove():
-                for one in effect.children:
-                    await (self._cancel if isinstance(effect, Cancel) else self._remove)(one)
+            case WriteStatus():
+                answer = await self._write_status(effect, cron)
+                return answer if effect.reserves else None
+            case CreateRuns():
+                return await self._create_runs(effect, cron, obj)
+            case DropRuns():
+                return await self._drop_late_runs(effect, cron, obj)
+            case CancelJobs() | DeleteJobs():
+                for one in effect.jobs:
+                    await (
+                        self._cancel_child if isinstance(effect, CancelJobs) else self._delete_child
+                    )(one)
         return None  # to Ask, the reads have answered
 
-    async def _create(self, effect: Create, cron: CronView, obj: JsonObject) -> JsonObject:
-        refused = await self._runs.create(cron, obj, effect.runs)
+    async def _create_runs(
+        self, effect: CreateRuns, cron: CronJobView, obj: JsonObject
+    ) -> JsonObject:
+        refused = await self._run_creator.create(cron, obj, effect.runs)
         if refused is None:
             return obj
-        log.warning("run refused", cron=cron.key, run=refused.run.name, why=refused.why)
-        message = f"no job {refused.run.name}: {refused.why}"
-        return await self._write(dropped(cron, [refused.run], refused.reason, message), cron)
+        log.warning("run refused", cron=cron.key, run=refused.run.name, why=refused.message)
+        message = f"no job {refused.run.name}: {refused.message}"
+        return await self._write_status(
+            drop_runs(cron, [refused.run], refused.reason, message), cron
+        )
 
-    async def _give_up(self, effect: GiveUp, cron: CronView, obj: JsonObject) -> JsonObject:
-        if await self._runs.find(cron, effect.runs):
+    async def _drop_late_runs(
+        self, effect: DropRuns, cron: CronJobView, obj: JsonObject
+    ) -> JsonObject:
+        if await self._run_creator.find_existing(cron, effect.runs):
             return obj
-        message = too_late(effect.runs)
-        return await self._write(dropped(cron, effect.runs, CronReason.SKIPPED, message), cron)
+        message = late_message(effect.runs)
+        return await self._write_status(
+            drop_runs(cron, effect.runs, CronReason.SKIPPED, message), cron
+        )
 
-    async def _write(self, effect: Write, cron: CronView) -> JsonObject:
+    async def _write_status(self, effect: WriteStatus, cron: CronJobView) -> JsonObject:
         sent_at = self._clock()
-        body = merge_body(effect.fields, cron.resource_version)
+        body = status_merge_patch(effect.fields, cron.resource_version)
         answer = await self._session.merge_patch(
             cron_job_status_path(cron.namespace, cron.name), body
         )
-        if effect.claims:
-            self._judge.claimed(answer, sent_at)
+        if effect.reserves:
+            self._controller.record_reservation(answer, sent_at)
         log.debug("schedule written", cron=cron.key, policy=effect.policy)
-        if effect.told:
-            self._notices.tell(_notice(cron, effect.told))
-        self._judge.saw(answer)
+        if effect.event:
+            self._events.record(_event_of(cron, effect.event))
+        self._controller.on_update(answer)
         return answer
 
     def _may_create(self, uid: str) -> bool:
-        return self._leads() and may_create(self._judge.sent_at(uid), self._clock())
+        return self._leads() and may_create(self._controller.reserved_at(uid), self._clock())
 
-    def _made(self, uid: str, run: Run, job: JsonObject | None) -> None:
-        self._judge.created(uid, run.name)
-        self._metrics.cron_runs.labels(_kind(run)).inc()
+    def _on_created(self, uid: str, run: Run, job: JsonObject | None) -> None:
+        self._controller.record_created(uid, run.name)
+        self._metrics.cron_runs.labels(_run_kind(run)).inc()
         if job is not None:
-            self._saw_job(job)
+            self._on_job(job)
 
-    async def _cancel(self, one: Child) -> None:
-        body: JsonObject = {"metadata": {"uid": one.uid}, "spec": {"cancel": True}}
+    async def _cancel_child(self, job: ScheduledJob) -> None:
+        body: JsonObject = {"metadata": {"uid": job.uid}, "spec": {"cancel": True}}
         try:
-            answer = await self._session.merge_patch(job_path(one.namespace, one.name), body)
-        except (ConflictError, NotFoundError):
+            answer = await self._session.merge_patch(job_path(job.namespace, job.name), body)
+        except (ConflictError, ObjectNotFoundError):
             return  # another job by now, or none
-        self._saw_job(answer)
+        self._on_job(answer)
 
-    async def _remove(self, one: Child) -> None:
-        preconditions = {"uid": one.uid, "resourceVersion": one.version}
+    async def _delete_child(self, job: ScheduledJob) -> None:
+        preconditions = {"uid": job.uid, "resourceVersion": job.version}
         body: JsonObject = {"preconditions": preconditions, "propagationPolicy": "Background"}
         if not self._leads():
             return
         try:
-            await self._session.delete(job_path(one.namespace, one.name), body)
-        except (ConflictError, NotFoundError):
+            await self._session.delete(job_path(job.namespace, job.name), body)
+        except (ConflictError, ObjectNotFoundError):
             return  # changed or gone: the watch tells
-        self._metrics.removed.inc()
+        self._metrics.jobs_removed.inc()
 
 
-def _kind(run: Run) -> str:
+def _run_kind(run: Run) -> str:
     if run.trigger is not None:
         return "trigger"
     return "backfill" if run.backfill else "schedule"
 
 
-def _notice(cron: CronView, told: Told) -> Notice:
-    return _about(cron, told.reason.value, told.message)
+def _event_of(cron: CronJobView, told: EventToRecord) -> KubernetesEvent:
+    return _cron_job_event(cron, told.reason.value, told.message)
 
 
-def _refusal(cron: CronView, error: ApiError) -> Notice:
+def _refusal_event(cron: CronJobView, error: ApiError) -> KubernetesEvent:
     """Return what people are told while a quota or a rule keeps the schedule from going on."""
-    return _about(cron, REFUSED, f"tried again later, because it is refused now: {error}")
+    return _cron_job_event(
+        cron, WRITE_REFUSED, f"tried again later, because it is refused now: {error}"
+    )
 
 
-def _about(cron: CronView, reason: str, message: str) -> Notice:
+def _cron_job_event(cron: CronJobView, reason: str, message: str) -> KubernetesEvent:
     uid = cron.uid
-    return Notice(
-        cron.namespace, cron.name, uid, reason, message, kind=CRON_JOB_KIND, rest=NOTICE_REST
+    return KubernetesEvent(
+        cron.namespace,
+        cron.name,
+        uid,
+        reason,
+        message,
+        kind=CRON_JOB_KIND,
+        min_interval=EVENT_MIN_INTERVAL,
     )

@@ -9,31 +9,31 @@ from asyncjob.lifecycle.view import JobView
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Reservation:
     """Taken for one start of a job, at `time`.
 
-    `stay` tells its stay in Queued from any other: when it began, empty for the one since creation.
-    `key` is the job's concurrencyKey.
+    `queued_time` tells its stay in Queued from any other: when it began, empty for the one since
+    creation. `key` is the job's concurrencyKey.
     """
 
     uid: str
     name: str
-    stay: str
+    queued_time: str
     key: str
     time: str
 
     def to_json(self) -> JsonObject:
         """Return the form in the status."""
         entry: dict[str, Json] = {"uid": self.uid, "name": self.name, "time": self.time}
-        if self.stay:
-            entry["queuedTime"] = self.stay
+        if self.queued_time:
+            entry["queuedTime"] = self.queued_time
         if self.key:
             entry["key"] = self.key
         return entry
 
 
 @dataclass(frozen=True, slots=True)
-class Starts:
+class StartRecord:
     """So many places were given at this time, or a little before."""
 
     time: str
@@ -45,61 +45,63 @@ class Starts:
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class Reservations:
     """One version of the book; `version` is the resourceVersion of the AsyncQueue."""
 
     version: str = ""
-    places: Mapping[str, Place] = field(default_factory=dict)
-    starts: tuple[Starts, ...] = ()
+    by_uid: Mapping[str, Reservation] = field(default_factory=dict)
+    recent_starts: tuple[StartRecord, ...] = ()
 
-    def is_for(self, job: JobView) -> bool:
+    def is_reserved(self, job: JobView) -> bool:
         """Return whether the job has a place for its next start."""
-        place = self.places.get(job.uid)
-        return place is not None and place.stay == stay_of(job)
+        place = self.by_uid.get(job.uid)
+        return place is not None and place.queued_time == queued_time_of(job)
 
 
-EMPTY_BOOK = Book()
+NO_RESERVATIONS = Reservations()
 
 
-def read_book(obj: JsonObject) -> Book:
+def read_reservations(obj: JsonObject) -> Reservations:
     """Read the book of an AsyncQueue."""
     status = child(obj, "status")
-    places = map(_read_place, map(as_object, items(status, "reservations")))
+    places = map(_read_reservation, map(as_object, items(status, "reservations")))
     starts = (
-        Starts(text(entry, "time"), integer(entry, "count"))
+        StartRecord(text(entry, "time"), integer(entry, "count"))
         for entry in map(as_object, items(status, "recentStarts"))
     )
     version = text(child(obj, "metadata"), "resourceVersion")
-    return Book(version, {place.uid: place for place in places}, tuple(starts))
+    return Reservations(version, {place.uid: place for place in places}, tuple(starts))
 
 
-def _read_place(entry: JsonObject) -> Place:
-    return Place(
+def _read_reservation(entry: JsonObject) -> Reservation:
+    return Reservation(
         uid=text(entry, "uid"),
         name=text(entry, "name"),
-        stay=text(entry, "queuedTime"),
+        queued_time=text(entry, "queuedTime"),
         key=text(entry, "key"),
         time=text(entry, "time"),
     )
 
 
-def book_body(version: str, places: Iterable[Place], starts: Iterable[Starts]) -> JsonObject:
+def reservations_body(
+    version: str, reservations: Iterable[Reservation], recent_starts: Iterable[StartRecord]
+) -> JsonObject:
     """Return the merge-patch for the queue's status: exact on the version, 409 for all but one."""
     return {
         "metadata": {"resourceVersion": version},
         "status": {
-            "reservations": [place.to_json() for place in places],
-            "recentStarts": [entry.to_json() for entry in starts],
+            "reservations": [place.to_json() for place in reservations],
+            "recentStarts": [entry.to_json() for entry in recent_starts],
         },
     }
 
 
-def stay_of(job: JobView) -> str:
+def queued_time_of(job: JobView) -> str:
     """Return what tells this stay of a job in its phase from all others."""
     return job.last_transition_time or ""
 
 
-def is_over(place: Place, job: JobView, *, counts_running: bool) -> bool:
+def is_reclaimable(reservation: Reservation, job: JobView, *, counts_running: bool) -> bool:
     """Return whether a place can be taken back, by any version of its job since the place's stay.
 
     Once the job has left its stay in Queued it never returns to it, so that nobody can admit it for
@@ -108,11 +110,11 @@ def is_over(place: Place, job: JobView, *, counts_running: bool) -> bool:
     """
     if job.phase is Phase.RUNNING:
         return not counts_running
-    if job.phase is not Phase.QUEUED or stay_of(job) != place.stay:
+    if job.phase is not Phase.QUEUED or queued_time_of(job) != reservation.queued_time:
         return True
     return job.admitted and not counts_running
 
 
-def occupies(job: JobView) -> bool:
+def is_active(job: JobView) -> bool:
     """Return whether the job runs, or may be claimed any moment."""
     return job.phase is Phase.RUNNING or (job.phase is Phase.QUEUED and job.admitted)

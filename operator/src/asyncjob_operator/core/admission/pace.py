@@ -11,73 +11,79 @@ from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import Final
 
-from asyncjob_operator.core.admission.book import Place, Starts
-from asyncjob_operator.core.admission.limits import Rate
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.admission.book import Reservation, StartRecord
+from asyncjob_operator.core.admission.limits import StartRateLimit
+from asyncjob_operator.core.moment import Now
 
-SHARES: Final = 50
+MERGE_SHARES: Final = 50
 """Starts within so small a share of the period are kept as one, as if they were all the last."""
 
 _time = attrgetter("time")
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Allowance:
     """So many places may be given now; `next_at` is when, on the monotonic clock, there is more."""
 
     count: int
     next_at: float | None
 
 
-class Pace:
+class RateWindow:
     """When this replica first saw the starts of one queue."""
 
     def __init__(self) -> None:
-        self._seen: dict[Starts, float] = {}
-        self._begun: set[Place] = set()
+        self._observed_at: dict[StartRecord, float] = {}
+        self._admitted: set[Reservation] = set()
 
-    def saw(self, starts: Iterable[Starts], now: Moment, *, live: bool) -> None:
+    def observe_starts(self, starts: Iterable[StartRecord], now: Now, *, live: bool) -> None:
         """Take the starts as they are in the book; `live`: they came as a change, not in a list."""
-        before, self._seen = self._seen, {}
+        before, self._observed_at = self._observed_at, {}
         for entry in starts:
             first = before.get(entry)
             if first is None:
-                age = 0.0 if live else max(0.0, -now.until(entry.time))
+                age = 0.0 if live else max(0.0, -now.seconds_until(entry.time))
                 first = now.monotonic - age
-            self._seen[entry] = first
+            self._observed_at[entry] = first
 
-    def follow(self, places: Iterable[tuple[Place, bool]], now: Moment) -> None:
+    def observe_reservations(
+        self, reservations: Iterable[tuple[Reservation, bool]], now: Now
+    ) -> None:
         """Take the places there are, and whether the job of each has been admitted."""
-        before, self._begun = self._begun, set()
-        for place, admitted in places:
+        before, self._admitted = self._admitted, set()
+        for place, admitted in reservations:
             if admitted:
-                self._begun.add(place)
+                self._admitted.add(place)
             if place not in before:
-                self._renew(place, now)
+                self._refresh_start(place, now)
 
-    def _renew(self, place: Place, now: Moment) -> None:
+    def _refresh_start(self, reservation: Reservation, now: Now) -> None:
         """Let the start that a place belongs to be as of now."""
-        later = [entry for entry in self._seen if entry.time >= place.time]
-        if later or self._seen:
-            entry = min(later, key=_time) if later else max(self._seen, key=_time)
-            self._seen[entry] = now.monotonic
+        later = [entry for entry in self._observed_at if entry.time >= reservation.time]
+        if later or self._observed_at:
+            entry = min(later, key=_time) if later else max(self._observed_at, key=_time)
+            self._observed_at[entry] = now.monotonic
 
-    def room(self, rate: Rate, now: Moment) -> Room:
+    def allowance(self, rate: StartRateLimit, now: Now) -> Allowance:
         """Return what the rate allows now."""
-        recent = self._recent(rate, now)
+        recent = self._counted(rate, now)
         used = sum(entry.count for _, entry in recent)
         oldest = min((at for at, _ in recent), default=None)
-        return Room(max(0, rate.count - used), None if oldest is None else oldest + rate.period)
+        return Allowance(
+            max(0, rate.count - used), None if oldest is None else oldest + rate.period_seconds
+        )
 
-    def keep(self, rate: Rate, taken: int, now: Moment) -> tuple[Starts, ...]:
+    def recent_starts(
+        self, rate: StartRateLimit, new_starts: int, now: Now
+    ) -> tuple[StartRecord, ...]:
         """Return the starts to write: those that still count, and so many more now."""
-        recent = sorted(self._recent(rate, now), key=itemgetter(0))
-        if not taken:
+        recent = sorted(self._counted(rate, now), key=itemgetter(0))
+        if not new_starts:
             return tuple(entry for _, entry in recent)
-        if recent and recent[-1][0] > now.monotonic - rate.period / SHARES:
-            taken += recent.pop()[1].count
-        return (*(entry for _, entry in recent), Starts(now.text, taken))
+        if recent and recent[-1][0] > now.monotonic - rate.period_seconds / MERGE_SHARES:
+            new_starts += recent.pop()[1].count
+        return (*(entry for _, entry in recent), StartRecord(now.timestamp, new_starts))
 
-    def _recent(self, rate: Rate, now: Moment) -> list[tuple[float, Starts]]:
-        since = now.monotonic - rate.period
-        return [(at, entry) for entry, at in self._seen.items() if at > since]
+    def _counted(self, rate: StartRateLimit, now: Now) -> list[tuple[float, StartRecord]]:
+        since = now.monotonic - rate.period_seconds
+        return [(at, entry) for entry, at in self._observed_at.items() if at > since]

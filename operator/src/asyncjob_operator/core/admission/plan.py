@@ -6,89 +6,101 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from asyncjob_operator.core.admission.book import Book, Place, Starts
-from asyncjob_operator.core.admission.limits import MAX_PLACES, Limits
-from asyncjob_operator.core.admission.line import Line, Waiting
-from asyncjob_operator.core.admission.pace import Pace, Room
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.admission.book import Reservation, Reservations, StartRecord
+from asyncjob_operator.core.admission.limits import MAX_RESERVATIONS, QueueLimits
+from asyncjob_operator.core.admission.line import PendingJob, PendingQueue
+from asyncjob_operator.core.admission.pace import Allowance, RateWindow
+from asyncjob_operator.core.moment import Now
 
 
-class Fate(Enum):
+class ReservationState(Enum):
     """What has become of a place."""
 
     WAITING = auto()
     """Its job is to be admitted yet."""
 
-    KEPT = auto()
+    IN_USE = auto()
     """Its job has been admitted, and the limits still count it."""
 
-    OVER = auto()
+    RECLAIMABLE = auto()
     """It can be given to another."""
 
     UNKNOWN = auto()
     """Its job is not known here, or perhaps as it was before: a live read has to say."""
 
 
-_ADMITTED = (Fate.KEPT, Fate.OVER)
+_ADMITTED_STATES = (ReservationState.IN_USE, ReservationState.RECLAIMABLE)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class AdmissionSnapshot:
     """All that bears on who gets a place in one queue.
 
-    `occupants` are the jobs that run or may be claimed any moment, with their keys. `slots` is how
+    `active` are the jobs that run or may be claimed any moment, with their keys. `slots` is how
     many jobs the queue's workers run at once, None if that is not known.
     """
 
-    limits: Limits
+    limits: QueueLimits
     paused: bool
-    book: Book
-    occupants: Mapping[str, str]
-    line: Line
-    pace: Pace
+    reservations: Reservations
+    active: Mapping[str, str]
+    pending: PendingQueue
+    rate_window: RateWindow
     slots: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AdmissionPlan:
     """What to write into the book of this version, and when to plan again by time alone."""
 
     version: str
-    places: tuple[Place, ...]
-    starts: tuple[Starts, ...]
-    taken: tuple[Waiting, ...]
-    freed: int
+    reservations: tuple[Reservation, ...]
+    recent_starts: tuple[StartRecord, ...]
+    admitted: tuple[PendingJob, ...]
+    reclaimed: int
     next_at: float | None
 
 
-def make_plan(table: Table, fate: Callable[[Place], Fate], now: Moment) -> Plan:
+def plan_admission(
+    snapshot: AdmissionSnapshot, state_of: Callable[[Reservation], ReservationState], now: Now
+) -> AdmissionPlan:
     """Plan a round. Who is taken leaves the line: if the plan fails, they have to be put back."""
-    fates = {place: fate(place) for place in table.book.places.values()}
-    kept = [place for place, its in fates.items() if its is not Fate.OVER]
-    table.pace.follow([(place, its in _ADMITTED) for place, its in fates.items()], now)
-    room = table.pace.room(table.limits.rate, now) if table.limits.rate else None
-    taken = _take(table, kept, room)
-    new = [Place(who.uid, who.name, who.stay, who.key, now.text) for who in taken]
-    freed = len(table.book.places) - len(kept)
-    waits = bool(len(table.line)) and room is not None
-    return Plan(
-        version=table.book.version,
-        places=(*kept, *new),
-        starts=table.pace.keep(table.limits.rate, len(new), now) if table.limits.rate else (),
-        taken=tuple(taken),
-        freed=freed,
+    fates = {place: state_of(place) for place in snapshot.reservations.by_uid.values()}
+    kept = [place for place, its in fates.items() if its is not ReservationState.RECLAIMABLE]
+    snapshot.rate_window.observe_reservations(
+        [(place, its in _ADMITTED_STATES) for place, its in fates.items()], now
+    )
+    room = (
+        snapshot.rate_window.allowance(snapshot.limits.rate_limit, now)
+        if snapshot.limits.rate_limit
+        else None
+    )
+    taken = _select(snapshot, kept, room)
+    new = [Reservation(who.uid, who.name, who.queued_time, who.key, now.timestamp) for who in taken]
+    freed = len(snapshot.reservations.by_uid) - len(kept)
+    waits = bool(len(snapshot.pending)) and room is not None
+    return AdmissionPlan(
+        version=snapshot.reservations.version,
+        reservations=(*kept, *new),
+        recent_starts=snapshot.rate_window.recent_starts(snapshot.limits.rate_limit, len(new), now)
+        if snapshot.limits.rate_limit
+        else (),
+        admitted=tuple(taken),
+        reclaimed=freed,
         next_at=room.next_at if room and waits else None,
     )
 
 
-def _take(table: Table, kept: list[Place], room: Room | None) -> list[Waiting]:
-    free = _free(table, {place.uid for place in kept}, len(kept), room)
-    if free <= 0 or not len(table.line):
+def _select(
+    snapshot: AdmissionSnapshot, kept: list[Reservation], allowance: Allowance | None
+) -> list[PendingJob]:
+    free = _free_capacity(snapshot, {place.uid for place in kept}, len(kept), allowance)
+    if free <= 0 or not len(snapshot.pending):
         return []
-    per_key = table.limits.per_key
+    per_key = snapshot.limits.max_concurrency_per_key
     if per_key is None:
-        return table.line.take(free, lambda _: True)
-    used = Counter(_keys(table.occupants, kept))
+        return snapshot.pending.pop(free, lambda _: True)
+    used = Counter(_active_keys(snapshot.active, kept))
 
     def may_have(key: str) -> bool:
         if key and used[key] >= per_key:
@@ -96,25 +108,30 @@ def _take(table: Table, kept: list[Place], room: Room | None) -> list[Waiting]:
         used[key] += 1
         return True
 
-    return table.line.take(free, may_have)
+    return snapshot.pending.pop(free, may_have)
 
 
-def _keys(occupants: Mapping[str, str], kept: list[Place]) -> list[str]:
-    return [*occupants.values(), *(place.key for place in kept if place.uid not in occupants)]
+def _active_keys(active: Mapping[str, str], kept: list[Reservation]) -> list[str]:
+    return [*active.values(), *(place.key for place in kept if place.uid not in active)]
 
 
-def _free(table: Table, placed: AbstractSet[str], places: int, room: Room | None) -> int:
+def _free_capacity(
+    snapshot: AdmissionSnapshot,
+    reserved: AbstractSet[str],
+    reservations: int,
+    allowance: Allowance | None,
+) -> int:
     """Return how many places may be given at most, whatever the keys."""
-    if table.paused:
+    if snapshot.paused:
         return 0
-    limits = table.limits
-    busy = len(placed | table.occupants.keys())
-    bounds = [MAX_PLACES - places]
-    if limits.concurrency is not None:
-        bounds.append(limits.concurrency - busy)
-    if table.slots is not None:
+    limits = snapshot.limits
+    busy = len(reserved | snapshot.active.keys())
+    bounds = [MAX_RESERVATIONS - reservations]
+    if limits.max_concurrency is not None:
+        bounds.append(limits.max_concurrency - busy)
+    if snapshot.slots is not None:
         # Who is admitted waits among the workers' jobs, where no key has its turn any more.
-        bounds.append(table.slots + max(1, table.slots // 2) - busy)
-    if room is not None:
-        bounds.append(room.count)
+        bounds.append(snapshot.slots + max(1, snapshot.slots // 2) - busy)
+    if allowance is not None:
+        bounds.append(allowance.count)
     return min(bounds)

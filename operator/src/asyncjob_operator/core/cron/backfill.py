@@ -10,110 +10,129 @@ from typing import Final
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.derived_names import run_name
 from asyncjob.lifecycle.schedules import CronReason
-from asyncjob_operator.core.cron.claim import reserve
-from asyncjob_operator.core.cron.decision import Fields, Told, Verdict, Write
+from asyncjob_operator.core.cron.claim import reservation_fields
+from asyncjob_operator.core.cron.decision import (
+    CronStatusFields,
+    EventToRecord,
+    StepResult,
+    WriteStatus,
+)
 from asyncjob_operator.core.cron.schedule import Schedule
-from asyncjob_operator.core.cron.snapshot import CronSnapshot
-from asyncjob_operator.core.cron.standing import said
-from asyncjob_operator.core.cron.view import BackfillState, BackfillWish, Run, stamp
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.cron.snapshot import CronJobSnapshot
+from asyncjob_operator.core.cron.standing import status_reason
+from asyncjob_operator.core.cron.view import BackfillRequest, BackfillState, Run, format_epoch
+from asyncjob_operator.core.moment import Now
 
-NAME: Final = "backfill"
+BACKFILL: Final = "backfill"
 
 
-def backfill(snapshot: CronSnapshot, now: Moment) -> Verdict:
+def reserve_backfill_runs(snapshot: CronJobSnapshot, now: Now) -> StepResult:
     """Begin the backfill asked for, or go on with it where there is room."""
-    wish, state, plan = snapshot.cron.backfill, snapshot.cron.backfilled, snapshot.plan
+    wish, state, plan = snapshot.cron.backfill, snapshot.cron.backfill_state, snapshot.schedule
     if wish is None or not isinstance(plan, Schedule):
         return None
     if state is None or _range(state) != _range(wish):
-        return _begin(snapshot, plan, wish, now)
+        return _begin_backfill(snapshot, plan, wish, now)
     if state.completed:
         return None
-    return _go_on(snapshot, plan, wish, state)
+    return _continue_backfill(snapshot, plan, wish, state)
 
 
-def _range(of: BackfillWish | BackfillState) -> tuple[int, int]:
+def _range(of: BackfillRequest | BackfillState) -> tuple[int, int]:
     """Return the range in whole seconds: in far years a float does not keep milliseconds."""
     return int(of.start // 1), int(of.end // 1)
 
 
-def _times(plan: Schedule, after: float, until: float, limit: int) -> list[int]:
-    return list(islice(takewhile(lambda time: time <= until, plan.after(after)), limit))
+def _times_between(schedule: Schedule, after: float, until: float, limit: int) -> list[int]:
+    return list(islice(takewhile(lambda time: time <= until, schedule.times_after(after)), limit))
 
 
-def _begin(snapshot: CronSnapshot, plan: Schedule, wish: BackfillWish, now: Moment) -> Write:
+def _begin_backfill(
+    snapshot: CronJobSnapshot, schedule: Schedule, request: BackfillRequest, now: Now
+) -> WriteStatus:
     cron = snapshot.cron
-    settled = now.wall if cron.suspend else min(cron.settled, now.wall)
-    end = min(wish.end, settled)
-    found = len(_times(plan, _before(wish.start), end, wish.limit + 1))
-    if found > wish.limit:
-        message = f"spec.backfill: the range holds more than {wish.limit} runs (its limit): none"
-        told = Told(CronReason.BACKFILL_REFUSED, message)
-        fields = {**_stored(wish, completed=True), **said(told.reason, message)}
-        return Write(NAME, fields, told=told)
+    settled = now.wall if cron.suspend else min(cron.settled_time, now.wall)
+    end = min(request.end, settled)
+    found = len(_times_between(schedule, _just_before(request.start), end, request.limit + 1))
+    if found > request.limit:
+        message = f"spec.backfill: the range holds more than {request.limit} runs (its limit): none"
+        told = EventToRecord(CronReason.BACKFILL_REFUSED, message)
+        fields = {
+            **_backfill_fields(request, completed=True),
+            **status_reason(told.reason, message),
+        }
+        return WriteStatus(BACKFILL, fields, event=told)
     if not found:
         message = "spec.backfill: no scheduled time lies in the range"
-        return Write(
-            NAME, {**_stored(wish, completed=True), **said(CronReason.BACKFILLED, message)}
+        return WriteStatus(
+            BACKFILL,
+            {
+                **_backfill_fields(request, completed=True),
+                **status_reason(CronReason.BACKFILLED, message),
+            },
         )
     message = f"backfill of {found} runs"
-    fields = {**_stored(wish, total=found), **said(CronReason.BACKFILLING, message)}
-    return Write(NAME, fields)
+    fields = {
+        **_backfill_fields(request, total=found),
+        **status_reason(CronReason.BACKFILLING, message),
+    }
+    return WriteStatus(BACKFILL, fields)
 
 
-def _before(moment: float) -> float:
+def _just_before(time: float) -> float:
     """Return what lies before the moment and after every whole second before it.
 
     Nothing before 1970 is looked at: going through the days of a thousand years for the few that a
     rare schedule has takes seconds.
     """
-    return max(-(-moment // 1) - 1, -1.0)
+    return max(-(-time // 1) - 1, -1.0)
 
 
-def _go_on(
-    snapshot: CronSnapshot, plan: Schedule, wish: BackfillWish, state: BackfillState
-) -> Verdict:
-    room = _room(snapshot, wish)
+def _continue_backfill(
+    snapshot: CronJobSnapshot, schedule: Schedule, request: BackfillRequest, state: BackfillState
+) -> StepResult:
+    room = _free_runs(snapshot, request)
     if room <= 0:
         return None
-    start = _before(state.start) if state.through is None else state.through
+    start = _just_before(state.start) if state.through is None else state.through
     left = min(room, state.total - state.created)
-    times = _times(plan, start, state.end, left)
+    times = _times_between(schedule, start, state.end, left)
     created = state.created + len(times)
     done = not times or created >= state.total
     runs = [Run(run_name(snapshot.cron.name, time), time, backfill=True) for time in times]
     through = times[-1] if times else state.through
-    fields: Fields = {
-        **_stored(wish, total=state.total, created=created, through=through, completed=done),
-        **said(
+    fields: CronStatusFields = {
+        **_backfill_fields(
+            request, total=state.total, created=created, through=through, completed=done
+        ),
+        **status_reason(
             CronReason.BACKFILLED if done else CronReason.BACKFILLING,
             f"backfill: {created} of {state.total} runs",
         ),
-        **(reserve(snapshot, [*snapshot.pending, *runs]) if runs else {}),
+        **(reservation_fields(snapshot, [*snapshot.pending_runs, *runs]) if runs else {}),
     }
-    return Write(NAME, fields, claims=bool(runs), rests=snapshot.alone)
+    return WriteStatus(BACKFILL, fields, reserves=bool(runs), needs_fresh_list=snapshot.exclusive)
 
 
-def _room(snapshot: CronSnapshot, wish: BackfillWish) -> int:
-    if snapshot.alone:
+def _free_runs(snapshot: CronJobSnapshot, request: BackfillRequest) -> int:
+    if snapshot.exclusive:
         return 0 if snapshot.busy else 1
     under_way = sum(one.backfill for one in snapshot.unfinished)
-    return wish.max_active - under_way - sum(run.backfill for run in snapshot.pending)
+    return request.max_active - under_way - sum(run.backfill for run in snapshot.pending_runs)
 
 
-def _stored(
-    wish: BackfillWish,
+def _backfill_fields(
+    request: BackfillRequest,
     *,
     total: int = 0,
     created: int = 0,
     through: float | None = None,
     completed: bool = False,
-) -> Fields:
+) -> CronStatusFields:
     state: dict[str, Json] = {
-        "from": stamp(wish.start),
-        "to": stamp(wish.end),
-        "through": None if through is None else stamp(through),
+        "from": format_epoch(request.start),
+        "to": format_epoch(request.end),
+        "through": None if through is None else format_epoch(through),
         "total": total,
         "created": created,
         "completed": completed,

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.schedules import CronReason
-from asyncjob_operator.core.cron.child import Child
+from asyncjob_operator.core.cron.child import ScheduledJob
 from asyncjob_operator.core.cron.view import Run
 
-Fields = dict[str, Json]
+CronStatusFields = dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EventToRecord:
     """What people are told in an Event once a write has gone through."""
 
     reason: CronReason
@@ -19,87 +19,87 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class WriteStatus:
     """Change the status, exact on the version decided on.
 
-    `claims`: it takes or renews the reservation. `rests`: it rests on which jobs are unfinished,
-    which live reads have to show.
+    `reserves`: it takes or renews the reservation. `needs_fresh_list`: it rests on which jobs are
+    unfinished, which live reads have to show.
     """
 
     policy: str
-    fields: Fields
-    claims: bool = False
-    rests: bool = False
-    told: Told | None = None
+    fields: CronStatusFields
+    reserves: bool = False
+    needs_fresh_list: bool = False
+    event: EventToRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Create:
+class CreateRuns:
     """Create these runs, as long as the reservation holds."""
 
     policy: str
     runs: tuple[Run, ...]
-    rests: bool = False
+    needs_fresh_list: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel:
+class CancelJobs:
     """Set `cancel` on these jobs."""
 
     policy: str
-    children: tuple[Child, ...]
-    rests: bool = True
+    jobs: tuple[ScheduledJob, ...]
+    needs_fresh_list: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Remove:
+class DeleteJobs:
     """Delete these finished jobs."""
 
     policy: str
-    children: tuple[Child, ...]
-    rests: bool = False
+    jobs: tuple[ScheduledJob, ...]
+    needs_fresh_list: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class VerifyUnfinished:
     """Do nothing yet: reads have to show first who is in the way of a run."""
 
     policy: str
-    rests: bool = True
+    needs_fresh_list: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class GiveUp:
+class DropRuns:
     """Take these reserved runs off the list, unless they turn out to exist."""
 
     policy: str
     runs: tuple[Run, ...]
-    rests: bool = False
+    needs_fresh_list: bool = False
 
 
-Effect = Write | Create | Cancel | Remove | Ask | GiveUp
+CronJobEffect = WriteStatus | CreateRuns | CancelJobs | DeleteJobs | VerifyUnfinished | DropRuns
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class CronJobWait:
     """Nothing to do before this time on the monotonic clock."""
 
     until: float
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class CronJobHold:
     """Nothing at all is to be done before this time on the monotonic clock."""
 
     until: float
 
 
-Verdict = Effect | Wait | Hold | None
+StepResult = CronJobEffect | CronJobWait | CronJobHold | None
 
 
 @dataclass(frozen=True, slots=True)
-class CronDecision:
+class CronJobDecision:
     """The one effect due now, if any, and when time alone may bring the next."""
 
-    effect: Effect | None = None
-    look_again_at: float | None = None
+    effect: CronJobEffect | None = None
+    requeue_at: float | None = None

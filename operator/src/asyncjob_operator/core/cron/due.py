@@ -5,66 +5,76 @@ from typing import Final
 
 from asyncjob.lifecycle.derived_names import run_name
 from asyncjob.lifecycle.schedules import ConcurrencyPolicy, CronReason
-from asyncjob_operator.core.cron.claim import MAX_RUNS, reserve
-from asyncjob_operator.core.cron.decision import Fields, Told, Verdict, Wait, Write
-from asyncjob_operator.core.cron.misfire import Choice, choose, fires_at
+from asyncjob_operator.core.cron.claim import MAX_RESERVED_RUNS, reservation_fields
+from asyncjob_operator.core.cron.decision import (
+    CronJobWait,
+    CronStatusFields,
+    EventToRecord,
+    StepResult,
+    WriteStatus,
+)
+from asyncjob_operator.core.cron.misfire import DueTimes, due_times, fires_at
 from asyncjob_operator.core.cron.schedule import Schedule
-from asyncjob_operator.core.cron.snapshot import CronSnapshot, look_at
-from asyncjob_operator.core.cron.standing import said, shown_of
-from asyncjob_operator.core.cron.view import CronView, Run, stamp
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.cron.snapshot import CronJobSnapshot, recheck_at
+from asyncjob_operator.core.cron.standing import display_fields, status_reason
+from asyncjob_operator.core.cron.view import CronJobView, Run, format_epoch
+from asyncjob_operator.core.moment import Now
 
-NAME: Final = "schedule"
+DUE: Final = "schedule"
 MAX_MISSED: Final = 2_147_483_647
 
 
-def due(snapshot: CronSnapshot, now: Moment) -> Verdict:
+def reserve_due_runs(snapshot: CronJobSnapshot, now: Now) -> StepResult:
     """Settle the times that have come, or wait for the next."""
-    cron, plan = snapshot.cron, snapshot.plan
+    cron, plan = snapshot.cron, snapshot.schedule
     if cron.suspend or not isinstance(plan, Schedule):
         return None
-    first = plan.first_after(cron.settled)
+    first = plan.first_after(cron.settled_time)
     if first is None:
         return None
     if fires_at(cron, first) > now.wall:
-        return Wait(look_at(fires_at(cron, first), now))
-    choice = choose(cron, plan, now.wall)
+        return CronJobWait(recheck_at(fires_at(cron, first), now))
+    choice = due_times(cron, plan, now.wall)
     if not choice.times:
-        return Wait(look_at(now.wall + 1, now))
+        return CronJobWait(recheck_at(now.wall + 1, now))
     return _settle(snapshot, choice)
 
 
-def _settle(snapshot: CronSnapshot, choice: Choice) -> Write:
+def _settle(snapshot: CronJobSnapshot, due: DueTimes) -> WriteStatus:
     cron, busy = snapshot.cron, snapshot.busy
-    runs, lost = _queued(snapshot, choice, busy=busy)
+    runs, lost = _runs_to_reserve(snapshot, due, busy=busy)
     new = [run for run in runs if run not in cron.runs]
-    reason = _reason(snapshot, choice, new, busy=busy)
-    message = _message(snapshot, choice, new, reason)
-    fields: Fields = {
-        **shown_of(snapshot, choice.times[-1]),
-        **said(reason, message),
-        "settledTime": stamp(choice.times[-1]),
-        "missed": missed(cron, len(choice.times) - len(new) + lost),
-        **({"lastScheduleTime": stamp(new[-1].time)} if new else {}),
-        **(reserve(snapshot, runs) if new else {}),
+    reason = _due_reason(snapshot, due, new, busy=busy)
+    message = _due_message(snapshot, due, new, reason)
+    fields: CronStatusFields = {
+        **display_fields(snapshot, due.times[-1]),
+        **status_reason(reason, message),
+        "settledTime": format_epoch(due.times[-1]),
+        "missed": missed_total(cron, len(due.times) - len(new) + lost),
+        **({"lastScheduleTime": format_epoch(new[-1].time)} if new else {}),
+        **(reservation_fields(snapshot, runs) if new else {}),
     }
     quiet = reason in {CronReason.SCHEDULED, CronReason.REPLACED}
-    told = None if quiet else Told(reason, message)
-    return Write(NAME, fields, claims=bool(new), rests=snapshot.alone, told=told)
+    told = None if quiet else EventToRecord(reason, message)
+    return WriteStatus(
+        DUE, fields, reserves=bool(new), needs_fresh_list=snapshot.exclusive, event=told
+    )
 
 
-def _queued(snapshot: CronSnapshot, choice: Choice, *, busy: bool) -> tuple[Sequence[Run], int]:
+def _runs_to_reserve(
+    snapshot: CronJobSnapshot, due: DueTimes, *, busy: bool
+) -> tuple[Sequence[Run], int]:
     """Return the runs to reserve, in order, and how many reserved before are given up."""
-    pending = snapshot.pending
-    new = [Run(run_name(snapshot.cron.name, time), time) for time in choice.chosen]
-    match snapshot.cron.concurrency:
+    pending = snapshot.pending_runs
+    new = [Run(run_name(snapshot.cron.name, time), time) for time in due.to_run]
+    match snapshot.cron.concurrency_policy:
         case ConcurrencyPolicy.FORBID:
             return (pending, 0) if busy else (new, 0)
         case ConcurrencyPolicy.REPLACE:
-            return (new[-1:], given_up(pending)) if new else (pending, 0)
+            return (new[-1:], count_scheduled(pending)) if new else (pending, 0)
         case ConcurrencyPolicy.ALLOW:
             runs = [*pending, *new]
-            return runs[-MAX_RUNS:], max(len(runs) - MAX_RUNS, 0)
+            return runs[-MAX_RESERVED_RUNS:], max(len(runs) - MAX_RESERVED_RUNS, 0)
 
 
 def is_scheduled(run: Run) -> bool:
@@ -72,45 +82,47 @@ def is_scheduled(run: Run) -> bool:
     return run.trigger is None and not run.backfill
 
 
-def given_up(runs: Sequence[Run]) -> int:
+def count_scheduled(runs: Sequence[Run]) -> int:
     """Return how many scheduled times stay without a run if these are not created."""
     return sum(map(is_scheduled, runs))
 
 
-def missed(cron: CronView, more: int) -> int:
+def missed_total(cron: CronJobView, more: int) -> int:
     """Return `status.missed` with so many more, as far as the schema lets it grow."""
     return min(cron.missed + more, MAX_MISSED)
 
 
-def _reason(
-    snapshot: CronSnapshot, choice: Choice, new: Sequence[Run], *, busy: bool
+def _due_reason(
+    snapshot: CronJobSnapshot, due: DueTimes, new: Sequence[Run], *, busy: bool
 ) -> CronReason:
     if not new:
-        forbids = snapshot.cron.concurrency is ConcurrencyPolicy.FORBID and busy
+        forbids = snapshot.cron.concurrency_policy is ConcurrencyPolicy.FORBID and busy
         return CronReason.LEFT_OUT if forbids else CronReason.SKIPPED
-    if choice.late:
+    if due.late:
         return CronReason.MISFIRED
-    replaces = snapshot.cron.concurrency is ConcurrencyPolicy.REPLACE and busy
+    replaces = snapshot.cron.concurrency_policy is ConcurrencyPolicy.REPLACE and busy
     return CronReason.REPLACED if replaces else CronReason.SCHEDULED
 
 
-def _message(snapshot: CronSnapshot, choice: Choice, new: Sequence[Run], reason: CronReason) -> str:
-    newest = stamp(choice.times[-1])
+def _due_message(
+    snapshot: CronJobSnapshot, due: DueTimes, new: Sequence[Run], reason: CronReason
+) -> str:
+    newest = format_epoch(due.times[-1])
     match reason:
         case CronReason.LEFT_OUT:
-            return f"no run for {newest}: {in_the_way(snapshot)} is unfinished"
+            return f"no run for {newest}: {blocking_run(snapshot)} is unfinished"
         case CronReason.SKIPPED:
-            return f"{choice.late} times missed, the last {newest}; Skip leaves them out"
+            return f"{due.late} times missed, the last {newest}; Skip leaves them out"
         case CronReason.MISFIRED:
-            policy = snapshot.cron.misfire.value
-            return f"{choice.late} times missed, the last {newest}; {policy}: {len(new)} to run"
+            policy = snapshot.cron.misfire_policy.value
+            return f"{due.late} times missed, the last {newest}; {policy}: {len(new)} to run"
         case CronReason.REPLACED:
-            return f"run for {newest} in place of {in_the_way(snapshot)}"
+            return f"run for {newest} in place of {blocking_run(snapshot)}"
         case _:
             return f"run for {newest}"
 
 
-def in_the_way(snapshot: CronSnapshot) -> str:
+def blocking_run(snapshot: CronJobSnapshot) -> str:
     """Return the name of a run that is unfinished or about to be created."""
-    names = [one.name for one in snapshot.unfinished] or [run.name for run in snapshot.pending]
+    names = [one.name for one in snapshot.unfinished] or [run.name for run in snapshot.pending_runs]
     return names[0] if names else "a run"

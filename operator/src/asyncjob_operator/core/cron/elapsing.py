@@ -14,15 +14,15 @@ from cronsim import CronSim
 _DAY: Final = 86_400
 
 
-def elapsing(fields: str, zone: tzinfo, last: int) -> Iterator[int]:
+def interval_times(fields: str, zone: tzinfo, last: int) -> Iterator[int]:
     """Yield the times later than `last`, in order; a local time that comes twice is two."""
     resumes: int | None = last
     while resumes is not None:
         last, resumes = resumes, None
-        offset = _offset(zone, last + 1)
-        for tick in CronSim(fields, _naive(last + offset)):
+        offset = _utc_offset(zone, last + 1)
+        for tick in CronSim(fields, _naive_utc(last + offset)):
             at = int(tick.replace(tzinfo=UTC).timestamp()) - offset
-            change = _change(zone, last + 1, at, offset)
+            change = _next_offset_change(zone, last + 1, at, offset)
             if change is not None:
                 resumes = change - 1
                 break
@@ -30,21 +30,21 @@ def elapsing(fields: str, zone: tzinfo, last: int) -> Iterator[int]:
             yield at
 
 
-def _offset(zone: tzinfo, moment: int) -> int:
-    found = datetime.fromtimestamp(moment, zone).utcoffset() or timedelta()
+def _utc_offset(zone: tzinfo, time: int) -> int:
+    found = datetime.fromtimestamp(time, zone).utcoffset() or timedelta()
     return int(found.total_seconds())
 
 
-def _naive(seconds: int) -> datetime:
+def _naive_utc(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
 
 
-def _change(zone: tzinfo, after: int, until: int, offset: int) -> int | None:
+def _next_offset_change(zone: tzinfo, after: int, until: int, offset: int) -> int | None:
     """Return the first moment with another offset than there is at `after`, `until` included."""
     before = after
     while before < until:
         moment = min(before + _DAY, until)
-        if _offset(zone, moment) != offset:
+        if _utc_offset(zone, moment) != offset:
             return _bisect(zone, before, moment, offset)
         before = moment
     return None
@@ -53,7 +53,7 @@ def _change(zone: tzinfo, after: int, until: int, offset: int) -> int | None:
 def _bisect(zone: tzinfo, before: int, after: int, offset: int) -> int:
     while after - before > 1:
         middle = (before + after) // 2
-        if _offset(zone, middle) == offset:
+        if _utc_offset(zone, middle) == offset:
             before = middle
         else:
             after = middle

@@ -9,7 +9,7 @@ from typing import Final
 
 from asyncjob_operator.core.cron.errors import BadScheduleError
 
-RANGES: Final = (
+H_RANGES: Final = (
     ("minute", 0, 59),
     ("hour", 0, 23),
     ("day", 1, 28),
@@ -21,24 +21,24 @@ RANGES: Final = (
 _H: Final = re.compile(r"H(?:\((\d+)-(\d+)\))?(?:/(\d+))?", re.IGNORECASE)
 
 
-def draw(seed: str, size: int) -> int:
+def stable_hash(seed: str, size: int) -> int:
     """Return a number from 0 to size - 1 that follows from the seed."""
     return int.from_bytes(sha256(seed.encode()).digest()[:8]) % size
 
 
-def without_h(fields: list[str], seed: str) -> list[str]:
+def expand_h(fields: list[str], seed: str) -> list[str]:
     """Return the five fields with each H written out; raises BadScheduleError."""
     return [
-        ",".join(_item(item, index, seed) for item in field.split(","))
+        ",".join(_expand_item(item, index, seed) for item in field.split(","))
         for index, field in enumerate(fields)
     ]
 
 
-def _item(item: str, index: int, seed: str) -> str:
+def _expand_item(item: str, index: int, seed: str) -> str:
     found = _H.fullmatch(item)
     if not found:
         return item
-    name, low, high = RANGES[index]
+    name, low, high = H_RANGES[index]
     if found[1] is not None:
         first, last = int(found[1]), int(found[2])
         top = 31 if name == "day" else high
@@ -52,10 +52,10 @@ def _item(item: str, index: int, seed: str) -> str:
         raise BadScheduleError(
             f"spec.schedule: {name}: the step of {item} is not within 1 to {high - low + 1}"
         )
-    return _values(f"{seed} {name}", low, high, step)
+    return _expand_values(f"{seed} {name}", low, high, step)
 
 
-def _values(seed: str, low: int, high: int, step: int) -> str:
+def _expand_values(seed: str, low: int, high: int, step: int) -> str:
     if not step:
-        return str(low + draw(seed, high - low + 1))
-    return ",".join(str(value) for value in range(low + draw(seed, step), high + 1, step))
+        return str(low + stable_hash(seed, high - low + 1))
+    return ",".join(str(value) for value in range(low + stable_hash(seed, step), high + 1, step))

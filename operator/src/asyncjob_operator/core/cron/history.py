@@ -8,43 +8,48 @@ again stays as long as any other job with a key.
 from typing import Final
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.cron.child import Child
-from asyncjob_operator.core.cron.decision import Remove, Verdict, Wait
-from asyncjob_operator.core.cron.snapshot import CronSnapshot, look_at
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.cron.child import ScheduledJob
+from asyncjob_operator.core.cron.decision import CronJobWait, DeleteJobs, StepResult
+from asyncjob_operator.core.cron.snapshot import CronJobSnapshot, recheck_at
+from asyncjob_operator.core.moment import Now
 
-NAME: Final = "history"
-CHUNK: Final = 50
+HISTORY: Final = "history"
+HISTORY_BATCH: Final = 50
 
 
-def history(snapshot: CronSnapshot, now: Moment) -> Verdict:
+def prune_history(snapshot: CronJobSnapshot, now: Now) -> StepResult:
     """Remove finished jobs beyond the limits, a few at a time."""
-    if not snapshot.keeps_history:
+    if not snapshot.prunes_history:
         return None
     cron = snapshot.cron
     reserved = {run.name for run in cron.runs}
     finished = [
         one
-        for one in snapshot.children
-        if one.finished and not one.deleting and not one.wished and one.name not in reserved
+        for one in snapshot.jobs
+        if one.finished
+        and not one.deleting
+        and not one.has_open_request
+        and one.name not in reserved
     ]
     succeeded = [one for one in finished if one.phase is Phase.SUCCEEDED]
     failed = [one for one in finished if one.phase is not Phase.SUCCEEDED]
-    beyond = _oldest(succeeded, cron.keep_succeeded) + _oldest(failed, cron.keep_failed)
-    gone = [one for one in beyond if _goes_at(one, snapshot) <= now.wall]
+    beyond = _oldest_beyond(succeeded, cron.successful_jobs_history_limit) + _oldest_beyond(
+        failed, cron.failed_jobs_history_limit
+    )
+    gone = [one for one in beyond if _deletable_at(one, snapshot) <= now.wall]
     if gone:
-        return Remove(NAME, tuple(gone[:CHUNK]))
-    return _wait([_goes_at(one, snapshot) for one in beyond], now)
+        return DeleteJobs(HISTORY, tuple(gone[:HISTORY_BATCH]))
+    return _wait([_deletable_at(one, snapshot) for one in beyond], now)
 
 
-def _goes_at(one: Child, snapshot: CronSnapshot) -> float:
-    return one.completed + (snapshot.long_memory if one.long_memory else 0.0)
+def _deletable_at(one: ScheduledJob, snapshot: CronJobSnapshot) -> float:
+    return one.completed_at + (snapshot.dedup_window if one.has_dedup_key else 0.0)
 
 
-def _wait(times: list[float], now: Moment) -> Wait | None:
-    return Wait(look_at(min(times), now)) if times else None
+def _wait(times: list[float], now: Now) -> CronJobWait | None:
+    return CronJobWait(recheck_at(min(times), now)) if times else None
 
 
-def _oldest(jobs: list[Child], keep: int) -> list[Child]:
-    ordered = sorted(jobs, key=lambda one: (one.completed, one.uid))
-    return ordered[: max(len(ordered) - keep, 0)]
+def _oldest_beyond(jobs: list[ScheduledJob], limit: int) -> list[ScheduledJob]:
+    ordered = sorted(jobs, key=lambda one: (one.completed_at, one.uid))
+    return ordered[: max(len(ordered) - limit, 0)]

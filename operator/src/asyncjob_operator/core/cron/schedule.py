@@ -17,13 +17,13 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
-from asyncjob_operator.core.cron.elapsing import elapsing
+from asyncjob_operator.core.cron.elapsing import interval_times
 from asyncjob_operator.core.cron.errors import (
     BadScheduleError,
     BadTimeZoneError,
     NeverFiresError,
 )
-from asyncjob_operator.core.cron.hashing import without_h
+from asyncjob_operator.core.cron.hashing import expand_h
 
 MACROS: Final = {
     "@yearly": "0 0 1 1 *",
@@ -37,8 +37,8 @@ MACROS: Final = {
 FIELD_COUNT: Final = 5
 _DAY: Final = 86_400
 _PROBE: Final = datetime(2000, 1, 1, tzinfo=UTC)
-_NEVER: Final = "Bad day-of-month"
-_FIELDS: Final = {
+_NEVER_FIRES: Final = "Bad day-of-month"
+_FIELD_OF_ERROR: Final = {
     "Bad minute": "minute",
     "Bad hour": "hour",
     "Bad day-of-month": "day",
@@ -54,12 +54,12 @@ class Schedule:
     fields: str
     zone: tzinfo
 
-    def after(self, moment: float) -> Iterator[int]:
+    def times_after(self, time: float) -> Iterator[int]:
         """Yield the times later than the moment, in order."""
-        last = int(moment // 1)
+        last = int(time // 1)
         if self.zone is UTC or self._is_time_of_day:
             return self._times_of_day(last)
-        return elapsing(self.fields, self.zone, last)
+        return interval_times(self.fields, self.zone, last)
 
     @property
     def _is_time_of_day(self) -> bool:
@@ -75,11 +75,11 @@ class Schedule:
                 last = at
                 yield at
 
-    def first_after(self, moment: float) -> int | None:
+    def first_after(self, time: float) -> int | None:
         """Return the first time later than the moment, or None if there is none in 50 years."""
-        return _first_after(self, int(moment // 1))
+        return _first_after(self, int(time // 1))
 
-    def newest(self, after: float, until: float, limit: int) -> list[int]:
+    def newest_times(self, after: float, until: float, limit: int) -> list[int]:
         """Return the newest times later than `after` and not later than `until`, oldest first.
 
         Looks back farther and farther, so that a year of downtime costs no more than its end.
@@ -89,19 +89,19 @@ class Schedule:
         span = _DAY
         while True:
             start = max(after, until - span)
-            found = deque(takewhile(lambda at: at <= until, self.after(start)), maxlen=limit)
+            found = deque(takewhile(lambda at: at <= until, self.times_after(start)), maxlen=limit)
             if start == after or len(found) == limit:
                 return list(found)
             span *= 4
 
 
 @lru_cache(maxsize=4096)
-def _first_after(schedule: Schedule, moment: int) -> int | None:
-    return next(schedule.after(moment), None)
+def _first_after(schedule: Schedule, time: int) -> int | None:
+    return next(schedule.times_after(time), None)
 
 
 @lru_cache(maxsize=4096)
-def read_schedule(text: str, zone: str, seed: str) -> Schedule:
+def parse_schedule(text: str, zone: str, seed: str) -> Schedule:
     """Read a schedule; `seed` is what H follows from.
 
     Raises BadScheduleError, BadTimeZoneError or NeverFiresError, whose message names the field.
@@ -112,25 +112,27 @@ def read_schedule(text: str, zone: str, seed: str) -> Schedule:
             "spec.schedule: it takes five fields (minute hour day month weekday),"
             f" not {len(fields)}: {text!r}"
         )
-    plain = " ".join(without_h(fields, seed))
+    plain = " ".join(expand_h(fields, seed))
     try:
         CronSim(plain, _PROBE)
     except CronSimError as error:
-        raise _explained(text, plain, error) from None
-    schedule = Schedule(plain, read_zone(zone))
+        raise _schedule_error(text, plain, error) from None
+    schedule = Schedule(plain, load_zone(zone))
     if schedule.first_after(_PROBE.timestamp()) is None:
         raise NeverFiresError(f"spec.schedule: no day ever matches {text!r}")
     return schedule
 
 
-def _explained(text: str, plain: str, error: CronSimError) -> BadScheduleError | NeverFiresError:
-    if str(error) == _NEVER and _reads_in_any_month(plain):
+def _schedule_error(
+    text: str, plain: str, error: CronSimError
+) -> BadScheduleError | NeverFiresError:
+    if str(error) == _NEVER_FIRES and _valid_in_any_month(plain):
         return NeverFiresError(f"spec.schedule: no day ever matches {text!r}")
-    field = _FIELDS.get(str(error), "text")
+    field = _FIELD_OF_ERROR.get(str(error), "text")
     return BadScheduleError(f"spec.schedule: the {field} of {text!r} cannot be read")
 
 
-def _reads_in_any_month(plain: str) -> bool:
+def _valid_in_any_month(plain: str) -> bool:
     minute, hour, day, _, weekday = plain.split()
     try:
         CronSim(" ".join((minute, hour, day, "*", weekday)), _PROBE)
@@ -147,7 +149,7 @@ def zone_names() -> frozenset[str]:
 
 
 @lru_cache(maxsize=1024)
-def read_zone(name: str) -> tzinfo:
+def load_zone(name: str) -> tzinfo:
     """Return the zone; raises BadTimeZoneError."""
     if name not in zone_names():
         raise BadTimeZoneError(f"spec.timeZone: there is no zone {name!r} in the operator's tzdata")

@@ -5,92 +5,93 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from asyncjob.lifecycle.schedules import ConcurrencyPolicy, CronReason
-from asyncjob_operator.core.cron.child import Child
-from asyncjob_operator.core.cron.decision import Verdict
+from asyncjob_operator.core.cron.child import ScheduledJob
+from asyncjob_operator.core.cron.decision import StepResult
 from asyncjob_operator.core.cron.errors import (
     BadScheduleError,
     BadTimeZoneError,
     NeverFiresError,
 )
-from asyncjob_operator.core.cron.schedule import Schedule, read_schedule
-from asyncjob_operator.core.cron.view import CronView, Run
-from asyncjob_operator.core.moment import LONGEST_WALL_WAIT, Moment
+from asyncjob_operator.core.cron.schedule import Schedule, parse_schedule
+from asyncjob_operator.core.cron.view import CronJobView, Run
+from asyncjob_operator.core.moment import MAX_WALL_CLOCK_WAIT, Now
 from asyncjob_operator.core.options import DAY
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ScheduleProblem:
     """Why a schedule has no times."""
 
     reason: CronReason
     message: str
 
 
-Plan = Schedule | Problem
+ScheduleOrProblem = Schedule | ScheduleProblem
 
 
-def plan_of(cron: CronView) -> Plan:
+def schedule_or_problem(cron: CronJobView) -> ScheduleOrProblem:
     """Return the schedule, or what is wrong with it."""
     try:
-        return read_schedule(cron.schedule, cron.time_zone, cron.key)
+        return parse_schedule(cron.schedule, cron.time_zone, cron.key)
     except (BadScheduleError, BadTimeZoneError, NeverFiresError) as error:
-        return Problem(_REASONS[type(error)], str(error))
+        return ScheduleProblem(_PROBLEM_REASONS[type(error)], str(error))
 
 
-_REASONS: Final = {
+_PROBLEM_REASONS: Final = {
     BadScheduleError: CronReason.BAD_SCHEDULE,
     BadTimeZoneError: CronReason.BAD_TIME_ZONE,
-    NeverFiresError: CronReason.NEVER,
+    NeverFiresError: CronReason.NEVER_FIRES,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class CronSnapshot:
-    """`me` is the identity of this operator. Times are monotonic seconds of this replica.
+class CronJobSnapshot:
+    """`identity` is the identity of this operator. Times are monotonic seconds of this replica.
 
-    `claim_sent_at`: when it sent the write that gave it the reservation as it is now; None if the
-    reservation is not its own. `claim_seen_at`: when it first saw the reservation as it is now.
-    `made`: names of reserved runs that are known to have been created. `confirmed`: UIDs of the
-    jobs that the last live reads have shown to be unfinished. `long_memory`: seconds for which a
-    finished run with a key is kept, whatever the history limits say.
+    `reserved_at`: when it sent the write that gave it the reservation as it is now; None if the
+    reservation is not its own. `reservation_observed_at`: when it first saw the reservation as it
+    is now. `created`: names of reserved runs that are known to have been created.
+    `verified_unfinished`: UIDs of the jobs that the last live reads have shown to be unfinished.
+    `dedup_window`: seconds for which a finished run with a key is kept, whatever the history limits
+    say.
     """
 
-    cron: CronView
-    plan: Plan
-    children: tuple[Child, ...]
-    me: str
-    claim_sent_at: float | None
-    claim_seen_at: float
-    made: frozenset[str]
-    confirmed: frozenset[str] = frozenset()
-    keeps_history: bool = True
-    long_memory: float = DAY
+    cron: CronJobView
+    schedule: ScheduleOrProblem
+    jobs: tuple[ScheduledJob, ...]
+    identity: str
+    reserved_at: float | None
+    reservation_observed_at: float
+    created: frozenset[str]
+    verified_unfinished: frozenset[str] = frozenset()
+    prunes_history: bool = True
+    dedup_window: float = DAY
 
     @property
-    def unfinished(self) -> list[Child]:
+    def unfinished(self) -> list[ScheduledJob]:
         """Return the unfinished jobs, the oldest first."""
-        live = [one for one in self.children if not one.finished]
+        live = [one for one in self.jobs if not one.finished]
         return sorted(live, key=lambda one: (one.created, one.name))
 
     @property
-    def pending(self) -> tuple[Run, ...]:
+    def pending_runs(self) -> tuple[Run, ...]:
         """Return the reserved runs that are still to be created."""
-        return tuple(run for run in self.cron.runs if run.name not in self.made)
+        return tuple(run for run in self.cron.runs if run.name not in self.created)
 
     @property
-    def alone(self) -> bool:
+    def exclusive(self) -> bool:
         """Return whether its runs must not overlap."""
-        return self.cron.concurrency is not ConcurrencyPolicy.ALLOW
+        return self.cron.concurrency_policy is not ConcurrencyPolicy.ALLOW
 
     @property
     def busy(self) -> bool:
         """Return whether a run is unfinished, or about to be created."""
-        return bool(self.pending or self.unfinished)
+        return bool(self.pending_runs or self.unfinished)
 
 
-Step: TypeAlias = Callable[[CronSnapshot, Moment], Verdict]
+CronJobStep: TypeAlias = Callable[[CronJobSnapshot, Now], StepResult]
 
 
-def look_at(moment: float, now: Moment) -> float:
+def recheck_at(time: float, now: Now) -> float:
     """Return when on the monotonic clock to look again for a calendar time."""
-    return now.monotonic + min(max(moment - now.wall, 0.0), LONGEST_WALL_WAIT)
+    return now.monotonic + min(max(time - now.wall, 0.0), MAX_WALL_CLOCK_WAIT)

@@ -20,8 +20,8 @@ from asyncjob.json_types import (
     text,
 )
 from asyncjob.lifecycle.schedules import ConcurrencyPolicy, MisfirePolicy
-from asyncjob.lifecycle.timestamps import to_text
-from asyncjob_operator.core.moment import epoch
+from asyncjob.lifecycle.timestamps import format_timestamp
+from asyncjob_operator.core.moment import to_epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +35,16 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Reserved:
-    """The runs about to be created, and who creates them; `number` tells renewals apart."""
+class ReservedRuns:
+    """The runs about to be created, and who creates them; `claims` tells renewals apart."""
 
     by: str
-    number: int
+    claims: int
     runs: tuple[Run, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Active:
+class ActiveJobRef:
     """A job that was unfinished when the status was written."""
 
     name: str
@@ -52,7 +52,7 @@ class Active:
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedSpec:
     """The spec that the settled time was judged by."""
 
     schedule: str
@@ -61,7 +61,7 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
-class BackfillWish:
+class BackfillRequest:
     """A range of time gone by, both ends included."""
 
     start: float
@@ -83,7 +83,7 @@ class BackfillState:
 
 
 @dataclass(frozen=True, slots=True)
-class CronView:
+class CronJobView:
     """A schedule as decisions see it; `status` is what is stored."""
 
     namespace: str
@@ -94,24 +94,24 @@ class CronView:
     deleting: bool
     schedule: str
     time_zone: str
-    jitter: int
-    concurrency: ConcurrencyPolicy
-    starting_deadline: int | None
-    misfire: MisfirePolicy
+    jitter_seconds: int
+    concurrency_policy: ConcurrencyPolicy
+    starting_deadline_seconds: int | None
+    misfire_policy: MisfirePolicy
     misfire_limit: int
     suspend: bool
     trigger: int
-    backfill: BackfillWish | None
-    keep_succeeded: int
-    keep_failed: int
-    settled: float
-    observed: Observed | None
-    reserved: Reserved | None
+    backfill: BackfillRequest | None
+    successful_jobs_history_limit: int
+    failed_jobs_history_limit: int
+    settled_time: float
+    observed: ObservedSpec | None
+    reserved: ReservedRuns | None
     claims: int
     triggers: int
-    backfilled: BackfillState | None
+    backfill_state: BackfillState | None
     missed: int
-    active: tuple[Active, ...]
+    active: tuple[ActiveJobRef, ...]
     active_count: int
     status: JsonObject
 
@@ -126,11 +126,11 @@ class CronView:
         return self.reserved.runs if self.reserved else ()
 
 
-def read_cron(obj: JsonObject) -> CronView:
+def read_cron_job(obj: JsonObject) -> CronJobView:
     """Read an AsyncCronJob; raises ValueError on a value this version does not know."""
     meta, spec, status = child(obj, "metadata"), child(obj, "spec"), child(obj, "status")
-    created = epoch(text(meta, "creationTimestamp"), otherwise=0.0)
-    return CronView(
+    created = to_epoch(text(meta, "creationTimestamp"), default=0.0)
+    return CronJobView(
         namespace=text(meta, "namespace"),
         name=text(meta, "name"),
         uid=text(meta, "uid"),
@@ -139,22 +139,24 @@ def read_cron(obj: JsonObject) -> CronView:
         deleting="deletionTimestamp" in meta,
         schedule=text(spec, "schedule"),
         time_zone=text(spec, "timeZone", "UTC"),
-        jitter=integer(spec, "jitterSeconds"),
-        concurrency=ConcurrencyPolicy(text(spec, "concurrencyPolicy", ConcurrencyPolicy.ALLOW)),
-        starting_deadline=opt_integer(spec, "startingDeadlineSeconds"),
-        misfire=MisfirePolicy(text(spec, "misfirePolicy", MisfirePolicy.FIRE_ONCE)),
+        jitter_seconds=integer(spec, "jitterSeconds"),
+        concurrency_policy=ConcurrencyPolicy(
+            text(spec, "concurrencyPolicy", ConcurrencyPolicy.ALLOW)
+        ),
+        starting_deadline_seconds=opt_integer(spec, "startingDeadlineSeconds"),
+        misfire_policy=MisfirePolicy(text(spec, "misfirePolicy", MisfirePolicy.FIRE_ONCE)),
         misfire_limit=integer(spec, "misfireLimit", 100),
         suspend=flag(spec, "suspend"),
         trigger=integer(spec, "trigger"),
-        backfill=_read_wish(child(spec, "backfill"), created),
-        keep_succeeded=integer(spec, "successfulJobsHistoryLimit", 3),
-        keep_failed=integer(spec, "failedJobsHistoryLimit", 3),
-        settled=_settled(status, created),
+        backfill=_read_backfill_request(child(spec, "backfill"), created),
+        successful_jobs_history_limit=integer(spec, "successfulJobsHistoryLimit", 3),
+        failed_jobs_history_limit=integer(spec, "failedJobsHistoryLimit", 3),
+        settled_time=_settled_time(status, created),
         observed=_read_observed(child(status, "observed")),
         reserved=_read_reserved(status, created),
         claims=integer(status, "claims"),
         triggers=integer(status, "triggers"),
-        backfilled=_read_backfill(child(status, "backfill"), created),
+        backfill_state=_read_backfill_state(child(status, "backfill"), created),
         missed=integer(status, "missed"),
         active=tuple(_read_active(as_object(item)) for item in items(status, "active")),
         active_count=integer(status, "activeCount"),
@@ -162,78 +164,78 @@ def read_cron(obj: JsonObject) -> CronView:
     )
 
 
-def _settled(status: JsonObject, created: float) -> float:
+def _settled_time(status: JsonObject, created: float) -> float:
     """Return until when all is settled: a schedule owes nothing for before it was created."""
     said = [text(status, name) for name in ("settledTime", "lastScheduleTime")]
-    return max([epoch(time, otherwise=created) for time in said if time], default=created)
+    return max([to_epoch(time, default=created) for time in said if time], default=created)
 
 
-def _read_wish(wish: JsonObject, created: float) -> BackfillWish | None:
-    if not wish:
+def _read_backfill_request(request: JsonObject, created: float) -> BackfillRequest | None:
+    if not request:
         return None
-    return BackfillWish(
-        epoch(text(wish, "from"), otherwise=created),
-        epoch(text(wish, "to"), otherwise=created),
-        integer(wish, "limit", 100),
-        integer(wish, "maxActive", 1),
+    return BackfillRequest(
+        to_epoch(text(request, "from"), default=created),
+        to_epoch(text(request, "to"), default=created),
+        integer(request, "limit", 100),
+        integer(request, "maxActive", 1),
     )
 
 
-def _read_backfill(state: JsonObject, created: float) -> BackfillState | None:
+def _read_backfill_state(state: JsonObject, created: float) -> BackfillState | None:
     if not state:
         return None
     through = opt_text(state, "through")
     return BackfillState(
-        epoch(text(state, "from"), otherwise=created),
-        epoch(text(state, "to"), otherwise=created),
-        epoch(through, otherwise=created) if through else None,
+        to_epoch(text(state, "from"), default=created),
+        to_epoch(text(state, "to"), default=created),
+        to_epoch(through, default=created) if through else None,
         integer(state, "total"),
         integer(state, "created"),
         flag(state, "completed"),
     )
 
 
-def _read_observed(observed: JsonObject) -> Observed | None:
+def _read_observed(observed: JsonObject) -> ObservedSpec | None:
     if not observed:
         return None
-    return Observed(
+    return ObservedSpec(
         text(observed, "schedule"), text(observed, "timeZone"), flag(observed, "suspend")
     )
 
 
-def _read_reserved(status: JsonObject, created: float) -> Reserved | None:
+def _read_reserved(status: JsonObject, created: float) -> ReservedRuns | None:
     reserved = child(status, "reserved")
     if not reserved:
         return None
     runs = tuple(_read_run(as_object(item), created) for item in items(reserved, "runs"))
-    return Reserved(text(reserved, "by"), integer(status, "claims"), runs)
+    return ReservedRuns(text(reserved, "by"), integer(status, "claims"), runs)
 
 
-def _read_active(item: JsonObject) -> Active:
-    return Active(text(item, "name"), text(item, "uid"))
+def _read_active(item: JsonObject) -> ActiveJobRef:
+    return ActiveJobRef(text(item, "name"), text(item, "uid"))
 
 
 def _read_run(run: JsonObject, created: float) -> Run:
     return Run(
         text(run, "name"),
-        int(epoch(text(run, "time"), otherwise=created)),
+        int(to_epoch(text(run, "time"), default=created)),
         opt_integer(run, "trigger"),
         flag(run, "backfill"),
     )
 
 
-def stamp(moment: float) -> str:
+def format_epoch(seconds: float) -> str:
     """Return the moment as it is stored."""
-    return to_text(datetime.fromtimestamp(moment, UTC))
+    return format_timestamp(datetime.fromtimestamp(seconds, UTC))
 
 
-def write_runs(runs: Sequence[Run]) -> list[Json]:
+def runs_to_json(runs: Sequence[Run]) -> list[Json]:
     """Return the runs as they are stored."""
-    return [_write_run(run) for run in runs]
+    return [_run_to_json(run) for run in runs]
 
 
-def _write_run(run: Run) -> dict[str, Json]:
-    stored: dict[str, Json] = {"name": run.name, "time": stamp(run.time)}
+def _run_to_json(run: Run) -> dict[str, Json]:
+    stored: dict[str, Json] = {"name": run.name, "time": format_epoch(run.time)}
     if run.trigger is not None:
         stored["trigger"] = run.trigger
     if run.backfill:

@@ -6,7 +6,7 @@ from asyncjob.lifecycle.phases import Reason
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class ClosedGate:
     """`until` is when on the monotonic clock to look again; None: when something changes."""
 
     reason: Reason

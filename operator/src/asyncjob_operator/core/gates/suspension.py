@@ -1,13 +1,13 @@
 """Closed while `spec.suspend` is true."""
 
 from asyncjob.lifecycle.phases import Reason
-from asyncjob_operator.core.gates.closed import Closed
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.gates.closed import ClosedGate
+from asyncjob_operator.core.moment import Now
 from asyncjob_operator.core.snapshot import Snapshot
 
 
-def suspension(snapshot: Snapshot, _now: Moment) -> Closed | None:
+def suspend_gate(snapshot: Snapshot, _now: Now) -> ClosedGate | None:
     """Return closed while the user holds the job back."""
-    if not snapshot.job.wishes.suspend:
+    if not snapshot.job.control.suspend:
         return None
-    return Closed(Reason.SUSPENDED, "suspended by spec.suspend")
+    return ClosedGate(Reason.SUSPENDED, "suspended by spec.suspend")

@@ -8,22 +8,22 @@ cancelled first, by a write that fails if it was admitted meanwhile. So never tw
 
 from typing import Final
 
-from asyncjob_operator.core.decision import LINE_UP, Admit, Verdict
-from asyncjob_operator.core.gates import first_closed
-from asyncjob_operator.core.gates.dependencies import childless
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.decision import AWAIT_RESERVATION, Admit, PolicyResult
+from asyncjob_operator.core.gates import first_closed_gate
+from asyncjob_operator.core.gates.dependencies import children_precondition
+from asyncjob_operator.core.moment import Now
 from asyncjob_operator.core.snapshot import Snapshot
 
-NAME: Final = "admit"
+ADMIT: Final = "admit"
 
 
-def admit(snapshot: Snapshot, now: Moment) -> Verdict:
+def admit(snapshot: Snapshot, now: Now) -> PolicyResult:
     """Set `admitted`, without which a gated job, or one in a limited queue, is not claimed."""
-    job, limited = snapshot.job, snapshot.queue.limited
+    job, limited = snapshot.job, snapshot.queue.has_limits
     if job.admitted or not (job.gated or limited):
         return None
-    if first_closed(snapshot, now) or snapshot.rival:
+    if first_closed_gate(snapshot, now) or snapshot.live_duplicate:
         return None
-    if limited and not snapshot.placed:
-        return LINE_UP if snapshot.known else None
-    return Admit(NAME, childless(snapshot))
+    if limited and not snapshot.has_reservation:
+        return AWAIT_RESERVATION if snapshot.type_known else None
+    return Admit(ADMIT, children_precondition(snapshot))

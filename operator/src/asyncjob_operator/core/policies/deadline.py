@@ -2,22 +2,24 @@
 
 from typing import Final
 
-from asyncjob.lifecycle.gate import drop
+from asyncjob.lifecycle.gate import cancel_waiting_job
 from asyncjob.lifecycle.phases import Reason
-from asyncjob_operator.core.decision import Transition, Verdict, Wait
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.decision import ChangePhase, PolicyResult, Wait
+from asyncjob_operator.core.moment import Now
 from asyncjob_operator.core.snapshot import Snapshot
 
-NAME: Final = "deadline"
+DEADLINE: Final = "deadline"
 
 
-def deadline(snapshot: Snapshot, now: Moment) -> Verdict:
+def enforce_deadline(snapshot: Snapshot, now: Now) -> PolicyResult:
     """Cancel a job that was never claimed and comes too late."""
     job = snapshot.job
     not_after = job.gates.not_after
     if not_after is None or job.attempt > 0:
         return None
-    if now.until(not_after) > 0:
-        return Wait(now.look_at(not_after))
+    if now.seconds_until(not_after) > 0:
+        return Wait(now.recheck_at(not_after))
     message = f"notAfter {not_after} passed before the first start"
-    return Transition(NAME, drop(job, Reason.DEADLINE_EXCEEDED, message, now=now.text))
+    return ChangePhase(
+        DEADLINE, cancel_waiting_job(job, Reason.DEADLINE_EXCEEDED, message, now=now.timestamp)
+    )

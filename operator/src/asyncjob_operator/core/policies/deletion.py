@@ -7,13 +7,13 @@ operator wishes it; what follows is what follows from any wish to cancel.
 
 from typing import Final
 
-from asyncjob_operator.core.decision import Abort, Verdict
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.decision import CancelDeleted, PolicyResult
+from asyncjob_operator.core.moment import Now
 from asyncjob_operator.core.snapshot import Snapshot
 
-NAME: Final = "deletion"
+DELETION: Final = "deletion"
 
 
-def deletion(snapshot: Snapshot, _now: Moment) -> Verdict:
+def cancel_deleted(snapshot: Snapshot, _now: Now) -> PolicyResult:
     """Set `cancel` on an unfinished job that is being deleted."""
-    return None if snapshot.job.wishes.cancel else Abort(NAME)
+    return None if snapshot.job.control.cancel else CancelDeleted(DELETION)

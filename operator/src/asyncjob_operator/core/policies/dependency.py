@@ -6,51 +6,65 @@ one, too, and it then waits again.
 
 from typing import Final
 
-from asyncjob.lifecycle.gate import give_up
+from asyncjob.lifecycle.gate import dead_letter
 from asyncjob.lifecycle.phases import Reason
-from asyncjob_operator.core.decision import Absent, Ended, Proof, Stuck, Transition, Verdict, Wait
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.decision import (
+    ChangePhase,
+    DependencyCycle,
+    DependencyFailed,
+    DependencyMissing,
+    PolicyResult,
+    Precondition,
+    Wait,
+)
+from asyncjob_operator.core.moment import Now
 from asyncjob_operator.core.snapshot import Snapshot
-from asyncjob_operator.core.ties import Relative
+from asyncjob_operator.core.ties import RelatedJob
 
-NAME: Final = "dependency"
-ENDS: Final = 3
+DEPENDENCY: Final = "dependency"
+CYCLE_ENDS_NAMED: Final = 3
 """Of a long cycle so many jobs are named at each end."""
 
 
-def dependency(snapshot: Snapshot, now: Moment) -> Verdict:
+def fail_on_dependency(snapshot: Snapshot, now: Now) -> PolicyResult:
     """Give up a job whose dependencies cannot be met."""
-    job, ties = snapshot.job, snapshot.ties
-    if not ties.needs or job.admitted:
+    job, ties = snapshot.job, snapshot.dependencies
+    if not ties.states or job.admitted:
         return None
     if ties.cycle:
-        message = f"jobs wait for one another: {_round(ties.cycle)}"
-        return _lost(snapshot, message, Stuck(ties.cycle), now)
-    if ties.failed:
-        return _lost(snapshot, ties.failed.fate, Ended(ties.failed), now)
-    return _missing(snapshot, now)
+        message = f"jobs wait for one another: {_cycle_text(ties.cycle)}"
+        return _dead_letter(snapshot, message, DependencyCycle(ties.cycle), now)
+    if ties.failed_job:
+        return _dead_letter(
+            snapshot, ties.failed_job.outcome, DependencyFailed(ties.failed_job), now
+        )
+    return _missing_too_long(snapshot, now)
 
 
-def _missing(snapshot: Snapshot, now: Moment) -> Verdict:
-    job, since = snapshot.job, snapshot.seen.lacking_since
+def _missing_too_long(snapshot: Snapshot, now: Now) -> PolicyResult:
+    job, since = snapshot.job, snapshot.observation.missing_dependency_since
     timeout = snapshot.options.missing_dependency_timeout
     if since is None or not timeout:
         return None
     if now.monotonic < since + timeout:
         return Wait(since + timeout)
-    name = snapshot.ties.absent[0]
+    name = snapshot.dependencies.missing[0]
     message = f"{name} does not exist; waited {timeout:g} s for jobs that do not exist"
-    return _lost(snapshot, message, Absent(job.namespace, name), now)
+    return _dead_letter(snapshot, message, DependencyMissing(job.namespace, name), now)
 
 
-def _lost(snapshot: Snapshot, message: str, proof: Proof, now: Moment) -> Transition:
-    move = give_up(snapshot.job, Reason.DEPENDENCY_FAILED, f"cannot start: {message}", now=now.text)
-    return Transition(NAME, move, proof)
+def _dead_letter(
+    snapshot: Snapshot, message: str, precondition: Precondition, now: Now
+) -> ChangePhase:
+    move = dead_letter(
+        snapshot.job, Reason.DEPENDENCY_FAILED, f"cannot start: {message}", now=now.timestamp
+    )
+    return ChangePhase(DEPENDENCY, move, precondition)
 
 
-def _round(cycle: tuple[Relative, ...]) -> str:
+def _cycle_text(cycle: tuple[RelatedJob, ...]) -> str:
     names = [one.name for one in (*cycle, cycle[0])]
-    left_out = len(names) - 2 * ENDS
+    left_out = len(names) - 2 * CYCLE_ENDS_NAMED
     if left_out > 0:
-        names[ENDS:-ENDS] = [f"({left_out} more)"]
+        names[CYCLE_ENDS_NAMED:-CYCLE_ENDS_NAMED] = [f"({left_out} more)"]
     return " → ".join(names)

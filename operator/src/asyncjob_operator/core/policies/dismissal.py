@@ -2,19 +2,21 @@
 
 from typing import Final
 
-from asyncjob.lifecycle.gate import drop
+from asyncjob.lifecycle.gate import cancel_waiting_job
 from asyncjob.lifecycle.phases import Reason
-from asyncjob_operator.core.decision import Transition, Verdict
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.decision import ChangePhase, PolicyResult
+from asyncjob_operator.core.moment import Now
 from asyncjob_operator.core.snapshot import Snapshot
 
-NAME: Final = "dismiss"
+DISMISS: Final = "dismiss"
 
 
-def dismiss(snapshot: Snapshot, now: Moment) -> Verdict:
+def dismiss(snapshot: Snapshot, now: Now) -> PolicyResult:
     """Dismiss the dead letter."""
     job = snapshot.job
-    if not job.wishes.cancel:
+    if not job.control.cancel:
         return None
     message = f"dismissed; was a dead letter: {job.reason}"
-    return Transition(NAME, drop(job, Reason.DISMISSED, message, now=now.text))
+    return ChangePhase(
+        DISMISS, cancel_waiting_job(job, Reason.DISMISSED, message, now=now.timestamp)
+    )

@@ -8,17 +8,17 @@ from typing import Final
 
 from asyncjob.lifecycle.gate import hold
 from asyncjob.lifecycle.phases import Reason
-from asyncjob_operator.core.decision import Transition, Verdict
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.decision import ChangePhase, PolicyResult
+from asyncjob_operator.core.moment import Now
 from asyncjob_operator.core.snapshot import Snapshot
 
-NAME: Final = "placeless"
+UNRESERVED: Final = "placeless"
 
 
-def placeless(snapshot: Snapshot, now: Moment) -> Verdict:
+def withdraw_unreserved(snapshot: Snapshot, now: Now) -> PolicyResult:
     """Take the admission back, by way of Pending; the job is queued anew, for a place."""
     job = snapshot.job
-    if not job.admitted or snapshot.placed or not snapshot.queue.limits.counts_running:
+    if not job.admitted or snapshot.has_reservation or not snapshot.queue.limits.counts_running:
         return None
     message = f"admitted before queue {job.queue} had its limit"
-    return Transition(NAME, hold(job, Reason.CONCURRENCY_LIMIT, message, now=now.text))
+    return ChangePhase(UNRESERVED, hold(job, Reason.CONCURRENCY_LIMIT, message, now=now.timestamp))

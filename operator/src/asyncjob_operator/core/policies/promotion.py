@@ -11,48 +11,48 @@ from typing import Final
 from asyncjob.lifecycle.gate import promote
 from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.view import JobView
-from asyncjob_operator.core.decision import Rename, Transition, Verdict, Wait
-from asyncjob_operator.core.gates import Closed, first_closed
-from asyncjob_operator.core.gates.dependencies import childless
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.decision import ChangePhase, PolicyResult, UpdateWaitReason, Wait
+from asyncjob_operator.core.gates import ClosedGate, first_closed_gate
+from asyncjob_operator.core.gates.dependencies import children_precondition
+from asyncjob_operator.core.moment import Now
 from asyncjob_operator.core.snapshot import Snapshot
 
-NAME: Final = "promote"
+PROMOTE: Final = "promote"
 
 
-def promote_pending(snapshot: Snapshot, now: Moment) -> Verdict:
+def promote_pending(snapshot: Snapshot, now: Now) -> PolicyResult:
     """Queue a pending job once no gate that Pending names is closed."""
-    closed = first_closed(snapshot, now)
+    closed = first_closed_gate(snapshot, now)
     if closed is None or closed.reason is Reason.NOT_BEFORE:
-        return _queue(snapshot, now)
-    if closed.reason != snapshot.job.reason or _says_otherwise(closed, snapshot.job):
-        return Rename(NAME, closed.reason, closed.message)
+        return _queue_job(snapshot, now)
+    if closed.reason != snapshot.job.reason or _waits_for_others(closed, snapshot.job):
+        return UpdateWaitReason(PROMOTE, closed.reason, closed.message)
     return Wait(closed.until) if closed.until is not None else None
 
 
-def promote_scheduled(snapshot: Snapshot, now: Moment) -> Verdict:
+def promote_scheduled(snapshot: Snapshot, now: Now) -> PolicyResult:
     """Queue a scheduled job at its `notBefore`."""
-    closed = first_closed(snapshot, now)
+    closed = first_closed_gate(snapshot, now)
     if closed and closed.reason is Reason.NOT_BEFORE and closed.until is not None:
         return Wait(closed.until)
-    return _queue(snapshot, now)
+    return _queue_job(snapshot, now)
 
 
-def promote_retrying(snapshot: Snapshot, now: Moment) -> Verdict:
+def promote_retrying(snapshot: Snapshot, now: Now) -> PolicyResult:
     """Queue a retrying job once its backoff is over."""
-    retry_at = snapshot.seen.retry_at
+    retry_at = snapshot.observation.retry_at
     if retry_at is not None and now.monotonic < retry_at:
         return Wait(retry_at)
-    return _queue(snapshot, now)
+    return _queue_job(snapshot, now)
 
 
-def _says_otherwise(closed: Closed, job: JobView) -> bool:
+def _waits_for_others(closed: ClosedGate, job: JobView) -> bool:
     """Return whether the job tells of dependencies other than those it waits for now."""
-    return closed.reason is Reason.WAITING_FOR_DEPENDENCY and closed.message != job.waits_for
+    return closed.reason is Reason.WAITING_FOR_DEPENDENCY and closed.message != job.pending_message
 
 
-def _queue(snapshot: Snapshot, now: Moment) -> Transition:
-    move = promote(snapshot.job, now=now.text)
-    if first_closed(snapshot, now) or snapshot.rival or snapshot.queue.limited:
-        return Transition(NAME, replace(move, fields={**move.fields, "admitted": None}))
-    return Transition(NAME, move, childless(snapshot))
+def _queue_job(snapshot: Snapshot, now: Now) -> ChangePhase:
+    move = promote(snapshot.job, now=now.timestamp)
+    if first_closed_gate(snapshot, now) or snapshot.live_duplicate or snapshot.queue.has_limits:
+        return ChangePhase(PROMOTE, replace(move, fields={**move.fields, "admitted": None}))
+    return ChangePhase(PROMOTE, move, children_precondition(snapshot))

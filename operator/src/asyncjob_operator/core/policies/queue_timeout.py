@@ -2,30 +2,32 @@
 
 from typing import Final
 
-from asyncjob.lifecycle.gate import give_up
+from asyncjob.lifecycle.gate import dead_letter
 from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.policy import DEFAULT_QUEUE_TIMEOUT_SECONDS
-from asyncjob_operator.core.decision import Transition, Verdict, Wait
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.decision import ChangePhase, PolicyResult, Wait
+from asyncjob_operator.core.moment import Now
 from asyncjob_operator.core.never_started import never_started
 from asyncjob_operator.core.snapshot import Snapshot
 
-NAME: Final = "queue-timeout"
+QUEUE_TIMEOUT: Final = "queue-timeout"
 
 
-def queue_timeout(snapshot: Snapshot, now: Moment) -> Verdict:
+def enforce_queue_timeout(snapshot: Snapshot, now: Now) -> PolicyResult:
     """Give up a job that no worker has claimed since its creation or redrive."""
-    job, since = snapshot.job, snapshot.seen.claimable_since
+    job, since = snapshot.job, snapshot.observation.claimable_since
     if since is None or not never_started(job):
         return None
-    limit = _limit(snapshot)
+    limit = _queue_timeout_seconds(snapshot)
     if now.monotonic < since + limit:
         return Wait(since + limit)
     message = f"no worker claimed it within {limit} s"
-    return Transition(NAME, give_up(job, Reason.QUEUE_TIMEOUT, message, now=now.text))
+    return ChangePhase(
+        QUEUE_TIMEOUT, dead_letter(job, Reason.QUEUE_TIMEOUT, message, now=now.timestamp)
+    )
 
 
-def _limit(snapshot: Snapshot) -> int:
+def _queue_timeout_seconds(snapshot: Snapshot) -> int:
     for seconds in (snapshot.job.queue_timeout_seconds, snapshot.queue.queue_timeout_seconds):
         if seconds is not None:
             return seconds

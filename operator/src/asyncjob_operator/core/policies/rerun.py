@@ -3,22 +3,22 @@
 from typing import Final
 
 from asyncjob.lifecycle.derived_names import rerun_name
-from asyncjob_operator.core.decision import Rerun, Verdict, Wait
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.decision import CreateRerun, PolicyResult, Wait
+from asyncjob_operator.core.moment import Now
 from asyncjob_operator.core.snapshot import Snapshot
 
-NAME: Final = "rerun"
+RERUN: Final = "rerun"
 
 
-def rerun(snapshot: Snapshot, now: Moment) -> Verdict:
+def rerun(snapshot: Snapshot, now: Now) -> PolicyResult:
     """Create the rerun that was asked for, however far the number was raised.
 
     It comes last in each chain, and what keeps it from being created holds nothing else up.
     """
     job = snapshot.job
-    number = job.wishes.rerun
+    number = job.control.rerun
     if number <= job.reruns:
         return None
-    if now.monotonic < snapshot.rerun_after:
-        return Wait(snapshot.rerun_after)
-    return Rerun(NAME, number, rerun_name(job.name, number))
+    if now.monotonic < snapshot.rerun_retry_at:
+        return Wait(snapshot.rerun_retry_at)
+    return CreateRerun(RERUN, number, rerun_name(job.name, number))

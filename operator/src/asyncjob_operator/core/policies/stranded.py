@@ -8,16 +8,16 @@ from typing import Final
 
 from asyncjob.lifecycle.gate import hold
 from asyncjob.lifecycle.phases import Reason
-from asyncjob_operator.core.decision import Transition, Verdict, Wait
-from asyncjob_operator.core.moment import Moment
+from asyncjob_operator.core.decision import ChangePhase, PolicyResult, Wait
+from asyncjob_operator.core.moment import Now
 from asyncjob_operator.core.snapshot import Snapshot
 
-NAME: Final = "stranded"
+STRANDED: Final = "stranded"
 
 
-def stranded(snapshot: Snapshot, now: Moment) -> Verdict:
+def withdraw_unserved(snapshot: Snapshot, now: Now) -> PolicyResult:
     """Take the admission back, by way of Pending; the job has no place until a worker is there."""
-    job, since = snapshot.job, snapshot.seen.unknown_since
+    job, since = snapshot.job, snapshot.observation.unknown_type_since
     if since is None or not job.admitted:
         return None
     due_at = since + snapshot.options.unknown_type_delay
@@ -26,4 +26,4 @@ def stranded(snapshot: Snapshot, now: Moment) -> Verdict:
     message = f"no worker of queue {job.queue} lists type {job.type} any more: its place is free"
     counts = snapshot.queue.limits.counts_running
     reason = Reason.CONCURRENCY_LIMIT if counts else Reason.RATE_LIMIT
-    return Transition(NAME, hold(job, reason, message, now=now.text))
+    return ChangePhase(STRANDED, hold(job, reason, message, now=now.timestamp))

@@ -7,11 +7,11 @@ makes sense in the life before is left out, and said.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from asyncjob.cli.backup.contents import Record
-from asyncjob.cli.backup.dependencies import settled
-from asyncjob.cli.backup.moving import Moves
-from asyncjob.cli.backup.planning import Plan
-from asyncjob.cli.backup.remarks import Remark
+from asyncjob.cli.backup.contents import ExportRecord
+from asyncjob.cli.backup.dependencies import remaining_dependencies
+from asyncjob.cli.backup.moving import NamespaceMap
+from asyncjob.cli.backup.planning import RestorePlan
+from asyncjob.cli.backup.remarks import RestoreNote
 from asyncjob.json_types import Json, JsonObject, child, flag, items, text
 from asyncjob.names import (
     API_VERSION,
@@ -27,11 +27,11 @@ from asyncjob.names import (
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class RestoredObject:
     """What is created, and what is to be said about it, with details."""
 
     manifest: JsonObject
-    remarks: tuple[tuple[Remark, str], ...] = ()
+    notes: tuple[tuple[RestoreNote, str], ...] = ()
 
     @property
     def namespace(self) -> str:
@@ -45,103 +45,111 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class RestoreContext:
     """What a body depends on besides its object. `names`: what jobs are called where they go.
 
     `uids` are those of schedules now, by those of the file.
     """
 
-    plan: Plan
-    moves: Moves
-    names: Mapping[tuple[str, str], str]
-    uids: Mapping[str, str]
+    plan: RestorePlan
+    namespaces: NamespaceMap
+    renamed_jobs: Mapping[tuple[str, str], str]
+    cron_job_uids: Mapping[str, str]
 
 
-def body(obj: JsonObject, record: Record, around: Around) -> Body:
+def restored_object(
+    obj: JsonObject, record: ExportRecord, context: RestoreContext
+) -> RestoredObject:
     """Return what to create."""
-    spec, remarks = _spec(obj, record, around)
+    spec, remarks = _spec(obj, record, context)
     metadata = child(obj, "metadata")
     if items(metadata, "ownerReferences"):
-        remarks.append((Remark.OWNERS, record.key.name))
+        remarks.append((RestoreNote.OWNERS, record.key.name))
     if items(metadata, "finalizers"):
-        remarks.append((Remark.FINALIZERS, record.key.name))
+        remarks.append((RestoreNote.FINALIZERS, record.key.name))
     manifest: JsonObject = {
         "apiVersion": API_VERSION,
         "kind": record.key.kind,
-        "metadata": _metadata(obj, record, around),
+        "metadata": _metadata(obj, record, context),
         "spec": spec,
     }
-    return Body(manifest, tuple(remarks))
+    return RestoredObject(manifest, tuple(remarks))
 
 
-def _metadata(obj: JsonObject, record: Record, around: Around) -> JsonObject:
+def _metadata(obj: JsonObject, record: ExportRecord, context: RestoreContext) -> JsonObject:
     metadata = child(obj, "metadata")
     labels: dict[str, Json] = dict(child(metadata, "labels"))
     if record.key.kind != QUEUE_KIND:
         before = flag(child(obj, "spec"), "suspend")
         labels[RESTORED_LABEL] = RESTORED_UNCHANGED if before else RESTORED_SUSPENDED
     schedule = text(labels, CRON_JOB_UID_LABEL)
-    if schedule in around.uids:
-        labels[CRON_JOB_UID_LABEL] = around.uids[schedule]
+    if schedule in context.cron_job_uids:
+        labels[CRON_JOB_UID_LABEL] = context.cron_job_uids[schedule]
     _, namespace, name = record.key
     return {
-        "name": around.names.get((namespace, name), name) if record.key.kind == JOB_KIND else name,
-        "namespace": around.moves.namespace(namespace),
+        "name": context.renamed_jobs.get((namespace, name), name)
+        if record.key.kind == JOB_KIND
+        else name,
+        "namespace": context.namespaces.target_namespace(namespace),
         **({"labels": labels} if labels else {}),
         "annotations": {
             **child(metadata, "annotations"),
-            RESTORED_FROM_ANNOTATION: record.uid or record.where,
+            RESTORED_FROM_ANNOTATION: record.uid or record.location,
         },
     }
 
 
-_Remarks = list[tuple[Remark, str]]
+_Notes = list[tuple[RestoreNote, str]]
 
 
-def _spec(obj: JsonObject, record: Record, around: Around) -> tuple[JsonObject, _Remarks]:
+def _spec(
+    obj: JsonObject, record: ExportRecord, context: RestoreContext
+) -> tuple[JsonObject, _Notes]:
     spec = child(obj, "spec")
     match record.key.kind:
         case kind if kind == JOB_KIND:
-            return _job(obj, record, around)
+            return _job_spec(obj, record, context)
         case kind if kind == CRON_JOB_KIND:
-            return _schedule(spec, record)
+            return _cron_job_spec(spec, record)
         case _:
             return spec, []
 
 
-def _schedule(spec: JsonObject, record: Record) -> tuple[JsonObject, _Remarks]:
+def _cron_job_spec(spec: JsonObject, record: ExportRecord) -> tuple[JsonObject, _Notes]:
     """Leave out what a new schedule would act upon once more."""
-    gone = ((Remark.TRIGGER, "trigger"), (Remark.BACKFILL, "backfill"))
+    gone = ((RestoreNote.TRIGGER, "trigger"), (RestoreNote.BACKFILL, "backfill"))
     remarks = [(remark, record.key.name) for remark, field in gone if spec.get(field)]
     left = {name: value for name, value in spec.items() if name not in {"trigger", "backfill"}}
     return {**left, "suspend": True}, remarks
 
 
-def _job(obj: JsonObject, record: Record, around: Around) -> tuple[JsonObject, _Remarks]:
+def _job_spec(
+    obj: JsonObject, record: ExportRecord, context: RestoreContext
+) -> tuple[JsonObject, _Notes]:
     left = {
         name: value
         for name, value in child(obj, "spec").items()
         if name not in {"redrive", "rerun", "dependsOn"}
     }
-    remarks: _Remarks = [(Remark.RERUN, record.key.name)] if record.wants_rerun else []
-    if record.begun and "notAfter" in left:
+    remarks: _Notes = [(RestoreNote.RERUN, record.key.name)] if record.rerun_requested else []
+    if record.started and "notAfter" in left:
         del left["notAfter"]
-        remarks.append((Remark.DEADLINE, record.key.name))
-    waits, hopeless = _waits(obj, record, around)
-    remarks += [(Remark.HOPELESS, f"{record.key.name} for {name}") for name in hopeless]
+        remarks.append((RestoreNote.DEADLINE, record.key.name))
+    waits, hopeless = _depends_on(obj, record, context)
+    remarks += [(RestoreNote.UNSATISFIABLE, f"{record.key.name} for {name}") for name in hopeless]
     return {**left, **({"dependsOn": waits} if waits else {}), "suspend": True}, remarks
 
 
-def _waits(
-    obj: JsonObject, record: Record, around: Around
+def _depends_on(
+    obj: JsonObject, record: ExportRecord, context: RestoreContext
 ) -> tuple[list[JsonObject], tuple[str, ...]]:
     """Return what the job waits for; one that was let through waits for nothing any more."""
-    if record.begun or flag(child(obj, "status"), "admitted"):
+    if record.started or flag(child(obj, "status"), "admitted"):
         return [], ()
     namespace = record.key.namespace
-    found = settled(items(child(obj, "spec"), "dependsOn"), namespace, around.plan)
+    found = remaining_dependencies(items(child(obj, "spec"), "dependsOn"), namespace, context.plan)
     named: list[JsonObject] = [
-        {**one, "name": around.names.get((namespace, text(one, "name")), text(one, "name"))}
-        for one in found.left
+        {**one, "name": context.renamed_jobs.get((namespace, text(one, "name")), text(one, "name"))}
+        for one in found.remaining
     ]
-    return named, found.hopeless
+    return named, found.unsatisfiable

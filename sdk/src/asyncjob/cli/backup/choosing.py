@@ -6,7 +6,7 @@ from asyncjob.json_types import JsonObject, child, text
 from asyncjob.names import CRON_JOB_KIND, DEFAULT_QUEUE, QUEUE_KIND
 
 
-def chosen(obj: JsonObject, kind: str, queues: Collection[str]) -> bool:
+def in_queues(obj: JsonObject, kind: str, queues: Collection[str]) -> bool:
     """Return whether the object is asked for; no `queues`: all are."""
     return not queues or queue_of(obj, kind) in queues
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from asyncjob.lifecycle.phases import FINISHED, Phase
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 
 
-class Key(NamedTuple):
+class ObjectKey(NamedTuple):
     """What an object is told by."""
 
     kind: str
@@ -16,54 +16,54 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ExportRecord:
     """One object. `offset` is where its line begins, in bytes; `where` is for people.
 
     `phase` is of jobs alone, `redriving` of dead letters. `parent` is the UID of the job that
     submitted this one; `begun`: it was started before.
     """
 
-    key: Key
-    where: str
+    key: ObjectKey
+    location: str
     offset: int
     uid: str = ""
-    created: str = ""
+    created_at: str = ""
     queue: str = ""
     phase: Phase | None = None
     redriving: bool = False
     deleting: bool = False
-    begun: bool = False
-    checkpoint: bool = False
+    started: bool = False
+    has_checkpoint: bool = False
     parent: str = ""
-    wants_rerun: bool = False
+    rerun_requested: bool = False
 
     @property
-    def over(self) -> bool:
+    def is_done(self) -> bool:
         """Return whether nothing is left to do: a dead letter may have been asked to go on."""
-        return self.phase in FINISHED and not self.redriving
+        return self.phase in FINISHED_PHASES and not self.redriving
 
 
 @dataclass(frozen=True)
-class Contents:
+class ExportContents:
     """All that a file holds, in its order."""
 
     name: str
-    records: tuple[Record, ...] = field(default=())
+    records: tuple[ExportRecord, ...] = field(default=())
 
     @cached_property
-    def by_key(self) -> dict[Key, Record]:
+    def by_key(self) -> dict[ObjectKey, ExportRecord]:
         """Return the records by what they are told by."""
         return {one.key: one for one in self.records}
 
     @cached_property
-    def by_uid(self) -> dict[str, Record]:
+    def by_uid(self) -> dict[str, ExportRecord]:
         """Return the records by UID."""
         return {one.uid: one for one in self.records if one.uid}
 
     @cached_property
-    def children(self) -> dict[str, list[Record]]:
+    def children(self) -> dict[str, list[ExportRecord]]:
         """Return the child jobs by the UID of their parent."""
-        found: dict[str, list[Record]] = {}
+        found: dict[str, list[ExportRecord]] = {}
         for one in self.records:
             if one.parent:
                 found.setdefault(one.parent, []).append(one)

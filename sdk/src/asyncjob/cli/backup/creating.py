@@ -8,69 +8,75 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from asyncjob.client.steps import Call, Patience, Steps, patiently
-from asyncjob.errors import AlreadyExistsError, AsyncJobError, ConflictError, NotFoundError
+from asyncjob.client.steps import Call, RetryBudget, Steps, call_with_retries
+from asyncjob.errors import AlreadyExistsError, AsyncJobError, ConflictError, ObjectNotFoundError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.names import RESTORED_FROM_ANNOTATION
 
-STRICT: Final = ("fieldValidation", "Strict")
+STRICT_VALIDATION: Final = ("fieldValidation", "Strict")
 """A field that the cluster does not know is refused; it would be dropped in silence otherwise."""
 
 DRY_RUN: Final = ("dryRun", "All")
 
 
-class Became(StrEnum):
+class RestoreOutcome(StrEnum):
     """What became of an object."""
 
     CREATED = "created"
-    THERE = "there"
+    EXISTS = "there"
     """It is there already, from an earlier restore or because it was never gone."""
 
-    TAKEN = "taken"
+    NAME_TAKEN = "taken"
     """Another object has its name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CreateResult:
     """What became of it, and the UID of what has its name now."""
 
-    became: Became
+    outcome: RestoreOutcome
     uid: str
 
 
-def create(path: str, manifest: JsonObject, patience: float, *, dry_run: bool) -> Steps[Done]:
+def create_object(
+    path: str, manifest: JsonObject, retry_seconds: float, *, dry_run: bool
+) -> Steps[CreateResult]:
     """Create it in the collection of this path, or look at what has its name."""
-    waiting, lost = Patience(patience), False
-    params = (STRICT, DRY_RUN) if dry_run else (STRICT,)
+    waiting, lost = RetryBudget(retry_seconds), False
+    params = (STRICT_VALIDATION, DRY_RUN) if dry_run else (STRICT_VALIDATION,)
     while True:
         try:
             answer = yield Call("POST", path, params, body=manifest)
-            return Done(Became.CREATED, text(child(answer.object, "metadata"), "uid"))
+            return CreateResult(
+                RestoreOutcome.CREATED, text(child(answer.object, "metadata"), "uid")
+            )
         except AlreadyExistsError:
-            found = yield from _existing(path, manifest, patience)
+            found = yield from _get_existing(path, manifest, retry_seconds)
             if found is not None:
-                return _compared(found, manifest, lost=lost)
+                return _compare(found, manifest, answer_lost=lost)
         except ConflictError:
             raise
         except AsyncJobError as error:
-            yield from waiting.outlast(error)
+            yield from waiting.wait_or_raise(error)
             lost = True
 
 
-def _existing(path: str, manifest: JsonObject, patience: float) -> Steps[JsonObject | None]:
+def _get_existing(
+    path: str, manifest: JsonObject, retry_seconds: float
+) -> Steps[JsonObject | None]:
     name = text(child(manifest, "metadata"), "name")
     try:
-        return (yield from patiently(Call("GET", f"{path}/{name}"), patience)).object
-    except NotFoundError:
+        return (yield from call_with_retries(Call("GET", f"{path}/{name}"), retry_seconds)).object
+    except ObjectNotFoundError:
         return None
 
 
-def _compared(found: JsonObject, manifest: JsonObject, *, lost: bool) -> Done:
+def _compare(found: JsonObject, manifest: JsonObject, *, answer_lost: bool) -> CreateResult:
     metadata = child(found, "metadata")
     uid = text(metadata, "uid")
     before = text(child(child(manifest, "metadata"), "annotations"), RESTORED_FROM_ANNOTATION)
     restored_from = text(child(metadata, "annotations"), RESTORED_FROM_ANNOTATION)
     if before in {uid, restored_from}:
-        mine = lost and restored_from == before
-        return Done(Became.CREATED if mine else Became.THERE, uid)
-    return Done(Became.TAKEN, uid)
+        mine = answer_lost and restored_from == before
+        return CreateResult(RestoreOutcome.CREATED if mine else RestoreOutcome.EXISTS, uid)
+    return CreateResult(RestoreOutcome.NAME_TAKEN, uid)

@@ -3,25 +3,27 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from asyncjob.cli.backup.contents import Contents, Key, Record
-from asyncjob.cli.backup.planning import Plan
+from asyncjob.cli.backup.contents import ExportContents, ExportRecord, ObjectKey
+from asyncjob.cli.backup.planning import RestorePlan
 from asyncjob.json_types import Json, JsonObject, as_object, flag, text
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import JOB_KIND
 
-MOST = 20
+MAX_DEPENDENCIES = 20
 """So many jobs can be waited for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class RemainingDependencies:
     """The dependencies left, by their names in the file, and those that nobody will satisfy."""
 
-    left: tuple[JsonObject, ...] = ()
-    hopeless: tuple[str, ...] = field(default=())
+    remaining: tuple[JsonObject, ...] = ()
+    unsatisfiable: tuple[str, ...] = field(default=())
 
 
-def settled(dependencies: Sequence[Json], namespace: str, plan: Plan) -> Settled:
+def remaining_dependencies(
+    dependencies: Sequence[Json], namespace: str, plan: RestorePlan
+) -> RemainingDependencies:
     """Return what is left to wait for.
 
     In the place of a job that is over come those of its children that are not, if they were meant.
@@ -29,16 +31,18 @@ def settled(dependencies: Sequence[Json], namespace: str, plan: Plan) -> Settled
     left: dict[str, JsonObject] = {}
     hopeless = []
     for one in map(as_object, dependencies):
-        found = tuple(_left(one, namespace, plan))
-        hopeless += [text(each, "name") for each in found if _is_hopeless(each, namespace, plan)]
+        found = tuple(_remaining(one, namespace, plan))
+        hopeless += [
+            text(each, "name") for each in found if _is_unsatisfiable(each, namespace, plan)
+        ]
         left.update((text(each, "name"), each) for each in found)
-    if len(left) > MOST:
-        return Settled(tuple(map(as_object, dependencies)), tuple(hopeless))
-    return Settled(tuple(left.values()), tuple(hopeless))
+    if len(left) > MAX_DEPENDENCIES:
+        return RemainingDependencies(tuple(map(as_object, dependencies)), tuple(hopeless))
+    return RemainingDependencies(tuple(left.values()), tuple(hopeless))
 
 
-def _left(dependency: JsonObject, namespace: str, plan: Plan) -> Iterator[JsonObject]:
-    record = _record(dependency, namespace, plan.contents)
+def _remaining(dependency: JsonObject, namespace: str, plan: RestorePlan) -> Iterator[JsonObject]:
+    record = _dependency_record(dependency, namespace, plan.contents)
     if record is None or not _satisfies(record, dependency):
         yield dependency
     elif flag(dependency, "children"):
@@ -47,16 +51,18 @@ def _left(dependency: JsonObject, namespace: str, plan: Plan) -> Iterator[JsonOb
                 yield {**dependency, "name": child.key.name}
 
 
-def _record(dependency: JsonObject, namespace: str, contents: Contents) -> Record | None:
-    return contents.by_key.get(Key(JOB_KIND, namespace, text(dependency, "name")))
+def _dependency_record(
+    dependency: JsonObject, namespace: str, contents: ExportContents
+) -> ExportRecord | None:
+    return contents.by_key.get(ObjectKey(JOB_KIND, namespace, text(dependency, "name")))
 
 
-def _satisfies(record: Record, dependency: JsonObject) -> bool:
+def _satisfies(record: ExportRecord, dependency: JsonObject) -> bool:
     any_end = text(dependency, "outcome") == "Any"
-    return record.over and (any_end or record.phase is Phase.SUCCEEDED)
+    return record.is_done and (any_end or record.phase is Phase.SUCCEEDED)
 
 
-def _is_hopeless(dependency: JsonObject, namespace: str, plan: Plan) -> bool:
+def _is_unsatisfiable(dependency: JsonObject, namespace: str, plan: RestorePlan) -> bool:
     """Return whether the file has the job, and yet it does not come back."""
-    record = _record(dependency, namespace, plan.contents)
+    record = _dependency_record(dependency, namespace, plan.contents)
     return record is not None and record not in plan.restored

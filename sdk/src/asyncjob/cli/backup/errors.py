@@ -40,6 +40,6 @@ class BrokenExportError(click.ClickException):
         click.echo("nothing was restored", err=True)
 
 
-def failed(name: str, error: OSError) -> FileFailedError:
+def file_error(name: str, error: OSError) -> FileFailedError:
     """Return what the system's refusal means."""
     return FileFailedError(f"{name}: {error.strerror or error}")

@@ -7,35 +7,35 @@ from asyncjob.client.on_kubernetes.calls import next_page
 from asyncjob.client.steps import Emissions, Emit
 from asyncjob.errors import ExpiredError
 from asyncjob.json_types import JsonObject, as_object, items
-from asyncjob.kube.paging import Paging
+from asyncjob.kube.paging import ListPager
 
-TRIES: Final = 3
+MAX_ATTEMPTS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ObjectPage:
     """Objects; `anew`: all that was handed out before is void."""
 
     objects: tuple[JsonObject, ...] = ()
-    anew: bool = False
+    restarted: bool = False
 
 
-def pages(path: str, patience: float) -> Emissions[Page]:
+def read_pages(path: str, retry_seconds: float) -> Emissions[ObjectPage]:
     """Hand out a collection, begun anew where the API server has forgotten that moment.
 
     Raises ExpiredError where that happens again and again.
     """
-    tries_left, paging = TRIES, Paging()
+    tries_left, paging = MAX_ATTEMPTS, ListPager()
     while True:
         try:
-            found = yield from next_page(paging, path, (), patience)
+            found = yield from next_page(paging, path, (), retry_seconds)
         except ExpiredError:
             tries_left -= 1
-            if not (paging.begun and tries_left):
+            if not (paging.has_more and tries_left):
                 raise
-            paging.begin_anew()
-            yield Emit(Page(anew=True))
+            paging.restart()
+            yield Emit(ObjectPage(restarted=True))
             continue
-        yield Emit(Page(tuple(as_object(one) for one in items(found, "items"))))
-        if not paging.begun:
+        yield Emit(ObjectPage(tuple(as_object(one) for one in items(found, "items"))))
+        if not paging.has_more:
             return

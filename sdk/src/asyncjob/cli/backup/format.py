@@ -15,18 +15,18 @@ from asyncjob.names import CRON_JOB_KIND, CRON_JOBS, JOB_KIND, JOBS, QUEUE_KIND,
 FORMAT: Final = 1
 """Raised when an older command line would read a file wrongly."""
 
-HEAD: Final = "AsyncJobExport"
-END: Final = "AsyncJobExportEnd"
+HEADER_KIND: Final = "AsyncJobExport"
+FOOTER_KIND: Final = "AsyncJobExportEnd"
 
 PLURALS: Final[Mapping[str, str]] = {QUEUE_KIND: QUEUES, CRON_JOB_KIND: CRON_JOBS, JOB_KIND: JOBS}
 """What is exported, in the order in which it is restored: a job may be of a schedule."""
 
 
-def head(*, version: str, time: str, namespace: str | None, queues: Sequence[str]) -> JsonObject:
+def header(*, version: str, time: str, namespace: str | None, queues: Sequence[str]) -> JsonObject:
     """Return the first line; `namespace` None: all of them, no `queues`: all of them."""
     chosen: JsonObject = {"queues": list(queues)} if queues else {}
     return {
-        "kind": HEAD,
+        "kind": HEADER_KIND,
         "format": FORMAT,
         "version": version,
         "time": time,
@@ -35,12 +35,12 @@ def head(*, version: str, time: str, namespace: str | None, queues: Sequence[str
     }
 
 
-def end(counts: Mapping[str, int]) -> JsonObject:
+def footer(counts: Mapping[str, int]) -> JsonObject:
     """Return the last line."""
-    return {"kind": END, "counts": dict(counts)}
+    return {"kind": FOOTER_KIND, "counts": dict(counts)}
 
 
-def line(obj: JsonObject) -> bytes:
+def encode_line(obj: JsonObject) -> bytes:
     """Return a line of the file, its end included; raises TooDeepError."""
     try:
         return orjson.dumps(obj, option=orjson.OPT_APPEND_NEWLINE)
@@ -49,7 +49,7 @@ def line(obj: JsonObject) -> bytes:
         raise TooDeepError(text(meta, "namespace"), text(meta, "name")) from error
 
 
-def record(obj: JsonObject, kind: str, api_version: str) -> JsonObject:
+def exported_object(obj: JsonObject, kind: str, api_version: str) -> JsonObject:
     """Return an object as it is kept: all of it but for the bookkeeping of who wrote which field.
 
     Objects in a list may come without their kind.

@@ -9,64 +9,66 @@ from dataclasses import dataclass, field
 
 import click
 
-from asyncjob.cli.backup.contents import Contents
-from asyncjob.intake import key_name, number_of, numbered_name, stem
+from asyncjob.cli.backup.contents import ExportContents
+from asyncjob.intake import dedup_name_prefix, key_name, sequence_name, sequence_of
 from asyncjob.json_types import JsonObject, child, opt_text, text
 from asyncjob.names import is_namespace
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
+class NamespaceMap:
     """Namespaces by those of the file; what is not among them stays where it was."""
 
     targets: Mapping[str, str] = field(default_factory=dict)
 
-    def namespace(self, namespace: str) -> str:
+    def target_namespace(self, namespace: str) -> str:
         """Return where objects of a namespace go."""
         return self.targets.get(namespace, namespace)
 
-    def name(self, job: JsonObject) -> str:
+    def target_name(self, job: JsonObject) -> str:
         """Return how a job is called where it goes."""
         metadata, spec = child(job, "metadata"), child(job, "spec")
         name, old = text(metadata, "name"), text(metadata, "namespace")
-        new = self.namespace(old)
-        return name if new == old else _renamed(name, spec, old, new)
+        new = self.target_namespace(old)
+        return name if new == old else _derived_name(name, spec, old, new)
 
 
-def _renamed(name: str, spec: JsonObject, old: str, new: str) -> str:
+def _derived_name(name: str, spec: JsonObject, old: str, new: str) -> str:
     key, dedup = opt_text(spec, "idempotencyKey"), opt_text(spec, "deduplicationId")
-    number = number_of(name, stem(old, dedup)) if dedup else 0
+    number = sequence_of(name, dedup_name_prefix(old, dedup)) if dedup else 0
     if dedup and number:
-        return numbered_name(stem(new, dedup), number)
+        return sequence_name(dedup_name_prefix(new, dedup), number)
     if key and name == key_name(old, key):
         return key_name(new, key)
     return name
 
 
-def moves(contents: Contents, namespace: str | None, pairs: tuple[str, ...]) -> Moves:
+def namespace_map(
+    contents: ExportContents, namespace: str | None, pairs: tuple[str, ...]
+) -> NamespaceMap:
     """Return where all goes; raises UsageError where that is not clear."""
     if namespace and pairs:
         raise click.UsageError("give --namespace or --map, not both")
     if namespace:
-        return _all_into(contents.namespaces, namespace)
-    targets = dict(map(_pair, pairs))
+        return _map_all_to(contents.namespaces, namespace)
+    targets = dict(map(_parse_mapping, pairs))
     unknown = sorted(set(targets) - set(contents.namespaces))
     if unknown:
         raise click.UsageError(f"--map: the file has nothing of namespace {unknown[0]}")
-    return Moves(targets)
+    return NamespaceMap(targets)
 
 
-def _all_into(namespaces: list[str], target: str) -> Moves:
+def _map_all_to(namespaces: list[str], target: str) -> NamespaceMap:
     if len(namespaces) > 1:
         raise click.UsageError(
             f"--namespace: the file is of {len(namespaces)} namespaces "
             f"({', '.join(sorted(namespaces)[:3])}, …); say --map OLD=NEW for each that moves"
         )
-    return Moves(dict.fromkeys(namespaces, target))
+    return NamespaceMap(dict.fromkeys(namespaces, target))
 
 
-def _pair(said: str) -> tuple[str, str]:
-    old, _, new = said.partition("=")
+def _parse_mapping(text: str) -> tuple[str, str]:
+    old, _, new = text.partition("=")
     if not (is_namespace(old) and is_namespace(new)):
-        raise click.UsageError(f"--map: {said!r} is not OLD=NEW with two names of namespaces")
+        raise click.UsageError(f"--map: {text!r} is not OLD=NEW with two names of namespaces")
     return old, new

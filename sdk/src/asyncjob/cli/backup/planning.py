@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from asyncjob.cli.backup.contents import Contents, Record
+from asyncjob.cli.backup.contents import ExportContents, ExportRecord
 from asyncjob.cli.backup.format import PLURALS
 from asyncjob.lifecycle.phases import Phase
 
-_ORDER = {kind: number for number, kind in enumerate(PLURALS)}
+_KIND_ORDER = {kind: number for number, kind in enumerate(PLURALS)}
 
 
-class Why(StrEnum):
+class SkipReason(StrEnum):
     """Why an object does not come back."""
 
     SUCCEEDED = "Succeeded"
@@ -23,18 +23,18 @@ class Why(StrEnum):
     OTHER_QUEUE = "OtherQueue"
 
 
-WHY_DOCS: Mapping[Why, str] = {
-    Why.SUCCEEDED: "succeeded",
-    Why.CANCELLED: "cancelled",
-    Why.DEAD_LETTER: "dead letters (--dead-letters restores them)",
-    Why.CHILD: "children of jobs that come back, which submit them anew",
-    Why.DELETED: "being deleted when they were exported",
-    Why.OTHER_QUEUE: "of other queues",
+SKIP_REASON_DOCS: Mapping[SkipReason, str] = {
+    SkipReason.SUCCEEDED: "succeeded",
+    SkipReason.CANCELLED: "cancelled",
+    SkipReason.DEAD_LETTER: "dead letters (--dead-letters restores them)",
+    SkipReason.CHILD: "children of jobs that come back, which submit them anew",
+    SkipReason.DELETED: "being deleted when they were exported",
+    SkipReason.OTHER_QUEUE: "of other queues",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RestoreSelection:
     """What was asked for; no `queues`: all of them."""
 
     queues: Collection[str] = ()
@@ -42,52 +42,56 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RestorePlan:
     """What comes back, in the order in which it is created, and what does not."""
 
-    contents: Contents
-    wanted: Wanted
-    records: tuple[Record, ...]
-    left_out: tuple[tuple[Record, Why], ...]
+    contents: ExportContents
+    selection: RestoreSelection
+    records: tuple[ExportRecord, ...]
+    skipped: tuple[tuple[ExportRecord, SkipReason], ...]
 
     @cached_property
-    def restored(self) -> frozenset[Record]:
+    def restored(self) -> frozenset[ExportRecord]:
         """Return what comes back."""
         return frozenset(self.records)
 
 
-def plan(contents: Contents, wanted: Wanted) -> Plan:
+def build_plan(contents: ExportContents, selection: RestoreSelection) -> RestorePlan:
     """Decide on all of a file."""
-    verdicts = [(one, _why_not(one, contents, wanted)) for one in contents.records]
+    verdicts = [(one, _skip_reason(one, contents, selection)) for one in contents.records]
     chosen = [one for one, why in verdicts if why is None]
     left_out = tuple((one, why) for one, why in verdicts if why is not None)
-    return Plan(contents, wanted, tuple(sorted(chosen, key=_order)), left_out)
+    return RestorePlan(contents, selection, tuple(sorted(chosen, key=_sort_key)), left_out)
 
 
-def _order(record: Record) -> tuple[int, str, str]:
+def _sort_key(record: ExportRecord) -> tuple[int, str, str]:
     """Sort jobs by age, so that who waited longer still comes first."""
-    return (_ORDER[record.key.kind], record.created, record.key.name)
+    return (_KIND_ORDER[record.key.kind], record.created_at, record.key.name)
 
 
-def _why_not(record: Record, contents: Contents, wanted: Wanted) -> Why | None:
-    alone = _alone(record, wanted)
-    if alone is None and _ancestor_comes_back(record, contents, wanted):
-        return Why.CHILD
+def _skip_reason(
+    record: ExportRecord, contents: ExportContents, selection: RestoreSelection
+) -> SkipReason | None:
+    alone = _own_skip_reason(record, selection)
+    if alone is None and _ancestor_is_restored(record, contents, selection):
+        return SkipReason.CHILD
     return alone
 
 
-def _alone(record: Record, wanted: Wanted) -> Why | None:
+def _own_skip_reason(record: ExportRecord, selection: RestoreSelection) -> SkipReason | None:
     """Return why it would not come back, whatever else there is."""
-    if wanted.queues and record.queue not in wanted.queues:
-        return Why.OTHER_QUEUE
+    if selection.queues and record.queue not in selection.queues:
+        return SkipReason.OTHER_QUEUE
     if record.deleting:
-        return Why.DELETED
-    if record.phase is Phase.DEAD_LETTER and wanted.dead_letters:
+        return SkipReason.DELETED
+    if record.phase is Phase.DEAD_LETTER and selection.dead_letters:
         return None
-    return Why(record.phase.value) if record.phase and record.over else None
+    return SkipReason(record.phase.value) if record.phase and record.is_done else None
 
 
-def _ancestor_comes_back(record: Record, contents: Contents, wanted: Wanted) -> bool:
+def _ancestor_is_restored(
+    record: ExportRecord, contents: ExportContents, selection: RestoreSelection
+) -> bool:
     """Return whether a job comes back that would submit this one anew.
 
     The name of a child follows from its parent's UID, and a restored parent has another one.
@@ -95,7 +99,7 @@ def _ancestor_comes_back(record: Record, contents: Contents, wanted: Wanted) -> 
     seen = {record.uid}
     parent = contents.by_uid.get(record.parent)
     while parent is not None and parent.uid not in seen:
-        if _alone(parent, wanted) is None:
+        if _own_skip_reason(parent, selection) is None:
             return True
         seen.add(parent.uid)
         parent = contents.by_uid.get(parent.parent)

@@ -12,28 +12,28 @@ from typing import IO, Final
 
 import orjson
 
-from asyncjob.cli.backup.checking import WrongLineError, checked
-from asyncjob.cli.backup.contents import Contents, Key, Record
-from asyncjob.cli.backup.errors import BrokenExportError, failed
-from asyncjob.cli.backup.format import END, FORMAT, HEAD
+from asyncjob.cli.backup.checking import InvalidLineError, parse_record
+from asyncjob.cli.backup.contents import ExportContents, ExportRecord, ObjectKey
+from asyncjob.cli.backup.errors import BrokenExportError, file_error
+from asyncjob.cli.backup.format import FOOTER_KIND, FORMAT, HEADER_KIND
 from asyncjob.json_types import JsonObject, as_object, child, integer, text
 
 STDIN: Final = "-"
-LONGEST: Final = 16 * 2**20
+MAX_LINE_BYTES: Final = 16 * 2**20
 """Bytes of a line. The API server takes objects of 3 MiB; JSON may write a character in six."""
 
-TOLD: Final = 10
+MAX_REPORTED_MISTAKES: Final = 10
 """So many mistakes are told at once."""
 
-_CUT: Final = (
+_CUT_OFF: Final = (
     "cut off in the middle of this line; head --lines=-1 FILE | … restore - --partial "
     "takes those before it"
 )
-_GZIP: Final = b"\x1f\x8b"
+_GZIP_MAGIC: Final = b"\x1f\x8b"
 
 
 @contextmanager
-def opened(name: str) -> Iterator[IO[bytes]]:
+def open_export(name: str) -> Iterator[IO[bytes]]:
     """Open a file, or a copy of stdin, in which one can go back; raises FileFailedError."""
     try:
         if name == STDIN:
@@ -45,107 +45,110 @@ def opened(name: str) -> Iterator[IO[bytes]]:
             with Path(name).open("rb") as stream:
                 yield stream
     except OSError as error:
-        raise failed(name, error) from error
+        raise file_error(name, error) from error
 
 
 @dataclass
-class _Reading:
+class _ExportParser:
     """What was found so far."""
 
     name: str
     partial: bool
-    records: dict[Key, Record] = field(default_factory=dict)
+    records: dict[ObjectKey, ExportRecord] = field(default_factory=dict)
     mistakes: list[str] = field(default_factory=list)
-    headed: bool = False
-    ended: bool = False
+    has_header: bool = False
+    has_footer: bool = False
 
-    def take(self, number: int, offset: int, line: bytes) -> None:
+    def add_line(self, number: int, offset: int, line: bytes) -> None:
         """Take one line."""
         where = f"{self.name}:{number}"
         try:
-            self._object(where, offset, _parsed(line))
-        except WrongLineError as error:
+            self._add_object(where, offset, _parse_line(line))
+        except InvalidLineError as error:
             self.mistakes.append(f"{where}: {error}")
 
-    def _object(self, where: str, offset: int, obj: JsonObject) -> None:
+    def _add_object(self, location: str, offset: int, obj: JsonObject) -> None:
         match obj.get("kind"):
-            case kind if kind == HEAD:
-                self._head(obj)
-            case kind if kind == END:
-                self._end(obj)
+            case kind if kind == HEADER_KIND:
+                self._check_header(obj)
+            case kind if kind == FOOTER_KIND:
+                self._check_footer(obj)
             case _:
-                self._once(checked(obj, where, offset))
+                self._add_record(parse_record(obj, location, offset))
 
-    def _head(self, obj: JsonObject) -> None:
+    def _check_header(self, obj: JsonObject) -> None:
         if integer(obj, "format") > FORMAT:
             version = text(obj, "version", "unknown")
-            raise WrongLineError(f"format: written by a newer version ({version}); restore with it")
-        self.headed = True
+            raise InvalidLineError(
+                f"format: written by a newer version ({version}); restore with it"
+            )
+        self.has_header = True
 
-    def _end(self, obj: JsonObject) -> None:
-        self.ended = True
+    def _check_footer(self, obj: JsonObject) -> None:
+        self.has_footer = True
         found = Counter(key.kind for key in self.records)
         said = {kind: count for kind, count in child(obj, "counts").items() if count}
         if not (self.partial or self.mistakes) and said != dict(found):
-            raise WrongLineError(
+            raise InvalidLineError(
                 f"counts: {dict(said)} were written and {dict(found)} are here; "
                 "--partial takes what is here"
             )
 
-    def _once(self, record: Record) -> None:
+    def _add_record(self, record: ExportRecord) -> None:
         if record.key in self.records:
             kind, namespace, name = record.key
-            raise WrongLineError(f"metadata.name: {kind} {namespace}/{name} is here twice")
+            raise InvalidLineError(f"metadata.name: {kind} {namespace}/{name} is here twice")
         self.records[record.key] = record
 
-    def whole(self) -> Contents:
+    def contents(self) -> ExportContents:
         """Return what the file holds; raises BrokenExportError."""
-        if not (self.partial or self.headed or self.mistakes):
+        if not (self.partial or self.has_header or self.mistakes):
             self.mistakes.append(
-                f"{self.name}:1: kind: an export begins with {HEAD}; is it one? "
+                f"{self.name}:1: kind: an export begins with {HEADER_KIND}; is it one? "
                 "--partial takes a part of one"
             )
-        elif not (self.partial or self.ended or self.mistakes):
+        elif not (self.partial or self.has_footer or self.mistakes):
             self.mistakes.append(
-                f"{self.name}: it has no {END} at its end, so it was cut off; "
+                f"{self.name}: it has no {FOOTER_KIND} at its end, so it was cut off; "
                 "--partial takes what is there"
             )
         if self.mistakes:
-            more = len(self.mistakes) - TOLD
+            more = len(self.mistakes) - MAX_REPORTED_MISTAKES
             rest = [f"… and {more} more"] if more > 0 else []
-            raise BrokenExportError("\n".join([*self.mistakes[:TOLD], *rest]))
-        return Contents(self.name, tuple(self.records.values()))
+            raise BrokenExportError("\n".join([*self.mistakes[:MAX_REPORTED_MISTAKES], *rest]))
+        return ExportContents(self.name, tuple(self.records.values()))
 
 
-def read(stream: IO[bytes], name: str, *, partial: bool) -> Contents:
+def read_export(stream: IO[bytes], name: str, *, partial: bool) -> ExportContents:
     """Return what the file holds; raises BrokenExportError with a line for each mistake."""
-    reading, offset = _Reading("stdin" if name == STDIN else name, partial), 0
-    for number, line in enumerate(iter(lambda: stream.readline(LONGEST + 1), b""), start=1):
-        if number == 1 and line.startswith(_GZIP):
+    reading, offset = _ExportParser("stdin" if name == STDIN else name, partial), 0
+    for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES + 1), b""), start=1):
+        if number == 1 and line.startswith(_GZIP_MAGIC):
             raise BrokenExportError(f"{name}: compressed; gunzip < FILE | … restore - reads it")
-        if len(line) > LONGEST:
+        if len(line) > MAX_LINE_BYTES:
             raise BrokenExportError(
-                f"{reading.name}:{number}: more than {LONGEST >> 20} MiB in one line, which is no "
+                f"{reading.name}:{number}: more than {MAX_LINE_BYTES >> 20} MiB in one line, "
+                "which is no "
                 "object that an API server takes; is it an export?"
             )
         if line.strip():
-            reading.take(number, offset, line)
+            reading.add_line(number, offset, line)
         offset += len(line)
-    return reading.whole()
+    return reading.contents()
 
 
-def reread(stream: IO[bytes], record: Record) -> JsonObject:
+def read_object(stream: IO[bytes], record: ExportRecord) -> JsonObject:
     """Return the object of a record, whole."""
     stream.seek(record.offset)
-    return _parsed(stream.readline(LONGEST))
+    return _parse_line(stream.readline(MAX_LINE_BYTES))
 
 
-def _parsed(line: bytes) -> JsonObject:
+def _parse_line(line: bytes) -> JsonObject:
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        said = f"not JSON: {error}" if line.endswith(b"\n") else _CUT
-        raise WrongLineError(said) from error
+        said = f"not JSON: {error}" if line.endswith(b"\n") else _CUT_OFF
+        raise InvalidLineError(said) from error
     if not isinstance(value, dict):
-        raise WrongLineError("no JSON object")
+        raise InvalidLineError("no JSON object")
     return as_object(value)

@@ -2,88 +2,99 @@
 
 from typing import IO, Final
 
-from asyncjob.cli.backup.bodies import Around, Body, body
-from asyncjob.cli.backup.contents import Contents, Record
-from asyncjob.cli.backup.creating import Became, Done, create
+from asyncjob.cli.backup.bodies import RestoreContext, RestoredObject, restored_object
+from asyncjob.cli.backup.contents import ExportContents, ExportRecord
+from asyncjob.cli.backup.creating import CreateResult, RestoreOutcome, create_object
 from asyncjob.cli.backup.format import PLURALS
-from asyncjob.cli.backup.moving import Moves
-from asyncjob.cli.backup.planning import Plan
-from asyncjob.cli.backup.reading import reread
-from asyncjob.cli.backup.tally import Tally
-from asyncjob.cli.failures import sentence
-from asyncjob.cli.naming import program
-from asyncjob.cli.progress import Progress
-from asyncjob.cli.straight import Cluster
+from asyncjob.cli.backup.moving import NamespaceMap
+from asyncjob.cli.backup.planning import RestorePlan
+from asyncjob.cli.backup.reading import read_object
+from asyncjob.cli.backup.tally import RestoreReport
+from asyncjob.cli.failures import error_message
+from asyncjob.cli.naming import current_program
+from asyncjob.cli.progress import ProgressBar
+from asyncjob.cli.straight import DirectCluster
 from asyncjob.client.errors import NotFoundError, UnauthenticatedError, UnavailableError
 from asyncjob.errors import AsyncJobError
-from asyncjob.names import CRON_JOB_KIND, JOB_KIND, collection
+from asyncjob.names import CRON_JOB_KIND, JOB_KIND, collection_path
 
-FOR_ALL: Final = (NotFoundError, UnauthenticatedError, UnavailableError)
+FATAL_ERRORS: Final = (NotFoundError, UnauthenticatedError, UnavailableError)
 """What is so for one is so for all: no need to go on."""
 
-_NO_NAMESPACE: Final = 'namespaces "'
+_NAMESPACE_MISSING: Final = 'namespaces "'
 """How the API server begins to say that there is none."""
 
 
-class Restoring:
+class Restorer:
     """Creates one object after the other."""
 
     def __init__(
-        self, cluster: Cluster, stream: IO[bytes], made: Plan, where: Moves, tally: Tally
+        self,
+        cluster: DirectCluster,
+        stream: IO[bytes],
+        plan: RestorePlan,
+        namespaces: NamespaceMap,
+        report: RestoreReport,
     ) -> None:
-        self._cluster, self._stream, self._tally = cluster, stream, tally
-        self._uids: dict[str, str] = {}
-        names = _names(made.contents, stream, where)
-        self._around = Around(made, where, names, self._uids)
+        self._cluster, self._stream, self._report = cluster, stream, report
+        self._cron_job_uids: dict[str, str] = {}
+        names = _renamed_jobs(plan.contents, stream, namespaces)
+        self._context = RestoreContext(plan, namespaces, names, self._cron_job_uids)
 
-    def all(self, bar: Progress) -> None:
+    def run(self, bar: ProgressBar) -> None:
         """Create all that comes back; raises what would keep each of them from it."""
-        for record in self._around.plan.records:
-            self._one(record, bar)
+        for record in self._context.plan.records:
+            self._restore_one(record, bar)
             bar.advance()
 
-    def _one(self, record: Record, bar: Progress) -> None:
-        wanted = body(reread(self._stream, record), record, self._around)
+    def _restore_one(self, record: ExportRecord, bar: ProgressBar) -> None:
+        wanted = restored_object(read_object(self._stream, record), record, self._context)
         try:
             done = self._create(record, wanted)
-        except FOR_ALL:
+        except FATAL_ERRORS:
             raise
         except AsyncJobError as error:
-            said = sentence(error, program())
-            self._tally.refused.append((record, said))
+            said = error_message(error, current_program())
+            self._report.refused.append((record, said))
             kind, namespace, name = record.key
-            bar.tell(f"error: {record.where}: {kind} {namespace}/{name}: {said}")
+            bar.message(f"error: {record.location}: {kind} {namespace}/{name}: {said}")
         else:
-            self._take(record, wanted, done)
+            self._record_result(record, wanted, done)
 
-    def _create(self, record: Record, wanted: Body) -> Done:
-        path = collection(wanted.namespace, PLURALS[record.key.kind])
-        steps = create(path, wanted.manifest, self._cluster.patience, dry_run=self._tally.dry_run)
+    def _create(self, record: ExportRecord, obj: RestoredObject) -> CreateResult:
+        path = collection_path(obj.namespace, PLURALS[record.key.kind])
+        steps = create_object(
+            path, obj.manifest, self._cluster.retry_seconds, dry_run=self._report.dry_run
+        )
         try:
             return self._cluster.run(steps)
         except NotFoundError as error:
-            if _NO_NAMESPACE not in str(error):
+            if _NAMESPACE_MISSING not in str(error):
                 raise
-            missing = wanted.namespace
+            missing = obj.namespace
             raise NotFoundError(
                 f"there is no namespace {missing}: kubectl create namespace {missing}"
             ) from error
 
-    def _take(self, record: Record, wanted: Body, done: Done) -> None:
-        self._tally.became[done.became].append(record)
+    def _record_result(
+        self, record: ExportRecord, obj: RestoredObject, result: CreateResult
+    ) -> None:
+        self._report.by_outcome[result.outcome].append(record)
         if record.key.kind == CRON_JOB_KIND and record.uid:
-            self._uids[record.uid] = done.uid
-        if done.became is Became.CREATED:
-            self._tally.remark(wanted.remarks)
+            self._cron_job_uids[record.uid] = result.uid
+        if result.outcome is RestoreOutcome.CREATED:
+            self._report.add_notes(obj.notes)
 
 
-def _names(contents: Contents, stream: IO[bytes], where: Moves) -> dict[tuple[str, str], str]:
+def _renamed_jobs(
+    contents: ExportContents, stream: IO[bytes], namespaces: NamespaceMap
+) -> dict[tuple[str, str], str]:
     """Return what jobs are called where they go, of those that are called otherwise."""
-    if not where.targets:
+    if not namespaces.targets:
         return {}
     found = {}
     for one in contents.records:
         kind, namespace, name = one.key
-        if kind == JOB_KIND and (new := where.name(reread(stream, one))) != name:
+        if kind == JOB_KIND and (new := namespaces.target_name(read_object(stream, one))) != name:
             found[namespace, name] = new
     return found

@@ -12,14 +12,14 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryFile
 from typing import IO, Final
 
-from asyncjob.cli.backup.errors import failed
-from asyncjob.cli.backup.format import line
+from asyncjob.cli.backup.errors import file_error
+from asyncjob.cli.backup.format import encode_line
 from asyncjob.json_types import JsonObject
 
 STDOUT: Final = "-"
 
 
-class Spool:
+class ExportWriter:
     """Takes lines; what came after a mark can be taken back."""
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -27,20 +27,20 @@ class Spool:
 
     def write(self, obj: JsonObject) -> None:
         """Add a line."""
-        self._stream.write(line(obj))
+        self._stream.write(encode_line(obj))
 
-    def mark(self) -> int:
+    def position(self) -> int:
         """Return the place reached."""
         return self._stream.tell()
 
-    def back_to(self, mark: int) -> None:
+    def truncate_to(self, position: int) -> None:
         """Forget what came after the mark."""
-        self._stream.seek(mark)
+        self._stream.seek(position)
         self._stream.truncate()
 
 
 @contextmanager
-def spooled(target: str) -> Iterator[Spool]:
+def create_export(target: str) -> Iterator[ExportWriter]:
     """Give a Spool; what was written is where it belongs once the block has ended without error.
 
     Raises FileFailedError.
@@ -48,15 +48,15 @@ def spooled(target: str) -> Iterator[Spool]:
     name = "stdout" if target == STDOUT else target
     try:
         if target == STDOUT or _is_special(Path(target)):
-            with _passed_on(target) as spool:
+            with _copy_when_complete(target) as spool:
                 yield spool
         else:
-            with _in_place_of(Path(target).resolve()) as spool:
+            with _replace_when_complete(Path(target).resolve()) as spool:
                 yield spool
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise failed(name, error) from error
+        raise file_error(name, error) from error
 
 
 def _is_special(path: Path) -> bool:
@@ -65,9 +65,9 @@ def _is_special(path: Path) -> bool:
 
 
 @contextmanager
-def _passed_on(target: str) -> Iterator[Spool]:
+def _copy_when_complete(target: str) -> Iterator[ExportWriter]:
     with TemporaryFile() as stream:
-        yield Spool(stream)
+        yield ExportWriter(stream)
         stream.seek(0)
         if target == STDOUT:
             shutil.copyfileobj(stream, sys.stdout.buffer)
@@ -77,10 +77,10 @@ def _passed_on(target: str) -> Iterator[Spool]:
 
 
 @contextmanager
-def _in_place_of(path: Path) -> Iterator[Spool]:
+def _replace_when_complete(path: Path) -> Iterator[ExportWriter]:
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
         try:
-            yield Spool(stream)
+            yield ExportWriter(stream)
             stream.flush()
             os.fsync(stream.fileno())
             Path(stream.name).replace(path)

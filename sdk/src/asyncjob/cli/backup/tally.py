@@ -4,95 +4,100 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from asyncjob.cli.backup.contents import Record
-from asyncjob.cli.backup.creating import Became
-from asyncjob.cli.backup.planning import WHY_DOCS, Plan, Why
-from asyncjob.cli.backup.remarks import REMARK_DOCS, Remark
-from asyncjob.cli.backup.words import counted, quantity
+from asyncjob.cli.backup.contents import ExportRecord
+from asyncjob.cli.backup.creating import RestoreOutcome
+from asyncjob.cli.backup.planning import SKIP_REASON_DOCS, RestorePlan, SkipReason
+from asyncjob.cli.backup.remarks import RESTORE_NOTE_DOCS, RestoreNote
+from asyncjob.cli.backup.words import count_by_kind, quantity
 from asyncjob.cli.exit_codes import ExitCode
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.names import JOB_KIND
 
-NAMED = 3
+MAX_NAMED = 3
 """So many are named; the rest is counted."""
 
 
 @dataclass
-class Tally:
+class RestoreReport:
     """What became of the objects so far."""
 
     dry_run: bool
-    became: dict[Became, list[Record]] = field(
-        default_factory=lambda: {became: [] for became in Became}
+    by_outcome: dict[RestoreOutcome, list[ExportRecord]] = field(
+        default_factory=lambda: {became: [] for became in RestoreOutcome}
     )
-    refused: list[tuple[Record, str]] = field(default_factory=list)
-    remarks: dict[Remark, list[str]] = field(default_factory=dict)
+    refused: list[tuple[ExportRecord, str]] = field(default_factory=list)
+    notes: dict[RestoreNote, list[str]] = field(default_factory=dict)
 
     @property
     def code(self) -> ExitCode:
         """Return the exit code: a queue or schedule that is there is as good as restored."""
-        jobs_taken = any(one.key.kind == JOB_KIND for one in self.became[Became.TAKEN])
+        jobs_taken = any(
+            one.key.kind == JOB_KIND for one in self.by_outcome[RestoreOutcome.NAME_TAKEN]
+        )
         return ExitCode.FAILED if self.refused or jobs_taken else ExitCode.OK
 
     @property
-    def tried(self) -> int:
+    def attempted(self) -> int:
         """Return how many were tried."""
-        return len(self.refused) + sum(map(len, self.became.values()))
+        return len(self.refused) + sum(map(len, self.by_outcome.values()))
 
-    def remark(self, remarks: Sequence[tuple[Remark, str]]) -> None:
+    def add_notes(self, notes: Sequence[tuple[RestoreNote, str]]) -> None:
         """Keep what is to be said about one that was created."""
-        for remark, detail in remarks:
-            self.remarks.setdefault(remark, []).append(detail)
+        for remark, detail in notes:
+            self.notes.setdefault(remark, []).append(detail)
 
 
-def report(tally: Tally, plan: Plan) -> Iterator[str]:
+def report_lines(report: RestoreReport, plan: RestorePlan) -> Iterator[str]:
     """Yield what people are told."""
-    did = "would restore" if tally.dry_run else "restored"
-    created = tally.became[Became.CREATED]
-    yield f"{did} {_kinds(created)}"
-    if there := tally.became[Became.THERE]:
-        yield f"there already: {_kinds(there)}"
-    if taken := tally.became[Became.TAKEN]:
-        yield f"left as they are, other objects of these names: {_named(taken)}"
-    if tally.refused:
-        yield f"refused: {_kinds([record for record, _ in tally.refused])}"
-    for why, count in _left_out(plan).items():
-        yield f"left out, {WHY_DOCS[why]}: {count}"
-    yield from _begun(created)
-    for remark, details in tally.remarks.items():
-        yield f"note: {REMARK_DOCS[remark]} ({_some(details)})"
-    if left := len(plan.records) - tally.tried:
+    did = "would restore" if report.dry_run else "restored"
+    created = report.by_outcome[RestoreOutcome.CREATED]
+    yield f"{did} {_count_kinds(created)}"
+    if there := report.by_outcome[RestoreOutcome.EXISTS]:
+        yield f"there already: {_count_kinds(there)}"
+    if taken := report.by_outcome[RestoreOutcome.NAME_TAKEN]:
+        yield f"left as they are, other objects of these names: {_name_objects(taken)}"
+    if report.refused:
+        yield f"refused: {_count_kinds([record for record, _ in report.refused])}"
+    for why, count in _count_skipped(plan).items():
+        yield f"left out, {SKIP_REASON_DOCS[why]}: {count}"
+    yield from _restarted_jobs(created)
+    for remark, details in report.notes.items():
+        yield f"note: {RESTORE_NOTE_DOCS[remark]} ({_join_some(details)})"
+    if left := len(plan.records) - report.attempted:
         yield f"not tried: {left}; the same command goes on"
 
 
-def as_json(tally: Tally, plan: Plan) -> JsonObject:
+def report_json(report: RestoreReport, plan: RestorePlan) -> JsonObject:
     """Return the same for programs."""
     refused: list[Json] = [
-        {**_told(record), "where": record.where, "detail": detail}
-        for record, detail in tally.refused
+        {**_identify(record), "where": record.location, "detail": detail}
+        for record, detail in report.refused
     ]
     return {
-        "dryRun": tally.dry_run,
-        **{became.value: [_told(one) for one in found] for became, found in tally.became.items()},
+        "dryRun": report.dry_run,
+        **{
+            became.value: [_identify(one) for one in found]
+            for became, found in report.by_outcome.items()
+        },
         "refused": refused,
-        "leftOut": {why.value: count for why, count in _left_out(plan).items()},
-        "notes": {remark.value: list(details) for remark, details in tally.remarks.items()},
+        "leftOut": {why.value: count for why, count in _count_skipped(plan).items()},
+        "notes": {remark.value: list(details) for remark, details in report.notes.items()},
     }
 
 
-def _told(record: Record) -> dict[str, Json]:
+def _identify(record: ExportRecord) -> dict[str, Json]:
     kind, namespace, name = record.key
     return {"kind": kind, "namespace": namespace, "name": name}
 
 
-def _left_out(plan: Plan) -> Mapping[Why, int]:
-    found = Counter(why for _, why in plan.left_out)
-    return {why: found[why] for why in WHY_DOCS if found[why]}
+def _count_skipped(plan: RestorePlan) -> Mapping[SkipReason, int]:
+    found = Counter(why for _, why in plan.skipped)
+    return {why: found[why] for why in SKIP_REASON_DOCS if found[why]}
 
 
-def _begun(created: Sequence[Record]) -> Iterator[str]:
-    begun = [one for one in created if one.begun]
-    kept = sum(one.checkpoint for one in begun)
+def _restarted_jobs(created: Sequence[ExportRecord]) -> Iterator[str]:
+    begun = [one for one in created if one.started]
+    kept = sum(one.has_checkpoint for one in begun)
     if begun:
         of_them = f", {kept} of them with a checkpoint" if kept else ""
         yield (
@@ -101,14 +106,14 @@ def _begun(created: Sequence[Record]) -> Iterator[str]:
         )
 
 
-def _kinds(records: Sequence[Record]) -> str:
-    return counted(Counter(one.key.kind for one in records))
+def _count_kinds(records: Sequence[ExportRecord]) -> str:
+    return count_by_kind(Counter(one.key.kind for one in records))
 
 
-def _named(records: Sequence[Record]) -> str:
-    return _some([f"{one.key.kind} {one.key.namespace}/{one.key.name}" for one in records])
+def _name_objects(records: Sequence[ExportRecord]) -> str:
+    return _join_some([f"{one.key.kind} {one.key.namespace}/{one.key.name}" for one in records])
 
 
-def _some(texts: Sequence[str]) -> str:
-    more = len(texts) - NAMED
-    return ", ".join(texts[:NAMED]) + (f" and {more} more" if more > 0 else "")
+def _join_some(texts: Sequence[str]) -> str:
+    more = len(texts) - MAX_NAMED
+    return ", ".join(texts[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")

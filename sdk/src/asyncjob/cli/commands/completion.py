@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import click
 from click.shell_completion import get_completion_class
 
-from asyncjob.cli.completing import KUBECTL_SCRIPT, completions
+from asyncjob.cli.completing import KUBECTL_COMPLETION_SCRIPT, kubectl_completions
 from asyncjob.cli.lazy import SectionedCommand
 
 SHELLS = ("bash", "zsh", "fish")
-VARIABLE = "_ASYNCJOB_COMPLETE"
+COMPLETE_VARIABLE = "_ASYNCJOB_COMPLETE"
 
 
 @click.command(cls=SectionedCommand)
@@ -26,11 +26,11 @@ def completion(context: click.Context, /, shell: str) -> None:
                chmod +x ~/.local/bin/kubectl_complete-asyncjob   # a folder on the PATH
     """  # noqa: D301 - click takes a real backspace for "do not wrap"
     if shell == "kubectl":
-        click.echo(KUBECTL_SCRIPT, nl=False)
+        click.echo(KUBECTL_COMPLETION_SCRIPT, nl=False)
         return
     kind = get_completion_class(shell)
     assert kind
-    click.echo(kind(context.find_root().command, {}, "asyncjob", VARIABLE).source())
+    click.echo(kind(context.find_root().command, {}, "asyncjob", COMPLETE_VARIABLE).source())
 
 
 @click.command(
@@ -42,5 +42,5 @@ def completion(context: click.Context, /, shell: str) -> None:
 @click.pass_context
 def complete(context: click.Context, /, words: Sequence[str]) -> None:
     """Print how kubectl is to complete the last word."""
-    for line in completions(context.find_root().command, words, context.obj):
+    for line in kubectl_completions(context.find_root().command, words, context.obj):
         click.echo(line)

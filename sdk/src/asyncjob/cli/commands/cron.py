@@ -5,25 +5,25 @@ from collections.abc import Callable, Sequence
 import click
 
 from asyncjob.cli import offering
-from asyncjob.cli.commands.wait import Wish, wait_for
-from asyncjob.cli.cron_sheet import cron_sheet
-from asyncjob.cli.durations import Moment
+from asyncjob.cli.commands.wait import WaitRequest, wait_for_jobs
+from asyncjob.cli.cron_sheet import cron_job_detail
+from asyncjob.cli.durations import TimeParam
 from asyncjob.cli.exit_codes import ExitCode
-from asyncjob.cli.job_sheet import Look
+from asyncjob.cli.job_sheet import RenderContext
 from asyncjob.cli.lazy import SectionedCommand, SectionedGroup
-from asyncjob.cli.naming import Name, program
-from asyncjob.cli.place import Place, placed, placed_anywhere
-from asyncjob.cli.screen import Format, Screen, note, shown
-from asyncjob.cli.surroundings_rows import cron_table
-from asyncjob.cli.world import World
+from asyncjob.cli.naming import NameParam, current_program
+from asyncjob.cli.place import ConnectionOptions, with_all_namespaces, with_connection
+from asyncjob.cli.screen import OutputFormat, Printer, note, with_printer
+from asyncjob.cli.surroundings_rows import cron_job_table
+from asyncjob.cli.world import CliContext
 from asyncjob.client.interface import Jobs
-from asyncjob.models.cron import MAX_ACTIVE, RUNS
+from asyncjob.models.cron import MAX_ACTIVE_RUNS, MAX_RUNS
 from asyncjob.rest.surroundings import CronJobInfo
 
-PATIENCE = 30.0
+CREATION_GRACE_SECONDS = 30.0
 """Seconds within which the operator creates what a trigger asks for."""
 
-NAME = click.argument("name", type=Name(offering.schedules), metavar="NAME")
+NAME_ARGUMENT = click.argument("name", type=NameParam(offering.cron_job_names), metavar="NAME")
 
 
 @click.group(cls=SectionedGroup)
@@ -32,117 +32,129 @@ def cron() -> None:
 
 
 @cron.command("list", cls=SectionedCommand)
-@shown()
-@placed_anywhere
+@with_printer()
+@with_all_namespaces
 @click.pass_obj
-def list_(world: World, *, place: Place, screen: Screen) -> None:
+def list_(cli: CliContext, *, connection: ConnectionOptions, printer: Printer) -> None:
     """List schedules, with their next run and what they did last."""
-    with world.overview(place) as jobs:
+    with cli.lister(connection) as jobs:
         found = jobs.cron_jobs()
-    if screen.for_people:
-        _show(found, world, place, screen)
+    if printer.human_readable:
+        _print_table(found, cli, connection, printer)
     else:
-        screen.answers(found)
+        printer.objects(found)
 
 
-def _show(found: Sequence[CronJobInfo], world: World, place: Place, screen: Screen) -> None:
+def _print_table(
+    found: Sequence[CronJobInfo], cli: CliContext, connection: ConnectionOptions, printer: Printer
+) -> None:
     if found:
-        screen.table(cron_table(found, world.now(), everywhere=place.everywhere))
+        printer.table(cron_job_table(found, cli.now(), everywhere=connection.everywhere))
     else:
         note("no schedules here")
 
 
 @cron.command(cls=SectionedCommand)
-@NAME
-@shown()
-@placed
+@NAME_ARGUMENT
+@with_printer()
+@with_connection
 @click.pass_obj
-def get(world: World, *, name: str, place: Place, screen: Screen) -> None:
+def get(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
     """Show one schedule: when, what, what it has done."""
-    with world.connect(place) as jobs:
+    with cli.connect(connection) as jobs:
         found = jobs.cron_job(name)
-    if screen.format is Format.TABLE:
-        for line in cron_sheet(found, Look(world.now(), program(), screen.colour, screen.width)):
-            screen.line(line)
-    elif screen.for_people:
-        _show([found], world, place, screen)
+    if printer.format is OutputFormat.TABLE:
+        for line in cron_job_detail(
+            found, RenderContext(cli.now(), current_program(), printer.colour, printer.width)
+        ):
+            printer.line(line)
+    elif printer.human_readable:
+        _print_table([found], cli, connection, printer)
     else:
-        screen.answers([found], one=True)
+        printer.objects([found], one=True)
 
 
 @cron.command(cls=SectionedCommand)
-@NAME
+@NAME_ARGUMENT
 @click.option("--wait", is_flag=True, help="Until the run has finished.")
-@shown()
-@placed
+@with_printer()
+@with_connection
 @click.pass_obj
-def trigger(world: World, *, name: str, wait: bool, place: Place, screen: Screen) -> int:
+def trigger(
+    cli: CliContext, *, name: str, wait: bool, connection: ConnectionOptions, printer: Printer
+) -> int:
     """Ask for one run now, whatever the schedule says and whether it is suspended."""
-    with world.connect(place) as jobs:
+    with cli.connect(connection) as jobs:
         made = jobs.trigger(name)
         if wait:
-            return wait_for(jobs, world, Wish([made.id], patience=PATIENCE), screen)
-    if screen.for_people:
-        screen.line(f"{made.id} will run now")
+            return wait_for_jobs(
+                jobs, cli, WaitRequest([made.id], creation_grace=CREATION_GRACE_SECONDS), printer
+            )
+    if printer.human_readable:
+        printer.line(f"{made.id} will run now")
     else:
-        screen.answers([made], one=True)
+        printer.objects([made], one=True)
     return ExitCode.OK
 
 
 @cron.command(cls=SectionedCommand)
-@NAME
-@shown()
-@placed
+@NAME_ARGUMENT
+@with_printer()
+@with_connection
 @click.pass_obj
-def suspend(world: World, *, name: str, place: Place, screen: Screen) -> None:
+def suspend(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
     """Keep a schedule from creating jobs; times that pass are not made up for."""
-    _act(world, place, screen, lambda jobs: jobs.suspend_cron_job(name), "suspended")
+    _change(cli, connection, printer, lambda jobs: jobs.suspend_cron_job(name), "suspended")
 
 
 @cron.command(cls=SectionedCommand)
-@NAME
-@shown()
-@placed
+@NAME_ARGUMENT
+@with_printer()
+@with_connection
 @click.pass_obj
-def resume(world: World, *, name: str, place: Place, screen: Screen) -> None:
+def resume(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
     """Let a suspended schedule create jobs, from its next time on."""
-    _act(world, place, screen, lambda jobs: jobs.resume_cron_job(name), "resumed")
+    _change(cli, connection, printer, lambda jobs: jobs.resume_cron_job(name), "resumed")
 
 
-def _act(
-    world: World, place: Place, screen: Screen, act: Callable[[Jobs], CronJobInfo], word: str
+def _change(
+    cli: CliContext,
+    connection: ConnectionOptions,
+    printer: Printer,
+    change: Callable[[Jobs], CronJobInfo],
+    participle: str,
 ) -> None:
-    with world.connect(place) as jobs:
-        done = act(jobs)
-    if screen.for_people:
-        screen.line(f"schedule {done.name} {word}")
+    with cli.connect(connection) as jobs:
+        done = change(jobs)
+    if printer.human_readable:
+        printer.line(f"schedule {done.name} {participle}")
     else:
-        screen.answers([done], one=True)
+        printer.objects([done], one=True)
 
 
 @cron.command(cls=SectionedCommand)
-@NAME
-@click.option("--from", "start", type=Moment(), required=True, help="First time: -7d, RFC 3339.")
-@click.option("--to", "end", type=Moment(), required=True, help="Last time.")
+@NAME_ARGUMENT
+@click.option("--from", "start", type=TimeParam(), required=True, help="First time: -7d, RFC 3339.")
+@click.option("--to", "end", type=TimeParam(), required=True, help="Last time.")
 @click.option(
     "--limit",
-    type=click.IntRange(1, RUNS),
+    type=click.IntRange(1, MAX_RUNS),
     default=100,
     show_default=True,
     help="A range that holds more runs is refused whole.",
 )
 @click.option(
     "--max-active",
-    type=click.IntRange(1, MAX_ACTIVE),
+    type=click.IntRange(1, MAX_ACTIVE_RUNS),
     default=1,
     show_default=True,
     help="So many of its runs at once.",
 )
 @click.option("--replace", is_flag=True, help="Even if an earlier backfill is under way.")
-@placed
+@with_connection
 @click.pass_obj
 def backfill(
-    world: World,
+    cli: CliContext,
     *,
     name: str,
     start: str,
@@ -150,12 +162,12 @@ def backfill(
     limit: int,
     max_active: int,
     replace: bool,
-    place: Place,
+    connection: ConnectionOptions,
 ) -> None:
     """Create the runs of times gone by, once each."""
     if start >= end:
         raise click.UsageError("--to has to be later than --from")
-    with world.connect(place) as jobs:
+    with cli.connect(connection) as jobs:
         jobs.backfill(name, start, end, limit=limit, max_active=max_active, replace=replace)
     click.echo(f"schedule {name} will create the runs from {start} to {end}")
-    note(f"{program()} cron get {name} shows how far it is")
+    note(f"{current_program()} cron get {name} shows how far it is")

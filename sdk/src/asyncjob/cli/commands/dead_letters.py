@@ -7,47 +7,47 @@ from typing import Any, Final
 
 import click
 
-from asyncjob.cli.bulk import Deed, question, summary
-from asyncjob.cli.commands.each import each
+from asyncjob.cli.bulk import BulkAction, bulk_summary, confirmation_question
+from asyncjob.cli.commands.each import for_each
 from asyncjob.cli.exit_codes import ExitCode
-from asyncjob.cli.filters import all_of, filtered, is_all
+from asyncjob.cli.filters import combine_options, selects_all, with_selection
 from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.naming import Name
-from asyncjob.cli.place import Place, placed
-from asyncjob.cli.screen import Format, Screen, note, shown
-from asyncjob.cli.world import World
+from asyncjob.cli.naming import NameParam
+from asyncjob.cli.place import ConnectionOptions, with_connection
+from asyncjob.cli.screen import OutputFormat, Printer, note, with_printer
+from asyncjob.cli.world import CliContext
 from asyncjob.client.interface import Jobs
-from asyncjob.rest.selection import BULK_MAX, BulkReport, Selection
+from asyncjob.rest.selection import MAX_BULK_JOBS, BulkReport, Selection
 
 Callback = Callable[..., Any]
 
 _OPTIONS: Final = (
-    click.argument("names", nargs=-1, type=Name(), metavar="[JOB...]"),
-    filtered(phases=False),
+    click.argument("names", nargs=-1, type=NameParam(), metavar="[JOB...]"),
+    with_selection(phases=False),
     click.option("--all", "every", is_flag=True, help="All dead letters, where no filter says."),
     click.option(
         "--limit",
-        type=click.IntRange(1, BULK_MAX),
+        type=click.IntRange(1, MAX_BULK_JOBS),
         default=100,
         show_default=True,
         help="So many at most, oldest first.",
     ),
     click.option("--dry-run", is_flag=True, help="Only say which they would be."),
     click.option("--yes", "-y", is_flag=True, help="Do not ask."),
-    shown(),
-    placed,
+    with_printer(),
+    with_connection,
     click.pass_obj,
 )
 
 
-_options: Final = all_of(_OPTIONS)
+_options: Final = combine_options(_OPTIONS)
 
 
 @dataclass(frozen=True)
-class _Ask:
+class _BulkRequest:
     """What was asked for."""
 
-    deed: Deed
+    action: BulkAction
     names: Sequence[str]
     selection: Selection
     every: bool
@@ -55,9 +55,9 @@ class _Ask:
     dry_run: bool
     yes: bool
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """Refuse what is not clear; nothing has been done then."""
-        filtered_out = not is_all(self.selection)
+        filtered_out = not selects_all(self.selection)
         if self.names and (filtered_out or self.every):
             raise click.UsageError("give jobs by name, or filters, not both")
         if not (self.names or filtered_out or self.every):
@@ -65,81 +65,87 @@ class _Ask:
         if self.names and self.dry_run:
             raise click.UsageError("--dry-run goes with filters")
 
-    def many(self, jobs: Jobs, *, dry_run: bool) -> BulkReport:
+    def apply_to_matching(self, jobs: Jobs, *, dry_run: bool) -> BulkReport:
         """Do it to all that match, or only say which."""
-        act = jobs.redrive_many if self.deed is Deed.REDRIVE else jobs.dismiss_many
+        act = jobs.redrive_many if self.action is BulkAction.REDRIVE else jobs.dismiss_many
         return act(self.selection, limit=self.limit, dry_run=dry_run)
 
 
 @click.command(cls=SectionedCommand)
 @_options
-def redrive(world: World, *, place: Place, screen: Screen, **asked: Any) -> int:
+def redrive(
+    cli: CliContext, *, connection: ConnectionOptions, printer: Printer, **asked: Any
+) -> int:
     """Give dead letters a fresh start: all retries anew, the same job.
 
     By name, or all that match the filters, oldest first. Correct the cause before.
     """
-    return _do(world, place, screen, _Ask(Deed.REDRIVE, **asked))
+    return _run(cli, connection, printer, _BulkRequest(BulkAction.REDRIVE, **asked))
 
 
 @click.command(cls=SectionedCommand)
 @_options
-def dismiss(world: World, *, place: Place, screen: Screen, **asked: Any) -> int:
+def dismiss(
+    cli: CliContext, *, connection: ConnectionOptions, printer: Printer, **asked: Any
+) -> int:
     """Give dead letters up for good: they become Cancelled, and retention removes them.
 
     By name, or all that match the filters, oldest first. It cannot be taken back.
     """
-    return _do(world, place, screen, _Ask(Deed.DISMISS, **asked))
+    return _run(cli, connection, printer, _BulkRequest(BulkAction.DISMISS, **asked))
 
 
-def _do(world: World, place: Place, screen: Screen, ask: _Ask) -> int:
-    ask.check()
-    with world.connect(place) as jobs:
-        if ask.names:
-            return _one_by_one(jobs, screen, ask)
-        if not (ask.yes or ask.dry_run) and not _agreed(jobs, ask):
+def _run(
+    cli: CliContext, connection: ConnectionOptions, printer: Printer, request: _BulkRequest
+) -> int:
+    request.validate()
+    with cli.connect(connection) as jobs:
+        if request.names:
+            return _one_by_one(jobs, printer, request)
+        if not (request.yes or request.dry_run) and not _is_confirmed(jobs, request):
             return ExitCode.OK
-        report = ask.many(jobs, dry_run=ask.dry_run)
-    return _tell(report, screen, ask)
+        report = request.apply_to_matching(jobs, dry_run=request.dry_run)
+    return _print_report(report, printer, request)
 
 
-def _one_by_one(jobs: Jobs, screen: Screen, ask: _Ask) -> ExitCode:
-    act = jobs.redrive if ask.deed is Deed.REDRIVE else jobs.dismiss
-    said, code = each(ask.names, act)
-    if screen.for_people:
+def _one_by_one(jobs: Jobs, printer: Printer, request: _BulkRequest) -> ExitCode:
+    act = jobs.redrive if request.action is BulkAction.REDRIVE else jobs.dismiss
+    said, code = for_each(request.names, act)
+    if printer.human_readable:
         for job in said:
-            screen.line(f"{job.id} {ask.deed.being}")
+            printer.line(f"{job.id} {request.action.progressive}")
     elif said:
-        screen.answers(said, one=len(said) == 1)
+        printer.objects(said, one=len(said) == 1)
     return code
 
 
-def _agreed(jobs: Jobs, ask: _Ask) -> bool:
+def _is_confirmed(jobs: Jobs, request: _BulkRequest) -> bool:
     """Ask the person in front of the terminal; where there is nobody to ask, refuse."""
-    if not seen():
+    if not stdin_is_terminal():
         raise click.UsageError(
-            f"nobody can be asked here: say --yes to {ask.deed.value} them, or --dry-run"
+            f"nobody can be asked here: say --yes to {request.action.value} them, or --dry-run"
         )
-    preview = ask.many(jobs, dry_run=True)
+    preview = request.apply_to_matching(jobs, dry_run=True)
     if not preview.done:
         note("no dead letters match")
         return False
-    return click.confirm(question(ask.deed, preview), err=True)
+    return click.confirm(confirmation_question(request.action, preview), err=True)
 
 
-def seen() -> bool:
+def stdin_is_terminal() -> bool:
     """Return whether a person sits in front of a terminal."""
     return sys.stdin.isatty()
 
 
-def _tell(report: BulkReport, screen: Screen, ask: _Ask) -> ExitCode:
-    if screen.format is Format.NAME:
-        screen.names(report.done)
-    elif screen.for_people:
-        for name in report.done if ask.dry_run else ():
-            screen.line(name)
+def _print_report(report: BulkReport, printer: Printer, request: _BulkRequest) -> ExitCode:
+    if printer.format is OutputFormat.NAME:
+        printer.names(report.done)
+    elif printer.human_readable:
+        for name in report.done if request.dry_run else ():
+            printer.line(name)
     else:
-        screen.answers([report], one=True)
+        printer.objects([report], one=True)
     for failure in report.failed:
         note(f"error: {failure.id}: {failure.detail}")
-    note(summary(ask.deed, report))
+    note(bulk_summary(request.action, report))
     return ExitCode.FAILED if report.failed else ExitCode.OK

@@ -6,15 +6,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from asyncjob.cli.exit_codes import ExitCode
-from asyncjob.cli.orders import Wanted
-from asyncjob.cli.progress import Progress, progress
-from asyncjob.cli.screen import Format, Screen, note
+from asyncjob.cli.orders import PreparedSubmission
+from asyncjob.cli.progress import ProgressBar, progress_bar
+from asyncjob.cli.screen import OutputFormat, Printer, note
 from asyncjob.client.interface import Jobs
 from asyncjob.rest.submission import BatchItem, Submitted
 
 
 @dataclass
-class Outcome:
+class SubmitOutcome:
     """What became of all."""
 
     items: list[BatchItem] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Outcome:
         """Return the exit code."""
         return ExitCode.FAILED if self.refused else ExitCode.OK
 
-    def take(self, item: BatchItem) -> None:
+    def add(self, item: BatchItem) -> None:
         """Count one."""
         self.items.append(item)
         self.refused += item.error is not None
@@ -46,30 +46,35 @@ class Outcome:
         return f"{said or 'nothing submitted'}{f'; {left} not tried' if left else ''}"
 
 
-def deliver(jobs: Jobs, wishes: Sequence[Wanted], screen: Screen, *, silent: bool) -> Outcome:
+def submit_all(
+    jobs: Jobs, submissions: Sequence[PreparedSubmission], printer: Printer, *, quiet: bool
+) -> SubmitOutcome:
     """Submit all; one alone raises what is wrong with it, of many each is told by itself.
 
     `silent`: nothing on stdout, because what is waited for will be shown there.
     """
-    outcome = Outcome()
-    if len(wishes) == 1:
-        answer = jobs.submit(wishes[0].submission)
-        outcome.take(BatchItem(job=answer))
-        if not silent:
-            _show_one(answer, screen)
+    outcome = SubmitOutcome()
+    if len(submissions) == 1:
+        answer = jobs.submit(submissions[0].submission)
+        outcome.add(BatchItem(job=answer))
+        if not quiet:
+            _print_one(answer, printer)
         return outcome
-    with _summed_up(outcome, len(wishes)), progress(len(wishes), seen=sys.stderr.isatty()) as bar:
-        answers = jobs.submit_many(wish.submission for wish in wishes)
-        for wish, item in zip(wishes, answers, strict=True):
-            outcome.take(item)
-            _show_of_many(wish, item, screen, bar, silent=silent)
-    if not (screen.for_people or screen.format is Format.NAME or silent):
-        screen.answers(outcome.items)
+    with (
+        _summary_at_end(outcome, len(submissions)),
+        progress_bar(len(submissions), visible=sys.stderr.isatty()) as bar,
+    ):
+        answers = jobs.submit_many(wish.submission for wish in submissions)
+        for wish, item in zip(submissions, answers, strict=True):
+            outcome.add(item)
+            _print_item(wish, item, printer, bar, quiet=quiet)
+    if not (printer.human_readable or printer.format is OutputFormat.NAME or quiet):
+        printer.objects(outcome.items)
     return outcome
 
 
 @contextmanager
-def _summed_up(outcome: Outcome, total: int) -> Iterator[None]:
+def _summary_at_end(outcome: SubmitOutcome, total: int) -> Iterator[None]:
     """Say at the end, and at an end that comes too soon, what was done."""
     try:
         yield
@@ -77,25 +82,30 @@ def _summed_up(outcome: Outcome, total: int) -> Iterator[None]:
         note(outcome.summary(total))
 
 
-def _show_one(answer: Submitted, screen: Screen) -> None:
-    if screen.for_people:
-        screen.line(said(answer))
+def _print_one(answer: Submitted, printer: Printer) -> None:
+    if printer.human_readable:
+        printer.line(describe_submitted(answer))
     else:
-        screen.answers([answer], one=True)
+        printer.objects([answer], one=True)
 
 
-def said(answer: Submitted) -> str:
+def describe_submitted(answer: Submitted) -> str:
     """Return what became of one in words."""
     return f"{answer.id} created" if answer.created else f"{answer.id} exists ({answer.phase})"
 
 
-def _show_of_many(
-    wish: Wanted, item: BatchItem, screen: Screen, bar: Progress, *, silent: bool
+def _print_item(
+    prepared: PreparedSubmission,
+    item: BatchItem,
+    printer: Printer,
+    bar: ProgressBar,
+    *,
+    quiet: bool,
 ) -> None:
     if item.error:
-        bar.tell(f"error: {wish.where}: {item.error.detail or item.error.title}")
-    elif item.job and not silent and screen.for_people:
-        screen.line(said(item.job))
-    elif item.job and not silent and screen.format is Format.NAME:
-        screen.names([item.job.id])
+        bar.message(f"error: {prepared.location}: {item.error.detail or item.error.title}")
+    elif item.job and not quiet and printer.human_readable:
+        printer.line(describe_submitted(item.job))
+    elif item.job and not quiet and printer.format is OutputFormat.NAME:
+        printer.names([item.job.id])
     bar.advance()

@@ -2,43 +2,50 @@
 
 import click
 
-from asyncjob.cli.doctor.examination import examine_jobs, examine_surroundings, is_there
+from asyncjob.cli.doctor.examination import examine_environment, examine_jobs, is_reachable
 from asyncjob.cli.doctor.finding import Finding
-from asyncjob.cli.doctor.report import as_json, exit_code, report, summary
+from asyncjob.cli.doctor.report import (
+    finding_json,
+    finding_lines,
+    findings_exit_code,
+    findings_summary,
+)
 from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.place import Place, placed
-from asyncjob.cli.screen import Format, Screen, note, shown
-from asyncjob.cli.world import World
+from asyncjob.cli.place import ConnectionOptions, with_connection
+from asyncjob.cli.screen import OutputFormat, Printer, note, with_printer
+from asyncjob.cli.world import CliContext
 from asyncjob.errors import AsyncJobError
 
 
 @click.command(cls=SectionedCommand)
 @click.option("--strict", is_flag=True, help="Exit code 1 for warnings, too.")
-@shown(Format.TABLE, Format.JSON, Format.YAML)
-@placed
+@with_printer(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML)
+@with_connection
 @click.pass_obj
-def doctor(world: World, *, strict: bool, place: Place, screen: Screen) -> int:
+def doctor(
+    cli: CliContext, *, strict: bool, connection: ConnectionOptions, printer: Printer
+) -> int:
     """Find out what is wrong, and the way out.
 
     Looks at the API server, its version and clock, the resource types and policies and whether
     they are enforced (by dry runs that change nothing), your permissions, the operator, workers,
     stuck jobs and dead letters; with --server at the gateway. Exit code 1 if there is a problem.
     """
-    findings = examine_surroundings(place, world.now)
-    if is_there(findings):
-        findings += _of_jobs(world, place)
-    if screen.for_people:
-        for line in report(findings, colour=screen.colour):
-            screen.line(line)
-        note(summary(findings))
+    findings = examine_environment(connection, cli.now)
+    if is_reachable(findings):
+        findings += _job_findings(cli, connection)
+    if printer.human_readable:
+        for line in finding_lines(findings, colour=printer.colour):
+            printer.line(line)
+        note(findings_summary(findings))
     else:
-        screen.data({"items": [as_json(one) for one in findings]})
-    return exit_code(findings, strict=strict)
+        printer.data({"items": [finding_json(one) for one in findings]})
+    return findings_exit_code(findings, strict=strict)
 
 
-def _of_jobs(world: World, place: Place) -> list[Finding]:
+def _job_findings(cli: CliContext, connection: ConnectionOptions) -> list[Finding]:
     try:
-        with world.connect(place) as jobs:
-            return examine_jobs(jobs, world.now())
+        with cli.connect(connection) as jobs:
+            return examine_jobs(jobs, cli.now())
     except AsyncJobError:
         return []  # what keeps us from connecting has been found already

@@ -7,29 +7,34 @@ import click
 
 from asyncjob import __version__
 from asyncjob.cli.backup import format as layout
-from asyncjob.cli.backup.choosing import chosen
-from asyncjob.cli.backup.fetching import pages
-from asyncjob.cli.backup.spool import STDOUT, Spool, spooled
-from asyncjob.cli.backup.words import exported
+from asyncjob.cli.backup.choosing import in_queues
+from asyncjob.cli.backup.fetching import read_pages
+from asyncjob.cli.backup.spool import STDOUT, ExportWriter, create_export
+from asyncjob.cli.backup.words import export_summary
 from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.place import Place, placed
+from asyncjob.cli.place import ConnectionOptions, with_connection
 from asyncjob.cli.screen import note
-from asyncjob.cli.straight import Cluster
-from asyncjob.cli.world import World
+from asyncjob.cli.straight import DirectCluster
+from asyncjob.cli.world import CliContext
 from asyncjob.json_types import child, text
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.timestamps import to_text
-from asyncjob.names import API_VERSION, JOB_KIND, collection
+from asyncjob.lifecycle.timestamps import format_timestamp
+from asyncjob.names import API_VERSION, JOB_KIND, collection_path
 
 
 @click.command(cls=SectionedCommand)
 @click.argument("file", default=STDOUT, metavar="[FILE]")
 @click.option("--all-namespaces", "-A", is_flag=True, help="Of all, not of one namespace.")
 @click.option("--queue", "-q", "queues", multiple=True, metavar="QUEUE", help="Of these alone.")
-@placed
+@with_connection
 @click.pass_obj
 def export(
-    world: World, *, file: str, all_namespaces: bool, queues: Sequence[str], place: Place
+    cli: CliContext,
+    *,
+    file: str,
+    all_namespaces: bool,
+    queues: Sequence[str],
+    connection: ConnectionOptions,
 ) -> None:
     """Write jobs, queues and schedules, with all that is known of them, to FILE or stdout.
 
@@ -40,37 +45,44 @@ def export(
       asyncjob export backup.jsonl
       asyncjob export -A | gzip > backup.jsonl.gz
     """  # noqa: D301 - click takes a real backspace for "do not wrap"
-    if all_namespaces and place.namespace:
+    if all_namespaces and connection.namespace:
         raise click.UsageError("give --namespace or --all-namespaces, not both")
-    with world.cluster(place) as cluster, spooled(file) as spool:
+    with cli.cluster(connection) as cluster, create_export(file) as spool:
         namespace = None if all_namespaces else cluster.namespace
         spool.write(
-            layout.head(
-                version=__version__, time=to_text(world.now()), namespace=namespace, queues=queues
+            layout.header(
+                version=__version__,
+                time=format_timestamp(cli.now()),
+                namespace=namespace,
+                queues=queues,
             )
         )
         counts: Counter[str] = Counter()
         phases: Counter[str] = Counter()
         for kind in layout.PLURALS:
-            phases = _kind(cluster, spool, kind, namespace, frozenset(queues))
+            phases = _export_kind(cluster, spool, kind, namespace, frozenset(queues))
             counts[kind] = phases.total()
-        spool.write(layout.end(counts))
-    note(exported(counts, phases, namespace, file))
+        spool.write(layout.footer(counts))
+    note(export_summary(counts, phases, namespace, file))
 
 
-def _kind(
-    cluster: Cluster, spool: Spool, kind: str, namespace: str | None, queues: frozenset[str]
+def _export_kind(
+    cluster: DirectCluster,
+    writer: ExportWriter,
+    kind: str,
+    namespace: str | None,
+    queues: frozenset[str],
 ) -> Counter[str]:
     """Write all of a kind; return how many of each phase there are."""
-    begin, phases = spool.mark(), Counter[str]()
-    path = collection(namespace, layout.PLURALS[kind])
-    for page in cluster.iterate(pages(path, cluster.patience)):
-        if page.anew:
-            spool.back_to(begin)
+    begin, phases = writer.position(), Counter[str]()
+    path = collection_path(namespace, layout.PLURALS[kind])
+    for page in cluster.iterate(read_pages(path, cluster.retry_seconds)):
+        if page.restarted:
+            writer.truncate_to(begin)
             phases.clear()
         for obj in page.objects:
-            if chosen(obj, kind, queues):
-                spool.write(layout.record(obj, kind, API_VERSION))
+            if in_queues(obj, kind, queues):
+                writer.write(layout.exported_object(obj, kind, API_VERSION))
                 default = Phase.QUEUED if kind == JOB_KIND else ""
                 phases[text(child(obj, "status"), "phase", default)] += 1
     return phases

@@ -5,18 +5,18 @@ from collections.abc import Callable, Sequence
 import click
 
 from asyncjob.cli import offering
-from asyncjob.cli.durations import Duration
+from asyncjob.cli.durations import DurationParam
 from asyncjob.cli.lazy import SectionedCommand, SectionedGroup
-from asyncjob.cli.naming import Name
-from asyncjob.cli.place import Place, placed, placed_anywhere
-from asyncjob.cli.screen import Screen, note, shown
+from asyncjob.cli.naming import NameParam
+from asyncjob.cli.place import ConnectionOptions, with_all_namespaces, with_connection
+from asyncjob.cli.screen import Printer, note, with_printer
 from asyncjob.cli.surroundings_rows import queue_table
 from asyncjob.cli.tables import Table
-from asyncjob.cli.world import World
+from asyncjob.cli.world import CliContext
 from asyncjob.client.interface import Jobs
 from asyncjob.rest.surroundings import QueueInfo
 
-EMPTY = "no queues: none is configured, and there are neither jobs nor workers"
+NO_QUEUES = "no queues: none is configured, and there are neither jobs nor workers"
 
 
 @click.group(cls=SectionedGroup)
@@ -25,96 +25,114 @@ def queue() -> None:
 
 
 @queue.command("list", cls=SectionedCommand)
-@shown()
-@placed_anywhere
+@with_printer()
+@with_all_namespaces
 @click.pass_obj
-def list_(world: World, *, place: Place, screen: Screen) -> None:
+def list_(cli: CliContext, *, connection: ConnectionOptions, printer: Printer) -> None:
     """List queues: those with an AsyncQueue, and those that have jobs or workers."""
-    with world.overview(place) as jobs:
+    with cli.lister(connection) as jobs:
         found = jobs.queues()
-    _show(found, place, screen)
+    _print_queues(found, connection, printer)
 
 
-def _show(found: Sequence[QueueInfo], place: Place, screen: Screen, *, one: bool = False) -> None:
-    if not screen.for_people:
-        screen.answers(found, one=one)
+def _print_queues(
+    found: Sequence[QueueInfo],
+    connection: ConnectionOptions,
+    printer: Printer,
+    *,
+    one: bool = False,
+) -> None:
+    if not printer.human_readable:
+        printer.objects(found, one=one)
     elif found:
-        screen.table(queue_table(found, everywhere=place.everywhere))
+        printer.table(queue_table(found, everywhere=connection.everywhere))
     else:
-        note(EMPTY)
+        note(NO_QUEUES)
 
 
 @queue.command(cls=SectionedCommand)
-@click.argument("name", type=Name(offering.queues), metavar="QUEUE")
-@shown()
-@placed
+@click.argument("name", type=NameParam(offering.queue_names), metavar="QUEUE")
+@with_printer()
+@with_connection
 @click.pass_obj
-def get(world: World, *, name: str, place: Place, screen: Screen) -> None:
+def get(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
     """Show one queue."""
-    with world.connect(place) as jobs:
-        _show([jobs.queue(name)], place, screen, one=True)
+    with cli.connect(connection) as jobs:
+        _print_queues([jobs.queue(name)], connection, printer, one=True)
 
 
 @queue.command(cls=SectionedCommand)
-@click.argument("name", type=Name(offering.queues), metavar="QUEUE")
-@shown()
-@placed
+@click.argument("name", type=NameParam(offering.queue_names), metavar="QUEUE")
+@with_printer()
+@with_connection
 @click.pass_obj
-def pause(world: World, *, name: str, place: Place, screen: Screen) -> None:
+def pause(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
     """Keep the queue's jobs from starting; those that run go on.
 
     The queue is drained once none of them runs. Without an AsyncQueue one is created.
     """
-    _act(world, place, screen, lambda jobs: jobs.pause(name), "paused")
+    _change(cli, connection, printer, lambda jobs: jobs.pause(name), "paused")
 
 
 @queue.command(cls=SectionedCommand)
-@click.argument("name", type=Name(offering.queues), metavar="QUEUE")
-@shown()
-@placed
+@click.argument("name", type=NameParam(offering.queue_names), metavar="QUEUE")
+@with_printer()
+@with_connection
 @click.pass_obj
-def resume(world: World, *, name: str, place: Place, screen: Screen) -> None:
+def resume(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
     """Let the queue's jobs start."""
-    _act(world, place, screen, lambda jobs: jobs.resume_queue(name), "resumed")
+    _change(cli, connection, printer, lambda jobs: jobs.resume_queue(name), "resumed")
 
 
-def _act(
-    world: World, place: Place, screen: Screen, act: Callable[[Jobs], QueueInfo], word: str
+def _change(
+    cli: CliContext,
+    connection: ConnectionOptions,
+    printer: Printer,
+    change: Callable[[Jobs], QueueInfo],
+    participle: str,
 ) -> None:
-    with world.connect(place) as jobs:
-        done = act(jobs)
-    if screen.for_people:
-        screen.line(f"queue {done.name} {word}")
+    with cli.connect(connection) as jobs:
+        done = change(jobs)
+    if printer.human_readable:
+        printer.line(f"queue {done.name} {participle}")
     else:
-        screen.answers([done], one=True)
+        printer.objects([done], one=True)
 
 
 @queue.command(cls=SectionedCommand)
-@click.option("--every", type=Duration(), default="2s", show_default=True, help="Look so often.")
+@click.option(
+    "--every", type=DurationParam(), default="2s", show_default=True, help="Look so often."
+)
 @click.option("--once", is_flag=True, help="Look once; so it does where there is no terminal.")
-@shown()
-@placed_anywhere
+@with_printer()
+@with_all_namespaces
 @click.pass_obj
-def top(world: World, *, every: int, once: bool, place: Place, screen: Screen) -> None:
+def top(
+    cli: CliContext, *, every: int, once: bool, connection: ConnectionOptions, printer: Printer
+) -> None:
     """Follow the queues: jobs by phase, oldest, workers, slots, finished per minute."""
-    with world.overview(place) as jobs:
-        if once or not (screen.terminal and screen.for_people):
-            _show(jobs.queues(), place, screen)
+    with cli.lister(connection) as jobs:
+        if once or not (printer.terminal and printer.human_readable):
+            _print_queues(jobs.queues(), connection, printer)
         else:
-            _follow(jobs.queues, world, place, screen, every)
+            _print_live(jobs.queues, cli, connection, printer, every)
 
 
-def _follow(
-    look: Callable[[], Sequence[QueueInfo]], world: World, place: Place, screen: Screen, every: int
+def _print_live(
+    fetch: Callable[[], Sequence[QueueInfo]],
+    cli: CliContext,
+    connection: ConnectionOptions,
+    printer: Printer,
+    every: int,
 ) -> None:
     from asyncjob.cli.live import LiveTable
 
-    now = look()
+    now = fetch()
 
     def draw() -> tuple[str, Table]:
-        return f"{world.now():%H:%M:%S}Z", queue_table(now, everywhere=place.everywhere)
+        return f"{cli.now():%H:%M:%S}Z", queue_table(now, everywhere=connection.everywhere)
 
-    with LiveTable(screen, draw):
+    with LiveTable(printer, draw):
         while True:
-            world.sleep(every)
-            now = look()
+            cli.sleep(every)
+            now = fetch()

@@ -5,140 +5,155 @@ from itertools import islice
 
 import click
 
-from asyncjob.cli.exit_codes import worst
-from asyncjob.cli.failures import exit_code, sentence
-from asyncjob.cli.filters import filtered
+from asyncjob.cli.exit_codes import worst_exit_code
+from asyncjob.cli.failures import error_message, exit_code_for
+from asyncjob.cli.filters import with_selection
 from asyncjob.cli.job_rows import job_table
-from asyncjob.cli.job_sheet import Look, sheet
+from asyncjob.cli.job_sheet import RenderContext, job_detail
 from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.naming import Name, distinct, program
-from asyncjob.cli.place import Place, placed, placed_anywhere
-from asyncjob.cli.screen import Format, Screen, note, shown
-from asyncjob.cli.tables import Table, lines
-from asyncjob.cli.timeline import timeline
-from asyncjob.cli.world import World
+from asyncjob.cli.naming import NameParam, current_program, unique
+from asyncjob.cli.place import ConnectionOptions, with_all_namespaces, with_connection
+from asyncjob.cli.screen import OutputFormat, Printer, note, with_printer
+from asyncjob.cli.tables import Table, render_lines
+from asyncjob.cli.timeline import history_table
+from asyncjob.cli.world import CliContext
 from asyncjob.client.errors import NotFoundError
 from asyncjob.rest.job import Job, JobSummary
 from asyncjob.rest.selection import Selection
 
-BLOCK = 500
+BLOCK_SIZE = 500
 """Jobs printed at a time, so that a long list begins at once; columns only grow wider."""
 
 
 @click.command(cls=SectionedCommand)
-@click.argument("names", nargs=-1, required=True, type=Name(), metavar="JOB...")
-@shown()
-@placed
+@click.argument("names", nargs=-1, required=True, type=NameParam(), metavar="JOB...")
+@with_printer()
+@with_connection
 @click.pass_obj
-def get(world: World, *, names: Sequence[str], place: Place, screen: Screen) -> int:
+def get(
+    cli: CliContext, *, names: Sequence[str], connection: ConnectionOptions, printer: Printer
+) -> int:
     """Show jobs with all that is known of them: how they stand, what happened, what to do next."""
     failed = []
-    with world.connect(place) as jobs:
+    with cli.connect(connection) as jobs:
         found = []
-        for name in distinct(names):
+        for name in unique(names):
             try:
                 found.append(jobs.get(name))
             except NotFoundError as error:
-                note(f"error: {sentence(error, program())}")
-                failed.append(exit_code(error))
-    _show(found, world, screen, one=len(names) == 1)
-    return worst(failed)
+                note(f"error: {error_message(error, current_program())}")
+                failed.append(exit_code_for(error))
+    _print_jobs(found, cli, printer, one=len(names) == 1)
+    return worst_exit_code(failed)
 
 
-def _show(found: Sequence[Job], world: World, screen: Screen, *, one: bool) -> None:
-    if screen.format is Format.WIDE:
-        screen.table(job_table(found, world.now(), wide=True))
-    elif screen.for_people:
-        _sheets(found, Look(world.now(), program(), screen.colour, screen.width), screen)
+def _print_jobs(found: Sequence[Job], cli: CliContext, printer: Printer, *, one: bool) -> None:
+    if printer.format is OutputFormat.WIDE:
+        printer.table(job_table(found, cli.now(), wide=True))
+    elif printer.human_readable:
+        _print_details(
+            found,
+            RenderContext(cli.now(), current_program(), printer.colour, printer.width),
+            printer,
+        )
     elif found or not one:
-        screen.answers(found, one=one)
+        printer.objects(found, one=one)
 
 
-def _sheets(found: Sequence[Job], look: Look, screen: Screen) -> None:
+def _print_details(found: Sequence[Job], context: RenderContext, printer: Printer) -> None:
     for number, job in enumerate(found):
         if number:
-            screen.line()
-        for line in sheet(job, look):
-            screen.line(line)
+            printer.line()
+        for line in job_detail(job, context):
+            printer.line(line)
 
 
 @click.command("list", cls=SectionedCommand)
-@filtered()
+@with_selection()
 @click.option("--limit", type=click.IntRange(min=1), help="Show so many, the newest.")
-@shown()
-@placed_anywhere
+@with_printer()
+@with_all_namespaces
 @click.pass_obj
 def list_(
-    world: World, *, selection: Selection, limit: int | None, place: Place, screen: Screen
+    cli: CliContext,
+    *,
+    selection: Selection,
+    limit: int | None,
+    connection: ConnectionOptions,
+    printer: Printer,
 ) -> None:
     """List jobs, newest first, with why each is where it is."""
-    with world.overview(place) as jobs:
+    with cli.lister(connection) as jobs:
         found = islice(jobs.list(selection), limit)
-        if screen.for_people:
-            if not _print_blocks(found, world, place, screen):
-                note(nothing(selection))
-        elif screen.format is Format.NAME:
-            screen.names(job.id for job in found)
+        if printer.human_readable:
+            if not _print_blocks(found, cli, connection, printer):
+                note(no_jobs_message(selection))
+        elif printer.format is OutputFormat.NAME:
+            printer.names(job.id for job in found)
         else:
-            screen.answers(list(found))
+            printer.objects(list(found))
 
 
-def nothing(selection: Selection) -> str:
+def no_jobs_message(selection: Selection) -> str:
     """Return what is said in place of an empty table."""
     filters = selection.model_dump(exclude_none=True)
     return "no jobs match" if filters else "no jobs here"
 
 
-def _print_blocks(found: Iterable[JobSummary], world: World, place: Place, screen: Screen) -> int:
+def _print_blocks(
+    found: Iterable[JobSummary], cli: CliContext, connection: ConnectionOptions, printer: Printer
+) -> int:
     table, count = None, 0
     for block in _blocks(found):
         least = table.widths()[:-1] if table else ()
         table = job_table(
-            block, world.now(), wide=screen.wide, everywhere=place.everywhere, least=least
+            block, cli.now(), wide=printer.wide, everywhere=connection.everywhere, min_widths=least
         )
-        _print(table, screen, headed=not count)
+        _print_table(table, printer, with_headings=not count)
         count += len(block)
     return count
 
 
-def _print(table: Table, screen: Screen, *, headed: bool) -> None:
-    for line in lines(table, colour=screen.colour, width=screen.width, headed=headed):
-        screen.line(line)
+def _print_table(table: Table, printer: Printer, *, with_headings: bool) -> None:
+    for line in render_lines(
+        table, colour=printer.colour, width=printer.width, with_headings=with_headings
+    ):
+        printer.line(line)
 
 
 def _blocks(found: Iterable[JobSummary]) -> Iterator[list[JobSummary]]:
     rest = iter(found)
-    while block := list(islice(rest, BLOCK)):
+    while block := list(islice(rest, BLOCK_SIZE)):
         yield block
 
 
 @click.command(cls=SectionedCommand)
-@click.argument("name", type=Name(), metavar="JOB")
-@shown(Format.TABLE, Format.JSON, Format.YAML)
-@placed
+@click.argument("name", type=NameParam(), metavar="JOB")
+@with_printer(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML)
+@with_connection
 @click.pass_obj
-def history(world: World, *, name: str, place: Place, screen: Screen) -> None:
+def history(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
     """Show what happened to a job, oldest first, its creation included.
 
     What its handler logged is in the log of its worker, and that is kubectl's: `kubectl logs POD`.
     """
-    with world.connect(place) as jobs:
+    with cli.connect(connection) as jobs:
         found = jobs.history(name)
-    if screen.for_people:
-        screen.table(timeline(found))
+    if printer.human_readable:
+        printer.table(history_table(found))
     else:
-        screen.answers(found)
+        printer.objects(found)
 
 
 @click.command(cls=SectionedCommand)
-@click.argument("name", type=Name(), metavar="JOB")
-@shown(Format.JSON, Format.YAML)
-@placed
+@click.argument("name", type=NameParam(), metavar="JOB")
+@with_printer(OutputFormat.JSON, OutputFormat.YAML)
+@with_connection
 @click.pass_obj
-def result(world: World, *, name: str, place: Place, screen: Screen) -> None:
+def result(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
     """Print what a job's handler returned.
 
     Exit code 3 if there is nothing (yet). A large result lies in a store; the message says where.
     """
-    with world.connect(place) as jobs:
-        screen.data(jobs.result(name))
+    with cli.connect(connection) as jobs:
+        printer.data(jobs.result(name))

@@ -6,16 +6,16 @@ from contextlib import contextmanager
 
 import click
 
-from asyncjob.cli.backup.moving import moves
-from asyncjob.cli.backup.planning import Plan, Wanted, plan
-from asyncjob.cli.backup.reading import opened, read
-from asyncjob.cli.backup.restoring import Restoring
-from asyncjob.cli.backup.tally import Tally, as_json, report
+from asyncjob.cli.backup.moving import namespace_map
+from asyncjob.cli.backup.planning import RestorePlan, RestoreSelection, build_plan
+from asyncjob.cli.backup.reading import open_export, read_export
+from asyncjob.cli.backup.restoring import Restorer
+from asyncjob.cli.backup.tally import RestoreReport, report_json, report_lines
 from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.place import Place, placed
-from asyncjob.cli.progress import progress
-from asyncjob.cli.screen import Format, Screen, shown
-from asyncjob.cli.world import World
+from asyncjob.cli.place import ConnectionOptions, with_connection
+from asyncjob.cli.progress import progress_bar
+from asyncjob.cli.screen import OutputFormat, Printer, with_printer
+from asyncjob.cli.world import CliContext
 
 
 @click.command(cls=SectionedCommand)
@@ -27,11 +27,11 @@ from asyncjob.cli.world import World
     "--map", "pairs", multiple=True, metavar="OLD=NEW", help="From one namespace to another."
 )
 @click.option("--partial", is_flag=True, help="Take a part of an export, or one that was cut off.")
-@shown(Format.TABLE, Format.JSON, Format.YAML)
-@placed
+@with_printer(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML)
+@with_connection
 @click.pass_obj
 def restore(
-    world: World,
+    cli: CliContext,
     *,
     file: str,
     dry_run: bool,
@@ -39,8 +39,8 @@ def restore(
     queues: Sequence[str],
     pairs: tuple[str, ...],
     partial: bool,
-    place: Place,
-    screen: Screen,
+    connection: ConnectionOptions,
+    printer: Printer,
 ) -> int:
     """Create what an export holds: queues, schedules and unfinished jobs, these two suspended.
 
@@ -54,26 +54,30 @@ def restore(
       asyncjob restore backup.jsonl
       asyncjob list -l asyncjob.dev/restored=suspended -o name | xargs asyncjob resume
     """  # noqa: D301 - click takes a real backspace for "do not wrap"
-    with opened(file) as stream:
-        contents = read(stream, file, partial=partial)
-        made = plan(contents, Wanted(frozenset(queues), dead_letters))
-        where = moves(contents, place.namespace, pairs)
-        tally = Tally(dry_run)
-        with world.cluster(place) as cluster, _told(tally, made, screen):
-            restoring = Restoring(cluster, stream, made, where, tally)
-            with progress(len(made.records), seen=sys.stderr.isatty(), doing="restoring") as bar:
-                restoring.all(bar)
+    with open_export(file) as stream:
+        contents = read_export(stream, file, partial=partial)
+        made = build_plan(contents, RestoreSelection(frozenset(queues), dead_letters))
+        where = namespace_map(contents, connection.namespace, pairs)
+        tally = RestoreReport(dry_run)
+        with cli.cluster(connection) as cluster, _report_at_end(tally, made, printer):
+            restoring = Restorer(cluster, stream, made, where, tally)
+            with progress_bar(
+                len(made.records), visible=sys.stderr.isatty(), label="restoring"
+            ) as bar:
+                restoring.run(bar)
     return tally.code
 
 
 @contextmanager
-def _told(tally: Tally, made: Plan, screen: Screen) -> Iterator[None]:
+def _report_at_end(
+    restore_report: RestoreReport, plan: RestorePlan, printer: Printer
+) -> Iterator[None]:
     """Say at the end, and at an end that comes too soon, what was done."""
     try:
         yield
     finally:
-        if screen.for_people:
-            for line in report(tally, made):
-                screen.line(line)
+        if printer.human_readable:
+            for line in report_lines(restore_report, plan):
+                printer.line(line)
         else:
-            screen.data(as_json(tally, made))
+            printer.data(report_json(restore_report, plan))

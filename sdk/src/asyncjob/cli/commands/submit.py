@@ -6,20 +6,25 @@ from typing import Any
 
 import click
 
-from asyncjob.cli.commands.deliver import deliver
-from asyncjob.cli.commands.wait import Wish, wait_for
-from asyncjob.cli.documents import Document, DocumentError, read
-from asyncjob.cli.durations import Duration
+from asyncjob.cli.commands.deliver import submit_all
+from asyncjob.cli.commands.wait import WaitRequest, wait_for_jobs
+from asyncjob.cli.documents import Document, DocumentError, read_documents
+from asyncjob.cli.durations import DurationParam
 from asyncjob.cli.exit_codes import ExitCode
 from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.manifests import jobs_in
-from asyncjob.cli.orders import MistakesError, Wanted, wanted, with_type
-from asyncjob.cli.pairs import payload_of
-from asyncjob.cli.place import Place, placed
-from asyncjob.cli.screen import Screen, shown
-from asyncjob.cli.submit_options import fields_of, submission_options
+from asyncjob.cli.manifests import job_documents
+from asyncjob.cli.orders import (
+    InvalidInputError,
+    PreparedSubmission,
+    payload_documents,
+    prepare_submissions,
+)
+from asyncjob.cli.pairs import parse_payload
+from asyncjob.cli.place import ConnectionOptions, with_connection
+from asyncjob.cli.screen import Printer, with_printer
+from asyncjob.cli.submit_options import submission_fields, submission_options
 from asyncjob.cli.tables import one_line
-from asyncjob.cli.world import World
+from asyncjob.cli.world import CliContext
 
 
 @click.command(cls=SectionedCommand)
@@ -35,12 +40,12 @@ from asyncjob.cli.world import World
 )
 @submission_options
 @click.option("--wait", is_flag=True, help="Until it has finished; exit code as `wait`.")
-@click.option("--timeout", type=Duration(), default="1h", show_default=True, help="Of --wait.")
-@shown()
-@placed
+@click.option("--timeout", type=DurationParam(), default="1h", show_default=True, help="Of --wait.")
+@with_printer()
+@with_connection
 @click.pass_obj
 def submit(
-    world: World,
+    cli: CliContext,
     /,
     *,
     kind: str | None,
@@ -48,8 +53,8 @@ def submit(
     files: Sequence[str],
     wait: bool,
     timeout: int,
-    place: Place,
-    screen: Screen,
+    connection: ConnectionOptions,
+    printer: Printer,
     **options: Any,
 ) -> int:
     """Submit a job, or many.
@@ -64,51 +69,56 @@ def submit(
       asyncjob submit resize -f payloads.jsonl --queue images
       asyncjob submit -f jobs/ -o name
     """  # noqa: D301 - click takes a real backspace for "do not wrap"
-    wishes = _wanted(kind, words, files, options, place)
-    with world.connect(place) as jobs:
-        outcome = deliver(jobs, wishes, screen, silent=wait)
+    wishes = _prepare(kind, words, files, options, connection)
+    with cli.connect(connection) as jobs:
+        outcome = submit_all(jobs, wishes, printer, quiet=wait)
         if not (wait and outcome.ids):
             return outcome.code
-        wish = Wish(outcome.ids, timeout=timeout)
-        return wait_for(jobs, world, wish, screen) or outcome.code
+        wish = WaitRequest(outcome.ids, timeout=timeout)
+        return wait_for_jobs(jobs, cli, wish, printer) or outcome.code
 
 
-def _wanted(
+def _prepare(
     kind: str | None,
-    words: Sequence[str],
+    payload_arguments: Sequence[str],
     files: Sequence[str],
     options: dict[str, Any],
-    place: Place,
-) -> list[Wanted]:
+    connection: ConnectionOptions,
+) -> list[PreparedSubmission]:
     """Return what is to be submitted; raises UsageError where that is not clear."""
     if kind is None and not files:
         raise click.UsageError("what? Give a TYPE, or files of jobs with -f")
-    if words and files:
+    if payload_arguments and files:
         raise click.UsageError("give a payload as argument or with -f, not both")
     try:
-        return wanted(_documents(kind, words, files, place), fields_of(options))
-    except (DocumentError, MistakesError) as error:
-        raise Refused(str(error)) from error
+        return prepare_submissions(
+            _read_input(kind, payload_arguments, files, connection), submission_fields(options)
+        )
+    except (DocumentError, InvalidInputError) as error:
+        raise NothingSubmittedError(str(error)) from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 
 
-def _documents(
-    kind: str | None, words: Sequence[str], files: Sequence[str], place: Place
+def _read_input(
+    kind: str | None,
+    payload_arguments: Sequence[str],
+    files: Sequence[str],
+    connection: ConnectionOptions,
 ) -> Iterator[Document]:
-    found = read(files, sys.stdin)
+    found = read_documents(files, sys.stdin)
     if kind is None:
         for document in found:
-            yield from jobs_in(document, place.namespace)
+            yield from job_documents(document, connection.namespace)
     elif files:
-        yield from with_type(kind, found)
-    elif words:
-        yield from with_type(kind, [Document("", payload_of(words))])
+        yield from payload_documents(kind, found)
+    elif payload_arguments:
+        yield from payload_documents(kind, [Document("", parse_payload(payload_arguments))])
     else:
         yield Document("", {"type": kind})
 
 
-class Refused(click.ClickException):
+class NothingSubmittedError(click.ClickException):
     """What is to be submitted cannot be; nothing was."""
 
     exit_code = ExitCode.USAGE

@@ -4,16 +4,16 @@ import click
 
 from asyncjob import __version__
 from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.naming import program
-from asyncjob.cli.screen import Format, Screen, shown
+from asyncjob.cli.naming import current_program
+from asyncjob.cli.screen import OutputFormat, Printer, with_printer
 from asyncjob.names import API_VERSION
 
 
 @click.command(cls=SectionedCommand)
-@shown(Format.TABLE, Format.JSON, Format.YAML)
-def version(*, screen: Screen) -> None:
+@with_printer(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML)
+def version(*, printer: Printer) -> None:
     """Print the version, and that of the API it speaks."""
-    if screen.for_people:
-        screen.line(f"{program()} {__version__} ({API_VERSION})")
+    if printer.human_readable:
+        printer.line(f"{current_program()} {__version__} ({API_VERSION})")
     else:
-        screen.data({"version": __version__, "apiVersion": API_VERSION})
+        printer.data({"version": __version__, "apiVersion": API_VERSION})

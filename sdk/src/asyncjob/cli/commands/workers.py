@@ -3,11 +3,11 @@
 import click
 
 from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.offering import of_queues
-from asyncjob.cli.place import Place, placed_anywhere
-from asyncjob.cli.screen import Screen, note, shown
+from asyncjob.cli.offering import complete_queue_names
+from asyncjob.cli.place import ConnectionOptions, with_all_namespaces
+from asyncjob.cli.screen import Printer, note, with_printer
 from asyncjob.cli.surroundings_rows import worker_table
-from asyncjob.cli.world import World
+from asyncjob.cli.world import CliContext
 
 
 @click.command(cls=SectionedCommand)
@@ -16,25 +16,30 @@ from asyncjob.cli.world import World
     "-q",
     metavar="QUEUE",
     help="Only those that serve it.",
-    shell_complete=of_queues,
+    shell_complete=complete_queue_names,
 )
 @click.option("--type", "kind", metavar="TYPE", help="Only those with a handler for it.")
-@shown()
-@placed_anywhere
+@with_printer()
+@with_all_namespaces
 @click.pass_obj
 def workers(
-    world: World, *, queue: str | None, kind: str | None, place: Place, screen: Screen
+    cli: CliContext,
+    *,
+    queue: str | None,
+    kind: str | None,
+    connection: ConnectionOptions,
+    printer: Printer,
 ) -> None:
     """List the live workers: queue, slots, what they run, which types they have handlers for."""
-    with world.overview(place) as jobs:
+    with cli.lister(connection) as jobs:
         found = [
             one
             for one in jobs.workers()
             if queue in {None, one.queue} and (kind is None or kind in one.types)
         ]
-    if not screen.for_people:
-        screen.answers(found)
+    if not printer.human_readable:
+        printer.objects(found)
     elif found:
-        screen.table(worker_table(found, world.now(), everywhere=place.everywhere))
+        printer.table(worker_table(found, cli.now(), everywhere=connection.everywhere))
     else:
         note("no live workers" + (" match" if queue or kind else ": no job will start"))

@@ -12,8 +12,8 @@ from asyncjob.cli.doctor.finding import Finding, ok, problem, warning
 from asyncjob.json_types import as_object, child, text
 from asyncjob.names import VERSION
 
-CHECK: Final = "Gateway"
-_SECONDS: Final = 10.0
+GATEWAY_CHECK: Final = "Gateway"
+_GATEWAY_TIMEOUT_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,14 @@ class GatewayFacts:
     received: datetime | None = None
 
 
-def look(url: str, token: str | None, now: Callable[[], datetime]) -> GatewayFacts:
+def fetch_gateway_facts(url: str, token: str | None, now: Callable[[], datetime]) -> GatewayFacts:
     """Ask for its OpenAPI document, which has its version."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     sent = now()
     try:
-        answer = httpx.get(f"{url.rstrip('/')}/openapi.json", headers=headers, timeout=_SECONDS)
+        answer = httpx.get(
+            f"{url.rstrip('/')}/openapi.json", headers=headers, timeout=_GATEWAY_TIMEOUT_SECONDS
+        )
         answer.raise_for_status()
         version = text(child(as_object(answer.json()), "info"), "version")
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
@@ -44,12 +46,14 @@ def look(url: str, token: str | None, now: Callable[[], datetime]) -> GatewayFac
     )
 
 
-def judge(facts: GatewayFacts) -> Finding:
+def check_gateway(facts: GatewayFacts) -> Finding:
     """Return whether it answers, in the version that we speak."""
     if facts.error:
         way = "is the URL right, and is it running? Straight on the cluster: --server ''"
-        return problem(CHECK, f"{facts.url} does not answer as a gateway: {facts.error}", way)
+        return problem(
+            GATEWAY_CHECK, f"{facts.url} does not answer as a gateway: {facts.error}", way
+        )
     if facts.version != VERSION:
         said = f"{facts.url} speaks {facts.version or 'an unknown version'}, this {VERSION}"
-        return warning(CHECK, said, "use the command line of its release")
-    return ok(CHECK, f"{facts.url}, speaks {VERSION}")
+        return warning(GATEWAY_CHECK, said, "use the command line of its release")
+    return ok(GATEWAY_CHECK, f"{facts.url}, speaks {VERSION}")

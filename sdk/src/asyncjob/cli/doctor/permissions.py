@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from asyncjob.cli.doctor.finding import Finding, listed, ok, problem, warning
+from asyncjob.cli.doctor.finding import Finding, join_some, ok, problem, warning
 from asyncjob.json_types import JsonObject, child, flag
 from asyncjob.kube import KubeSession
 from asyncjob.names import CRON_JOBS, GROUP, JOBS, QUEUES
 
-CHECK: Final = "Permissions"
+PERMISSIONS_CHECK: Final = "Permissions"
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -29,11 +29,11 @@ class Permission:
         return f"{self.verb} {self.resource}"
 
 
-READING: Final = (
+READ_PERMISSIONS: Final = (
     Permission("get", JOBS, "get, wait, history, result"),
     Permission("list", JOBS, "list, queue"),
 )
-OTHERS: Final = (
+OTHER_PERMISSIONS: Final = (
     Permission("watch", JOBS, "watch"),
     Permission("create", JOBS, "submit"),
     Permission("patch", JOBS, "cancel, redrive, dismiss, rerun, suspend, priority"),
@@ -45,14 +45,14 @@ OTHERS: Final = (
 )
 
 
-async def look(session: KubeSession) -> list[Permission]:
+async def fetch_denied(session: KubeSession) -> list[Permission]:
     """Return what the caller may not do."""
-    asked = (*READING, *OTHERS)
-    answers = await asyncio.gather(*(_may(session, one) for one in asked))
+    asked = (*READ_PERMISSIONS, *OTHER_PERMISSIONS)
+    answers = await asyncio.gather(*(_is_allowed(session, one) for one in asked))
     return [one for one, allowed in zip(asked, answers, strict=True) if not allowed]
 
 
-async def _may(session: KubeSession, permission: Permission) -> bool:
+async def _is_allowed(session: KubeSession, permission: Permission) -> bool:
     attributes: JsonObject = {
         "verb": permission.verb,
         "group": permission.group,
@@ -67,12 +67,12 @@ async def _may(session: KubeSession, permission: Permission) -> bool:
     return flag(child(await session.create(_REVIEWS, review), "status"), "allowed")
 
 
-def judge(denied: Sequence[Permission], namespace: str) -> Finding:
+def check_permissions(denied: Sequence[Permission], namespace: str) -> Finding:
     """Return what does not work for want of permission; one who may only read is fine with that."""
     if not denied:
-        return ok(CHECK, f"all commands are allowed in namespace {namespace}")
-    titles = listed([one.title for one in denied], 10)
+        return ok(PERMISSIONS_CHECK, f"all commands are allowed in namespace {namespace}")
+    titles = join_some([one.title for one in denied], 10)
     way = f"without them not: {'; '.join(one.commands for one in denied)}"
     said = f"not allowed in namespace {namespace}: {titles}"
-    blind = any(one in denied for one in READING)
-    return (problem if blind else warning)(CHECK, said, way)
+    blind = any(one in denied for one in READ_PERMISSIONS)
+    return (problem if blind else warning)(PERMISSIONS_CHECK, said, way)

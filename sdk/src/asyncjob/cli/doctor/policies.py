@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from asyncjob.cli.doctor.differences import differences
-from asyncjob.cli.doctor.finding import Finding, listed, ok, problem, warning
+from asyncjob.cli.doctor.finding import Finding, join_some, ok, problem, warning
 from asyncjob.errors import ForbiddenError
 from asyncjob.json_types import JsonObject, as_object, child, items, text
 from asyncjob.kube import KubeSession
 from asyncjob.schema.policies.book import POLICIES
-from asyncjob.schema.policies.policy import Policy
+from asyncjob.schema.policies.policy import AdmissionPolicy
 
-CHECK: Final = "Policies"
-APPLY: Final = "kubectl apply -f crds/"
+POLICIES_CHECK: Final = "Policies"
+APPLY_CRDS: Final = "kubectl apply -f crds/"
 _ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
 
 
@@ -25,7 +25,7 @@ class PolicyFacts:
     bindings: Mapping[str, JsonObject]
 
 
-async def look(session: KubeSession) -> PolicyFacts | None:
+async def fetch_policy_facts(session: KubeSession) -> PolicyFacts | None:
     """Return what is installed, None where we may not see it."""
     try:
         policies = await session.get(f"{_ADMISSION}/validatingadmissionpolicies")
@@ -40,31 +40,39 @@ def _by_name(answer: JsonObject) -> dict[str, JsonObject]:
     return {text(child(one, "metadata"), "name"): one for one in found}
 
 
-def judge(facts: PolicyFacts | None) -> list[Finding]:
+def check_policies(facts: PolicyFacts | None) -> list[Finding]:
     """Return what is missing, what refuses nothing, and what differs."""
     if facts is None:
         needed = "needs list on validatingadmissionpolicies and their bindings"
-        return [warning(CHECK, "no permission to see them", needed)]
-    findings = list(_all(facts))
-    return findings or [ok(CHECK, f"all {len(POLICIES)} bound to deny, those of this release")]
+        return [warning(POLICIES_CHECK, "no permission to see them", needed)]
+    findings = list(_policy_findings(facts))
+    return findings or [
+        ok(POLICIES_CHECK, f"all {len(POLICIES)} bound to deny, those of this release")
+    ]
 
 
-def _all(facts: PolicyFacts) -> Iterator[Finding]:
+def _policy_findings(facts: PolicyFacts) -> Iterator[Finding]:
     missing = [one.name for one in POLICIES if one.name not in facts.policies]
     toothless = [
         one.name for one in POLICIES if one.name not in missing and not _denies(one.name, facts)
     ]
     if missing:
-        yield problem(CHECK, f"missing: {listed(missing)}", APPLY)
+        yield problem(POLICIES_CHECK, f"missing: {join_some(missing)}", APPLY_CRDS)
     if toothless:
-        yield problem(CHECK, f"not bound to deny everywhere: {listed(toothless)}", APPLY)
+        yield problem(
+            POLICIES_CHECK, f"not bound to deny everywhere: {join_some(toothless)}", APPLY_CRDS
+        )
     there = [one for one in POLICIES if one.name in facts.policies]
-    broken = [one.name for one in there if _complaints(facts.policies[one.name])]
+    broken = [one.name for one in there if _has_type_errors(facts.policies[one.name])]
     if broken:
-        yield problem(CHECK, f"the API server finds mistakes in {listed(broken)}", APPLY)
-    other = [text for one in there for text in _other(one, facts.policies[one.name])]
+        yield problem(
+            POLICIES_CHECK, f"the API server finds mistakes in {join_some(broken)}", APPLY_CRDS
+        )
+    other = [text for one in there for text in _policy_differences(one, facts.policies[one.name])]
     if other:
-        yield warning(CHECK, f"not those of this release: {listed(other, 3)}", APPLY)
+        yield warning(
+            POLICIES_CHECK, f"not those of this release: {join_some(other, 3)}", APPLY_CRDS
+        )
 
 
 def _denies(policy: str, facts: PolicyFacts) -> bool:
@@ -73,12 +81,12 @@ def _denies(policy: str, facts: PolicyFacts) -> bool:
     return any(
         text(one, "policyName") == policy
         and "Deny" in items(one, "validationActions")
-        and not _narrowed(child(one, "matchResources"))
+        and not _is_narrowed(child(one, "matchResources"))
         for one in specs
     )
 
 
-def _narrowed(match: JsonObject) -> bool:
+def _is_narrowed(match: JsonObject) -> bool:
     """Return whether a binding leaves some namespaces or objects out."""
     selectors = (child(match, "namespaceSelector"), child(match, "objectSelector"))
     return any(selectors) or any(
@@ -86,11 +94,11 @@ def _narrowed(match: JsonObject) -> bool:
     )
 
 
-def _complaints(policy: JsonObject) -> bool:
+def _has_type_errors(policy: JsonObject) -> bool:
     checking = child(child(policy, "status"), "typeChecking")
     return bool(items(checking, "expressionWarnings"))
 
 
-def _other(policy: Policy, installed: JsonObject) -> list[str]:
+def _policy_differences(policy: AdmissionPolicy, installed: JsonObject) -> list[str]:
     expected = child(policy.manifests()[0], "spec")
     return [f"{policy.name} {path}" for path in differences(expected, installed.get("spec"))][:1]

@@ -4,47 +4,51 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from asyncjob.cli.doctor.finding import Finding, Verdict, worst
+from asyncjob.cli.doctor.finding import Finding, Severity, most_severe
 from asyncjob.cli.exit_codes import ExitCode
 from asyncjob.cli.tables import one_line, styled
 from asyncjob.json_types import Json
 
-COLOURS: Final = {Verdict.OK: "green", Verdict.WARNING: "yellow", Verdict.PROBLEM: "red"}
-_VERDICT: Final = max(map(len, Verdict))
+SEVERITY_COLOURS: Final = {
+    Severity.OK: "green",
+    Severity.WARNING: "yellow",
+    Severity.PROBLEM: "red",
+}
+_SEVERITY_WIDTH: Final = max(map(len, Severity))
 
 
-def report(findings: Sequence[Finding], *, colour: bool = False) -> Iterator[str]:
+def finding_lines(findings: Sequence[Finding], *, colour: bool = False) -> Iterator[str]:
     """Return the findings line by line, each way out below its finding."""
     size = max((len(one.check) for one in findings), default=0)
     for one in findings:
-        verdict = one.verdict.ljust(_VERDICT)
-        shown = styled(verdict, COLOURS[one.verdict]) if colour else verdict
+        verdict = one.severity.ljust(_SEVERITY_WIDTH)
+        shown = styled(verdict, SEVERITY_COLOURS[one.severity]) if colour else verdict
         yield f"{shown}   {one.check.ljust(size)}   {one_line(one.message)}"
         if one.way_out:
-            yield f"{' ' * (_VERDICT + size + 6)}→ {one_line(one.way_out)}"
+            yield f"{' ' * (_SEVERITY_WIDTH + size + 6)}→ {one_line(one.way_out)}"
 
 
-def summary(findings: Sequence[Finding]) -> str:
+def findings_summary(findings: Sequence[Finding]) -> str:
     """Return the sum of it."""
-    counts = Counter(one.verdict for one in findings)
-    bad = [(counts[kind], kind) for kind in (Verdict.PROBLEM, Verdict.WARNING) if counts[kind]]
+    counts = Counter(one.severity for one in findings)
+    bad = [(counts[kind], kind) for kind in (Severity.PROBLEM, Severity.WARNING) if counts[kind]]
     said = ", ".join(f"{count} {kind}{'s' * (count > 1)}" for count, kind in bad)
     return said or "all is well"
 
 
-def exit_code(findings: Sequence[Finding], *, strict: bool = False) -> ExitCode:
+def findings_exit_code(findings: Sequence[Finding], *, strict: bool = False) -> ExitCode:
     """Return 1 where there is a problem, or with `strict` a warning."""
-    verdict = worst(findings)
-    bad = verdict is Verdict.PROBLEM or (strict and verdict is Verdict.WARNING)
+    verdict = most_severe(findings)
+    bad = verdict is Severity.PROBLEM or (strict and verdict is Severity.WARNING)
     return ExitCode.FAILED if bad else ExitCode.OK
 
 
-def as_json(finding: Finding) -> dict[str, Json]:
+def finding_json(finding: Finding) -> dict[str, Json]:
     """Return a finding for programs."""
     out: dict[str, Json] = {"wayOut": finding.way_out} if finding.way_out else {}
     return {
         "check": finding.check,
-        "verdict": finding.verdict.value,
+        "verdict": finding.severity.value,
         "message": finding.message,
         **out,
     }

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from asyncjob.client.by_rest.problems import error_of
+from asyncjob.client.by_rest.problems import error_from_answer
 from asyncjob.client.errors import (
     CronJobNotFoundError,
     GatewayUnavailableError,
@@ -15,101 +15,103 @@ from asyncjob.client.errors import (
     QueueFullError,
     QueueNotFoundError,
 )
-from asyncjob.client.ids import checked
-from asyncjob.client.steps import Answer, Call, Patience, Steps
+from asyncjob.client.ids import check_name
+from asyncjob.client.steps import Answer, Call, RetryBudget, Steps
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json
-from asyncjob.rest.wire import Ask
+from asyncjob.rest.wire import RequestModel
 
-ROOT: Final = "/api/v1"
+API_ROOT: Final = "/api/v1"
 
 Params = tuple[tuple[str, str], ...]
 
 M = TypeVar("M", bound=BaseModel)
 
 
-def path(*parts: str) -> str:
+def api_path(*parts: str) -> str:
     """Return the path below the API's root, each part quoted: an id is no path."""
-    return "/".join([ROOT, *(quote(part, safe="") for part in parts)])
+    return "/".join([API_ROOT, *(quote(part, safe="") for part in parts)])
 
 
-def at_job(job_id: str, *parts: str) -> str:
+def job_path(job_id: str, *parts: str) -> str:
     """Return a path at a job; raises JobNotFoundError for what cannot be a job's id."""
-    return path("jobs", checked(job_id, JobNotFoundError), *parts)
+    return api_path("jobs", check_name(job_id, JobNotFoundError), *parts)
 
 
-def at_queue(name: str, *parts: str) -> str:
+def queue_path(name: str, *parts: str) -> str:
     """Return a path at a queue; raises QueueNotFoundError for what cannot be a queue's name."""
-    return path("queues", checked(name, QueueNotFoundError), *parts)
+    return api_path("queues", check_name(name, QueueNotFoundError), *parts)
 
 
-def at_cron_job(name: str, *parts: str) -> str:
+def cron_job_path(name: str, *parts: str) -> str:
     """Return a path at a schedule; raises CronJobNotFoundError for what cannot be its name."""
-    return path("cron-jobs", checked(name, CronJobNotFoundError), *parts)
+    return api_path("cron-jobs", check_name(name, CronJobNotFoundError), *parts)
 
 
-SUBMITTING: Final = (path("jobs"), path("jobs", "batch"))
+SUBMIT_PATHS: Final = (api_path("jobs"), api_path("jobs", "batch"))
 """Where jobs are posted to."""
 
 
-def ask(call: Call, patience: float) -> Steps[Answer]:
+def send_call(call: Call, patience: float) -> Steps[Answer]:
     """Send a request; with 0 seconds of patience, once. Raises the clients' errors."""
-    waiting = Patience(patience)
+    waiting = RetryBudget(patience)
     while True:
         try:
             answer = yield call
             if answer.status >= HTTPStatus.BAD_REQUEST:
-                raise error_of(answer, submits=call.method == "POST" and call.path in SUBMITTING)
+                raise error_from_answer(
+                    answer, submits=call.method == "POST" and call.path in SUBMIT_PATHS
+                )
         except QueueFullError:
             raise
         except AsyncJobError as error:
-            yield from waiting.outlast(error)
+            yield from waiting.wait_or_raise(error)
         else:
             return answer
 
 
-def ask_for(model: type[M], call: Call, patience: float) -> Steps[M]:
+def request_model(model: type[M], call: Call, patience: float) -> Steps[M]:
     """Send a request and return its answer as this model."""
-    answer = yield from ask(call, patience)
-    return read(model, answer.body)
+    answer = yield from send_call(call, patience)
+    return read_model(model, answer.body)
 
 
-def ask_for_all(model: type[M], call: Call, patience: float) -> Steps[list[M]]:
+def request_list(model: type[M], call: Call, patience: float) -> Steps[list[M]]:
     """Send a request and return its answer as a list of this model."""
-    answer = yield from ask(call, patience)
+    answer = yield from send_call(call, patience)
     try:
         return TypeAdapter(list[model]).validate_python(answer.body)  # type: ignore[valid-type]  # a type at run time
     except ValidationError as error:
-        raise _foreign(model) from error
+        raise _not_a_gateway_error(model) from error
 
 
-def read(model: type[M], body: Json) -> M:
+def read_model(model: type[M], body: Json) -> M:
     """Return a body as this model; raises GatewayUnavailableError where it is something else."""
     try:
         return model.model_validate(body)
     except ValidationError as error:
-        raise _foreign(model) from error
+        raise _not_a_gateway_error(model) from error
 
 
-def _foreign(model: type[BaseModel]) -> GatewayUnavailableError:
+def _not_a_gateway_error(model: type[BaseModel]) -> GatewayUnavailableError:
     return GatewayUnavailableError(
         f"the server's answer is no {model.__name__}; is the address that of a gateway?"
     )
 
 
-def as_body(ask: Ask) -> Json:
+def to_body(request: RequestModel) -> Json:
     """Return what is sent of a request's body."""
-    body: Mapping[str, Json] = ask.model_dump(mode="json", by_alias=True, exclude_none=True)
+    body: Mapping[str, Json] = request.model_dump(mode="json", by_alias=True, exclude_none=True)
     return body
 
 
-def as_params(ask: Ask) -> tuple[tuple[str, str], ...]:
+def to_params(request: RequestModel) -> tuple[tuple[str, str], ...]:
     """Return a request's fields as parameters, a list's as several of one name."""
-    fields: Mapping[str, Json] = ask.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return tuple(_flat(fields))
+    fields: Mapping[str, Json] = request.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return tuple(_flatten(fields))
 
 
-def _flat(fields: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+def _flatten(fields: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     for name, value in fields.items():
         for one in value if isinstance(value, list) else [value]:
             yield name, str(one)

@@ -8,9 +8,9 @@ import httpx
 
 from asyncjob.client.async_shell import AsyncShell
 from asyncjob.client.by_rest.async_world import AsyncHttpWorld
-from asyncjob.client.by_rest.http import Wire
-from asyncjob.client.by_rest.operations import PATIENCE_SECONDS, RestOperations
-from asyncjob.client.by_rest.token import Token, address_from, token_from
+from asyncjob.client.by_rest.http import RequestBuilder
+from asyncjob.client.by_rest.operations import DEFAULT_PATIENCE_SECONDS, RestOperations
+from asyncjob.client.by_rest.token import TokenSource, address_from, token_from
 from asyncjob.client.by_rest.world import HttpWorld
 from asyncjob.client.results import ResultStore
 from asyncjob.client.shell import Shell
@@ -32,14 +32,14 @@ class JobsClient(Shell):
         self,
         url: str | None = None,
         *,
-        token: str | Token | Path | None = None,
+        token: str | TokenSource | Path | None = None,
         namespace: str | None = None,
-        patience: float = PATIENCE_SECONDS,
+        patience: float = DEFAULT_PATIENCE_SECONDS,
         verify: SSLContext | bool = True,
         store: ResultStore | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        wire = Wire(address_from(url), token_from(token), USER_AGENT)
+        wire = RequestBuilder(address_from(url), token_from(token), USER_AGENT)
         operations = RestOperations(new_id, namespace, patience, store)
         http = httpx.Client(verify=verify, transport=transport)
         super().__init__(operations, lambda: HttpWorld(http, wire), http.close)
@@ -55,14 +55,14 @@ class AsyncJobsClient(AsyncShell):
         self,
         url: str | None = None,
         *,
-        token: str | Token | Path | None = None,
+        token: str | TokenSource | Path | None = None,
         namespace: str | None = None,
-        patience: float = PATIENCE_SECONDS,
+        patience: float = DEFAULT_PATIENCE_SECONDS,
         verify: SSLContext | bool = True,
         store: ResultStore | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        wire = Wire(address_from(url), token_from(token), USER_AGENT)
+        wire = RequestBuilder(address_from(url), token_from(token), USER_AGENT)
         operations = RestOperations(new_id, namespace, patience, store)
         http = httpx.AsyncClient(verify=verify, transport=transport)
         super().__init__(operations, lambda: AsyncHttpWorld(http, wire), http.aclose)

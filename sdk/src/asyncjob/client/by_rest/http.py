@@ -7,27 +7,27 @@ from typing import Final
 import httpx
 import orjson
 
-from asyncjob.client.by_rest.token import Token
+from asyncjob.client.by_rest.token import TokenSource
 from asyncjob.client.errors import ClientConfigError, GatewayUnavailableError
 from asyncjob.client.steps import Answer, Call
 from asyncjob.json_types import Json
 
-SPREAD: Final = (0.8, 1.2)
+JITTER: Final = (0.8, 1.2)
 """Pauses are this much shorter or longer by chance, so that many clients do not come back at once.
 """
 
 CONNECT_SECONDS: Final = 5.0
-ANSWER_SECONDS: Final = 60.0
+RESPONSE_SECONDS: Final = 60.0
 
 _OTHER: Final = frozenset({"GET", "DELETE"})
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class RequestBuilder:
     """How requests are made: the gateway's address, and who asks."""
 
     url: str
-    token: Token
+    token: TokenSource
     user_agent: str
 
     def request(self, call: Call) -> Mapping[str, object]:
@@ -50,13 +50,13 @@ class Wire:
         }
 
 
-def timeout(read: float | None = None) -> httpx.Timeout:
+def httpx_timeout(read: float | None = None) -> httpx.Timeout:
     """Return the limits of a request; `read` bounds the silence of the server, in seconds."""
-    seconds = ANSWER_SECONDS if read is None else read
+    seconds = RESPONSE_SECONDS if read is None else read
     return httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds))
 
 
-def answer(response: httpx.Response, at: float) -> Answer:
+def to_answer(response: httpx.Response, at: float) -> Answer:
     """Return an answer whose body was read."""
     return Answer(at, _json(response.content), response.status_code, dict(response.headers))
 
@@ -69,7 +69,7 @@ def _json(content: bytes) -> Json:
     return value
 
 
-def no_answer(call: Call, error: Exception) -> GatewayUnavailableError:
+def no_response_error(call: Call, error: Exception) -> GatewayUnavailableError:
     """Return the error for a request without an answer."""
     what = f"{type(error).__name__}: {error}".rstrip(": ")
     return GatewayUnavailableError(f"no answer to {call.method} {call.path}: {what}")

@@ -9,33 +9,33 @@ from pydantic import BaseModel
 
 from asyncjob.client.by_rest.calls import (
     Params,
-    as_body,
-    as_params,
-    ask_for,
-    ask_for_all,
-    at_cron_job,
-    at_job,
-    at_queue,
-    path,
+    api_path,
+    cron_job_path,
+    job_path,
+    queue_path,
+    request_list,
+    request_model,
+    to_body,
+    to_params,
 )
-from asyncjob.client.by_rest.following import ManyJobs, OneJob
-from asyncjob.client.by_rest.sending import as_sent, in_batches
+from asyncjob.client.by_rest.following import RestJobSource, RestJobStream
+from asyncjob.client.by_rest.sending import submit_in_batches, to_request_body
 from asyncjob.client.errors import CronJobNotFoundError, NotFoundError
-from asyncjob.client.following import changes, follow
-from asyncjob.client.limits import within
-from asyncjob.client.results import ResultStore, located
+from asyncjob.client.following import follow_job, watch_jobs
+from asyncjob.client.limits import check_range
+from asyncjob.client.results import ResultStore, fetch_stored_result
 from asyncjob.client.steps import Call, Emissions, Emit, Steps
 from asyncjob.json_types import Json
 from asyncjob.rest.job import Job, JobSummary, Page
 from asyncjob.rest.results import Result
-from asyncjob.rest.selection import BULK_MAX, PAGE_MAX, BulkAsk, BulkReport, Selection
+from asyncjob.rest.selection import MAX_BULK_JOBS, MAX_PAGE_SIZE, BulkAsk, BulkReport, Selection
 from asyncjob.rest.submission import BatchItem, Submission, Submitted
 from asyncjob.rest.surroundings import BackfillAsk, CronJobInfo, QueueInfo, WorkerInfo
 
-PATIENCE_SECONDS: Final = 30.0
+DEFAULT_PATIENCE_SECONDS: Final = 30.0
 """How long a gateway that is away is waited for, where a repeat does no harm."""
 
-ONCE: Final = 0.0
+NO_RETRY: Final = 0.0
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -50,34 +50,34 @@ class RestOperations:
 
     new_id: Callable[[], str]
     namespace: str | None = None
-    patience: float = PATIENCE_SECONDS
+    patience: float = DEFAULT_PATIENCE_SECONDS
     store: ResultStore | None = None
 
     def submit(self, submission: Submission) -> Steps[Submitted]:
         """Submit under a name or key of its own."""
-        body = as_sent(submission, self.new_id())
-        call = Call("POST", path("jobs"), self._where, body=body)
-        return (yield from ask_for(Submitted, call, self.patience))
+        body = to_request_body(submission, self.new_id())
+        call = Call("POST", api_path("jobs"), self._namespace_params, body=body)
+        return (yield from request_model(Submitted, call, self.patience))
 
     def submit_many(self, submissions: Iterable[Submission]) -> Emissions[BatchItem]:
         """Submit in batches."""
-        return in_batches(submissions, self.new_id, self._where, self.patience)
+        return submit_in_batches(submissions, self.new_id, self._namespace_params, self.patience)
 
     def get(self, job_id: str) -> Steps[Job]:
         """Read one."""
-        return self._read(Job, at_job(job_id))
+        return self._read(Job, job_path(job_id))
 
     def result(self, job_id: str) -> Steps[Json]:
         """Read its result."""
-        found = yield from self._read(Result, at_job(job_id, "result"))
+        found = yield from self._read(Result, job_path(job_id, "result"))
         if found.result_ref is None:
             return found.result
-        return (yield from located(job_id, found.result_ref, self.store))
+        return (yield from fetch_stored_result(job_id, found.result_ref, self.store))
 
     def follow(self, job_id: str, timeout: float | None, poll_seconds: float) -> Emissions[Job]:
         """Follow it until it has finished."""
-        source = OneJob(job_id, self._where)
-        return follow(source, job_id, timeout=timeout, poll_seconds=poll_seconds)
+        source = RestJobSource(job_id, self._namespace_params)
+        return follow_job(source, job_id, timeout=timeout, poll_seconds=poll_seconds)
 
     def list(self, selection: Selection, page_size: int) -> Emissions[JobSummary]:
         """List all that match, page by page."""
@@ -92,18 +92,21 @@ class RestOperations:
 
     def page(self, selection: Selection, cursor: str | None, limit: int) -> Steps[Page]:
         """List a part of them."""
-        part = (("limit", str(min(limit, PAGE_MAX))), *((("cursor", cursor),) if cursor else ()))
-        params = (*as_params(selection), *part, *self._where)
-        return ask_for(Page, Call("GET", path("jobs"), params), self.patience)
+        part = (
+            ("limit", str(min(limit, MAX_PAGE_SIZE))),
+            *((("cursor", cursor),) if cursor else ()),
+        )
+        params = (*to_params(selection), *part, *self._namespace_params)
+        return request_model(Page, Call("GET", api_path("jobs"), params), self.patience)
 
     def watch(self, selection: Selection) -> Emissions[JobSummary]:
         """Follow all that match."""
-        return changes(ManyJobs(selection, self._where))
+        return watch_jobs(RestJobStream(selection, self._namespace_params))
 
     def cancel(self, job_id: str, *, cascade: bool) -> Steps[Job]:
         """Cancel; a dead letter is dismissed."""
-        params = (*((("cascade", "true"),) if cascade else ()), *self._where)
-        return ask_for(Job, Call("DELETE", at_job(job_id), params), self.patience)
+        params = (*((("cascade", "true"),) if cascade else ()), *self._namespace_params)
+        return request_model(Job, Call("DELETE", job_path(job_id), params), self.patience)
 
     def set_suspended(self, job_id: str, *, suspended: bool) -> Steps[Job]:
         """Suspend or resume."""
@@ -115,15 +118,15 @@ class RestOperations:
 
     def rerun(self, job_id: str) -> Steps[Submitted]:
         """Run again as a new job."""
-        return self._act(Submitted, at_job(job_id, "rerun"))
+        return self._act(Submitted, job_path(job_id, "rerun"))
 
     def redrive(self, job_id: str) -> Steps[Job]:
         """Run a dead letter again."""
-        return self._act(Job, at_job(job_id, "redrive"))
+        return self._act(Job, job_path(job_id, "redrive"))
 
     def dismiss(self, job_id: str) -> Steps[Job]:
         """Be done with a dead letter."""
-        return self._act(Job, at_job(job_id, "dismiss"), patience=self.patience)
+        return self._act(Job, job_path(job_id, "dismiss"), patience=self.patience)
 
     def redrive_many(self, selection: Selection, *, limit: int, dry_run: bool) -> Steps[BulkReport]:
         """Redrive all that match."""
@@ -135,71 +138,73 @@ class RestOperations:
 
     def queues(self) -> Steps[builtins.list[QueueInfo]]:
         """Read all queues."""
-        return self._read_all(QueueInfo, path("queues"))
+        return self._read_all(QueueInfo, api_path("queues"))
 
     def queue(self, name: str) -> Steps[QueueInfo]:
         """Read one queue."""
-        return self._read(QueueInfo, at_queue(name))
+        return self._read(QueueInfo, queue_path(name))
 
     def set_paused(self, queue: str, *, paused: bool) -> Steps[QueueInfo]:
         """Pause a queue or let it go on."""
         action = "pause" if paused else "resume"
-        return self._act(QueueInfo, at_queue(queue, action), patience=self.patience)
+        return self._act(QueueInfo, queue_path(queue, action), patience=self.patience)
 
     def cron_jobs(self) -> Steps[builtins.list[CronJobInfo]]:
         """Read all schedules."""
-        return self._read_all(CronJobInfo, path("cron-jobs"))
+        return self._read_all(CronJobInfo, api_path("cron-jobs"))
 
     def cron_job(self, name: str) -> Steps[CronJobInfo]:
         """Read one schedule."""
-        return _of_cron_job(self._read(CronJobInfo, at_cron_job(name)))
+        return _translate_cron_job_errors(self._read(CronJobInfo, cron_job_path(name)))
 
     def trigger(self, name: str) -> Steps[Submitted]:
         """Ask for one run now."""
-        return _of_cron_job(self._act(Submitted, at_cron_job(name, "trigger")))
+        return _translate_cron_job_errors(self._act(Submitted, cron_job_path(name, "trigger")))
 
-    def backfill(self, name: str, ask: BackfillAsk) -> Steps[CronJobInfo]:
+    def backfill(self, name: str, request: BackfillAsk) -> Steps[CronJobInfo]:
         """Ask for the runs of times gone by; asked twice, the same range is one."""
-        call = Call("POST", at_cron_job(name, "backfill"), self._where, body=as_body(ask))
-        return _of_cron_job(ask_for(CronJobInfo, call, self.patience))
+        call = Call(
+            "POST", cron_job_path(name, "backfill"), self._namespace_params, body=to_body(request)
+        )
+        return _translate_cron_job_errors(request_model(CronJobInfo, call, self.patience))
 
     def set_cron_job_suspended(self, name: str, *, suspended: bool) -> Steps[CronJobInfo]:
         """Suspend a schedule or let it go on."""
         action = "suspend" if suspended else "resume"
-        done = self._act(CronJobInfo, at_cron_job(name, action), patience=self.patience)
-        return _of_cron_job(done)
+        done = self._act(CronJobInfo, cron_job_path(name, action), patience=self.patience)
+        return _translate_cron_job_errors(done)
 
     def workers(self) -> Steps[builtins.list[WorkerInfo]]:
         """Read the live workers."""
-        return self._read_all(WorkerInfo, path("workers"))
+        return self._read_all(WorkerInfo, api_path("workers"))
 
     @property
-    def _where(self) -> Params:
+    def _namespace_params(self) -> Params:
         return (("namespace", self.namespace),) if self.namespace else ()
 
-    def _read(self, model: type[M], where: str) -> Steps[M]:
-        return ask_for(model, Call("GET", where, self._where), self.patience)
+    def _read(self, model: type[M], path: str) -> Steps[M]:
+        return request_model(model, Call("GET", path, self._namespace_params), self.patience)
 
-    def _read_all(self, model: type[M], where: str) -> Steps[builtins.list[M]]:
-        return ask_for_all(model, Call("GET", where, self._where), self.patience)
+    def _read_all(self, model: type[M], path: str) -> Steps[builtins.list[M]]:
+        return request_list(model, Call("GET", path, self._namespace_params), self.patience)
 
-    def _act(self, model: type[M], where: str, patience: float = ONCE) -> Steps[M]:
-        return ask_for(model, Call("POST", where, self._where), patience)
+    def _act(self, model: type[M], path: str, patience: float = NO_RETRY) -> Steps[M]:
+        return request_model(model, Call("POST", path, self._namespace_params), patience)
 
     def _change(self, job_id: str, change: dict[str, Json]) -> Steps[Job]:
-        call = Call("PATCH", at_job(job_id), self._where, body=change)
-        return ask_for(Job, call, self.patience)
+        call = Call("PATCH", job_path(job_id), self._namespace_params, body=change)
+        return request_model(Job, call, self.patience)
 
     def _bulk(
         self, action: str, selection: Selection, *, limit: int, dry_run: bool
     ) -> Steps[BulkReport]:
-        most = within("limit", limit, 1, BULK_MAX)
-        body = as_body(BulkAsk(selection=selection, limit=most, dry_run=dry_run))
-        call = Call("POST", path("jobs", action), self._where, body=body)
-        return ask_for(BulkReport, call, ONCE)
+        most = check_range("limit", limit, 1, MAX_BULK_JOBS)
+        body = to_body(BulkAsk(selection=selection, limit=most, dry_run=dry_run))
+        call = Call("POST", api_path("jobs", action), self._namespace_params, body=body)
+        return request_model(BulkReport, call, NO_RETRY)
 
 
-def _of_cron_job(steps: Steps[M]) -> Steps[M]:
+def _translate_cron_job_errors(steps: Steps[M]) -> Steps[M]:
     try:
         return (yield from steps)
     except NotFoundError as error:

@@ -12,9 +12,9 @@ from asyncjob.errors import AsyncJobError
 from asyncjob.intake.errors import InvalidSubmissionError
 from asyncjob.rest.problem import Problem
 
-Make = Callable[[str], AsyncJobError]
+ErrorFactory = Callable[[str], AsyncJobError]
 
-_BY_KIND: Final[Mapping[str, Make]] = {
+_ERROR_BY_PROBLEM_TYPE: Final[Mapping[str, ErrorFactory]] = {
     "malformed": errors.InvalidRequestError,
     "unauthenticated": errors.UnauthenticatedError,
     "forbidden": errors.NotAllowedError,
@@ -26,13 +26,13 @@ _BY_KIND: Final[Mapping[str, Make]] = {
     "conflict": errors.JobStateError,
 }
 
-_IN_THE_WAY: Final[Mapping[str, type[errors.InTheWayError]]] = {
+_CONFLICT_BY_PROBLEM_TYPE: Final[Mapping[str, type[errors.InTheWayError]]] = {
     "duplicate": errors.DuplicateJobError,
     "job-exists": errors.JobExistsError,
     "key-reused": errors.KeyReusedError,
 }
 
-_BY_STATUS: Final[Mapping[int, Make]] = {
+_ERROR_BY_STATUS: Final[Mapping[int, ErrorFactory]] = {
     HTTPStatus.UNAUTHORIZED: errors.UnauthenticatedError,
     HTTPStatus.FORBIDDEN: errors.NotAllowedError,
     HTTPStatus.NOT_FOUND: errors.NotFoundError,
@@ -40,34 +40,34 @@ _BY_STATUS: Final[Mapping[int, Make]] = {
 }
 
 
-def error_of(answer: Answer, *, submits: bool = False) -> AsyncJobError:
+def error_from_answer(answer: Answer, *, submits: bool = False) -> AsyncJobError:
     """Return the error that an answer with a status of 400 or more stands for.
 
     `submits`: a job was to be submitted, so that fields that are wrong are those of a job.
     """
-    problem = _problem(answer)
+    problem = _read_problem(answer)
     kind = problem.type.rpartition("/")[2]
     said = problem.detail or problem.title
-    if kind in _IN_THE_WAY:
-        return _IN_THE_WAY[kind](said, job_id=problem.job_id or "")
+    if kind in _CONFLICT_BY_PROBLEM_TYPE:
+        return _CONFLICT_BY_PROBLEM_TYPE[kind](said, job_id=problem.job_id or "")
     if submits and (problem.errors or kind in {"invalid", "too-large", "malformed"}):
         return InvalidSubmissionError(problem.errors, said if not problem.errors else None)
-    if kind in _BY_KIND:
-        return _BY_KIND[kind](said)
+    if kind in _ERROR_BY_PROBLEM_TYPE:
+        return _ERROR_BY_PROBLEM_TYPE[kind](said)
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-        return _later(kind, said, _retry_after(answer))
+        return _throttled_error(kind, said, _retry_after(answer))
     if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return errors.GatewayUnavailableError(said, retry_after=_retry_after(answer))
-    return _BY_STATUS.get(answer.status, errors.InvalidRequestError)(said)
+    return _ERROR_BY_STATUS.get(answer.status, errors.InvalidRequestError)(said)
 
 
-def _later(kind: str, said: str, retry_after: float | None) -> AsyncJobError:
+def _throttled_error(kind: str, message: str, retry_after: float | None) -> AsyncJobError:
     if kind == "queue-full":
-        return errors.QueueFullError(said, retry_after=retry_after or 1.0)
-    return errors.GatewayUnavailableError(said, retry_after=retry_after)
+        return errors.QueueFullError(message, retry_after=retry_after or 1.0)
+    return errors.GatewayUnavailableError(message, retry_after=retry_after)
 
 
-def _problem(answer: Answer) -> Problem:
+def _read_problem(answer: Answer) -> Problem:
     """Return the problem, or what can be said where something else than the gateway answers."""
     try:
         return Problem.model_validate(answer.body)

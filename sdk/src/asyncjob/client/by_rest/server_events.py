@@ -8,7 +8,7 @@ import orjson
 
 from asyncjob.json_types import Json, JsonObject
 
-_PLAIN: Final = frozenset({"event", "id"})
+_TEXT_FIELDS: Final = frozenset({"event", "id"})
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class EventStream:
             self.ready.append({"event": "", "data": None})
         elif name == "data":
             self._data.append(value)
-        elif name in _PLAIN:
+        elif name in _TEXT_FIELDS:
             self._fields[name] = value
 
     def _complete(self) -> None:

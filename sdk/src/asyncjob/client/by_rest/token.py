@@ -12,11 +12,11 @@ SERVER_VARIABLE: Final = "ASYNCJOB_SERVER"
 TOKEN_VARIABLE: Final = "ASYNCJOB_TOKEN"  # noqa: S105  # the name of a variable
 TOKEN_FILE_VARIABLE: Final = "ASYNCJOB_TOKEN_FILE"  # noqa: S105  # the name of a variable
 
-Token: TypeAlias = Callable[[], str | None]
+TokenSource: TypeAlias = Callable[[], str | None]
 """Gives the token of the next request; called for each, so that it may change."""
 
 
-def token_from(given: str | Token | Path | None) -> Token:
+def token_from(given: str | TokenSource | Path | None) -> TokenSource:
     """Return the token's source: given itself, by a function or a file, or by the environment.
 
     In the environment ASYNCJOB_TOKEN comes before ASYNCJOB_TOKEN_FILE. Without any, requests go
@@ -26,7 +26,7 @@ def token_from(given: str | Token | Path | None) -> Token:
         return _from_environment
     if isinstance(given, str):
         return given.strip
-    return _of_file(given) if isinstance(given, Path) else given
+    return _from_file(given) if isinstance(given, Path) else given
 
 
 def address_from(given: str | None) -> str:
@@ -53,10 +53,10 @@ def _from_environment() -> str | None:
     token, file = os.environ.get(TOKEN_VARIABLE), os.environ.get(TOKEN_FILE_VARIABLE)
     if token:
         return token.strip()
-    return _of_file(Path(file))() if file else None
+    return _from_file(Path(file))() if file else None
 
 
-def _of_file(path: Path) -> Token:
+def _from_file(path: Path) -> TokenSource:
     def read() -> str:
         try:
             return path.read_text().strip()

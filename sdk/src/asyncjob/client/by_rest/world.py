@@ -8,8 +8,14 @@ from typing import Any, assert_never
 
 import httpx
 
-from asyncjob.client.by_rest.http import SPREAD, Wire, answer, no_answer, timeout
-from asyncjob.client.by_rest.problems import error_of
+from asyncjob.client.by_rest.http import (
+    JITTER,
+    RequestBuilder,
+    httpx_timeout,
+    no_response_error,
+    to_answer,
+)
+from asyncjob.client.by_rest.problems import error_from_answer
 from asyncjob.client.by_rest.server_events import EventStream
 from asyncjob.client.steps import Answer, Call, Listen, Next, Pause, Step
 from asyncjob.json_types import JsonObject
@@ -18,7 +24,7 @@ from asyncjob.json_types import JsonObject
 class HttpWorld:
     """One run of an operation."""
 
-    def __init__(self, http: httpx.Client, wire: Wire) -> None:
+    def __init__(self, http: httpx.Client, wire: RequestBuilder) -> None:
         self._http = http
         self._wire = wire
         self._response: httpx.Response | None = None
@@ -31,7 +37,7 @@ class HttpWorld:
             case Call():
                 return self._send(step)
             case Pause(seconds=seconds):
-                time.sleep(seconds * random.uniform(*SPREAD))
+                time.sleep(seconds * random.uniform(*JITTER))
                 return Answer(time.monotonic())
             case Listen():
                 self._listen(step)
@@ -51,23 +57,23 @@ class HttpWorld:
     def _send(self, call: Call) -> Answer:
         request: Any = self._wire.request(call)
         try:
-            response = self._http.request(**request, timeout=timeout(call.within))
+            response = self._http.request(**request, timeout=httpx_timeout(call.timeout_seconds))
         except httpx.HTTPError as error:
-            raise no_answer(call, error) from error
-        return answer(response, time.monotonic())
+            raise no_response_error(call, error) from error
+        return to_answer(response, time.monotonic())
 
     def _listen(self, step: Listen) -> None:
         self.close()
         asked: Any = self._wire.request(step.call)
         try:
-            request = self._http.build_request(**asked, timeout=timeout(step.silence))
+            request = self._http.build_request(**asked, timeout=httpx_timeout(step.max_silence))
             self._response = response = self._http.send(request, stream=True)
             if response.status_code != httpx.codes.OK:
                 response.read()
                 self.close()
-                raise error_of(answer(response, time.monotonic()))
+                raise error_from_answer(to_answer(response, time.monotonic()))
         except httpx.HTTPError as error:
-            raise no_answer(step.call, error) from error
+            raise no_response_error(step.call, error) from error
         self._chunks, self._events = response.iter_bytes(), EventStream()
 
     def _next(self) -> JsonObject | None:

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from asyncjob.client.on_kubernetes.calls import in_words
-from asyncjob.client.on_kubernetes.listing import chosen
-from asyncjob.client.on_kubernetes.wishes import Check, Decide, wished
+from asyncjob.client.on_kubernetes.calls import translate_errors
+from asyncjob.client.on_kubernetes.listing import list_jobs
+from asyncjob.client.on_kubernetes.wishes import CheckJob, DecideChange, apply_change
 from asyncjob.client.steps import Steps
 from asyncjob.errors import AsyncJobError
 from asyncjob.lifecycle.phases import Phase
@@ -13,26 +13,32 @@ from asyncjob.names import job_path
 from asyncjob.rest.selection import BulkAsk, BulkFailure, BulkReport, Selection
 
 
-def on_dead_letters(
+def change_dead_letters(
     namespace: str,
-    ask: BulkAsk,
-    wish: Callable[[], Decide],
+    request: BulkAsk,
+    new_change: Callable[[], DecideChange],
     now: datetime,
     patience: float,
     *,
-    check: Check | None = None,
+    check: CheckJob | None = None,
 ) -> Steps[BulkReport]:
     """Make the wish for those that match, `limit` at most; a dry run only says for which."""
-    found = yield from chosen(namespace, _dead(ask.selection), now, patience)
-    meant = [job.id for job in reversed(found)][: ask.limit] if _means_dead(ask.selection) else []
+    found = yield from list_jobs(namespace, _dead_letters_only(request.selection), now, patience)
+    meant = (
+        [job.id for job in reversed(found)][: request.limit]
+        if _selects_dead_letters(request.selection)
+        else []
+    )
     matched = len(found) if meant else 0
-    if ask.dry_run:
+    if request.dry_run:
         return BulkReport(matched=matched, done=meant, dry_run=True)
     done: list[str] = []
     failed: list[BulkFailure] = []
     for name in meant:
         try:
-            yield from in_words(wished(job_path(namespace, name), wish(), patience, check))
+            yield from translate_errors(
+                apply_change(job_path(namespace, name), new_change(), patience, check)
+            )
             done.append(name)
         except AsyncJobError as error:
             failed.append(BulkFailure(id=name, detail=str(error)))
@@ -40,9 +46,9 @@ def on_dead_letters(
     return BulkReport(matched=matched, done=done, failed=failed)
 
 
-def _dead(selection: Selection) -> Selection:
+def _dead_letters_only(selection: Selection) -> Selection:
     return selection.model_copy(update={"phase": [Phase.DEAD_LETTER]})
 
 
-def _means_dead(selection: Selection) -> bool:
+def _selects_dead_letters(selection: Selection) -> bool:
     return selection.phase is None or Phase.DEAD_LETTER in selection.phase

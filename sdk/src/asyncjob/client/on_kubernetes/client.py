@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Self
 
 from asyncjob.client.async_shell import AsyncShell
-from asyncjob.client.on_kubernetes.operations import PATIENCE_SECONDS, KubernetesOperations
+from asyncjob.client.on_kubernetes.operations import DEFAULT_PATIENCE_SECONDS, KubernetesOperations
 from asyncjob.client.on_kubernetes.portal import Portal, PortalWorld
 from asyncjob.client.on_kubernetes.world import KubeWorld
 from asyncjob.client.results import ResultStore
@@ -28,7 +28,7 @@ class KubernetesJobsClient(Shell):
         namespace: str | None = None,
         *,
         context: str | None = None,
-        patience: float = PATIENCE_SECONDS,
+        patience: float = DEFAULT_PATIENCE_SECONDS,
         store: ResultStore | None = None,
     ) -> Self:
         """Return a client of one namespace.
@@ -40,7 +40,7 @@ class KubernetesJobsClient(Shell):
         """
         portal = Portal()
         try:
-            session = portal.run(_session(kubeconfig, namespace, context))
+            session = portal.run(_open_session(kubeconfig, namespace, context))
         except BaseException:
             portal.close()
             raise
@@ -62,16 +62,16 @@ class AsyncKubernetesJobsClient(AsyncShell):
         namespace: str | None = None,
         *,
         context: str | None = None,
-        patience: float = PATIENCE_SECONDS,
+        patience: float = DEFAULT_PATIENCE_SECONDS,
         store: ResultStore | None = None,
     ) -> Self:
         """Return a client of one namespace; see `KubernetesJobsClient.connect`."""
-        session = await _session(kubeconfig, namespace, context)
+        session = await _open_session(kubeconfig, namespace, context)
         operations = _operations(session, patience, store)
         return cls(operations, lambda: KubeWorld(session), session.close)
 
 
-async def _session(
+async def _open_session(
     kubeconfig: str | None, namespace: str | None, context: str | None
 ) -> KubeSession:
     access = await load_access(kubeconfig, namespace, context)

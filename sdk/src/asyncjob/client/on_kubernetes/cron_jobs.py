@@ -1,46 +1,54 @@
 """Schedules: reading, triggering, backfilling, suspending."""
 
 from asyncjob.client import errors
-from asyncjob.client.ids import checked
-from asyncjob.client.on_kubernetes.calls import read_all
-from asyncjob.client.on_kubernetes.wishes import Decide, Numbered, one_more, setting, wished
-from asyncjob.client.steps import Call, Steps, patiently
+from asyncjob.client.ids import check_name
+from asyncjob.client.on_kubernetes.calls import list_all
+from asyncjob.client.on_kubernetes.wishes import (
+    ControlCounter,
+    DecideChange,
+    apply_change,
+    raise_counter,
+    set_field,
+)
+from asyncjob.client.steps import Call, Steps, call_with_retries
 from asyncjob.json_types import JsonObject, child, flag, text
 from asyncjob.lifecycle.derived_names import trigger_name
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import CRON_JOBS, collection, cron_job_path
+from asyncjob.names import CRON_JOBS, collection_path, cron_job_path
 from asyncjob.rest.submission import Submitted
 from asyncjob.rest.surroundings import BackfillAsk, CronJobInfo
 from asyncjob.rest.surroundings_reading import cron_job_of
 
 
-def cron_jobs(namespace: str | None, patience: float) -> Steps[list[CronJobInfo]]:
+def list_cron_jobs(namespace: str | None, patience: float) -> Steps[list[CronJobInfo]]:
     """Return all schedules by name; namespace None: of all, one after the other."""
-    found = yield from read_all(collection(namespace, CRON_JOBS), (), patience, cron_job_of)
+    found = yield from list_all(collection_path(namespace, CRON_JOBS), (), patience, cron_job_of)
     return sorted(found, key=lambda one: (one.namespace, one.name))
 
 
-def cron_job(namespace: str, name: str, patience: float) -> Steps[CronJobInfo]:
+def get_cron_job(namespace: str, name: str, patience: float) -> Steps[CronJobInfo]:
     """Return one schedule with spec and status."""
-    found = (yield from patiently(Call("GET", _path(namespace, name)), patience)).object
-    return cron_job_of(found, whole=True)
+    found = (yield from call_with_retries(Call("GET", _path(namespace, name)), patience)).object
+    return cron_job_of(found, detailed=True)
 
 
 def trigger(namespace: str, name: str, patience: float) -> Steps[Submitted]:
     """Ask for one run now; returns the job that it will be."""
-    wish = Numbered("trigger", "triggers")
-    yield from one_more(_path(namespace, name), wish, patience)
+    wish = ControlCounter("trigger", "triggers")
+    yield from raise_counter(_path(namespace, name), wish, patience)
     return Submitted(id=trigger_name(name, wish.number), created=True, phase=Phase.QUEUED)
 
 
-def backfill(namespace: str, name: str, ask: BackfillAsk, patience: float) -> Steps[CronJobInfo]:
+def backfill(
+    namespace: str, name: str, request: BackfillAsk, patience: float
+) -> Steps[CronJobInfo]:
     """Ask for the runs of times gone by."""
-    found = yield from wished(_path(namespace, name), _backfilling(ask), patience)
-    return cron_job_of(found, whole=True)
+    found = yield from apply_change(_path(namespace, name), _set_backfill(request), patience)
+    return cron_job_of(found, detailed=True)
 
 
-def _backfilling(ask: BackfillAsk) -> Decide:
-    wanted = ask.wish.model_dump(mode="json", by_alias=True)
+def _set_backfill(request: BackfillAsk) -> DecideChange:
+    wanted = request.spec_value.model_dump(mode="json", by_alias=True)
 
     def decide(cron_job: JsonObject) -> JsonObject | None:
         asked = child(child(cron_job, "spec"), "backfill")
@@ -48,7 +56,7 @@ def _backfilling(ask: BackfillAsk) -> Decide:
             return None
         done = child(child(cron_job, "status"), "backfill")
         same = all(asked.get(key) == done.get(key) for key in ("from", "to"))
-        if asked and not (same and flag(done, "completed")) and not ask.replace:
+        if asked and not (same and flag(done, "completed")) and not request.replace:
             span = f"{text(asked, 'from')} to {text(asked, 'to')}"
             raise errors.JobStateError(
                 f"an earlier backfill ({span}) is under way; wait for it, or have it replaced"
@@ -62,10 +70,10 @@ def set_suspended(
     namespace: str, name: str, patience: float, *, suspended: bool
 ) -> Steps[CronJobInfo]:
     """Suspend a schedule or let it go on."""
-    decide = setting("suspend", suspended, otherwise=False)
-    found = yield from wished(_path(namespace, name), decide, patience)
-    return cron_job_of(found, whole=True)
+    decide = set_field("suspend", suspended, default=False)
+    found = yield from apply_change(_path(namespace, name), decide, patience)
+    return cron_job_of(found, detailed=True)
 
 
 def _path(namespace: str, name: str) -> str:
-    return cron_job_path(namespace, checked(name, errors.CronJobNotFoundError))
+    return cron_job_path(namespace, check_name(name, errors.CronJobNotFoundError))

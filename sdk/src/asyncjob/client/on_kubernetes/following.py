@@ -5,42 +5,42 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from asyncjob.client.errors import JobNotFoundError
-from asyncjob.client.on_kubernetes.calls import in_words, jobs
-from asyncjob.client.on_kubernetes.jobs import get
-from asyncjob.client.on_kubernetes.listing import selectors
+from asyncjob.client.on_kubernetes.calls import jobs_path, translate_errors
+from asyncjob.client.on_kubernetes.jobs import get_job
+from asyncjob.client.on_kubernetes.listing import selector_params
 from asyncjob.client.steps import Call, Steps
 from asyncjob.json_types import JsonObject, child, text
-from asyncjob.kube.session import AS_METADATA
-from asyncjob.rest.choosing import matches
+from asyncjob.kube.session import METADATA_LIST_TYPE
+from asyncjob.rest.choosing import matches_selection
 from asyncjob.rest.job import Job, JobSummary
 from asyncjob.rest.reading import job_of, summary_of
 from asyncjob.rest.selection import Selection
 
 
-def _version(event: JsonObject) -> str:
+def _event_version(event: JsonObject) -> str:
     return text(child(child(event, "object"), "metadata"), "resourceVersion")
 
 
 @dataclass(frozen=True, slots=True)
-class OneJob:
+class KubernetesJobSource:
     """A job on Kubernetes."""
 
     namespace: str
     job_id: str
 
-    def look(self) -> Steps[Job]:
+    def get_job(self) -> Steps[Job]:
         """Return the job as it is."""
-        return in_words(get(self.namespace, self.job_id, 0.0), self._missing)
+        return translate_errors(get_job(self.namespace, self.job_id, 0.0), self._not_found)
 
-    def listen(self, seen: Job) -> Call:
+    def stream_request(self, last: Job) -> Call:
         """Return a watch of the one job."""
         params = (
             ("fieldSelector", f"metadata.name={self.job_id}"),
-            ("resourceVersion", seen.resource_version),
+            ("resourceVersion", last.resource_version),
         )
-        return Call("GET", jobs(self.namespace), params)
+        return Call("GET", jobs_path(self.namespace), params)
 
-    def read(self, event: JsonObject, seen: Job) -> Job | None:  # noqa: ARG002  # it is whole
+    def read_event(self, event: JsonObject, last: Job) -> Job | None:  # noqa: ARG002  # it is whole
         """Return the job; that it was deleted is confirmed by a look."""
         return None if text(event, "type") == "DELETED" else job_of(child(event, "object"))
 
@@ -48,12 +48,12 @@ class OneJob:
         """Return whether it only shows that the watch is alive."""
         return text(event, "type") == "BOOKMARK"
 
-    def _missing(self, _: str) -> JobNotFoundError:
+    def _not_found(self, _: str) -> JobNotFoundError:
         return JobNotFoundError(f"there is no job {self.job_id}")
 
 
 @dataclass(slots=True)
-class ManyJobs:
+class KubernetesJobStream:
     """Jobs on Kubernetes that match; namespace None: of all."""
 
     namespace: str | None
@@ -61,20 +61,20 @@ class ManyJobs:
     clock: Callable[[], datetime]
     version: str = ""
 
-    def ask(self) -> Steps[Call]:
+    def stream_request(self) -> Steps[Call]:
         """Return a watch from where the last one ended; at first, from now."""
-        path = jobs(self.namespace)
+        path = jobs_path(self.namespace)
         if not self.version:
-            newest = yield Call("GET", path, (("limit", "1"),), accept=AS_METADATA)
+            newest = yield Call("GET", path, (("limit", "1"),), accept=METADATA_LIST_TYPE)
             self.version = text(child(newest.object, "metadata"), "resourceVersion")
         version, self.version = self.version, ""  # it counts again once the watch says something
-        return Call("GET", path, (*selectors(self.selection), ("resourceVersion", version)))
+        return Call("GET", path, (*selector_params(self.selection), ("resourceVersion", version)))
 
-    def read(self, event: JsonObject) -> JobSummary | None:
+    def read_event(self, event: JsonObject) -> JobSummary | None:
         """Return the job if it matches."""
-        self.version = _version(event)
+        self.version = _event_version(event)
         if text(event, "type") in {"BOOKMARK", "DELETED"}:
             return None
         obj = child(event, "object")
         job = summary_of(obj)
-        return job if matches(job, obj, self.selection, self.clock()) else None
+        return job if matches_selection(job, obj, self.selection, self.clock()) else None

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Final
 
 from asyncjob.client import errors
-from asyncjob.client.following import changes, follow
-from asyncjob.client.limits import within
+from asyncjob.client.following import follow_job, watch_jobs
+from asyncjob.client.limits import check_range
 from asyncjob.client.on_kubernetes import (
     bulk,
     cron_jobs,
@@ -19,27 +19,27 @@ from asyncjob.client.on_kubernetes import (
     wishes,
     workers,
 )
-from asyncjob.client.on_kubernetes.calls import in_words
-from asyncjob.client.on_kubernetes.following import ManyJobs, OneJob
-from asyncjob.client.on_kubernetes.holders import refuse_if_held
-from asyncjob.client.refusals import refusal
+from asyncjob.client.on_kubernetes.calls import translate_errors
+from asyncjob.client.on_kubernetes.following import KubernetesJobSource, KubernetesJobStream
+from asyncjob.client.on_kubernetes.holders import check_no_live_duplicate
+from asyncjob.client.refusals import to_refusal
 from asyncjob.client.results import ResultStore, result_of
 from asyncjob.client.steps import Emissions, Emit, Steps, T
 from asyncjob.errors import AsyncJobError
-from asyncjob.intake import Order, order
+from asyncjob.intake import JobManifest, build_manifest
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.derived_names import rerun_name
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.models.spec import RequestData
 from asyncjob.rest.job import Job, JobSummary, Page
 from asyncjob.rest.reading import job_of
-from asyncjob.rest.selection import BULK_MAX, BulkAsk, BulkReport, Selection
+from asyncjob.rest.selection import MAX_BULK_JOBS, BulkAsk, BulkReport, Selection
 from asyncjob.rest.submission import BatchItem, Submission, Submitted
 from asyncjob.rest.surroundings import BackfillAsk, CronJobInfo, QueueInfo, WorkerInfo
 
-PRIORITY_MAX: Final = 1000
+MAX_PRIORITY: Final = 1000
 
-PATIENCE_SECONDS: Final = 30.0
+DEFAULT_PATIENCE_SECONDS: Final = 30.0
 """How long an API server that is away is waited for."""
 
 
@@ -53,23 +53,30 @@ class KubernetesOperations:
     namespace: str
     clock: Callable[[], datetime]
     new_id: Callable[[], str]
-    patience: float = PATIENCE_SECONDS
+    patience: float = DEFAULT_PATIENCE_SECONDS
     store: ResultStore | None = None
 
     def submit(
-        self, submission: Submission, *, carried: RequestData | None = None
+        self, submission: Submission, *, forwarded: RequestData | None = None
     ) -> Steps[Submitted]:
-        """Submit; `carried` is what came along with an HTTP request (see `intake.order`)."""
-        return (yield from self.place(self.order(submission, carried=carried)))
+        """Submit.
 
-    def order(self, submission: Submission, *, carried: RequestData | None = None) -> Order:
+        `forwarded` is what came along with an HTTP request (see `submission.build_manifest`).
+        """
+        return (
+            yield from self.submit_manifest(self.build_manifest(submission, forwarded=forwarded))
+        )
+
+    def build_manifest(
+        self, submission: Submission, *, forwarded: RequestData | None = None
+    ) -> JobManifest:
         """Return the job that a submission asks for; what is large takes a while to check."""
-        return order(submission, self.namespace, new_id=self.new_id(), carried=carried)
+        return build_manifest(submission, self.namespace, new_id=self.new_id(), forwarded=forwarded)
 
-    def place(self, made: Order) -> Steps[Submitted]:
+    def submit_manifest(self, manifest: JobManifest) -> Steps[Submitted]:
         """Submit what has been ordered."""
-        done = submitting.submit(made, self.patience)
-        return (yield from in_words(done, refused=_refused))
+        done = submitting.submit_job(manifest, self.patience)
+        return (yield from translate_errors(done, refused=_invalid_submission))
 
     def submit_many(self, submissions: Iterable[Submission]) -> Emissions[BatchItem]:
         """Submit one after the other."""
@@ -77,11 +84,15 @@ class KubernetesOperations:
             try:
                 yield Emit(BatchItem(job=(yield from self.submit(submission))))
             except AsyncJobError as error:
-                yield Emit(BatchItem(error=refusal(error)))
+                yield Emit(BatchItem(error=to_refusal(error)))
 
     def get(self, job_id: str) -> Steps[Job]:
         """Read one."""
-        return (yield from _of_job(jobs.get(self.namespace, job_id, self.patience), job_id))
+        return (
+            yield from _translate_job_errors(
+                jobs.get_job(self.namespace, job_id, self.patience), job_id
+            )
+        )
 
     def result(self, job_id: str) -> Steps[Json]:
         """Read its result."""
@@ -89,132 +100,146 @@ class KubernetesOperations:
 
     def follow(self, job_id: str, timeout: float | None, poll_seconds: float) -> Emissions[Job]:
         """Follow it until it has finished."""
-        source = OneJob(self.namespace, job_id)
-        return follow(source, job_id, timeout=timeout, poll_seconds=poll_seconds)
+        source = KubernetesJobSource(self.namespace, job_id)
+        return follow_job(source, job_id, timeout=timeout, poll_seconds=poll_seconds)
 
     def list(self, selection: Selection, page_size: int) -> Emissions[JobSummary]:  # noqa: ARG002  # all are read at once
         """List all that match."""
-        found = listing.chosen(self.namespace, selection, self.clock(), self.patience)
-        for job in (yield from in_words(found)):
+        found = listing.list_jobs(self.namespace, selection, self.clock(), self.patience)
+        for job in (yield from translate_errors(found)):
             yield Emit(job)
 
     def page(self, selection: Selection, cursor: str | None, limit: int) -> Steps[Page]:
         """List a part of them."""
         now = self.clock()
-        most = within("limit", limit, 1)
-        found = listing.page(
+        most = check_range("limit", limit, 1)
+        found = listing.list_page(
             self.namespace, selection, now, self.patience, cursor=cursor, limit=most
         )
-        return (yield from in_words(found))
+        return (yield from translate_errors(found))
 
     def watch(self, selection: Selection) -> Emissions[JobSummary]:
         """Follow all that match."""
-        return changes(ManyJobs(self.namespace, selection, self.clock))
+        return watch_jobs(KubernetesJobStream(self.namespace, selection, self.clock))
 
     def cancel(self, job_id: str, *, cascade: bool) -> Steps[Job]:
         """Cancel; a dead letter is dismissed."""
-        return self._wish(job_id, wishes.cancel(cascade=cascade))
+        return self._change_job(job_id, wishes.set_cancel(cascade=cascade))
 
     def set_suspended(self, job_id: str, *, suspended: bool) -> Steps[Job]:
         """Suspend or resume."""
-        return self._wish(job_id, wishes.setting("suspend", suspended, otherwise=False))
+        return self._change_job(job_id, wishes.set_field("suspend", suspended, default=False))
 
     def set_priority(self, job_id: str, priority: int) -> Steps[Job]:
         """Change the priority."""
-        wanted = within("priority", priority, -PRIORITY_MAX, PRIORITY_MAX)
-        return self._wish(job_id, wishes.setting("priority", wanted, otherwise=0))
+        wanted = check_range("priority", priority, -MAX_PRIORITY, MAX_PRIORITY)
+        return self._change_job(job_id, wishes.set_field("priority", wanted, default=0))
 
     def rerun(self, job_id: str) -> Steps[Submitted]:
         """Ask for a rerun once the one before has been created."""
-        wish = wishes.Numbered("rerun", "reruns")
-        path = jobs.path_of(self.namespace, job_id)
-        yield from _of_job(wishes.one_more(path, wish, self.patience), job_id)
+        wish = wishes.ControlCounter("rerun", "reruns")
+        path = jobs.job_path_of(self.namespace, job_id)
+        yield from _translate_job_errors(wishes.raise_counter(path, wish, self.patience), job_id)
         return Submitted(id=rerun_name(job_id, wish.number), created=True, phase=Phase.QUEUED)
 
     def redrive(self, job_id: str) -> Steps[Job]:
         """Run a dead letter again."""
-        return self._wish(job_id, wishes.Redrive(), refuse_if_held)
+        return self._change_job(job_id, wishes.RedriveRequest(), check_no_live_duplicate)
 
     def dismiss(self, job_id: str) -> Steps[Job]:
         """Be done with a dead letter."""
-        return self._wish(job_id, wishes.dismiss)
+        return self._change_job(job_id, wishes.set_dismissed)
 
     def redrive_many(self, selection: Selection, *, limit: int, dry_run: bool) -> Steps[BulkReport]:
         """Redrive all that match."""
-        return self._bulk(selection, limit, dry_run, wishes.Redrive, refuse_if_held)
+        return self._bulk(selection, limit, dry_run, wishes.RedriveRequest, check_no_live_duplicate)
 
     def dismiss_many(self, selection: Selection, *, limit: int, dry_run: bool) -> Steps[BulkReport]:
         """Dismiss all that match."""
-        return self._bulk(selection, limit, dry_run, lambda: wishes.dismiss)
+        return self._bulk(selection, limit, dry_run, lambda: wishes.set_dismissed)
 
     def queues(self) -> Steps[builtins.list[QueueInfo]]:
         """Read all queues."""
-        return in_words(queues.queues(self.namespace, self.clock(), self.patience))
+        return translate_errors(queues.list_queues(self.namespace, self.clock(), self.patience))
 
     def queue(self, name: str) -> Steps[QueueInfo]:
         """Read one queue."""
-        return in_words(queues.queue(self.namespace, name, self.clock(), self.patience))
+        return translate_errors(queues.get_queue(self.namespace, name, self.clock(), self.patience))
 
     def set_paused(self, queue: str, *, paused: bool) -> Steps[QueueInfo]:
         """Pause a queue or let it go on."""
         now = self.clock()
-        return in_words(queues.set_paused(self.namespace, queue, now, self.patience, paused=paused))
+        return translate_errors(
+            queues.set_paused(self.namespace, queue, now, self.patience, paused=paused)
+        )
 
     def cron_jobs(self) -> Steps[builtins.list[CronJobInfo]]:
         """Read all schedules."""
-        return in_words(cron_jobs.cron_jobs(self.namespace, self.patience))
+        return translate_errors(cron_jobs.list_cron_jobs(self.namespace, self.patience))
 
     def cron_job(self, name: str) -> Steps[CronJobInfo]:
         """Read one schedule."""
-        return _of_cron_job(cron_jobs.cron_job(self.namespace, name, self.patience), name)
+        return _translate_cron_job_errors(
+            cron_jobs.get_cron_job(self.namespace, name, self.patience), name
+        )
 
     def trigger(self, name: str) -> Steps[Submitted]:
         """Ask for one run now."""
-        return _of_cron_job(cron_jobs.trigger(self.namespace, name, self.patience), name)
+        return _translate_cron_job_errors(
+            cron_jobs.trigger(self.namespace, name, self.patience), name
+        )
 
-    def backfill(self, name: str, ask: BackfillAsk) -> Steps[CronJobInfo]:
+    def backfill(self, name: str, request: BackfillAsk) -> Steps[CronJobInfo]:
         """Ask for the runs of times gone by."""
-        return _of_cron_job(cron_jobs.backfill(self.namespace, name, ask, self.patience), name)
+        return _translate_cron_job_errors(
+            cron_jobs.backfill(self.namespace, name, request, self.patience), name
+        )
 
     def set_cron_job_suspended(self, name: str, *, suspended: bool) -> Steps[CronJobInfo]:
         """Suspend a schedule or let it go on."""
         done = cron_jobs.set_suspended(self.namespace, name, self.patience, suspended=suspended)
-        return _of_cron_job(done, name)
+        return _translate_cron_job_errors(done, name)
 
     def workers(self) -> Steps[builtins.list[WorkerInfo]]:
         """Read the live workers."""
-        return in_words(workers.workers(self.namespace, self.clock(), self.patience))
+        return translate_errors(workers.list_workers(self.namespace, self.clock(), self.patience))
 
-    def _wish(
-        self, job_id: str, decide: wishes.Decide, check: wishes.Check | None = None
+    def _change_job(
+        self, job_id: str, decide: wishes.DecideChange, check: wishes.CheckJob | None = None
     ) -> Steps[Job]:
-        path = jobs.path_of(self.namespace, job_id)
-        steps = wishes.wished(path, decide, self.patience, check)
-        return job_of((yield from _of_job(steps, job_id)))
+        path = jobs.job_path_of(self.namespace, job_id)
+        steps = wishes.apply_change(path, decide, self.patience, check)
+        return job_of((yield from _translate_job_errors(steps, job_id)))
 
     def _bulk(
         self,
         selection: Selection,
         limit: int,
         dry_run: bool,  # noqa: FBT001  # private, and named where it comes from
-        wish: Callable[[], wishes.Decide],
-        check: wishes.Check | None = None,
+        new_change: Callable[[], wishes.DecideChange],
+        check: wishes.CheckJob | None = None,
     ) -> Steps[BulkReport]:
         ask = BulkAsk(
-            selection=selection, limit=within("limit", limit, 1, BULK_MAX), dry_run=dry_run
+            selection=selection,
+            limit=check_range("limit", limit, 1, MAX_BULK_JOBS),
+            dry_run=dry_run,
         )
         now = self.clock()
-        done = bulk.on_dead_letters(self.namespace, ask, wish, now, self.patience, check=check)
-        return (yield from in_words(done))
+        done = bulk.change_dead_letters(
+            self.namespace, ask, new_change, now, self.patience, check=check
+        )
+        return (yield from translate_errors(done))
 
 
-def _refused(said: str) -> errors.InvalidSubmissionError:
-    return errors.InvalidSubmissionError(message=said)
+def _invalid_submission(message: str) -> errors.InvalidSubmissionError:
+    return errors.InvalidSubmissionError(message=message)
 
 
-def _of_job(steps: Steps[T], job_id: str) -> Steps[T]:
-    return in_words(steps, lambda _: errors.JobNotFoundError(f"there is no job {job_id}"))
+def _translate_job_errors(steps: Steps[T], job_id: str) -> Steps[T]:
+    return translate_errors(steps, lambda _: errors.JobNotFoundError(f"there is no job {job_id}"))
 
 
-def _of_cron_job(steps: Steps[T], name: str) -> Steps[T]:
-    return in_words(steps, lambda _: errors.CronJobNotFoundError(f"there is no schedule {name}"))
+def _translate_cron_job_errors(steps: Steps[T], name: str) -> Steps[T]:
+    return translate_errors(
+        steps, lambda _: errors.CronJobNotFoundError(f"there is no schedule {name}")
+    )

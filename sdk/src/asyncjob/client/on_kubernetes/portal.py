@@ -29,7 +29,7 @@ class Portal:
 
         Raises RuntimeError where the portal is closed, also while the coroutine runs.
         """
-        future = self._begin(work)
+        future = self._submit(work)
         try:
             return future.result()
         except CancelledError:
@@ -47,13 +47,13 @@ class Portal:
                 return
             self.closed = True
         try:
-            asyncio.run_coroutine_threadsafe(_end(last), self._loop).result()
+            asyncio.run_coroutine_threadsafe(_cancel_all_and_close(last), self._loop).result()
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
 
-    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+    def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         with self._lock:
             if self.closed:
                 work.close()
@@ -61,7 +61,7 @@ class Portal:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
 
-async def _end(last: Callable[[], Awaitable[None]] | None) -> None:
+async def _cancel_all_and_close(last: Callable[[], Awaitable[None]] | None) -> None:
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()

@@ -6,50 +6,59 @@ from datetime import datetime
 from typing import Final
 
 from asyncjob.client import errors
-from asyncjob.client.ids import checked
-from asyncjob.client.on_kubernetes.calls import TABLE, jobs, patch, read_all
-from asyncjob.client.on_kubernetes.workers import live_workers
-from asyncjob.client.steps import Call, Steps, patiently
+from asyncjob.client.ids import check_name
+from asyncjob.client.on_kubernetes.calls import (
+    TABLE_CONTENT_TYPE,
+    jobs_path,
+    list_all,
+    merge_patch_call,
+)
+from asyncjob.client.on_kubernetes.workers import list_live_workers
+from asyncjob.client.steps import Call, Steps, call_with_retries
 from asyncjob.columns import JOB_COLUMNS, PHASE, QUEUE
-from asyncjob.errors import AlreadyExistsError, NotFoundError
+from asyncjob.errors import AlreadyExistsError, ObjectNotFoundError
 from asyncjob.json_types import Json, JsonObject, child, items, text
-from asyncjob.names import API_VERSION, QUEUE_KIND, QUEUES, collection, queue_path
+from asyncjob.names import API_VERSION, QUEUE_KIND, QUEUES, collection_path, queue_path
 from asyncjob.rest.surroundings import QueueInfo, WorkerInfo
 from asyncjob.rest.surroundings_reading import queue_of
 
-_NAMES: Final = [column.name for column in JOB_COLUMNS]
-_PHASE: Final = _NAMES.index(PHASE) + 1  # the name comes first
-_QUEUE: Final = _NAMES.index(QUEUE) + 1
+_COLUMN_NAMES: Final = [column.name for column in JOB_COLUMNS]
+_PHASE_CELL: Final = _COLUMN_NAMES.index(PHASE) + 1  # the name comes first
+_QUEUE_CELL: Final = _COLUMN_NAMES.index(QUEUE) + 1
 
-Counts = Mapping[tuple[str, str], Mapping[str, int]]
+PhaseCounts = Mapping[tuple[str, str], Mapping[str, int]]
 """Namespace and queue → phase → jobs."""
 
 
-def queues(namespace: str | None, now: datetime, patience: float) -> Steps[list[QueueInfo]]:
+def list_queues(namespace: str | None, now: datetime, patience: float) -> Steps[list[QueueInfo]]:
     """Return all queues by name; namespace None: of all namespaces, one after the other.
 
     What no AsyncQueue counts is counted here, as a table.
     """
-    path = collection(namespace, QUEUES)
-    known = yield from read_all(path, (), patience, queue_of)
-    workers = yield from live_workers(namespace, now, patience)
-    counts = yield from _count(namespace, (), patience)
+    path = collection_path(namespace, QUEUES)
+    known = yield from list_all(path, (), patience, queue_of)
+    workers = yield from list_live_workers(namespace, now, patience)
+    counts = yield from _count_jobs(namespace, (), patience)
     served = {(worker.namespace, worker.queue) for worker in workers}
     others = ({*counts} | served) - {(queue.namespace, queue.name) for queue in known}
-    found = [*known, *(bare(*one, counts, workers) for one in others)]
+    found = [*known, *(queue_without_object(*one, counts, workers) for one in others)]
     return sorted(found, key=lambda queue: (queue.namespace, queue.name))
 
 
-def queue(namespace: str, name: str, now: datetime, patience: float) -> Steps[QueueInfo]:
+def get_queue(namespace: str, name: str, now: datetime, patience: float) -> Steps[QueueInfo]:
     """Return one queue; one without an AsyncQueue is open and unlimited."""
     try:
         return queue_of(
-            (yield from patiently(Call("GET", _path(namespace, name)), patience)).object
+            (
+                yield from call_with_retries(Call("GET", _queue_path(namespace, name)), patience)
+            ).object
         )
-    except NotFoundError:
-        workers = yield from live_workers(namespace, now, patience)
-        counts = yield from _count(namespace, (("fieldSelector", f"spec.queue={name}"),), patience)
-        return bare(namespace, name, counts, workers)
+    except ObjectNotFoundError:
+        workers = yield from list_live_workers(namespace, now, patience)
+        counts = yield from _count_jobs(
+            namespace, (("fieldSelector", f"spec.queue={name}"),), patience
+        )
+        return queue_without_object(namespace, name, counts, workers)
 
 
 def set_paused(
@@ -57,12 +66,12 @@ def set_paused(
 ) -> Steps[QueueInfo]:
     """Pause or resume; only a pause creates the AsyncQueue where there is none."""
     body: dict[str, Json] = {"spec": {"paused": paused}}
-    change = patch(_path(namespace, name), body)
+    change = merge_patch_call(_queue_path(namespace, name), body)
     try:
-        return queue_of((yield from patiently(change, patience)).object)
-    except NotFoundError:
+        return queue_of((yield from call_with_retries(change, patience)).object)
+    except ObjectNotFoundError:
         if not paused:
-            return (yield from queue(namespace, name, now, patience))
+            return (yield from get_queue(namespace, name, now, patience))
     made: JsonObject = {
         "apiVersion": API_VERSION,
         "kind": QUEUE_KIND,
@@ -70,13 +79,15 @@ def set_paused(
         **body,
     }
     try:
-        call = Call("POST", collection(namespace, QUEUES), body=made)
-        return queue_of((yield from patiently(call, patience)).object)
+        call = Call("POST", collection_path(namespace, QUEUES), body=made)
+        return queue_of((yield from call_with_retries(call, patience)).object)
     except AlreadyExistsError:
-        return queue_of((yield from patiently(change, patience)).object)
+        return queue_of((yield from call_with_retries(change, patience)).object)
 
 
-def bare(namespace: str, name: str, counts: Counts, workers: Sequence[WorkerInfo]) -> QueueInfo:
+def queue_without_object(
+    namespace: str, name: str, counts: PhaseCounts, workers: Sequence[WorkerInfo]
+) -> QueueInfo:
     """Return a queue without an AsyncQueue."""
     mine = [one for one in workers if (one.namespace, one.queue) == (namespace, name)]
     return QueueInfo(
@@ -89,18 +100,18 @@ def bare(namespace: str, name: str, counts: Counts, workers: Sequence[WorkerInfo
     )
 
 
-def _count(
+def _count_jobs(
     namespace: str | None, params: tuple[tuple[str, str], ...], patience: float
-) -> Steps[Counts]:
+) -> Steps[PhaseCounts]:
     # Only the metadata says which of several namespaces a row is of.
     included = "None" if namespace else "Metadata"
-    rows = yield from read_all(
-        jobs(namespace),
+    rows = yield from list_all(
+        jobs_path(namespace),
         (("includeObject", included), *params),
         patience,
-        lambda row: _counted(row, namespace),
-        kind="rows",
-        accept=TABLE,
+        lambda row: _read_row(row, namespace),
+        items_key="rows",
+        accept=TABLE_CONTENT_TYPE,
     )
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for place, queue, phase in rows:
@@ -108,11 +119,11 @@ def _count(
     return counts
 
 
-def _counted(row: JsonObject, namespace: str | None) -> tuple[str, str, str]:
+def _read_row(row: JsonObject, namespace: str | None) -> tuple[str, str, str]:
     cells = items(row, "cells")
     place = namespace or text(child(child(row, "object"), "metadata"), "namespace")
-    return place, str(cells[_QUEUE]), str(cells[_PHASE])
+    return place, str(cells[_QUEUE_CELL]), str(cells[_PHASE_CELL])
 
 
-def _path(namespace: str, name: str) -> str:
-    return queue_path(namespace, checked(name, errors.QueueNotFoundError))
+def _queue_path(namespace: str, name: str) -> str:
+    return queue_path(namespace, check_name(name, errors.QueueNotFoundError))

@@ -9,30 +9,30 @@ from dataclasses import dataclass
 from typing import Final
 
 from asyncjob.client import errors
-from asyncjob.client.on_kubernetes.calls import patch, resource_version
-from asyncjob.client.steps import Call, Pause, Steps, patiently
+from asyncjob.client.on_kubernetes.calls import merge_patch_call, resource_version
+from asyncjob.client.steps import Call, Pause, Steps, call_with_retries
 from asyncjob.errors import ConflictError, InvalidError
 from asyncjob.json_types import Json, JsonObject, child, flag, integer, text
 from asyncjob.lifecycle.phases import Phase
 
-TRIES: Final = 10
-LOOK_SECONDS: Final = 0.3
+MAX_WRITE_TRIES: Final = 10
+POLL_ACKNOWLEDGED_SECONDS: Final = 0.3
 
-Decide = Callable[[JsonObject], JsonObject | None]
+DecideChange = Callable[[JsonObject], JsonObject | None]
 """Spec of the job as read → what to change of it, None for nothing; raises where it may not be."""
 
 
-Check = Callable[[JsonObject, float], Steps[None]]
+CheckJob = Callable[[JsonObject, float], Steps[None]]
 """Job as read and patience → nothing; raises where what else there is forbids the wish."""
 
 
-def wished(
-    path: str, decide: Decide, patience: float, check: Check | None = None
+def apply_change(
+    path: str, decide: DecideChange, patience: float, check: CheckJob | None = None
 ) -> Steps[JsonObject]:
     """Make the wish and return the job; NotFoundError passes through."""
     refusal: InvalidError | None = None
-    for _ in range(TRIES):
-        job = (yield from patiently(Call("GET", path), patience)).object
+    for _ in range(MAX_WRITE_TRIES):
+        job = (yield from call_with_retries(Call("GET", path), patience)).object
         change = decide(job)
         if change is None:
             return job
@@ -42,7 +42,7 @@ def wished(
             yield from check(job, patience)
         body = {"metadata": {"resourceVersion": resource_version(job)}, "spec": change}
         try:
-            return (yield from patiently(patch(path, body), patience)).object
+            return (yield from call_with_retries(merge_patch_call(path, body), patience)).object
         except ConflictError:
             continue
         except InvalidError as error:
@@ -50,7 +50,7 @@ def wished(
     raise errors.UnavailableError("the object changes faster than the wish can be written")
 
 
-def cancel(*, cascade: bool) -> Decide:
+def set_cancel(*, cascade: bool) -> DecideChange:
     """Return the wish to cancel, or to dismiss a dead letter."""
 
     def decide(job: JsonObject) -> JsonObject | None:
@@ -66,82 +66,85 @@ def cancel(*, cascade: bool) -> Decide:
     return decide
 
 
-def dismiss(job: JsonObject) -> JsonObject | None:
+def set_dismissed(job: JsonObject) -> JsonObject | None:
     """Return the wish to be done with a dead letter."""
     spec = child(job, "spec")
     if flag(spec, "cancel") and _phase(job) in {Phase.DEAD_LETTER, Phase.CANCELLED}:
         return None
-    _check_dead(job)
+    _check_dead_letter(job)
     return {"cancel": True}
 
 
-def setting(name: str, value: Json, otherwise: Json) -> Decide:
-    """Return the wish that a field has a value; `otherwise` is what an absent one means."""
+def set_field(name: str, value: Json, default: Json) -> DecideChange:
+    """Return the wish that a field has a value; `default` is what an absent one means."""
 
     def decide(job: JsonObject) -> JsonObject | None:
-        return None if child(job, "spec").get(name, otherwise) == value else {name: value}
+        return None if child(job, "spec").get(name, default) == value else {name: value}
 
     return decide
 
 
 @dataclass(slots=True)
-class Redrive:
+class RedriveRequest:
     """The wish to run a dead letter again; settled on a number by the first look."""
 
     number: int = 0
 
     def __call__(self, job: JsonObject) -> JsonObject | None:
         """Decide."""
-        asked, done = _numbers(job, "redrive", "redrives")
+        asked, done = _requested_and_acknowledged(job, "redrive", "redrives")
         if (self.number and max(asked, done) >= self.number) or asked > done:
             return None
-        _check_dead(job)
+        _check_dead_letter(job)
         self.number = max(asked, done) + 1
         return {"redrive": self.number}
 
 
 @dataclass(slots=True)
-class Numbered:
-    """A wish by number of which each is to be acted on: `wish` in spec, `twin` in status."""
+class ControlCounter:
+    """A control field that counts up: `spec_field` asks, `status_field` acknowledges."""
 
-    wish: str
-    twin: str
+    spec_field: str
+    status_field: str
     number: int = 0
 
     def __call__(self, obj: JsonObject) -> JsonObject | None:
-        """Decide; ask `open` first whether an earlier wish is still to be acted on."""
-        asked, done = _numbers(obj, self.wish, self.twin)
+        """Decide; ask `is_unacknowledged` first whether an earlier wish is still to be acted on."""
+        asked, done = _requested_and_acknowledged(obj, self.spec_field, self.status_field)
         if self.number and max(asked, done) >= self.number:
             return None
         self.number = max(asked, done) + 1
-        return {self.wish: self.number}
+        return {self.spec_field: self.number}
 
-    def open(self, obj: JsonObject) -> bool:
+    def is_unacknowledged(self, obj: JsonObject) -> bool:
         """Return whether an earlier wish is open: raising the number would take its place."""
-        asked, done = _numbers(obj, self.wish, self.twin)
+        asked, done = _requested_and_acknowledged(obj, self.spec_field, self.status_field)
         return asked > done
 
 
-def one_more(path: str, wish: Numbered, patience: float) -> Steps[JsonObject]:
+def raise_counter(path: str, counter: ControlCounter, patience: float) -> Steps[JsonObject]:
     """Make the wish once the one before has been acted on; returns the object."""
     since: float | None = None
     while True:
-        answer = yield from patiently(Call("GET", path), patience)
-        if not wish.open(answer.object):
-            return (yield from wished(path, wish, patience))
+        answer = yield from call_with_retries(Call("GET", path), patience)
+        if not counter.is_unacknowledged(answer.object):
+            return (yield from apply_change(path, counter, patience))
         since = answer.at if since is None else since
         if answer.at - since >= patience:
             raise errors.UnavailableError(
-                f"spec.{wish.wish}: an earlier one has not been acted on; does the operator run?"
+                f"spec.{counter.spec_field}: an earlier one has not been acted on; does the "
+                "operator run?"
             )
-        yield Pause(LOOK_SECONDS)
+        yield Pause(POLL_ACKNOWLEDGED_SECONDS)
 
 
-def _numbers(obj: JsonObject, wish: str, twin: str) -> tuple[int, int]:
-    return integer(child(obj, "spec"), wish), integer(child(obj, "status"), twin)
+def _requested_and_acknowledged(
+    obj: JsonObject, spec_field: str, status_field: str
+) -> tuple[int, int]:
+    return integer(child(obj, "spec"), spec_field), integer(child(obj, "status"), status_field)
 
 
-def _check_dead(job: JsonObject) -> None:
+def _check_dead_letter(job: JsonObject) -> None:
     if _phase(job) is not Phase.DEAD_LETTER:
         raise errors.NotADeadLetterError(
             f"job {_name(job)} is {_phase(job).value}; only a dead letter can be redriven or"

@@ -11,12 +11,12 @@ import orjson
 from asyncjob.client.steps import Answer, Call, Listen, Next, Pause, Step
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject
-from asyncjob.kube.answers import parse
+from asyncjob.kube.answers import parse_object
 from asyncjob.kube.session import KubeSession
-from asyncjob.kube.transport import SHORT_SECONDS, Request, abandon
-from asyncjob.kube.watch import WatchEvent, events, open_watch
+from asyncjob.kube.transport import REQUEST_TIMEOUT_SECONDS, KubeRequest, abort_response
+from asyncjob.kube.watch import WatchEvent, open_watch, read_events
 
-SPREAD: Final = (0.8, 1.2)
+JITTER: Final = (0.8, 1.2)
 """Pauses are this much shorter or longer by chance, so that many clients do not come back at once.
 """
 
@@ -35,9 +35,9 @@ class KubeWorld:
         match step:
             case Call():
                 body = await self._send(step)
-                return Answer(_now(), parse(body), size=len(body))
+                return Answer(_now(), parse_object(body), size=len(body))
             case Pause(seconds=seconds):
-                await asyncio.sleep(seconds * random.uniform(*SPREAD))
+                await asyncio.sleep(seconds * random.uniform(*JITTER))
                 return Answer(_now())
             case Listen():
                 await self._listen(step)
@@ -53,26 +53,26 @@ class KubeWorld:
         if opened is not None:
             await opened.aclose()
         if self._response is not None:
-            abandon(self._response)  # the events do so only if they were begun
+            abort_response(self._response)  # the events do so only if they were begun
 
     async def _send(self, call: Call) -> bytes:
         try:
-            async with asyncio.timeout(call.within):
-                return await self._session.fetch(_request(call))
+            async with asyncio.timeout(call.timeout_seconds):
+                return await self._session.fetch(_to_request(call))
         except TimeoutError as error:
-            raise _no_answer(call) from error
+            raise _no_response_error(call) from error
 
     async def _listen(self, step: Listen) -> None:
         await self.aclose()
-        self._silence = step.silence
+        self._silence = step.max_silence
         try:
-            async with asyncio.timeout(step.silence):
+            async with asyncio.timeout(step.max_silence):
                 self._response = await open_watch(
                     self._session, step.call.path, dict(step.call.params)
                 )
         except TimeoutError as error:
-            raise _no_answer(step.call) from error
-        self._events = events(self._response)
+            raise _no_response_error(step.call) from error
+        self._events = read_events(self._response)
 
     async def _next(self) -> JsonObject | None:
         if self._events is None:
@@ -85,21 +85,21 @@ class KubeWorld:
         return None if event is None else {"type": event.type, "object": event.object}
 
 
-def _request(call: Call) -> Request:
+def _to_request(call: Call) -> KubeRequest:
     data = None if call.body is None else orjson.dumps(call.body)
-    return Request(
+    return KubeRequest(
         call.method,
         call.path,
         dict(call.params),
         data,
         call.content_type,
         call.accept,
-        seconds=call.within or SHORT_SECONDS,
-        most_bytes=call.most_bytes,
+        timeout_seconds=call.timeout_seconds or REQUEST_TIMEOUT_SECONDS,
+        max_bytes=call.max_bytes,
     )
 
 
-def _no_answer(call: Call) -> UnknownOutcomeError:
+def _no_response_error(call: Call) -> UnknownOutcomeError:
     return UnknownOutcomeError(f"no answer to {call.method} {call.path} in time")
 
 

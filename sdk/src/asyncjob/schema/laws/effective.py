@@ -3,27 +3,31 @@
 from typing import Final
 
 from asyncjob.models import RetryPolicy
-from asyncjob.schema.laws.expressions import all_of
-from asyncjob.schema.laws.law import Law, Write
+from asyncjob.schema.laws.expressions import cel_and
+from asyncjob.schema.laws.law import Rule, StatusWrite
 
-_TIMES: Final = ("executionTimeoutSeconds", "leaseDurationSeconds")
-_RETRY: Final = tuple(field.alias or name for name, field in RetryPolicy.model_fields.items())
-
-
-def _obeyed(path: str, names: tuple[str, ...]) -> str:
-    return all_of(f"!has({path}.{name}) || {path}.{name} == now.effective.{name}" for name in names)
-
-
-TIMES: Final = Law(
-    "effective.obeys-spec",
-    f"Where the spec sets {' or '.join(_TIMES)}, effective says the same.",
-    {Write.CLAIM: f"!has(now.effective) || ({_obeyed('spec', _TIMES)})"},
+_SPEC_FIELDS: Final = ("executionTimeoutSeconds", "leaseDurationSeconds")
+_RETRY_FIELDS: Final = tuple(
+    field.alias or name for name, field in RetryPolicy.model_fields.items()
 )
-RETRY: Final = Law(
+
+
+def _same_in_effective(path: str, names: tuple[str, ...]) -> str:
+    return cel_and(
+        f"!has({path}.{name}) || {path}.{name} == now.effective.{name}" for name in names
+    )
+
+
+EFFECTIVE_OBEYS_SPEC: Final = Rule(
+    "effective.obeys-spec",
+    f"Where the spec sets {' or '.join(_SPEC_FIELDS)}, effective says the same.",
+    {StatusWrite.CLAIM: f"!has(now.effective) || ({_same_in_effective('spec', _SPEC_FIELDS)})"},
+)
+EFFECTIVE_OBEYS_RETRY_POLICY: Final = Rule(
     "effective.obeys-retry-policy",
     "Where spec.retryPolicy sets a value, effective says the same.",
     {
-        Write.CLAIM: "!has(now.effective) || !has(spec.retryPolicy)"
-        f" || ({_obeyed('spec.retryPolicy', _RETRY)})",
+        StatusWrite.CLAIM: "!has(now.effective) || !has(spec.retryPolicy)"
+        f" || ({_same_in_effective('spec.retryPolicy', _RETRY_FIELDS)})",
     },
 )

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-_NAMES: Final[Mapping[str, str]] = {
+_SHORT_NAMES: Final[Mapping[str, str]] = {
     "now": "object.status",
     "was": "oldObject.status",
     "spec": "object.spec",
@@ -16,35 +16,37 @@ _NAMES: Final[Mapping[str, str]] = {
 }
 """In a policy; `now` and `was` are the new and the old status."""
 
-_TOKEN: Final = re.compile(rf"""'(?:[^'\\]|\\.)*'|(?<![\w.?])(?:{"|".join(_NAMES)})\b(?!\s*\()""")
+_TOKEN: Final = re.compile(
+    rf"""'(?:[^'\\]|\\.)*'|(?<![\w.?])(?:{"|".join(_SHORT_NAMES)})\b(?!\s*\()"""
+)
 
 
-def expand(expression: str) -> str:
+def expand_names(expression: str) -> str:
     """Return the CEL with its short names written out, texts left alone."""
-    return _TOKEN.sub(lambda found: _NAMES.get(found[0], found[0]), expression)
+    return _TOKEN.sub(lambda found: _SHORT_NAMES.get(found[0], found[0]), expression)
 
 
-def quote(value: str) -> str:
+def cel_string(value: str) -> str:
     """Return a CEL string."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def one_of(values: Iterable[str]) -> str:
+def cel_list(values: Iterable[str]) -> str:
     """Return a CEL list of strings."""
-    return f"[{', '.join(quote(value) for value in values)}]"
+    return f"[{', '.join(cel_string(value) for value in values)}]"
 
 
-def all_of(expressions: Iterable[str]) -> str:
+def cel_and(expressions: Iterable[str]) -> str:
     """Return the conjunction; each part is put in brackets."""
     return " && ".join(f"({expression})" for expression in expressions)
 
 
-def same(field: str) -> str:
+def unchanged(field: str) -> str:
     """Return that a field of the status is as it was, absence included."""
     return f"now.?{field} == was.?{field}"
 
 
-def same_json(parent: str, field: str) -> str:
+def unchanged_json(parent: str, field: str) -> str:
     """Return that free JSON is as it was; no schema tells the API server of its type."""
     old = {"now": "was", "spec": "spec_was"}[parent]
     return f"dyn({parent}).?{field} == dyn({old}).?{field}"

@@ -2,40 +2,45 @@
 
 from typing import Final
 
-from asyncjob.lifecycle.move import MAX_HISTORY
-from asyncjob.schema.laws.expressions import same
-from asyncjob.schema.laws.law import Law, Write
+from asyncjob.lifecycle.move import MAX_HISTORY_ENTRIES
+from asyncjob.schema.laws.expressions import unchanged
+from asyncjob.schema.laws.law import Rule, StatusWrite
 
-_OLD: Final = "was.?history.orValue([])"
-_NEW: Final = "now.?history.orValue([])"
-_ROLLS: Final = f"({_OLD}.size() == {MAX_HISTORY} ? 1 : 0)"
-_PLACES: Final = f"[{', '.join(str(place) for place in range(MAX_HISTORY))}]"
+_OLD_HISTORY: Final = "was.?history.orValue([])"
+_NEW_HISTORY: Final = "now.?history.orValue([])"
+_DROPPED_ENTRIES: Final = f"({_OLD_HISTORY}.size() == {MAX_HISTORY_ENTRIES} ? 1 : 0)"
+_INDEXES: Final = f"[{', '.join(str(place) for place in range(MAX_HISTORY_ENTRIES))}]"
 
-GROWS: Final = Law(
+HISTORY_GROWS: Final = Rule(
     "history.grows",
-    f"Each change of phase but a claim adds one entry, for the new phase; the newest {MAX_HISTORY} "
+    "Each change of phase but a claim adds one entry, for the new phase; the newest "
+    f"{MAX_HISTORY_ENTRIES} "
     "are kept.",
     {
-        Write.CLAIM: same("history"),
-        Write.MOVE: f"{_NEW}.size() == {_OLD}.size() + 1 - {_ROLLS}"
-        f" && {_NEW}[{_NEW}.size() - 1].phase == now.phase",
-        Write.STAY: same("history"),
+        StatusWrite.CLAIM: unchanged("history"),
+        StatusWrite.PHASE_CHANGE: f"{_NEW_HISTORY}.size() == {_OLD_HISTORY}.size() + 1 - "
+        f"{_DROPPED_ENTRIES}"
+        f" && {_NEW_HISTORY}[{_NEW_HISTORY}.size() - 1].phase == now.phase",
+        StatusWrite.SAME_PHASE: unchanged("history"),
     },
 )
-KEPT: Final = Law(
+HISTORY_KEPT: Final = Rule(
     "history.kept",
     "Entries of the history are never changed.",
     {
-        Write.MOVE: f"{_OLD}.size() == 0 || {_PLACES}.all(i, i >= {_OLD}.size() - {_ROLLS}"
-        f" || i >= {_NEW}.size() || {_NEW}[i] == {_OLD}[i + {_ROLLS}])",
+        StatusWrite.PHASE_CHANGE: f"{_OLD_HISTORY}.size() == 0 || {_INDEXES}.all(i, i >= "
+        f"{_OLD_HISTORY}.size() - {_DROPPED_ENTRIES}"
+        f" || i >= {_NEW_HISTORY}.size() || {_NEW_HISTORY}[i] == {_OLD_HISTORY}[i + "
+        f"{_DROPPED_ENTRIES}])",
     },
 )
-OMITTED: Final = Law(
+HISTORY_OMITTED: Final = Rule(
     "history.omitted",
     "historyOmitted counts the entries that are no longer kept.",
     {
-        Write.CLAIM: same("historyOmitted"),
-        Write.MOVE: f"now.?historyOmitted.orValue(0) == was.?historyOmitted.orValue(0) + {_ROLLS}",
-        Write.STAY: same("historyOmitted"),
+        StatusWrite.CLAIM: unchanged("historyOmitted"),
+        StatusWrite.PHASE_CHANGE: "now.?historyOmitted.orValue(0) == "
+        f"was.?historyOmitted.orValue(0) + {_DROPPED_ENTRIES}",
+        StatusWrite.SAME_PHASE: unchanged("historyOmitted"),
     },
 )

@@ -2,25 +2,25 @@
 
 from typing import Final
 
-from asyncjob.schema.laws.law import Law
+from asyncjob.schema.laws.law import Rule
 
-SOURCE: Final = Law(
+SHAPE_ONE_SOURCE: Final = Rule(
     "shape.one-source",
     "A payload comes from exactly one of secretKeyRef, configMapKeyRef and uri.",
     "[has(self.secretKeyRef), has(self.configMapKeyRef), has(self.uri)].filter(set, set).size()"
     " == 1",
 )
-DEADLINE: Final = Law(
+SHAPE_DEADLINE: Final = Rule(
     "shape.deadline",
     "notAfter is later than notBefore.",
     "!has(self.notAfter) || !has(self.notBefore) || self.notAfter > self.notBefore",
 )
-DEPENDENCIES: Final = Law(
+SHAPE_DEPENDENCIES: Final = Rule(
     "shape.dependencies",
     "dependsOn names each job once.",
     "self.all(one, self.exists_one(other, other.name == one.name))",
 )
-DELAYS: Final = Law(
+SHAPE_DELAYS: Final = Rule(
     "shape.delays",
     "maxDelaySeconds is not less than initialDelaySeconds.",
     "!has(self.maxDelaySeconds) || !has(self.initialDelaySeconds)"

@@ -3,51 +3,51 @@
 from typing import Final
 
 from asyncjob.models import AsyncJobSpec
-from asyncjob.schema.laws.expressions import same_json
-from asyncjob.schema.laws.law import Law
+from asyncjob.schema.laws.expressions import unchanged_json
+from asyncjob.schema.laws.law import Rule
 
-WISHES: Final = ("cancel", "cancelCascade", "suspend", "redrive", "rerun", "priority")
+CONTROL_FIELDS: Final = ("cancel", "cancelCascade", "suspend", "redrive", "rerun", "priority")
 
-FIXED: Final = tuple(
+IMMUTABLE_FIELDS: Final = tuple(
     name
     for name in (field.alias or key for key, field in AsyncJobSpec.model_fields.items())
-    if name not in WISHES
+    if name not in CONTROL_FIELDS
 )
 
 
-def _fixed(field: str) -> Law:
-    demand = f"spec.{field} cannot be changed; only {', '.join(WISHES)} can."
-    return Law(f"spec.fixed.{field}", demand, same_json("spec", field))
+def _immutable_field_rule(field: str) -> Rule:
+    demand = f"spec.{field} cannot be changed; only {', '.join(CONTROL_FIELDS)} can."
+    return Rule(f"spec.fixed.{field}", demand, unchanged_json("spec", field))
 
 
-def _grows(wish: str) -> Law:
-    return Law(
-        f"wish.{wish}-grows",
-        f"spec.{wish} never shrinks.",
-        f"spec.?{wish}.orValue(0) >= spec_was.?{wish}.orValue(0)",
+def _growing_counter_rule(counter: str) -> Rule:
+    return Rule(
+        f"wish.{counter}-grows",
+        f"spec.{counter} never shrinks.",
+        f"spec.?{counter}.orValue(0) >= spec_was.?{counter}.orValue(0)",
     )
 
 
-IMMUTABLE: Final = tuple(_fixed(field) for field in FIXED)
-CANCEL_LATCHES: Final = Law(
+IMMUTABLE_FIELD_RULES: Final = tuple(_immutable_field_rule(field) for field in IMMUTABLE_FIELDS)
+CANCEL_LATCHES: Final = Rule(
     "wish.cancel-latches",
     "spec.cancel cannot be taken back.",
     "!spec_was.?cancel.orValue(false) || spec.?cancel.orValue(false)",
 )
-CANCEL_TOO_LATE: Final = Law(
+CANCEL_TOO_LATE: Final = Rule(
     "wish.cancel-too-late",
     "A succeeded job cannot be cancelled.",
     "!spec.?cancel.orValue(false) || spec_was.?cancel.orValue(false) || was.phase != 'Succeeded'",
 )
-REDRIVE_GROWS: Final = _grows("redrive")
-REDRIVE_DEAD: Final = Law(
+REDRIVE_GROWS: Final = _growing_counter_rule("redrive")
+REDRIVE_DEAD_LETTER: Final = Rule(
     "wish.redrive-dead-letter",
     "spec.redrive is raised only on a dead letter.",
     "spec.?redrive.orValue(0) <= spec_was.?redrive.orValue(0) || was.phase == 'DeadLetter'",
     "'spec.redrive is raised only on a dead letter; this job is ' + was.phase",
 )
-RERUN_GROWS: Final = _grows("rerun")
-UNWISHED: Final = Law(
+RERUN_GROWS: Final = _growing_counter_rule("rerun")
+NO_COUNTERS_AT_CREATION: Final = Rule(
     "wish.not-at-creation",
     "A job is created without redrive and rerun: both are about what it has done.",
     "dyn(variables.template).?redrive.orValue(0) == 0"
@@ -55,14 +55,14 @@ UNWISHED: Final = Law(
     "(object.kind == 'AsyncJob' ? 'spec' : 'spec.jobTemplate.spec')"
     " + ': redrive and rerun are raised on a job that exists; leave them out of one to be created'",
 )
-ANOTHER: Final = Law(
+DEPENDS_ON_OTHERS: Final = Rule(
     "spec.depends-on-others",
     "A job does not depend on itself.",
     "object.kind != 'AsyncJob'"
     " || dyn(variables.template).?dependsOn.orValue([]).all(one, one.name != object.metadata.name)",
     "'spec.dependsOn: ' + object.metadata.name + ' cannot wait for itself; leave it out'",
 )
-PRIORITY: Final = Law(
+PRIORITY_WHILE_RUNNING: Final = Rule(
     "wish.priority",
     "spec.priority does not change while the job runs.",
     "spec.priority == spec_was.priority || was.phase != 'Running'",

@@ -4,16 +4,16 @@ from typing import Final
 
 from asyncjob.names import GROUP, JOBS, OPERATE_VERB, VOUCH_VERB, WORKER_ACCOUNT
 
-_EXTRA: Final = "authentication.kubernetes.io"
+_EXTRA_PREFIX: Final = "authentication.kubernetes.io"
 
 
 def _extra(key: str) -> str:
     # The key is absent for users without extras.
-    return f"request.userInfo.?extra[?'{_EXTRA}/{key}'][?0].orValue('')"
+    return f"request.userInfo.?extra[?'{_EXTRA_PREFIX}/{key}'][?0].orValue('')"
 
 
-POD: Final = _extra("pod-name")
-POD_UID: Final = _extra("pod-uid")
+REQUEST_POD: Final = _extra("pod-name")
+REQUEST_POD_UID: Final = _extra("pod-uid")
 
 IS_WORKER: Final = (
     f"request.userInfo.username.matches('^system:serviceaccount:[^:]+:{WORKER_ACCOUNT}(-[^:]*)?$')"
@@ -41,5 +41,5 @@ def may_on(resource: str, verb: str, subresource: str = "", *, named: bool = Tru
     )
 
 
-OPERATES: Final = _may(OPERATE_VERB)
-VOUCHES: Final = _may(VOUCH_VERB)
+MAY_OPERATE: Final = _may(OPERATE_VERB)
+MAY_VOUCH: Final = _may(VOUCH_VERB)

@@ -19,53 +19,53 @@ from asyncjob.names import (
     WORKER_ACCOUNT,
     WORKER_LEASE_PREFIX,
 )
-from asyncjob.schema.laws.law import Law
-from asyncjob.schema.policies.identity import IS_WORKER, OPERATES, POD, POD_UID
-from asyncjob.schema.policies.policy import Policy, Target
+from asyncjob.schema.laws.law import Rule
+from asyncjob.schema.policies.identity import IS_WORKER, MAY_OPERATE, REQUEST_POD, REQUEST_POD_UID
+from asyncjob.schema.policies.policy import AdmissionPolicy, PolicyTarget
 
-_ANNOTATED: Final = f"object.metadata.?annotations[?'{POD_UID_ANNOTATION}'].orValue('')"
-_OURS: Final = (
+_LEASE_POD_UID: Final = f"object.metadata.?annotations[?'{POD_UID_ANNOTATION}'].orValue('')"
+_IS_OUR_LEASE: Final = (
     f"object.metadata.name == '{OPERATOR_LEASE}'"
     f" || object.metadata.name.startsWith('{WORKER_LEASE_PREFIX}')"
 )
 
-_MINE: Final = Law(
+_WORKER_LEASE_OWN: Final = Rule(
     "worker-lease.own",
     f"The Lease {WORKER_LEASE_PREFIX}POD is written by that pod, with its UID in the annotation "
     f"{POD_UID_ANNOTATION}, or by who may `operate` on asyncjobs.",
     f"!variables.name.startsWith('{WORKER_LEASE_PREFIX}') || (variables.pod != ''"
     f" && variables.uid != '' && variables.name == '{WORKER_LEASE_PREFIX}' + variables.pod"
-    f" && {_ANNOTATED} == variables.uid) || {OPERATES}",
+    f" && {_LEASE_POD_UID} == variables.uid) || {MAY_OPERATE}",
     "'lease ' + variables.name + ' with pod UID ' + "
-    f"{_ANNOTATED} + ' is not that of ' + (variables.pod == '' ? request.userInfo.username"
+    f"{_LEASE_POD_UID} + ' is not that of ' + (variables.pod == '' ? request.userInfo.username"
     " : 'pod ' + variables.pod + ' (' + variables.uid + ')')",
-    forbids=True,
+    is_forbidden=True,
 )
-_ELECTION: Final = Law(
+_WORKER_LEASE_ELECTION: Final = Rule(
     "worker-lease.election",
     f"The Lease {OPERATOR_LEASE}, by which the operator elects its leader, is written only by who "
     "may `operate` on asyncjobs.",
-    f"variables.name != '{OPERATOR_LEASE}' || {OPERATES}",
-    forbids=True,
+    f"variables.name != '{OPERATOR_LEASE}' || {MAY_OPERATE}",
+    is_forbidden=True,
 )
-_NO_OTHER: Final = Law(
+_WORKER_LEASE_NO_OTHER: Final = Rule(
     "worker-lease.no-other",
     f"A ServiceAccount {WORKER_ACCOUNT} or {WORKER_ACCOUNT}-… writes no Lease but its worker's, "
     "unless it may `operate` on asyncjobs.",
-    f"{_OURS} || !{IS_WORKER} || {OPERATES}",
+    f"{_IS_OUR_LEASE} || !{IS_WORKER} || {MAY_OPERATE}",
     "'lease ' + variables.name + ' is not for workers, and ' + request.userInfo.username"
     " + ' is one'",
-    forbids=True,
+    is_forbidden=True,
 )
 
-LEASES: Final = Policy(
+WORKER_LEASE_POLICY: Final = AdmissionPolicy(
     name=f"worker-lease.{GROUP}",
     title="Who may write the Leases of workers and operators.",
-    targets=(Target("coordination.k8s.io", "v1", ("leases",)),),
+    targets=(PolicyTarget("coordination.k8s.io", "v1", ("leases",)),),
     operations=("CREATE", "UPDATE"),
     conditions={
-        "is-ours-or-a-worker-writes": f"{_OURS} || {IS_WORKER}",
+        "is-ours-or-a-worker-writes": f"{_IS_OUR_LEASE} || {IS_WORKER}",
     },
-    variables={"name": "object.metadata.name", "pod": POD, "uid": POD_UID},
-    laws=(_MINE, _ELECTION, _NO_OTHER),
+    variables={"name": "object.metadata.name", "pod": REQUEST_POD, "uid": REQUEST_POD_UID},
+    rules=(_WORKER_LEASE_OWN, _WORKER_LEASE_ELECTION, _WORKER_LEASE_NO_OTHER),
 )

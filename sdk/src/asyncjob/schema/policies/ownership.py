@@ -12,58 +12,60 @@ change them: see `ground.redrive` and `claim.admitted`.
 
 from typing import Final
 
-from asyncjob.lifecycle.transitions import EDGES, Actor
+from asyncjob.lifecycle.transitions import TRANSITIONS, Actor
 from asyncjob.names import GROUP, JOBS, VERSION
-from asyncjob.schema.laws.expressions import all_of, one_of, same, same_json
-from asyncjob.schema.laws.law import Law
-from asyncjob.schema.policies.identity import IS_WORKER, OPERATES, POD, POD_UID
-from asyncjob.schema.policies.policy import Policy, Target
+from asyncjob.schema.laws.expressions import cel_and, cel_list, unchanged, unchanged_json
+from asyncjob.schema.laws.law import Rule
+from asyncjob.schema.policies.identity import IS_WORKER, MAY_OPERATE, REQUEST_POD, REQUEST_POD_UID
+from asyncjob.schema.policies.policy import AdmissionPolicy, PolicyTarget
 
 _HOLDER: Final = "(was.phase == 'Running' ? was.lease : now.lease)"
-_MINE: Final = (
+_IS_HOLDER: Final = (
     "(was.phase == 'Running' ? has(was.lease) : claimed && has(now.lease))"
-    f" && {POD} != '' && {_HOLDER}.holder == {POD}"
-    f" && {POD_UID} != '' && {_HOLDER}.holderUID == {POD_UID}"
+    f" && {REQUEST_POD} != '' && {_HOLDER}.holder == {REQUEST_POD}"
+    f" && {REQUEST_POD_UID} != '' && {_HOLDER}.holderUID == {REQUEST_POD_UID}"
 )
-_STEP: Final = "(was.phase + '>' + now.phase + ':' + now.?reason.orValue(''))"
+_PHASE_CHANGE: Final = "(was.phase + '>' + now.phase + ':' + now.?reason.orValue(''))"
 
 
-def _steps(actor: Actor) -> list[str]:
+def _phase_changes_of(actor: Actor) -> list[str]:
     """Return the changes of phase that are an actor's, each with a reason; empty for none."""
     return [
         f"{edge.source}>{edge.target}:{reason}"
-        for edge in EDGES
-        if actor in edge.by
-        for reason in sorted(map(str, edge.by[actor])) or [""]
+        for edge in TRANSITIONS
+        if actor in edge.reasons_by_actor
+        for reason in sorted(map(str, edge.reasons_by_actor[actor])) or [""]
     ]
 
 
-_HOLDERS: Final = _steps(Actor.WORKER)
-_OPERATORS: Final = _steps(Actor.OPERATOR)
-_SHARED_EDGES: Final = {step.split(":")[0] for step in _HOLDERS}
+_HOLDER_CHANGES: Final = _phase_changes_of(Actor.WORKER)
+_OPERATOR_CHANGES: Final = _phase_changes_of(Actor.OPERATOR)
+_SHARED_EDGES: Final = {step.split(":")[0] for step in _HOLDER_CHANGES}
 
 # Which steps there are at all is what `transition.pair` and `transition.reason` are about.
-_NOT_OPERATORS: Final = one_of(step for step in _HOLDERS if step not in _OPERATORS)
-_NOT_HOLDERS: Final = one_of(
+_HOLDER_ONLY_CHANGES: Final = cel_list(
+    step for step in _HOLDER_CHANGES if step not in _OPERATOR_CHANGES
+)
+_OPERATOR_ONLY_CHANGES: Final = cel_list(
     # On all other edges of the operator's nobody holds the job.
     step
-    for step in _OPERATORS
-    if step not in _HOLDERS and step.split(":")[0] in _SHARED_EDGES
+    for step in _OPERATOR_CHANGES
+    if step not in _HOLDER_CHANGES and step.split(":")[0] in _SHARED_EDGES
 )
 
 # A claim, a heartbeat and a success have no reason: the commonest writes cost one look more.
-_OWN_STEP: Final = f"(!has(now.reason) || !({_STEP} in {_NOT_HOLDERS}))"
+_IS_HOLDER_CHANGE: Final = f"(!has(now.reason) || !({_PHASE_CHANGE} in {_OPERATOR_ONLY_CHANGES}))"
 
 # Every field but one, those that are added some day included.
-_ONLY_RERUNS: Final = (
+_ONLY_RERUNS_CHANGED: Final = (
     "dyn(now).all(key, key == 'reruns' || dyn(was)[?key] == optional.of(dyn(now)[key]))"
     " && dyn(was).all(key, key == 'reruns' || key in dyn(now))"
 )
 
 # What the next attempt goes on from: with it, taking a job away could decide how that one ends.
-_SAME_WORK: Final = all_of((same("progress"), same_json("now", "checkpoint")))
+_PROGRESS_UNCHANGED: Final = cel_and((unchanged("progress"), unchanged_json("now", "checkpoint")))
 
-_OWNER: Final = Law(
+_OWNER_HOLDER: Final = Rule(
     "owner.holder",
     "The status of a job is written by the pod that holds its lease or takes it with this claim, "
     "or by who may `operate` on asyncjobs.",
@@ -72,53 +74,56 @@ _OWNER: Final = Law(
     " + was.lease.holderUID + ')' : claimed ? 'the claim is in the name of pod '"
     " + now.lease.holder + ' (' + now.lease.holderUID + ')'"
     " : 'nobody holds the job, it is ' + was.phase) + '; this request comes from '"
-    f" + ({POD} == '' ? 'no pod' : 'pod ' + {POD} + ' (' + {POD_UID} + ')')"
+    f" + ({REQUEST_POD} == '' ? 'no pod' : 'pod ' + {REQUEST_POD} + ' (' + {REQUEST_POD_UID} + ')')"
     " + ', and ' + request.userInfo.username + ' may not operate on asyncjobs'",
-    forbids=True,
+    is_forbidden=True,
 )
 # A message is evaluated without the authorizer: it cannot ask who `operates`, nor who `holds`.
-_EDGE: Final = Law(
+_OWNER_EDGE: Final = Rule(
     "owner.edge",
     "The phase is changed by whom the table of transitions names, for that actor's reasons: who "
     "may `operate` neither claims a job nor has it succeed, and a holder does not find its own "
     "lease expired.",
-    f"!moved || (variables.holds ? {_OWN_STEP} : !({_STEP} in {_NOT_OPERATORS}))",
+    f"!moved || (variables.holds ? {_IS_HOLDER_CHANGE} : !({_PHASE_CHANGE} in "
+    f"{_HOLDER_ONLY_CHANGES}))",
     "'from ' + was.phase + ' to ' + now.phase + (has(now.reason) ? ' for ' + now.reason : '')"
-    f" + ' is not for ' + ({_STEP} in {_NOT_HOLDERS} ? 'the holder of the job'"
+    f" + ' is not for ' + ({_PHASE_CHANGE} in {_OPERATOR_ONLY_CHANGES} ? 'the holder of the job'"
     " : request.userInfo.username + (variables.mine ? ', which may operate on asyncjobs and so"
     " holds none: give workers an account without that verb' : ', which holds no job'))",
-    forbids=True,
+    is_forbidden=True,
 )
-_RUNNING: Final = Law(
+_OWNER_RUNNING: Final = Rule(
     "owner.running",
     "While a job runs, only its holder changes anything of its status; who may `operate` "
     "acknowledges a rerun in reruns, and takes the job away with progress and checkpoint as they "
     "are.",
-    f"was.phase != 'Running' || variables.holds || (moved ? {_SAME_WORK} : {_ONLY_RERUNS})",
+    f"was.phase != 'Running' || variables.holds || (moved ? {_PROGRESS_UNCHANGED} : "
+    f"{_ONLY_RERUNS_CHANGED})",
     "'the job is held by pod ' + was.lease.holder + ' (' + was.lease.holderUID"
     " + '): ' + (moved ? 'others end it with the progress and the checkpoint that it has'"
     " : 'while it runs others change nothing of its status but reruns')",
-    forbids=True,
+    is_forbidden=True,
 )
-_ANSWER: Final = Law(
+_OWNER_RERUN: Final = Rule(
     "owner.rerun",
     "A rerun is acknowledged in reruns by who may `operate` on asyncjobs, not by the holder.",
-    f"{same('reruns')} || variables.operates",
-    forbids=True,
+    f"{unchanged('reruns')} || variables.operates",
+    is_forbidden=True,
 )
 
-OWNERSHIP: Final = Policy(
+OWNERSHIP_POLICY: Final = AdmissionPolicy(
     name=f"ownership.{GROUP}",
     title="Who may write a job's status.",
-    targets=(Target(GROUP, VERSION, (f"{JOBS}/status",)),),
+    targets=(PolicyTarget(GROUP, VERSION, (f"{JOBS}/status",)),),
     operations=("UPDATE",),
     conditions={
-        "not-the-holders-own": f"!({_MINE} && {same('reruns')} && {_OWN_STEP} && {IS_WORKER})"
+        "not-the-holders-own": f"!({_IS_HOLDER} && {unchanged('reruns')} && {_IS_HOLDER_CHANGE} "
+        f"&& {IS_WORKER})"
     },
     variables={
-        "mine": _MINE,
-        "operates": OPERATES,
+        "mine": _IS_HOLDER,
+        "operates": MAY_OPERATE,
         "holds": "variables.mine && !variables.operates",
     },
-    laws=(_OWNER, _EDGE, _RUNNING, _ANSWER),
+    rules=(_OWNER_HOLDER, _OWNER_EDGE, _OWNER_RUNNING, _OWNER_RERUN),
 )

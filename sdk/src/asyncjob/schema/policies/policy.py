@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from asyncjob.json_types import Json
-from asyncjob.schema.laws.expressions import expand
-from asyncjob.schema.laws.law import Law, obeyed
+from asyncjob.schema.laws.expressions import expand_names
+from asyncjob.schema.laws.law import Rule, all_rules_hold
 
-API_VERSION = "admissionregistration.k8s.io/v1"
+ADMISSION_API_VERSION = "admissionregistration.k8s.io/v1"
 
 
 @dataclass(frozen=True)
-class Target:
+class PolicyTarget:
     """Resources of one API group."""
 
     group: str
@@ -20,29 +20,29 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Policy:
+class AdmissionPolicy:
     """Laws that hold for some requests.
 
     `variables` are CEL by name, each may use those before it; the request has to meet all
     `conditions`.
 
-    `hot` is for the way every job takes: the policy then applies only to requests that break a
-    law, which one condition finds out. Dozens of validations of their own cost several times what
-    the comparisons in them do, and messages are evaluated even where no law is broken.
+    `checks_rules_first` is for the way every job takes: the policy then applies only to requests
+    that break a law, which one condition finds out. Dozens of validations of their own cost several
+    times what the comparisons in them do, and messages are evaluated even where no law is broken.
     """
 
     name: str
     title: str
-    targets: tuple[Target, ...]
+    targets: tuple[PolicyTarget, ...]
     operations: tuple[str, ...]
-    laws: tuple[Law, ...]
+    rules: tuple[Rule, ...]
     variables: Mapping[str, str] = field(default_factory=dict)
     conditions: Mapping[str, str] = field(default_factory=dict)
-    hot: bool = False
+    checks_rules_first: bool = False
 
-    def without(self, law_id: str) -> "Policy":
+    def without(self, rule_id: str) -> "AdmissionPolicy":
         """Return the same less one law; tests show so that each of them is needed."""
-        return replace(self, laws=tuple(law for law in self.laws if law.id != law_id))
+        return replace(self, rules=tuple(law for law in self.rules if law.id != rule_id))
 
     def manifests(self) -> tuple[dict[str, Json], dict[str, Json]]:
         """Return the policy and its binding."""
@@ -54,30 +54,36 @@ class Policy:
             },
         }
         policy: dict[str, Json] = {
-            "apiVersion": API_VERSION,
+            "apiVersion": ADMISSION_API_VERSION,
             "kind": "ValidatingAdmissionPolicy",
             "metadata": metadata,
             "spec": {
                 "failurePolicy": "Fail",
-                "matchConstraints": {"resourceRules": [self._match(one) for one in self.targets]},
-                **self._named("matchConditions", self._conditions()),
-                **self._named("variables", self.variables),
-                "validations": [self._validation(law) for law in self.laws],
+                "matchConstraints": {
+                    "resourceRules": [self._resource_rule(one) for one in self.targets]
+                },
+                **self._named_expressions("matchConditions", self._match_conditions()),
+                **self._named_expressions("variables", self.variables),
+                "validations": [self._validation(law) for law in self.rules],
             },
         }
         binding: dict[str, Json] = {
-            "apiVersion": API_VERSION,
+            "apiVersion": ADMISSION_API_VERSION,
             "kind": "ValidatingAdmissionPolicyBinding",
             "metadata": metadata,
             "spec": {"policyName": self.name, "validationActions": ["Deny"]},
         }
         return policy, binding
 
-    def _conditions(self) -> dict[str, str]:
-        broken = {"a-law-is-broken": f"!({obeyed(self.laws)})"} if self.hot else {}
+    def _match_conditions(self) -> dict[str, str]:
+        broken = (
+            {"a-law-is-broken": f"!({all_rules_hold(self.rules)})"}
+            if self.checks_rules_first
+            else {}
+        )
         return {**self.conditions, **broken}
 
-    def _match(self, target: Target) -> Json:
+    def _resource_rule(self, target: PolicyTarget) -> Json:
         return {
             "apiGroups": [target.group],
             "apiVersions": [target.version],
@@ -86,18 +92,18 @@ class Policy:
             "scope": "Namespaced",
         }
 
-    def _named(self, key: str, expressions: Mapping[str, str]) -> dict[str, Json]:
+    def _named_expressions(self, key: str, expressions: Mapping[str, str]) -> dict[str, Json]:
         entries = [
-            {"name": name, "expression": expand(expression)}
+            {"name": name, "expression": expand_names(expression)}
             for name, expression in expressions.items()
         ]
         return {key: entries} if entries else {}
 
-    def _validation(self, law: Law) -> Json:
-        expression = law.message_expression
+    def _validation(self, rule: Rule) -> Json:
+        expression = rule.message_expression
         return {
-            "expression": law.expression,
-            "message": law.text,
+            "expression": rule.expression,
+            "message": rule.message_text,
             **({"messageExpression": expression} if expression else {}),
-            **({"reason": "Forbidden"} if law.forbids else {}),
+            **({"reason": "Forbidden"} if rule.is_forbidden else {}),
         }

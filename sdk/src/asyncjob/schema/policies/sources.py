@@ -11,15 +11,15 @@ Secrets.
 from typing import Final
 
 from asyncjob.names import CRON_JOBS, GROUP, JOBS, VERSION
-from asyncjob.schema.laws.law import Law
-from asyncjob.schema.policies.identity import OPERATES, VOUCHES
-from asyncjob.schema.policies.policy import Policy, Target
+from asyncjob.schema.laws.law import Rule
+from asyncjob.schema.policies.identity import MAY_OPERATE, MAY_VOUCH
+from asyncjob.schema.policies.policy import AdmissionPolicy, PolicyTarget
 
-_JOB: Final = "object.kind == 'AsyncJob'"
+_IS_JOB: Final = "object.kind == 'AsyncJob'"
 
 
-def _may_read(field: str, resource: str) -> Law:
-    return Law(
+def _may_get_rule(field: str, resource: str) -> Rule:
+    return Rule(
         f"source.{resource}",
         f"Who has a job read one of the {resource} may get it, or else operate on, or vouch for, "
         "asyncjobs.",
@@ -29,11 +29,11 @@ def _may_read(field: str, resource: str) -> Law:
         " || variables.trusted",
         f"variables.path + '.{field}: ' + request.userInfo.username + ' may not get {resource} '"
         f" + variables.source.?{field}.?name.orValue('')",
-        forbids=True,
+        is_forbidden=True,
     )
 
 
-_ONCE: Final = Law(
+_SOURCE_PAYLOAD_ONCE: Final = Rule(
     "source.payload-once",
     "A job has a payload, or takes it from elsewhere, not both.",
     "request.operation != 'CREATE' && variables.is_job"
@@ -41,21 +41,22 @@ _ONCE: Final = Law(
     "variables.path + ': excludes payload'",
 )
 
-SOURCES: Final = Policy(
+PAYLOAD_SOURCE_POLICY: Final = AdmissionPolicy(
     name=f"payload-source.{GROUP}",
     title="Where a job may take its payload from, and whose right that is.",
-    targets=(Target(GROUP, VERSION, (JOBS, CRON_JOBS)),),
+    targets=(PolicyTarget(GROUP, VERSION, (JOBS, CRON_JOBS)),),
     operations=("CREATE", "UPDATE"),
     conditions={
-        "has-source": f"({_JOB} ? has(spec.payloadFrom) : has(spec.jobTemplate.spec.payloadFrom))",
+        "has-source": f"({_IS_JOB} ? has(spec.payloadFrom) : "
+        "has(spec.jobTemplate.spec.payloadFrom))",
     },
     variables={
-        "is_job": _JOB,
-        "path": f"({_JOB} ? 'spec' : 'spec.jobTemplate.spec') + '.payloadFrom'",
-        "template": f"{_JOB} ? spec : spec.jobTemplate.spec",
+        "is_job": _IS_JOB,
+        "path": f"({_IS_JOB} ? 'spec' : 'spec.jobTemplate.spec') + '.payloadFrom'",
+        "template": f"{_IS_JOB} ? spec : spec.jobTemplate.spec",
         "source": "variables.template.payloadFrom",
         # Apart from the laws: asking the authorizer three times exceeds an expression's budget.
-        "trusted": f"{OPERATES} || {VOUCHES}",
+        "trusted": f"{MAY_OPERATE} || {MAY_VOUCH}",
         # Suspending a cron job, or cancelling a job, takes no right to what it reads.
         "asks": "request.operation == 'CREATE' || (variables.is_job"
         " ? spec.?rerun.orValue(0) > spec_was.?rerun.orValue(0)"
@@ -63,5 +64,9 @@ SOURCES: Final = Policy(
         " || spec.?trigger.orValue(0) > spec_was.?trigger.orValue(0)"
         " || (has(spec.backfill) && spec.?backfill != spec_was.?backfill))",
     },
-    laws=(_ONCE, _may_read("secretKeyRef", "secrets"), _may_read("configMapKeyRef", "configmaps")),
+    rules=(
+        _SOURCE_PAYLOAD_ONCE,
+        _may_get_rule("secretKeyRef", "secrets"),
+        _may_get_rule("configMapKeyRef", "configmaps"),
+    ),
 )

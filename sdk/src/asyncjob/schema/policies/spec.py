@@ -4,28 +4,28 @@ from typing import Final
 
 from asyncjob.names import CRON_JOBS, GROUP, JOBS, VERSION
 from asyncjob.schema.laws import wishes
-from asyncjob.schema.policies.policy import Policy, Target
+from asyncjob.schema.policies.policy import AdmissionPolicy, PolicyTarget
 
-SPEC: Final = Policy(
+SPEC_POLICY: Final = AdmissionPolicy(
     name=f"spec.{GROUP}",
     title="What of a job's spec may change, whoever changes it.",
-    targets=(Target(GROUP, VERSION, (JOBS,)),),
+    targets=(PolicyTarget(GROUP, VERSION, (JOBS,)),),
     operations=("UPDATE",),
-    laws=(
-        *wishes.IMMUTABLE,
+    rules=(
+        *wishes.IMMUTABLE_FIELD_RULES,
         wishes.CANCEL_LATCHES,
         wishes.CANCEL_TOO_LATE,
         wishes.REDRIVE_GROWS,
-        wishes.REDRIVE_DEAD,
+        wishes.REDRIVE_DEAD_LETTER,
         wishes.RERUN_GROWS,
-        wishes.PRIORITY,
+        wishes.PRIORITY_WHILE_RUNNING,
     ),
 )
 
-CREATION: Final = Policy(
+CREATION_POLICY: Final = AdmissionPolicy(
     name=f"creation.{GROUP}",
     title="What a job is not created with, nor by a schedule.",
-    targets=(Target(GROUP, VERSION, (JOBS, CRON_JOBS)),),
+    targets=(PolicyTarget(GROUP, VERSION, (JOBS, CRON_JOBS)),),
     operations=("CREATE", "UPDATE"),
     conditions={
         "creates": "request.operation == 'CREATE' || object.kind == 'AsyncCronJob'",
@@ -36,5 +36,8 @@ CREATION: Final = Policy(
     variables={
         "template": "object.kind == 'AsyncJob' ? spec : spec.jobTemplate.spec",
     },
-    laws=(wishes.UNWISHED, wishes.ANOTHER),  # a further one needs its field in the condition
+    rules=(
+        wishes.NO_COUNTERS_AT_CREATION,
+        wishes.DEPENDS_ON_OTHERS,
+    ),  # a further one needs its field in the condition
 )

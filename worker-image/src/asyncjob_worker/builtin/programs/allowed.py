@@ -9,7 +9,7 @@ class ProgramRefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Programs:
+class ProgramAllowList:
     """The allow-list. `inherited` is what programs get of the worker's own environment."""
 
     paths: frozenset[str] = frozenset()
@@ -23,15 +23,15 @@ class Programs:
                 f"the worker may not run {argv[0]}: ASYNCJOB_EXEC_ALLOW does not list it"
             )
 
-    def environment(self, wished: Mapping[str, str], folder: str) -> dict[str, str]:
+    def environment(self, requested: Mapping[str, str], folder: str) -> dict[str, str]:
         """Return the program's environment; raises ProgramRefusedError for a variable not listed.
 
         Variables can make an allowed program run another (LD_PRELOAD, PATH, GIT_SSH_COMMAND, …):
         hence the list.
         """
-        refused = sorted(wished.keys() - self.settable)
+        refused = sorted(requested.keys() - self.settable)
         if refused:
             raise ProgramRefusedError(
                 f"env.{refused[0]}: jobs may not set it, ASYNCJOB_EXEC_JOB_ENV does not list it"
             )
-        return {"HOME": folder, "TMPDIR": folder, **self.inherited, **wished}
+        return {"HOME": folder, "TMPDIR": folder, **self.inherited, **requested}

@@ -10,7 +10,7 @@ import subprocess
 import time
 from contextlib import suppress
 
-LOOK_SECONDS = 0.02
+EXIT_POLL_SECONDS = 0.02
 TERM_SECONDS = 2.0
 """Between SIGTERM and SIGKILL. Less than a drain allows (`--stop-wait`)."""
 
@@ -23,26 +23,26 @@ def has_ended(process: subprocess.Popen[bytes]) -> bool:
     return process.returncode is not None or bool(os.waitid(os.P_PID, process.pid, options))
 
 
-def end(process: subprocess.Popen[bytes], patience: float = TERM_SECONDS) -> int:
+def end_group(process: subprocess.Popen[bytes], term_seconds: float = TERM_SECONDS) -> int:
     """End the group and reap it; return the program's exit code. Polite if it still runs."""
     if not has_ended(process):
-        _signal(process.pid, signal.SIGTERM)
-        _until_ended(process, patience)
-    _signal(process.pid, signal.SIGKILL)
+        _signal_group(process.pid, signal.SIGTERM)
+        _wait_until_ended(process, term_seconds)
+    _signal_group(process.pid, signal.SIGKILL)
     code = process.wait()
     _reap_orphans(process.pid)
     return code
 
 
-def _signal(group: int, number: signal.Signals) -> None:
+def _signal_group(group: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
 
 
-def _until_ended(process: subprocess.Popen[bytes], patience: float) -> None:
-    give_up_at = time.monotonic() + patience
+def _wait_until_ended(process: subprocess.Popen[bytes], timeout: float) -> None:
+    give_up_at = time.monotonic() + timeout
     while not has_ended(process) and time.monotonic() < give_up_at:
-        time.sleep(LOOK_SECONDS)
+        time.sleep(EXIT_POLL_SECONDS)
 
 
 def _reap_orphans(group: int) -> None:
@@ -51,4 +51,4 @@ def _reap_orphans(group: int) -> None:
     with suppress(ChildProcessError):
         while time.monotonic() < give_up_at:
             if os.waitpid(-group, os.WNOHANG) == (0, 0):
-                time.sleep(LOOK_SECONDS)
+                time.sleep(EXIT_POLL_SECONDS)

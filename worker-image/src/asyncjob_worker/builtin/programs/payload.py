@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator
 
-from asyncjob_worker.builtin.bounded import Head, fit
+from asyncjob_worker.builtin.bounded import Head, fit_json
 from asyncjob_worker.builtin.model import BuiltInModel
 
 
@@ -60,5 +60,5 @@ class ExecResult(BuiltInModel):
 def output_of(head: Head, limit: int) -> Output:
     """Return the kept beginning as text; what is no UTF-8 is replaced."""
     text = head.data.decode("utf-8", "replace")
-    kept = fit(text, limit + 2)
-    return Output(text=kept, truncated=head.is_cut or len(kept) < len(text), size=head.size)
+    kept = fit_json(text, limit + 2)
+    return Output(text=kept, truncated=head.is_truncated or len(kept) < len(text), size=head.size)

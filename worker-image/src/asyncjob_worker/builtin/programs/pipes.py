@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO
 
-CHUNK = 64 * 1024
+CHUNK_BYTES = 64 * 1024
 
 
 class Pipes:
@@ -24,7 +24,7 @@ class Pipes:
         assert process.stdout
         assert process.stderr
         self._selector = selectors.DefaultSelector()
-        self._rest = memoryview(stdin)
+        self._unwritten = memoryview(stdin)
         self._add(process.stdout, selectors.EVENT_READ, self._reader(on_stdout))
         self._add(process.stderr, selectors.EVENT_READ, self._reader(on_stderr))
         self._add(process.stdin, selectors.EVENT_WRITE, self._write)
@@ -55,7 +55,7 @@ class Pipes:
 
     def _reader(self, take: Callable[[bytes], None]) -> Callable[[IO[bytes]], None]:
         def read(file: IO[bytes]) -> None:
-            data = os.read(file.fileno(), CHUNK)
+            data = os.read(file.fileno(), CHUNK_BYTES)
             if data:
                 take(data)
             else:
@@ -65,9 +65,11 @@ class Pipes:
 
     def _write(self, file: IO[bytes]) -> None:
         try:
-            self._rest = self._rest[os.write(file.fileno(), self._rest[:CHUNK]) :]
+            self._unwritten = self._unwritten[
+                os.write(file.fileno(), self._unwritten[:CHUNK_BYTES]) :
+            ]
         except BrokenPipeError:
-            self._rest = self._rest[:0]  # it does not want to know
-        if not self._rest:
+            self._unwritten = self._unwritten[:0]  # it does not want to know
+        if not self._unwritten:
             self._selector.unregister(file)
             file.close()

@@ -13,36 +13,38 @@ from asyncjob import __version__ as version
 from asyncjob.app import Category
 from asyncjob_worker.builtin.bounded import Head
 from asyncjob_worker.builtin.errors import TimedOutError, UnreachableError
-from asyncjob_worker.builtin.web.answer import answer_of, excerpt
-from asyncjob_worker.builtin.web.hosts import HostRefusedError, Hosts
+from asyncjob_worker.builtin.web.answer import build_answer, excerpt
+from asyncjob_worker.builtin.web.hosts import HostAllowList, HostRefusedError
 from asyncjob_worker.builtin.web.payload import HttpAnswer, HttpCall
 from asyncjob_worker.builtin.web.request import REDIRECTS, Request, first_request, redirected
-from asyncjob_worker.builtin.web.statuses import contains
-from asyncjob_worker.builtin.web.verdict import judge
+from asyncjob_worker.builtin.web.statuses import contains_status
+from asyncjob_worker.builtin.web.verdict import check_status
 
 AGENT = f"asyncjob-worker/{version}"
 MAX_REDIRECTS = 5
-CHUNK = 16 * 1024
-EXCERPT = 500
+CHUNK_BYTES = 16 * 1024
+EXCERPT_LENGTH = 500
 
 
-def http_handler(hosts: Hosts) -> Callable[[JobContext, HttpCall], Awaitable[HttpAnswer]]:
+def http_handler(hosts: HostAllowList) -> Callable[[JobContext, HttpCall], Awaitable[HttpAnswer]]:
     """Return the handler for the hosts that may be called."""
 
     async def http(job: JobContext, call: HttpCall) -> HttpAnswer:
         """Call a URL and return its answer if the status is expected."""
         request = first_request(call, job.info, AGENT)
-        with _errors_in_words(request.shown, call.timeout_seconds):
+        with _translate_errors(request.shown, call.timeout_seconds):
             async with asyncio.timeout(call.timeout_seconds), _session() as session:
-                return await Call(call, hosts, session).run(request)
+                return await HttpExchange(call, hosts, session).run(request)
 
     return http
 
 
-class Call:
+class HttpExchange:
     """One call with its redirects."""
 
-    def __init__(self, call: HttpCall, hosts: Hosts, session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self, call: HttpCall, hosts: HostAllowList, session: aiohttp.ClientSession
+    ) -> None:
         self._call = call
         self._hosts = hosts
         self._session = session
@@ -54,7 +56,7 @@ class Call:
                 location = self._location(response)
                 if location is None:
                     return await self._read(request, response)
-                request = _next(request, response.status, location)
+                request = _next_request(request, response.status, location)
         message = f"{request.shown}: more than {MAX_REDIRECTS} redirects"
         raise Fail(message, category=Category.VALIDATION)
 
@@ -76,30 +78,30 @@ class Call:
         """Return where to go on; None if this is the answer."""
         if not self._call.follow_redirects or response.status not in REDIRECTS:
             return None
-        expected = contains(self._call.expected_status, response.status)
+        expected = contains_status(self._call.expected_status, response.status)
         return None if expected else response.headers.get("Location")
 
     async def _read(self, request: Request, response: aiohttp.ClientResponse) -> HttpAnswer:
         limit = self._call.max_body_bytes
-        body = Head(max(limit, EXCERPT))
-        async for chunk in response.content.iter_chunked(CHUNK):
+        body = Head(max(limit, EXCERPT_LENGTH))
+        async for chunk in response.content.iter_chunked(CHUNK_BYTES):
             body.add(chunk)
-            if body.is_cut:
+            if body.is_truncated:
                 break
-        answer = answer_of(
+        answer = build_answer(
             response.status,
             str(response.url),
             response.headers,
             body,
             limit=limit,
-            size=_size(response, body),
+            size=_body_size(response, body),
         )
-        said = excerpt(body, response.headers.get("Content-Type", ""), EXCERPT)
-        judge(self._call, answer, request.shown, said, datetime.now(UTC))
+        said = excerpt(body, response.headers.get("Content-Type", ""), EXCERPT_LENGTH)
+        check_status(self._call, answer, request.shown, said, datetime.now(UTC))
         return answer
 
 
-def _next(request: Request, status: int, location: str) -> Request:
+def _next_request(request: Request, status: int, location: str) -> Request:
     try:
         return redirected(request, status, location)
     except ValueError as error:
@@ -107,8 +109,8 @@ def _next(request: Request, status: int, location: str) -> Request:
         raise Fail(message, category=Category.VALIDATION) from error
 
 
-def _size(response: aiohttp.ClientResponse, body: Head) -> int | None:
-    if not body.is_cut:
+def _body_size(response: aiohttp.ClientResponse, body: Head) -> int | None:
+    if not body.is_truncated:
         return body.size
     return None if "Content-Encoding" in response.headers else response.content_length
 
@@ -123,16 +125,16 @@ def _session() -> aiohttp.ClientSession:
 
 
 @contextmanager
-def _errors_in_words(shown: str, seconds: float) -> Iterator[None]:
+def _translate_errors(shown: str, seconds: float) -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
         raise TimedOutError(f"{shown} took longer than {seconds:g} s") from error
     except (aiohttp.ClientError, ssl.SSLError, OSError) as error:
-        raise UnreachableError(f"{shown}: {_words(error)}") from error
+        raise UnreachableError(f"{shown}: {_error_text(error)}") from error
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Return what went wrong; an error of a response also tells the URL, query and all."""
     if isinstance(error, aiohttp.ClientResponseError):
         return f"{error.message or type(error).__name__} ({error.status})"

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from yarl import URL
 
-VARIABLE = "ASYNCJOB_HTTP_ALLOW"
+ALLOW_VARIABLE = "ASYNCJOB_HTTP_ALLOW"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _ENTRY = re.compile(r"(?P<any>\*\.)?(?P<host>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:(?P<port>\d{1,5}))?")
-_NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
+_HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
 _MAX_PORT = 65535
 _MAX_NAME, _MAX_LABEL = 253, 63
@@ -25,7 +25,7 @@ class HostRefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class AllowedHost:
     """One entry. Without a port it stands for the port that the URL's scheme has by default."""
 
     name: str
@@ -40,17 +40,17 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
-class Hosts:
+class HostAllowList:
     """The allow-list; empty, it allows nothing."""
 
-    entries: tuple[Host, ...] = ()
+    entries: tuple[AllowedHost, ...] = ()
 
     def check(self, url: URL) -> None:
         """Raise HostRefusedError, with what to set, unless the URL may be called."""
         name = canonical_host(url)
         if not any(entry.allows(name, url.port, url.scheme) for entry in self.entries):
             raise HostRefusedError(
-                f"the worker may not call {_entry_for(url)}: {VARIABLE} does not list it"
+                f"the worker may not call {_entry_for(url)}: {ALLOW_VARIABLE} does not list it"
                 + ("" if self.entries else " (it is empty, and nothing is allowed)")
             )
 
@@ -66,7 +66,7 @@ def parse_url(text: str) -> URL:
     return url
 
 
-def parse_host(text: str) -> Host:
+def parse_host(text: str) -> AllowedHost:
     """Return an entry of the list: host, *.domain, either with :port; raises ValueError."""
     match = _ENTRY.fullmatch(text.lower())
     if match is None:
@@ -77,7 +77,7 @@ def parse_host(text: str) -> Host:
     port = int(match["port"]) if match["port"] else None
     if port is not None and not 0 < port <= _MAX_PORT:
         raise ValueError(f"{text!r} has no valid port")
-    return Host(name, port, subdomains=bool(match["any"]))
+    return AllowedHost(name, port, subdomains=bool(match["any"]))
 
 
 def canonical_host(url: URL) -> str:
@@ -95,7 +95,7 @@ def _canonical(host: str) -> str:
     if _is_address(name):
         return str(ipaddress.IPv4Address(host))
     fits = len(name) <= _MAX_NAME and max(map(len, name.split("."))) <= _MAX_LABEL
-    return name if fits and _NAME.fullmatch(name) else _refuse(host)
+    return name if fits and _HOST_NAME.fullmatch(name) else _refuse(host)
 
 
 def _refuse(host: str) -> str:

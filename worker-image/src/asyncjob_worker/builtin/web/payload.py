@@ -9,7 +9,7 @@ from asyncjob_worker.builtin.model import BuiltInModel
 from asyncjob_worker.builtin.web.hosts import parse_url
 from asyncjob_worker.builtin.web.statuses import Statuses
 
-OWN_HEADERS = frozenset(
+CONNECTION_HEADERS = frozenset(
     {
         "connection",
         "content-length",
@@ -33,7 +33,7 @@ _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]{0,8192}")
 def _check_name(name: str) -> str:
     if not _TOKEN.fullmatch(name):
         raise ValueError("this is no name of a header")
-    if name.lower() in OWN_HEADERS:
+    if name.lower() in CONNECTION_HEADERS:
         raise ValueError("this header is the worker's own matter")
     return name
 

@@ -13,7 +13,7 @@ from asyncjob_worker.builtin.web.hosts import parse_url
 from asyncjob_worker.builtin.web.payload import HttpCall
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-TO_OTHER_ORIGINS = frozenset(
+CROSS_ORIGIN_HEADERS = frozenset(
     {"accept", "accept-language", "content-type", "idempotency-key", "traceparent", "user-agent"}
 )
 """What a redirect to another origin is sent along; the job's other headers may be secrets."""
@@ -42,7 +42,7 @@ def first_request(call: HttpCall, job: JobInfo, agent: str) -> Request:
     headers.setdefault("Idempotency-Key", job.uid)
     if job.traceparent:
         headers.setdefault("traceparent", job.traceparent)
-    body = None if call.body is None else _encode(call, headers)
+    body = None if call.body is None else _encode_body(call, headers)
     return Request(call.method, parse_url(call.url), headers, body)
 
 
@@ -53,7 +53,9 @@ def redirected(request: Request, status: int, location: str) -> Request:
         raise ValueError(f"it leads from https to {url.with_query(None)}")
     headers: CIMultiDict[str] = CIMultiDict(request.headers)
     if url.origin() != request.url.origin():
-        headers = CIMultiDict({k: v for k, v in headers.items() if k.lower() in TO_OTHER_ORIGINS})
+        headers = CIMultiDict(
+            {k: v for k, v in headers.items() if k.lower() in CROSS_ORIGIN_HEADERS}
+        )
     if not _becomes_get(request.method, status):
         return Request(request.method, url, headers, request.body)
     headers.popall("Content-Type", None)
@@ -67,7 +69,7 @@ def _becomes_get(method: str, status: int) -> bool:
     )
 
 
-def _encode(call: HttpCall, headers: CIMultiDict[str]) -> bytes:
+def _encode_body(call: HttpCall, headers: CIMultiDict[str]) -> bytes:
     if isinstance(call.body, str):
         headers.setdefault("Content-Type", "text/plain; charset=utf-8")
         return call.body.encode()

@@ -23,16 +23,16 @@ def statuses_of(text: int | str) -> range:
     return range(first, last + 1)
 
 
-def _check(text: int | str) -> int | str:
+def _check_status(text: int | str) -> int | str:
     statuses_of(text)
     return text
 
 
 Statuses = Annotated[
-    tuple[Annotated[int | str, AfterValidator(_check)], ...], Field(max_length=100)
+    tuple[Annotated[int | str, AfterValidator(_check_status)], ...], Field(max_length=100)
 ]
 
 
-def contains(statuses: Statuses, status: int) -> bool:
+def contains_status(statuses: Statuses, status: int) -> bool:
     """Return whether a status is among them."""
     return any(status in statuses_of(entry) for entry in statuses)

@@ -9,10 +9,10 @@ from asyncjob.app import Category, Fail, Retry
 from asyncjob_worker.builtin.errors import BuiltInError, RateLimitedError, ServiceFailedError
 from asyncjob_worker.builtin.web.payload import HttpAnswer, HttpCall
 from asyncjob_worker.builtin.web.request import REDIRECTS
-from asyncjob_worker.builtin.web.retry_after import seconds_to_wait
-from asyncjob_worker.builtin.web.statuses import contains
+from asyncjob_worker.builtin.web.retry_after import retry_after_seconds
+from asyncjob_worker.builtin.web.statuses import contains_status
 
-_FINAL: Mapping[int, Category] = {
+_FINAL_CATEGORIES: Mapping[int, Category] = {
     HTTPStatus.UNAUTHORIZED: Category.PERMISSION,
     HTTPStatus.FORBIDDEN: Category.PERMISSION,
     HTTPStatus.NOT_FOUND: Category.NOT_FOUND,
@@ -20,31 +20,33 @@ _FINAL: Mapping[int, Category] = {
 }
 
 
-def judge(call: HttpCall, answer: HttpAnswer, shown: str, said: str, now: datetime) -> None:
+def check_status(
+    call: HttpCall, answer: HttpAnswer, shown: str, body_excerpt: str, now: datetime
+) -> None:
     """Return if the status is expected; else raise what ends the attempt.
 
-    Its message has the request as `shown` and what the service `said`.
+    Its message has the request as `shown` and what the service `body_excerpt`.
     """
-    if contains(call.expected_status, answer.status):
+    if contains_status(call.expected_status, answer.status):
         return
-    message = f"{shown} was answered {answer.status}{_hint(call, answer)}"
-    message += f": {said}" if said else ""
-    if not contains(call.retry_status, answer.status):
-        raise Fail(message, category=_FINAL.get(answer.status, Category.VALIDATION))
-    error = _error(answer.status, message)
+    message = f"{shown} was answered {answer.status}{_redirect_hint(call, answer)}"
+    message += f": {body_excerpt}" if body_excerpt else ""
+    if not contains_status(call.retry_status, answer.status):
+        raise Fail(message, category=_FINAL_CATEGORIES.get(answer.status, Category.VALIDATION))
+    error = _retryable_error(answer.status, message)
     headers = answer.headers
-    after = seconds_to_wait(headers.get("retry-after"), headers.get("date"), now)
+    after = retry_after_seconds(headers.get("retry-after"), headers.get("date"), now)
     if after is None:
         raise error
     raise Retry(f"{message}; it asks to wait {after:g} s", after=after) from error
 
 
-def _error(status: int, message: str) -> BuiltInError:
+def _retryable_error(status: int, message: str) -> BuiltInError:
     limited = status == HTTPStatus.TOO_MANY_REQUESTS
     return RateLimitedError(message) if limited else ServiceFailedError(message)
 
 
-def _hint(call: HttpCall, answer: HttpAnswer) -> str:
+def _redirect_hint(call: HttpCall, answer: HttpAnswer) -> str:
     if answer.status not in REDIRECTS or call.follow_redirects:
         return ""
     place = re.split(r"[?#]", answer.headers.get("location", "?"))[0] or "elsewhere"
