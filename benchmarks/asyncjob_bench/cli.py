@@ -7,20 +7,16 @@ from pathlib import Path
 
 import click
 
-from asyncjob_bench import page, report, store
-from asyncjob_bench.curves.registry import CURVES
-from asyncjob_bench.curves.runner import measure_curves
-from asyncjob_bench.ground.site import site
+from asyncjob_bench import ablation, page, report, store
+from asyncjob_bench.harness.site import site
 from asyncjob_bench.parts import profiles
-from asyncjob_bench.parts.part import Part
-from asyncjob_bench.parts.registry import PARTS
-from asyncjob_bench.parts.runner import Runner
-from asyncjob_bench.parts.scale import SCALES
-from asyncjob_bench.prices import measure
-from asyncjob_bench.reckoning.results import Results
-from asyncjob_bench.reckoning.verdicts import LimitVerdict, check_limits, read_limits
-from asyncjob_dev.endings import unwind_on_signals
+from asyncjob_bench.parts.part import SCALES, Part
+from asyncjob_bench.parts.runner import PARTS, Runner
+from asyncjob_bench.scaling import CURVES, measure_curves
+from asyncjob_bench.stats.limits import LimitVerdict, check_limits, read_limits
+from asyncjob_bench.stats.results import Results
 from asyncjob_dev.errors import DevError
+from asyncjob_dev.signals import unwind_on_signals
 
 SCALE = click.option("--scale", type=click.Choice(list(SCALES)), default="full", show_default=True)
 OUT = click.option("--out", type=click.Path(path_type=Path), default=store.OUT)
@@ -117,7 +113,7 @@ def profile(*, scale: str, out: Path) -> None:
 def prices(*, scale: str, out: Path) -> None:
     """Show what schema and laws cost the API server, by leaving out one thing at a time."""
     began, results = datetime.now(UTC), Results()
-    results.curves["prices"] = measure.measure_variants(SCALES[scale], click.echo)
+    results.curves["prices"] = ablation.measure_variants(SCALES[scale], click.echo)
     results.run = store.describe_run(scale, ["prices"], began)
     path = store.write(results, out, store.PRICES)
     click.echo(f"\n{report.text(results, [])}\n\nstored in {path}")

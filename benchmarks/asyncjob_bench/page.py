@@ -1,19 +1,137 @@
 """The generated parts of docs/explanation/performance.md: no number there is typed by hand.
 
-What the page shows is a copy of results that somebody has published from a quiet machine.
+The page shows a copy of results that somebody has published from a quiet machine, and the bars of
+the last runs side by side.
 """
 
 import shutil
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from asyncjob_bench import history, report, store
+from asyncjob_bench import report, store
 from asyncjob_bench.errors import BenchError
-from asyncjob_bench.page_blocks import blocks
-from asyncjob_bench.reckoning.remarks import annotate_text
-from asyncjob_bench.reckoning.results import Results
-from asyncjob_bench.reckoning.verdicts import read_limits
-from asyncjob_dev.reference.blocks import fill
+from asyncjob_bench.stats import tables
+from asyncjob_bench.stats.limits import check_limits, read_limits
+from asyncjob_bench.stats.results import Results, Row
+from asyncjob_bench.stats.tables import Lines, annotate_text
+from asyncjob_bench.stats.usage import cluster_sizing, sizing
+from asyncjob_dev.reference.blocks import fill, table
+
+RUNS_FOLDER: Final = "runs"
+KEPT_RUNS: Final = 3
+FULL_SCALE: Final = "full"
+
+
+def objection(results: Results) -> str | None:
+    """Return what speaks against showing these results, if anything does."""
+    scale, others = results.run["scale"], results.foreign_share
+    if scale != FULL_SCALE or others > report.NOISY:
+        return f"of scale {scale}, and others used {others:.0%} of the machine"
+    return None
+
+
+def missing_measurements(run: Results) -> str | None:
+    """Return what a run of the bars lacks: a part that failed, or a bar without a number."""
+    bars = (limit.key for limit in read_limits(store.LIMITS, "bars"))
+    missing = [*run.failed, *(key for key in bars if key not in run.medians)]
+    return f"without {', '.join(missing)}" if missing else None
+
+
+def copy_last_runs(out: Path, shown: Path) -> None:
+    """Copy the last runs to where the page takes them from: complete, whole and quiet ones."""
+    stored = sorted((out / RUNS_FOLDER).glob(f"*-{store.LATEST}"))
+    worth = [path for path in stored if _is_publishable(path)]
+    folder = shown / RUNS_FOLDER
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for number, path in enumerate(worth[-KEPT_RUNS:], 1):
+        shutil.copyfile(path, folder / f"{number}.json")
+
+
+def read_runs(shown: Path) -> list[Results]:
+    """Return the runs that the page shows, oldest first."""
+    return [store.read(path) for path in sorted((shown / RUNS_FOLDER).glob("*.json"))]
+
+
+def _is_publishable(path: Path) -> bool:
+    try:
+        run = store.read(path)
+    except BenchError:
+        return False
+    return objection(run) is None and missing_measurements(run) is None
+
+
+NOT_MEASURED: Final = "*Not measured yet on a quiet machine: `make bench`, then `make bench-page`.*"
+RUN_CURVES: Final = ("writes-by-user", "operator-by-jobs")
+CURVE_NAMES: Final = ("objects", "workers", "payload", "long-jobs", "retention")
+
+Block = Callable[[], str]
+
+
+def blocks(results: Mapping[str, Results | None], runs: list[Results]) -> dict[str, Block]:
+    """Return what fills each block, from the results by name and the runs side by side."""
+    run, curves, profile, priced = (results.get(name) for name in store.STORED)
+    return {
+        "dates": _dates(results),
+        "runs": _of_runs(runs),
+        "machine": _of(run, _machine),
+        "bars": _of(run, _bars),
+        "figures": _of(run, lambda it: tables.figures(it, ())),
+        "cpu": _of(run, lambda it: tables.rows(it.cpu)),
+        "ceiling": _of(run, lambda it: tables.rows(it.proofs)),
+        "sizing": _of(run, lambda it: tables.rows(sizing(it.medians))),
+        "road": _of(run, lambda it: tables.rows(cluster_sizing(it.medians))),
+        **{name: _curve(run, name) for name in RUN_CURVES},
+        **{f"curve.{name}": _curve(curves, name) for name in CURVE_NAMES},
+        "profile": _curve(profile, "api-server"),
+        "profile.processes": _curve(profile, "processes"),
+        "prices": _curve(priced, "prices"),
+        "plots": lambda: _plots([run, curves]),
+    }
+
+
+def _plots(found: Iterable[Results | None]) -> str:
+    """Return all plots, as images beside the page."""
+    names = [name for results in found if results for name, _ in report.drawings(results)]
+    return "\n".join(f"![{name}]({store.SHOWN.name}/{name}.svg)" for name in names) or NOT_MEASURED
+
+
+def _of(results: Results | None, lines: Callable[[Results], Lines]) -> Block:
+    return lambda: _markdown(lines(results)) if results else NOT_MEASURED
+
+
+def _curve(results: Results | None, name: str) -> Block:
+    rows: list[Row] = results.curves.get(name, []) if results else []
+    return lambda: _markdown(tables.rows(rows)) if rows else NOT_MEASURED
+
+
+def _bars(results: Results) -> Lines:
+    return tables.bars(check_limits(read_limits(store.LIMITS, "bars"), results.medians), results)
+
+
+def _of_runs(runs: list[Results]) -> Block:
+    limits = read_limits(store.LIMITS, "bars")
+    return lambda: _markdown(tables.over_runs(limits, runs)) if runs else NOT_MEASURED
+
+
+def _machine(results: Results) -> Lines:
+    return [("What", "Value"), *((key, _value_text(value)) for key, value in results.run.items())]
+
+
+def _dates(results: Mapping[str, Results | None]) -> Block:
+    found = [(name.removesuffix(".json"), it) for name, it in results.items() if it]
+    lines: Lines = [("What", "Measured"), *((name, str(it.run["began"])) for name, it in found)]
+    return lambda: _markdown(lines)
+
+
+def _value_text(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _markdown(lines: Lines) -> str:
+    return table(lines[0], lines[1:]) if len(lines) > 1 else NOT_MEASURED
+
 
 PAGE: Final = store.DOCS / "performance.md"
 MARK: Final = "measured"
@@ -32,17 +150,17 @@ def publish(out: Path, shown: Path = store.SHOWN) -> None:
     shown.mkdir(exist_ok=True)
     for name in found:
         shutil.copyfile(out / name, shown / name)
-    history.copy_last_runs(out, shown)
+    copy_last_runs(out, shown)
 
 
 def _require_publishable(path: Path) -> None:
     found = store.read(path)
-    reason = history.objection(found) or (
-        history.missing_measurements(found) if path.name == store.LATEST else None
+    reason = objection(found) or (
+        missing_measurements(found) if path.name == store.LATEST else None
     )
     if reason:
         raise BenchError(
-            f"{path} is {reason}: the page shows whole runs of scale {history.FULL_SCALE}, on a "
+            f"{path} is {reason}: the page shows whole runs of scale {FULL_SCALE}, on a "
             "quiet "
             "machine"
         )
@@ -59,7 +177,7 @@ def refresh(*, only_check: bool, page: Path = PAGE, shown: Path = store.SHOWN) -
     """Make the page's tables anew, and its plots; returns the page if it changes."""
     results = {name: _read_results(shown / name) for name in store.STORED}
     old = page.read_text(encoding="utf-8")
-    new = fill(old, blocks(results, history.read_runs(shown)), MARK)
+    new = fill(old, blocks(results, read_runs(shown)), MARK)
     if not only_check:
         page.write_text(new, encoding="utf-8")
         for found in results.values():

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from asyncjob_bench.reckoning import charts, tables
-from asyncjob_bench.reckoning.results import Results, Row
-from asyncjob_bench.reckoning.verdicts import LimitVerdict
+from asyncjob_bench.stats import charts, tables
+from asyncjob_bench.stats.limits import LimitVerdict
+from asyncjob_bench.stats.results import Results, Row
 
 RATES: Final = {
     "bare ceiling": "bare_ceiling_jobs_s",

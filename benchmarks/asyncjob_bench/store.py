@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from asyncjob_bench.errors import BenchError
-from asyncjob_bench.reckoning.results import Results
+from asyncjob_bench.stats.results import Results
 from asyncjob_dev.binaries.pins import read_pin
 
 BENCHMARKS: Final = Path(__file__).parents[1]

@@ -1,9 +1,10 @@
-"""The few requests to the API server that running the environment takes.
+"""Access to the API server.
 
-Standard library only, one connection per request, no retries and no watches: whoever calls knows
-whether a failure matters.
+The few requests that running the environment takes, and kubeconfig files. Standard library HTTP,
+one connection per request, no retries and no watches: the caller knows whether a failure matters.
 """
 
+import base64
 import http.client
 import json
 import ssl
@@ -12,7 +13,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+import yaml
+
 from asyncjob_dev.errors import ApiError, ApiUnavailableError
+from asyncjob_dev.files import write_private
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -136,3 +140,26 @@ def _error(request: str, status: int, answer: bytes) -> ApiError:
     return ApiError(
         request, status, str(details.get("reason", "")), str(details.get("message", ""))
     )
+
+
+def write_kubeconfig(
+    path: Path,
+    *,
+    url: str,
+    ca_file: Path,
+    user: dict[str, str],
+    namespace: str = "default",
+    name: str = "asyncjob-dev",
+) -> None:
+    """Write a file with one context; `user` is `{"token": …}` or `{"tokenFile": …}`."""
+    ca = base64.b64encode(ca_file.read_bytes()).decode("ascii")
+    context = {"cluster": name, "user": name, "namespace": namespace}
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": name,
+        "clusters": [{"name": name, "cluster": {"server": url, "certificate-authority-data": ca}}],
+        "users": [{"name": name, "user": user}],
+        "contexts": [{"name": name, "context": context}],
+    }
+    write_private(path, yaml.safe_dump(document, sort_keys=False))

@@ -13,11 +13,9 @@ from click.core import ParameterSource
 from asyncjob.names import DEFAULT_QUEUE
 from asyncjob_dev.demo import run_demo
 from asyncjob_dev.environment import EnvironmentPaths, EnvironmentSettings, background
-from asyncjob_dev.environment.ensure import ensure_running
-from asyncjob_dev.environment.layout import DEFAULT_FOLDER, ROOT
-from asyncjob_dev.environment.occupancy import lock_holder
-from asyncjob_dev.environment.settings import DEFAULT_APP
-from asyncjob_dev.environment.status import status_table, usage_guide
+from asyncjob_dev.environment.background import ensure_running, status_table, usage_guide
+from asyncjob_dev.environment.settings import DEFAULT_APP, DEFAULT_FOLDER, ROOT
+from asyncjob_dev.environment.state import lock_holder
 from asyncjob_dev.errors import DevError
 from asyncjob_dev.node.cli import node
 

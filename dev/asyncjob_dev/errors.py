@@ -1,9 +1,10 @@
-"""Everything that can go wrong here, each with what to install or set.
+"""Everything that can go wrong in the development tools.
 
-One tree, so that a command line can catch `DevError` and print a sentence instead of a traceback.
+One error tree, each error with what to install or set. A command line catches `DevError` and prints
+a sentence instead of a traceback.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
@@ -184,3 +185,128 @@ class ApiError(DevError):
 
 class ApiUnavailableError(DevError):
     """The API server could not be reached, or broke off."""
+
+
+class EnvironmentInUseError(DevError):
+    """Another process runs the environment of this folder."""
+
+    def __init__(self, folder: Path, pid: int) -> None:
+        super().__init__(f"{folder} is in use by process {pid}; `make down` stops it.")
+        self.pid = pid
+
+
+class StartFailedError(DevError):
+    """The background process could not bring the environment up; the message is its own."""
+
+
+class OtherSettingsError(DevError):
+    """The environment runs, but not as was asked."""
+
+    def __init__(self, pid: int, differences: Iterable[str]) -> None:
+        super().__init__(
+            f"already up (process {pid}), and the given settings were not applied: "
+            f"{'; '.join(differences)}. `make down` first, then `make up` with them; jobs are kept."
+        )
+
+
+class StopFailedError(DevError):
+    """The background process did not end, not even when killed."""
+
+
+class ManifestsMissingError(DevError):
+    """A folder whose manifests the environment applies has none."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"no manifests in {folder}: run from a complete checkout.")
+
+
+class NodeError(DevError):
+    """The node cannot do what was asked."""
+
+
+class CannotRunNodeError(NodeError):
+    """This machine lacks something that a node needs."""
+
+    def __init__(self, lacks: Iterable[str]) -> None:
+        super().__init__(f"no node can run here: {'; '.join(lacks)}")
+
+
+class NodeNameError(NodeError):
+    """The name does not fit into those of a cgroup and a network device."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name!r} is no name for a node: take 1 to 20 lower-case letters, digits and hyphens"
+        )
+
+
+class NodeInUseError(NodeError):
+    """A node of this name runs."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"a node called {name} is up; take it down first "
+            f"(`python -m asyncjob_dev node down --name={name}`), or choose another name"
+        )
+
+
+class NodeNotUpError(NodeError):
+    """There is no such node."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no node called {name} is up; `python -m asyncjob_dev node up` starts it")
+
+
+class NoFreeBlockError(NodeError):
+    """Every network that a node could have is in use on this machine."""
+
+    def __init__(self, first: str, last: str) -> None:
+        super().__init__(f"no network between {first} and {last} is free on this machine")
+
+
+class CommandFailedError(NodeError):
+    """A program that sets up or serves the node ended with an error."""
+
+    def __init__(self, command: Sequence[str], returncode: int, said: str) -> None:
+        super().__init__(f"{' '.join(command)} ended with {returncode}: {said.strip()}")
+
+
+class LeftoverError(NodeError):
+    """Something of a node does not go away."""
+
+    def __init__(self, what: str | Path) -> None:
+        super().__init__(
+            f"{what} is still there after the node's end; the next start of any node tries again"
+        )
+
+
+class ImageError(DevError):
+    """An image cannot be built."""
+
+
+class NoEngineError(ImageError):
+    """Nothing here builds images."""
+
+    def __init__(self, tried: Iterable[str]) -> None:
+        super().__init__(
+            f"nothing here builds images ({'; '.join(tried)}). Install docker, podman or buildah "
+            "(Debian: apt-get install buildah)."
+        )
+
+
+class NoBaseError(ImageError):
+    """The base image is not to be had, and none can be made here."""
+
+    def __init__(self, base: str, reason: str, missing: str) -> None:
+        super().__init__(
+            f"the base image {base} cannot be fetched ({reason}), and {missing} to make one here. "
+            "Set BASE to an image with Python 3.11 or newer, or, on Debian as root: "
+            "apt-get install debootstrap"
+        )
+
+
+class EngineFailedError(ImageError):
+    """A program that works on images ended with an error."""
+
+    def __init__(self, command: Sequence[str], returncode: int, tail: str) -> None:
+        super().__init__(f"{' '.join(command[:2])} … ended with {returncode}:\n{tail}")

@@ -6,7 +6,7 @@ library only: it is started by file name with an isolated interpreter.
 
 On Linux the kernel does it (PR_SET_PDEATHSIG survives exec), and the command takes this process's
 place. Beware: the kernel sends that signal when the *thread* that forked ends, not the process;
-`asyncjob_dev.children` therefore forks everything from one thread that never ends. Elsewhere this
+`asyncjob_dev.process` therefore forks everything from one thread that never ends. Elsewhere this
 process stays, passes SIGTERM on and looks every second whether its parent is still there.
 """
 

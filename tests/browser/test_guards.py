@@ -8,8 +8,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
+from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.chromium import sign_in
 from support.dashboard_stage import Scene, Stage
 from support.gateway import GatewayProcess

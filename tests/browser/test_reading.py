@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from asyncjob_gateway.dashboard.words import MAX_JSON_CHARS
+from asyncjob_gateway.dashboard.formatting import MAX_JSON_CHARS
 from support.chromium import flaws, is_too_wide, sign_in
 from support.dashboard_stage import Scene, Stage
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from asyncjob.schema.policies.book import POLICIES
+from asyncjob.rules.policies import POLICIES
 from support.charts import ROOT, Helm, Rendered, scenario
 
 PAGE = (ROOT / "docs/how-to/gitops.md").read_text()

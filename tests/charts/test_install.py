@@ -13,7 +13,7 @@ import httpx
 import pytest
 import yaml
 
-from asyncjob.schema.policies.book import POLICIES
+from asyncjob.rules.policies import POLICIES
 from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
 from support.charts import NAMESPACE, RELEASE, Helm, RenderError

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from asyncjob_dev.chart.comments import commented_keys
-from asyncjob_dev.reference.chart import keys_in_schema, lookup, resolved
+from asyncjob_dev.reference.installation import commented_keys, keys_in_schema, lookup, resolved
 from support.charts import CHART, Helm, RenderError, scenario
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())

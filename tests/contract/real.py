@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from asyncjob.kube.answers import error_from_response
+from asyncjob.kube.transport import error_from_response
 from asyncjob.names import API_VERSION, JOB_KIND, JOBS, collection_path, job_path
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.supervisor import DevWorker

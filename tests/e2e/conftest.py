@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from asyncjob_dev.binaries.cache import cache_dir
-from asyncjob_dev.environment.layout import ROOT
+from asyncjob_dev.environment.settings import ROOT
 from asyncjob_dev.errors import DevError
 from asyncjob_dev.images import BuildRequest, Engine, build_image, buildah_in, find_engine
 from e2e import faults

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from asyncjob_dev.environment.layout import ROOT
+from asyncjob_dev.environment.settings import ROOT
 from e2e.cluster import MANIFESTS, Cluster, until
 
 Object = dict[str, Any]

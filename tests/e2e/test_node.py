@@ -9,13 +9,10 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.binaries import resolve
-from asyncjob_dev.node import Node, leftovers
-from asyncjob_dev.node.cgroups import cgroup_roots
-from asyncjob_dev.node.configs import PAUSE_IMAGE
-from asyncjob_dev.node.layout import NodePaths
-from asyncjob_dev.node.link import routed_networks
-from asyncjob_dev.node.network import NodeNetwork
-from asyncjob_dev.node.plan import NodePlan, load_plan, save_plan
+from asyncjob_dev.node import Node, host
+from asyncjob_dev.node.components import PAUSE_IMAGE
+from asyncjob_dev.node.host import cgroup_roots, routed_networks
+from asyncjob_dev.node.plan import NodeNetwork, NodePaths, NodePlan, load_plan, save_plan
 from asyncjob_dev.node.programs import missing_requirements
 from e2e.cluster import until
 from support.signals import ignoring
@@ -83,7 +80,7 @@ def test_the_dead_do_not_take_away_what_another_has_by_now(environ: dict[str, st
         dead = NodePaths(living.layout.nodes, "dead")
         dead.make()
         save_plan(dead.plan, NodePlan(block_of(living), {}))
-        leftovers.remove_dead_nodes(living.layout.nodes)
+        host.remove_dead_nodes(living.layout.nodes)
         assert not dead.root.exists()
         assert node_names(living) == ["node"]
 

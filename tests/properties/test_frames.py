@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncjob_worker.isolation.frames import FrameDecoder, encode
+from asyncjob_worker.isolation.protocol import FrameDecoder, encode
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 values = st.none() | st.integers(-(2**63), 2**63 - 1) | texts | st.lists(texts, max_size=2)

@@ -3,11 +3,11 @@
 from typing import Any
 
 from asyncjob.json_types import JsonObject
-from asyncjob.lifecycle.view import JobView
+from asyncjob.lifecycle.job_view import JobView
 from asyncjob.names import CRON_JOB_UID_LABEL, PARENT_LABEL
-from asyncjob_operator.core.moment import Now
+from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
-from asyncjob_operator.observe.observer import JobController
 from support.snapshots import at, raw
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.kube import WatchEvent
+from asyncjob_operator import loops, settings
 from asyncjob_operator.cli import main
-from asyncjob_operator.handlers import job_watch, loops, settings
+from asyncjob_operator.controllers import job_informer
 
 
 async def watch_nothing(*_: Any, **__: Any) -> AsyncGenerator[WatchEvent]:
@@ -22,7 +23,7 @@ async def compare_nothing(*_: Any) -> Any:
 
 
 PATCHES: tuple[tuple[Any, str, Any], ...] = (
-    (job_watch, "watch", watch_nothing),
+    (job_informer, "watch", watch_nothing),
     (loops, "resync_jobs", compare_nothing),
     (settings, "BOOKMARK_SECONDS", 5.0),
 )

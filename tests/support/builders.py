@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
-from asyncjob.lifecycle.move import PhaseChange, status_fields
+from asyncjob.lifecycle.job_view import JobView, read_job
+from asyncjob.lifecycle.phase_change import PhaseChange, status_fields
 from asyncjob.lifecycle.policy import EffectivePolicy, read_policy_layer, resolve_policy
 from asyncjob.lifecycle.timestamps import format_timestamp
-from asyncjob.lifecycle.view import JobView, read_job
 from asyncjob.names import API_VERSION, CRON_JOB_KIND, JOB_KIND, QUEUE_KIND
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

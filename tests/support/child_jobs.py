@@ -3,10 +3,10 @@
 import asyncio
 from typing import Any
 
-from asyncjob.app.child_order import ChildManifest, ChildOptions, ParentJob, build_child_manifest
-from asyncjob.app.children import ChildRef
-from asyncjob_worker.children import AttemptChildJobs
-from asyncjob_worker.held import HeldJob
+from asyncjob.app.child_jobs import ChildRef
+from asyncjob.app.child_manifest import ChildManifest, ChildOptions, ParentJob, build_child_manifest
+from asyncjob_worker.execution.child_jobs import AttemptChildJobs
+from asyncjob_worker.leases.held_job import HeldJob
 from support.worker_parts import FakeSession, Pauses, held, job
 
 

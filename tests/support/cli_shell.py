@@ -9,10 +9,10 @@ from typing import Any
 import click
 from click.testing import CliRunner, Result
 
+from asyncjob.cli.connection import ConnectionOptions
+from asyncjob.cli.context import CliContext
+from asyncjob.cli.direct import DirectCluster
 from asyncjob.cli.entry import run
-from asyncjob.cli.place import ConnectionOptions
-from asyncjob.cli.straight import DirectCluster
-from asyncjob.cli.world import CliContext
 from support.fake_cluster import FakeCluster
 from support.fake_jobs import FakeJobs
 

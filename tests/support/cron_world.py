@@ -19,16 +19,16 @@ from asyncjob.errors import (
     UnknownOutcomeError,
 )
 from asyncjob.kube import KubeSession
-from asyncjob.lifecycle.view import read_job
+from asyncjob.lifecycle.job_view import read_job
 from asyncjob.names import JOBS, collection_path, cron_job_path
-from asyncjob_operator.apply.cron.actor import CronJobReconciler
-from asyncjob_operator.apply.notices import EventRecorder
-from asyncjob_operator.apply.patience import ItemBackoff
-from asyncjob_operator.core.cron.claim import REQUEST_TIMEOUT_SECONDS
-from asyncjob_operator.core.cron.view import read_cron_job
-from asyncjob_operator.core.moment import Now
-from asyncjob_operator.observe.cron.children import ScheduledJobCache
-from asyncjob_operator.observe.cron.schedules import CronJobController
+from asyncjob_operator.cache.scheduled_jobs import ScheduledJobCache
+from asyncjob_operator.controllers.cron_job_controller import CronJobController
+from asyncjob_operator.controllers.cron_job_reconciler import CronJobReconciler
+from asyncjob_operator.controllers.events import EventRecorder
+from asyncjob_operator.controllers.workqueue import ItemBackoff
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.schedules.reservation import REQUEST_TIMEOUT_SECONDS
+from asyncjob_operator.core.schedules.view import read_cron_job
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.schedules import raw_cron, seconds
 from support.vitals import containment

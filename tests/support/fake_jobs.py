@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from asyncjob.client.api import ALL_JOBS, PAGE_SIZE
 from asyncjob.client.errors import (
     CronJobNotFoundError,
     JobNotFoundError,
@@ -13,12 +14,11 @@ from asyncjob.client.errors import (
     NotADeadLetterError,
     NotCancellableError,
 )
-from asyncjob.client.interface import ALL_JOBS, PAGE_SIZE
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.job import Happening, Job, JobSummary, Page
-from asyncjob.rest.selection import BulkFailure, BulkReport, Selection
+from asyncjob.rest.jobs import Happening, Job, JobSummary, Page
+from asyncjob.rest.listing import BulkFailure, BulkReport, Selection
+from asyncjob.rest.resources import CronJobInfo, QueueInfo, WorkerInfo
 from asyncjob.rest.submission import BatchItem, Refusal, Submission, Submitted
-from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
 
 CREATED = "2026-11-21T20:00:00Z"
 

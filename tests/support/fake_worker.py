@@ -6,10 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch, renewal_fields
-from asyncjob.lifecycle.move import status_fields, status_merge_patch
-from asyncjob.lifecycle.outcome import Failure, fail, succeed
+from asyncjob.lifecycle.job_view import read_job
+from asyncjob.lifecycle.phase_change import (
+    Failure,
+    fail,
+    status_fields,
+    status_merge_patch,
+    succeed,
+)
 from asyncjob.lifecycle.policy import read_policy_layer, resolve_policy
-from asyncjob.lifecycle.view import read_job
 from asyncjob.names import (
     COMPONENT_LABEL,
     POD_UID_ANNOTATION,
@@ -17,9 +22,8 @@ from asyncjob.names import (
     WORKER_LEASE_PREFIX,
     job_status_path,
 )
-from asyncjob_dev.api import Object
+from asyncjob_dev.api import Object, write_kubeconfig
 from asyncjob_dev.errors import ApiError
-from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.impersonation import as_pod
 from support.jobs import POD_ACCOUNT, Jobs, now
 from support.operator import RBAC

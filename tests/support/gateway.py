@@ -9,8 +9,8 @@ from typing import Any, Final, Self
 
 import httpx
 
+from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.api import Client
 from support.identities import RBAC, Space
 from support.jobs import until

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from asyncjob_operator.apply import desertion, notices
+from asyncjob_operator import loops
 from asyncjob_operator.cli import main
-from asyncjob_operator.handlers import loops
+from asyncjob_operator.controllers import events
 
 HASTE: dict[Any, dict[str, float]] = {
-    desertion: {"UNSERVED_SECONDS": 1.0},
+    events: {"UNSERVED_SECONDS": 1.0, "SUMMARY_SECONDS": 3.0},
     loops: {"UNSERVED_QUEUE_INTERVAL": 0.3},
-    notices: {"SUMMARY_SECONDS": 3.0},
 }
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import structlog
 
 from asyncjob import JobContext, WorkerApp
 from asyncjob.app import AttemptOverError, CallNext, ChildGoneError
-from asyncjob.app.child_errors import (
+from asyncjob.app.errors import (
     SubmitConflictError,
     SubmitError,
     SubmitForbiddenError,

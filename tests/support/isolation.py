@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 from asyncjob import WorkerApp
 from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
-from asyncjob.lifecycle.move import PhaseChange
-from asyncjob_worker.attempt import Attempt, AttemptServices
-from asyncjob_worker.held import HeldJob
-from asyncjob_worker.isolation.messages import ProcessConfig
+from asyncjob.lifecycle.phase_change import PhaseChange
+from asyncjob_worker.execution.attempt import Attempt, AttemptServices
+from asyncjob_worker.isolation.executor import HandlerExecutor
 from asyncjob_worker.isolation.pool import ProcessPool
+from asyncjob_worker.isolation.protocol import ProcessConfig
+from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
-from asyncjob_worker.starts import HandlerExecutor
 from support.isolated_app import app
 from support.worker_parts import held
 

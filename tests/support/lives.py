@@ -4,11 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from asyncjob.lifecycle import gate, outcome
-from asyncjob.lifecycle.move import PhaseChange, status_fields, status_json_patch
-from asyncjob.lifecycle.outcome import Failure
+from asyncjob.lifecycle import phase_change
+from asyncjob.lifecycle.job_view import JobView, read_job
+from asyncjob.lifecycle.phase_change import Failure, PhaseChange, status_fields, status_json_patch
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob.lifecycle.view import JobView, read_job
 from asyncjob.names import JOBS, collection_path, job_path, job_status_path
 from support.api import Answer, Client
 from support.builders import at, claim_of, job
@@ -98,79 +97,79 @@ class Life:
 
 def succeeded(view: JobView) -> PhaseChange:
     """Decide for success."""
-    return outcome.succeed(view, now=at(9), result={"sum": 3})
+    return phase_change.succeed(view, now=at(9), result={"sum": 3})
 
 
 def failed(view: JobView) -> PhaseChange:
     """Decide for another attempt."""
-    return outcome.fail(view, NO_LUCK, now=at(9), draw=0.5)
+    return phase_change.fail(view, NO_LUCK, now=at(9), draw=0.5)
 
 
 def given_up(view: JobView) -> PhaseChange:
     """Decide for the dead letter."""
-    return outcome.fail(view, HOPELESS, now=at(9), draw=0.5)
+    return phase_change.fail(view, HOPELESS, now=at(9), draw=0.5)
 
 
 def released(view: JobView) -> PhaseChange:
     """Decide for a release."""
-    return outcome.release(view, Reason.RELEASED, "drained", now=at(9), draw=0.5)
+    return phase_change.release(view, Reason.RELEASED, "drained", now=at(9), draw=0.5)
 
 
 def evicted(view: JobView) -> PhaseChange:
     """Decide for a release because the pod is gone."""
-    return outcome.release(view, Reason.WORKER_GONE, "gone", now=at(9), draw=0.5)
+    return phase_change.release(view, Reason.WORKER_GONE, "gone", now=at(9), draw=0.5)
 
 
 def overran(view: JobView) -> PhaseChange:
     """Decide for another attempt after one that ran too long."""
-    return outcome.fail(view, TOO_LONG, now=at(9), draw=0.5)
+    return phase_change.fail(view, TOO_LONG, now=at(9), draw=0.5)
 
 
 def refused(view: JobView) -> PhaseChange:
     """Decide for the dead letter of a job whose result cannot be stored."""
-    return outcome.fail(view, UNSTORABLE, now=at(9), draw=0.5)
+    return phase_change.fail(view, UNSTORABLE, now=at(9), draw=0.5)
 
 
 def crashed(view: JobView) -> PhaseChange:
     """Decide for a crash."""
-    return outcome.crash(view, Reason.LEASE_EXPIRED, "silent", now=at(9), draw=0.5)
+    return phase_change.crash(view, Reason.LEASE_EXPIRED, "silent", now=at(9), draw=0.5)
 
 
 def cancelled(view: JobView) -> PhaseChange:
     """Decide for the cancellation of a running job."""
-    return outcome.cancel_running_job(view, "on request", now=at(9))
+    return phase_change.cancel_running_job(view, "on request", now=at(9))
 
 
 def scheduled(view: JobView) -> PhaseChange:
     """Decide to wait for the start time."""
-    return gate.schedule(view, now=at(9))
+    return phase_change.schedule(view, now=at(9))
 
 
 def held_back(view: JobView) -> PhaseChange:
     """Decide to wait for a paused queue."""
-    return gate.hold(view, Reason.QUEUE_PAUSED, "paused", now=at(9))
+    return phase_change.hold(view, Reason.QUEUE_PAUSED, "paused", now=at(9))
 
 
 def promoted(view: JobView) -> PhaseChange:
     """Decide to queue a waiting job."""
-    return gate.promote(view, now=at(9))
+    return phase_change.promote(view, now=at(9))
 
 
 def dropped(view: JobView) -> PhaseChange:
     """Decide to cancel a waiting job, or to dismiss a dead letter."""
     dead = view.phase is Phase.DEAD_LETTER
     reason = Reason.DISMISSED if dead else Reason.CANCEL_REQUESTED
-    return gate.cancel_waiting_job(view, reason, "on request", now=at(9))
+    return phase_change.cancel_waiting_job(view, reason, "on request", now=at(9))
 
 
 def timed_out(view: JobView) -> PhaseChange:
     """Decide for the dead letter of a job nobody claimed."""
-    return gate.dead_letter(view, Reason.QUEUE_TIMEOUT, "nobody came", now=at(9))
+    return phase_change.dead_letter(view, Reason.QUEUE_TIMEOUT, "nobody came", now=at(9))
 
 
 def redriven(view: JobView) -> PhaseChange:
     """Decide for a redrive."""
-    return gate.redrive(view, now=at(9))
+    return phase_change.redrive(view, now=at(9))
 
 
 def _claim(life: Life) -> None:

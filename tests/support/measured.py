@@ -1,7 +1,6 @@
 """Builders of results, as a run would leave them."""
 
-from asyncjob_bench.reckoning.results import Results
-from asyncjob_bench.reckoning.spread import Spread
+from asyncjob_bench.stats.results import Results, Spread
 
 GOOD = {
     "raw_ceiling_jobs_s": (250.0, 270.0, 260.0),

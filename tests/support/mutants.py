@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from asyncjob.schema.crd import CUSTOM_RESOURCES, crd
-from asyncjob.schema.policies.book import POLICIES
-from asyncjob.schema.policies.policy import ADMISSION_API_VERSION, AdmissionPolicy
-from asyncjob.schema.rules import CRD_RULES, CrdRule
+from asyncjob.rules.policies import POLICIES
+from asyncjob.rules.policy import ADMISSION_API_VERSION, AdmissionPolicy
+from asyncjob.schema.crd import CRD_RULES, CUSTOM_RESOURCES, CrdRule, crd
 from support.api import Client
 
 LABEL = "asyncjob.dev/lacks"

@@ -4,8 +4,8 @@ import asyncio
 from typing import cast
 
 from asyncjob.kube import KubeSession
-from asyncjob_operator.apply.notices import EventRecorder
-from asyncjob_operator.core.moment import Now
+from asyncjob_operator.controllers.events import EventRecorder
+from asyncjob_operator.core.now import Now
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession
 from support.snapshots import at

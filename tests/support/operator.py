@@ -14,8 +14,8 @@ from urllib.request import urlopen
 from prometheus_client.parser import text_string_to_metric_families
 
 from asyncjob.metrics import TABLE
+from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.jobs import Jobs, until
 
 QUICK = (

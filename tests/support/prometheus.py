@@ -13,7 +13,7 @@ from urllib.request import urlopen
 import yaml
 
 from asyncjob_dev.binaries import resolve
-from asyncjob_dev.monitoring.rules import read_rules, with_shortened_durations
+from asyncjob_dev.monitoring.alerts import read_rules, with_shortened_durations
 from support.jobs import until
 from support.operator import free_port
 

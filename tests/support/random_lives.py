@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from asyncjob.lifecycle.move import PhaseChange, status_fields, status_json_patch
+from asyncjob.lifecycle.job_view import read_job
+from asyncjob.lifecycle.phase_change import PhaseChange, status_fields, status_json_patch
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.view import read_job
 from asyncjob.names import JOBS, collection_path, job_path, job_status_path
 from support import lives
 from support.api import Answer, Client

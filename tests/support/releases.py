@@ -8,8 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from asyncjob.names import JOBS, collection_path, job_path
-from asyncjob_dev.release.recording import write_time
-from asyncjob_dev.release.writes import OPERATOR, POD_UID, RESOURCE_VERSION, WORKER, write
+from asyncjob_dev.release.writes import (
+    OPERATOR,
+    POD_UID,
+    RESOURCE_VERSION,
+    WORKER,
+    write,
+    write_time,
+)
 from support.api import Answer, Client
 from support.identities import Worker
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.timestamps import format_timestamp
-from asyncjob.rest.job import Happening, Job, JobSummary
+from asyncjob.rest.jobs import Happening, Job, JobSummary
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 

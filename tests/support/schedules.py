@@ -5,15 +5,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 from asyncjob.json_types import JsonObject
-from asyncjob.lifecycle.derived_names import run_name
+from asyncjob.lifecycle.derived_jobs import run_name
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.lifecycle.timestamps import parse_timestamp
-from asyncjob_operator.core.cron.child import ScheduledJob
-from asyncjob_operator.core.cron.decide import decide_cron_job
-from asyncjob_operator.core.cron.decision import CronJobDecision, WriteStatus
-from asyncjob_operator.core.cron.snapshot import CronJobSnapshot, schedule_or_problem
-from asyncjob_operator.core.cron.view import format_epoch, read_cron_job
-from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.schedules.decide import decide_cron_job
+from asyncjob_operator.core.schedules.jobs import ScheduledJob
+from asyncjob_operator.core.schedules.snapshot import (
+    CronJobDecision,
+    CronJobSnapshot,
+    WriteStatus,
+    schedule_or_problem,
+)
+from asyncjob_operator.core.schedules.view import format_epoch, read_cron_job
 
 ME, OTHER = "operator-a", "operator-b"
 CREATED = "2026-11-01T00:00:00Z"

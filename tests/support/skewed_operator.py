@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from asyncjob_operator import components
 from asyncjob_operator.cli import main
-from asyncjob_operator.handlers import parts
 from asyncjob_operator.kube.clock import Clock
 
 SKEW = Path(os.environ["OPERATOR_SKEW_FILE"])
@@ -25,7 +25,7 @@ class SkewedClock(Clock):
         )
 
 
-vars(parts)["Clock"] = SkewedClock
+vars(components)["Clock"] = SkewedClock
 
 if __name__ == "__main__":
     main()

@@ -4,7 +4,10 @@ import os
 from datetime import UTC, datetime, timedelta
 
 from asyncjob.lifecycle.timestamps import format_timestamp
-from asyncjob_worker import attempt, claimer, enforcement, parts, renewal
+from asyncjob_worker import components
+from asyncjob_worker.claiming import claimer
+from asyncjob_worker.execution import attempt
+from asyncjob_worker.leases import heartbeat, ownership
 from support.worker_app import app
 
 __all__ = ["app"]
@@ -17,5 +20,5 @@ def skewed() -> str:
     return format_timestamp(datetime.now(UTC) + SKEW)
 
 
-for module in (attempt, claimer, enforcement, parts, renewal):
+for module in (attempt, claimer, ownership, components, heartbeat):
     module.now_text = skewed  # type: ignore[attr-defined]

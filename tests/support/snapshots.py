@@ -7,20 +7,17 @@ from typing import Any
 import orjson
 
 from asyncjob.json_types import JsonObject
+from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.lifecycle.policy import EffectivePolicy
 from asyncjob.lifecycle.timestamps import format_timestamp
-from asyncjob.lifecycle.view import JobView, read_job
-from asyncjob_operator.core.death import HolderStatus
 from asyncjob_operator.core.decide import decide
 from asyncjob_operator.core.decision import ChangePhase, Decision
-from asyncjob_operator.core.duplicates import dedup_rank, is_live
-from asyncjob_operator.core.moment import Now
-from asyncjob_operator.core.options import DecisionOptions
-from asyncjob_operator.core.pods import PodView
-from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView
-from asyncjob_operator.core.sighting import observe
-from asyncjob_operator.core.snapshot import Snapshot
+from asyncjob_operator.core.liveness import HolderStatus, PodView
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.options import OPEN_QUEUE, DecisionOptions, QueueView
+from asyncjob_operator.core.policies.deduplication import dedup_rank, is_live
+from asyncjob_operator.core.snapshot import Snapshot, observe
 
 EPOCH = 1_800_000_000.0
 """Wall time at monotonic 0 in all tests, unless a clock is off."""

@@ -6,7 +6,7 @@ from typing import Any
 from opentelemetry import trace
 
 from asyncjob import JobContext, WorkerApp
-from asyncjob.models.retry_policy import RetryPolicy
+from asyncjob.models.base import RetryPolicy
 
 app = WorkerApp()
 tracer = trace.get_tracer(__name__)

@@ -2,8 +2,8 @@
 
 import time
 
-from asyncjob_operator.core.vitals import LoopHealth
 from asyncjob_operator.telemetry.containment import Containment
+from asyncjob_operator.telemetry.loop_health import LoopHealth
 
 
 def containment() -> Containment:

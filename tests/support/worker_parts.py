@@ -13,7 +13,7 @@ from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.claim import Candidate, LeaseHolder
 from asyncjob.lifecycle.policy import BUILT_IN_POLICY
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.held import HeldJob
+from asyncjob_worker.leases.held_job import HeldJob
 
 ME = LeaseHolder("worker-0", "pod-uid", "worker-0/1")
 NOW = "2026-01-01T00:00:00.000Z"

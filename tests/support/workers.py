@@ -24,10 +24,9 @@ from asyncjob.names import (
     job_path,
     job_status_path,
 )
-from asyncjob_dev.api import Api, Object
+from asyncjob_dev.api import Api, Object, write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.errors import ApiError
-from asyncjob_dev.kubeconfig import write_kubeconfig
 from asyncjob_dev.supervisor import DevPods, DevWorker, WorkerSpec, objects
 from asyncjob_worker.settings import identify
 

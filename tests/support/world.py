@@ -4,17 +4,17 @@ from typing import Any, cast
 
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
-from asyncjob.lifecycle.view import JobView
+from asyncjob.lifecycle.job_view import JobView
 from asyncjob.names import PARENT_LABEL, job_path
-from asyncjob_operator.apply.actor import JobReconciler
-from asyncjob_operator.apply.confirm import CacheUpdates, PreconditionChecker
-from asyncjob_operator.apply.notices import EventRecorder
-from asyncjob_operator.apply.patience import ItemBackoff
-from asyncjob_operator.core.moment import Now
+from asyncjob_operator.controllers.events import EventRecorder
+from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_reconciler import JobReconciler
+from asyncjob_operator.controllers.preconditions import CacheUpdates, PreconditionChecker
+from asyncjob_operator.controllers.workqueue import ItemBackoff
+from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
-from asyncjob_operator.observe.observer import JobController
+from asyncjob_operator.telemetry.logs import RecoverySummary
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
-from asyncjob_operator.telemetry.tally import RecoverySummary
 from support.fake_session import FakeSession, Object
 from support.snapshots import at, raw, running, stamp
 from support.vitals import containment

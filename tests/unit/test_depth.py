@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncjob import depth
-from asyncjob.depth import (
+from asyncjob import deep_json
+from asyncjob.deep_json import (
     MAX_PARSED_LEVELS,
     MAX_SHOWN_LEVELS,
     TRUNCATED_TEXT,
@@ -118,8 +118,8 @@ def test_strings_are_told_from_brackets_wherever_a_segment_ends(
     value = ["x" * before, inside, [[[]]], {inside: [inside]}]
     text = json.dumps(value).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(depth, "_SEGMENT_BYTES", 3)
-        patch.setattr(depth, "_CHUNK_BYTES", 2)
+        patch.setattr(deep_json, "_SEGMENT_BYTES", 3)
+        patch.setattr(deep_json, "_CHUNK_BYTES", 2)
         expected = ["x" * before, inside, None, None]
         assert orjson.loads(truncate_text(text, 1)) == expected
         assert orjson.loads(truncate_text(text, 9)) == value

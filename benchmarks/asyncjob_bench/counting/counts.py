@@ -1,10 +1,179 @@
-"""All counts of the pure paths, by the keys that `limits.toml` has."""
+"""Counts of what operator and worker execute and keep for one plain job.
 
-from collections.abc import Callable, Mapping
-from typing import Final
+The API server in between answers at once. The keys are those of `limits.toml`.
+"""
 
-from asyncjob_bench.counting import lives, operator_path, worker_path
-from asyncjob_bench.counting.blocks import blocks_kept
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from types import SimpleNamespace
+from typing import Any, Final, cast
+
+import orjson
+
+from asyncjob.kube import KubeSession, WatchEvent
+from asyncjob.lifecycle.claim import Candidate
+from asyncjob.lifecycle.job_view import JobView
+from asyncjob.names import job_status_path
+from asyncjob_bench.counting import job_states
+from asyncjob_bench.counting.counters import blocks_kept, count_instructions
+from asyncjob_bench.harness.handlers import NOTHING, app
+from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_worker.claiming.backlog import Backlog
+from asyncjob_worker.claiming.claimer import Claimer
+from asyncjob_worker.claiming.queue_state import QueueState
+from asyncjob_worker.claiming.watcher import RowReader
+from asyncjob_worker.clock import awake_seconds
+from asyncjob_worker.execution.attempt import Attempt, AttemptServices
+from asyncjob_worker.leases.heartbeat import TICK_SECONDS, Lateness
+from asyncjob_worker.leases.outcome_writer import OutcomeWriter
+from asyncjob_worker.leases.ownership import EnforcementCheck
+from asyncjob_worker.settings import Settings
+
+OPERATOR_JOBS: Final = 20
+OPERATOR_WARM_UP: Final = 5
+FIRST: Final = 1_000_000
+"""Number of the first counted job; those that are there already have smaller ones."""
+
+WALL: Final = 1_767_225_600.0
+
+
+class _NoActions:
+    """Whom a plain job gives nothing to do."""
+
+    def enqueue(self, uid: str, lane: str) -> None:
+        raise AssertionError(f"a plain job needs nothing done: {uid} ({lane})")
+
+    def dequeue(self, uid: str) -> None:
+        """Take that there is nothing to do."""
+
+    def enqueue_admission(self, queue: tuple[str, str]) -> None:
+        raise AssertionError(f"the queue has no limit: {queue}")
+
+    def on_dead_letter(self, job: JobView, message: str) -> None:
+        raise AssertionError(f"a plain job does not die: {job.name}: {message}")
+
+
+def new_observer() -> JobController:
+    """Return the part of an operator that takes in jobs."""
+    return JobController(DecisionOptions(), lambda: Now(0.0, WALL), _NoActions())
+
+
+def operator_instructions_per_job(known: int) -> float:
+    """Return our own instructions for the three events of a job, beside so many that wait."""
+    watching = new_observer()
+    for number in range(known):
+        watching.on_update(job_states.queued(number), live=True)
+    for number in range(FIRST - OPERATOR_WARM_UP, FIRST):
+        for state in _job_events(number):
+            watching.on_update(state, live=True)
+    seen = [
+        state for number in range(FIRST, FIRST + OPERATOR_JOBS) for state in _job_events(number)
+    ]
+    with count_instructions() as count:
+        for state in seen:
+            watching.on_update(state, live=True)
+    return count.instructions / OPERATOR_JOBS
+
+
+def _job_events(number: int) -> list[job_states.Object]:
+    return [job_states.queued(number), job_states.claimed(number), job_states.completed(number)]
+
+
+WORKER_JOBS: Final = 20
+"""So many are counted, after a few that fill caches."""
+
+WORKER_WARM_UP: Final = 5
+LIMIT: Final = 100_000
+
+
+class _Session:
+    """Answers claims and reports; what it answers was made before anything is counted."""
+
+    def __init__(self, answers: Mapping[str, Any]) -> None:
+        self.access = SimpleNamespace(namespace=job_states.NAMESPACE)
+        self._answers = answers
+
+    async def merge_patch(self, path: str, body: Any) -> Any:
+        orjson.dumps(body)
+        return self._answers[path]
+
+    async def json_patch(self, _path: str, body: Any) -> Any:
+        orjson.dumps(body)
+        return {}
+
+
+class _Enforced:
+    async def is_proven(self, _: Candidate) -> bool:
+        return True
+
+
+class WorkerPath:
+    """The parts of a worker, wired as in its process, for jobs of the first so many numbers."""
+
+    def __init__(self, jobs: int) -> None:
+        paths = {
+            n: job_status_path(job_states.NAMESPACE, job_states.name_of(n)) for n in range(jobs)
+        }
+        answers = {path: job_states.claimed(number) for number, path in paths.items()}
+        session = cast("KubeSession", _Session(answers))
+        settings = Settings(concurrency=1)
+        queue = QueueState(lambda: None)
+        enforced = cast("EnforcementCheck", _Enforced())
+        late = Lateness(TICK_SECONDS, awake_seconds)
+        self._claimer = Claimer(session, app, queue, job_states.HOLDER, enforced, lateness=late)
+        self._reporter = OutcomeWriter(session, lambda _held, move, _error: move)
+        self._settings, self._tools = settings, AttemptServices.from_settings(settings)
+        self._reader = RowReader()
+        self.backlog = Backlog(takeover_delay=0.15, limit=LIMIT)
+
+    def add_job(self, number: int) -> None:
+        """Take in the row of a queued job."""
+        line = orjson.loads(job_states.row_event(number))
+        event = WatchEvent(line["type"], line["object"])
+        candidate = self._reader.read(event.object, event.resource_version)
+        assert candidate is not None
+        self.backlog.put(candidate, float(number))
+
+    async def run(self, number: int) -> None:
+        """Choose, claim, run and report it."""
+        candidate = self.backlog.pop(float(number) + 1)
+        assert candidate is not None
+        held = await self._claimer.claim(candidate)
+        assert held is not None
+        attempt = Attempt(held, app.handlers[NOTHING], app, self._settings, self._tools)
+        outcome = await attempt.run()
+        assert outcome is not None
+        assert await self._reporter.write(held, outcome) is outcome
+
+
+def worker_instructions_per_job(waiting: int = 0) -> float:
+    """Return our own instructions for one job, from the row to the stored outcome.
+
+    So many others wait meanwhile.
+    """
+    return asyncio.run(_count(waiting))
+
+
+async def _count(waiting: int) -> float:
+    path = WorkerPath(waiting + WORKER_WARM_UP + WORKER_JOBS)
+    numbers = iter(range(waiting + WORKER_WARM_UP + WORKER_JOBS))
+    for number in islice(numbers, waiting):
+        path.add_job(number)
+    await _run_jobs(path, islice(numbers, WORKER_WARM_UP))
+    with count_instructions() as count:
+        await _run_jobs(path, numbers)
+    return count.instructions / WORKER_JOBS
+
+
+async def _run_jobs(path: WorkerPath, numbers: Iterable[int]) -> None:
+    """See a job, and run the one that has waited longest, for each number."""
+    for number in numbers:
+        path.add_job(number)
+        await path.run(number)
+
 
 FEW: Final = 10
 MANY: Final = 2000
@@ -13,41 +182,39 @@ BLOCKS_OF: Final = 1000
 
 def worker_growth() -> float:
     """Return how many times more instructions a job takes the worker with a long backlog."""
-    return worker_path.worker_instructions_per_job(MANY) / worker_path.worker_instructions_per_job()
+    return worker_instructions_per_job(MANY) / worker_instructions_per_job()
 
 
 def operator_growth() -> float:
     """Return how many times more instructions an event takes the operator with many jobs."""
-    return operator_path.operator_instructions_per_job(
-        MANY
-    ) / operator_path.operator_instructions_per_job(FEW)
+    return operator_instructions_per_job(MANY) / operator_instructions_per_job(FEW)
 
 
 def waiting_blocks() -> float:
     """Return what the operator keeps of a job that waits."""
-    watching = operator_path.new_observer()
+    watching = new_observer()
     return blocks_kept(
-        lambda number: watching.on_update(lives.queued(number), live=True), BLOCKS_OF
+        lambda number: watching.on_update(job_states.queued(number), live=True), BLOCKS_OF
     )
 
 
 def finished_blocks() -> float:
     """Return what the operator keeps of a finished job."""
-    watching = operator_path.new_observer()
+    watching = new_observer()
     return blocks_kept(
-        lambda number: watching.on_update(lives.completed(number), live=True), BLOCKS_OF
+        lambda number: watching.on_update(job_states.completed(number), live=True), BLOCKS_OF
     )
 
 
 def backlog_blocks() -> float:
     """Return what a worker keeps of a job that it may claim."""
-    return blocks_kept(worker_path.WorkerPath(0).add_job, BLOCKS_OF)
+    return blocks_kept(WorkerPath(0).add_job, BLOCKS_OF)
 
 
 COUNTS: Final[Mapping[str, Callable[[], float]]] = {
-    "worker_instructions_per_job": worker_path.worker_instructions_per_job,
+    "worker_instructions_per_job": worker_instructions_per_job,
     "worker_instructions_growth": worker_growth,
-    "operator_instructions_per_job": lambda: operator_path.operator_instructions_per_job(FEW),
+    "operator_instructions_per_job": lambda: operator_instructions_per_job(FEW),
     "operator_instructions_growth": operator_growth,
     "operator_blocks_per_waiting_job": waiting_blocks,
     "operator_blocks_per_finished_job": finished_blocks,

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 from asyncjob.names import API_VERSION, DEFAULT_QUEUE, JOBS, QUEUE_KIND, QUEUES, collection_path
 from asyncjob_bench.errors import WrongOutcomeError
-from asyncjob_bench.ground import templates
-from asyncjob_bench.ground.generator import creation, generate
-from asyncjob_bench.ground.handlers import STAMP, STAMPS_VARIABLE
-from asyncjob_bench.ground.served import ManagedWorker
-from asyncjob_bench.parts.crew import start_stack
-from asyncjob_bench.parts.flow import submit
+from asyncjob_bench.harness import templates
+from asyncjob_bench.harness.generator import creation, generate
+from asyncjob_bench.harness.handlers import STAMP, STAMPS_VARIABLE
+from asyncjob_bench.harness.space import ManagedWorker
+from asyncjob_bench.parts.flow import start_stack, submit
 from asyncjob_bench.parts.part import Numbers, PartContext
 from asyncjob_dev.api import Object
 

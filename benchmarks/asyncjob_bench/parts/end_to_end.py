@@ -1,9 +1,15 @@
-"""Jobs from creation to completion, with an operator, workers and a submitter in Python."""
+"""Jobs from creation to completion, with an operator, workers and a submitter in Python.
 
-from asyncjob_bench.parts.crew import start_stack
-from asyncjob_bench.parts.flow import run_flow
+The rate of the whole, and how soon an idle worker begins a job.
+"""
+
+from asyncjob.names import JOBS, collection_path
+from asyncjob_bench.harness import templates
+from asyncjob_bench.harness.handlers import STAMP, STAMPS_VARIABLE
+from asyncjob_bench.parts.flow import run_flow, start_stack, submit
 from asyncjob_bench.parts.part import Numbers, PartContext
-from asyncjob_bench.reckoning.budget import cpu_row
+from asyncjob_bench.stats.results import quantile
+from asyncjob_bench.stats.usage import cpu_row
 
 
 def measure_throughput(bench: PartContext) -> Numbers:
@@ -20,4 +26,40 @@ def measure_throughput(bench: PartContext) -> Numbers:
         "end_to_end_cores_busy": done.used.utilisation,
         "foreign_share": done.used.foreign,
         **done.used.figures(scale.jobs),
+    }
+
+
+WARM_UP = 10
+NANOSECONDS_PER_MS = 1e6
+
+
+def measure_pickup(bench: PartContext) -> Numbers:
+    """Return both ends of the wait, beside a create's round trip in the same seconds."""
+    scale = bench.scale
+    with bench.site.space("pickup") as space:
+        stamps = str(space.folder / "stamps")
+        running = start_stack(
+            bench.site,
+            space,
+            workers=scale.workers,
+            slots=scale.slots,
+            **{STAMPS_VARIABLE: stamps},
+        )
+        with running:
+            answer = submit(
+                space,
+                templates.job(space.name, templates.submission(kind=STAMP)),
+                scale.pickups,
+                prefix="job-",
+                way="one-by-one",
+                path=collection_path(space.name, JOBS),
+                connections=1,
+                warm_up=WARM_UP,
+                stamps=stamps,
+            )
+    trips, pickups = answer["round_trips"], answer["pickups"]
+    return {
+        "write_round_trip_ms": quantile(trips, 0.5) / NANOSECONDS_PER_MS,
+        "pickup_p50_ms": quantile(pickups, 0.5) / NANOSECONDS_PER_MS,
+        "pickup_p99_ms": quantile(pickups, 0.99) / NANOSECONDS_PER_MS,
     }

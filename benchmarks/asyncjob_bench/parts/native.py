@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from asyncjob_bench.errors import WrongOutcomeError
-from asyncjob_bench.ground.space import Space
+from asyncjob_bench.harness.space import Space
 from asyncjob_bench.parts.flow import submit
 from asyncjob_bench.parts.part import Numbers, PartContext
-from asyncjob_bench.reckoning.budget import cpu_row
+from asyncjob_bench.stats.usage import cpu_row
 from asyncjob_dev.api import Api
 from asyncjob_dev.binaries import Resolver, resolve
 from asyncjob_dev.errors import ApiError
-from asyncjob_dev.process import ManagedProcess
-from asyncjob_dev.readiness import wait_until
+from asyncjob_dev.process import ManagedProcess, wait_until
 
 TOOLS: Final = Path(__file__).parents[2] / "tools"
 STAGES: Final = Path(__file__).with_name("stages.yaml")

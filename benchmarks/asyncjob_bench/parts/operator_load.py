@@ -9,15 +9,14 @@ from statistics import median
 from typing import Final
 
 from asyncjob_bench.errors import WrongOutcomeError
-from asyncjob_bench.ground.generator import creation, generate, whole_life
-from asyncjob_bench.ground.handlers import HOLD
-from asyncjob_bench.ground.served import ManagedWorker
-from asyncjob_bench.ground.space import PodToken, Space
+from asyncjob_bench.harness.generator import creation, generate, whole_life
+from asyncjob_bench.harness.handlers import HOLD
+from asyncjob_bench.harness.space import ManagedWorker, PodToken, Space
+from asyncjob_bench.parts.ceiling import pod_tokens
 from asyncjob_bench.parts.flow import CONNECTIONS
 from asyncjob_bench.parts.part import Numbers, PartContext
-from asyncjob_bench.parts.raw import pod_tokens
-from asyncjob_bench.reckoning.results import Row
-from asyncjob_dev.readiness import wait_until
+from asyncjob_bench.stats.results import Row
+from asyncjob_dev.process import wait_until
 
 PARKED: Final = "parked"
 MILLISECONDS: Final = 1000.0

@@ -5,11 +5,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from asyncjob_bench.errors import WrongOutcomeError
-from asyncjob_bench.ground import templates
-from asyncjob_bench.ground.handlers import HOLD
-from asyncjob_bench.ground.space import Space
-from asyncjob_bench.parts.crew import start_stack
-from asyncjob_bench.parts.flow import submit
+from asyncjob_bench.harness import templates
+from asyncjob_bench.harness.handlers import HOLD
+from asyncjob_bench.harness.space import Space
+from asyncjob_bench.parts.flow import start_stack, submit
 from asyncjob_bench.parts.part import Numbers, PartContext
 
 RUNNING: Final = "asyncjob_worker_running"

@@ -1,12 +1,84 @@
-"""What every part of the benchmark looks like to the runner."""
+"""What every part of the benchmark looks like to the runner, and how much is measured.
+
+The full size for figures, a small one to see that everything works.
+"""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Final
 
-from asyncjob_bench.ground.site import Site
-from asyncjob_bench.parts.scale import Scale
-from asyncjob_bench.reckoning.results import Results
+from asyncjob_bench.harness.site import Site
+from asyncjob_bench.stats.results import Results
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """Sizes of all parts. `sweep` are the numbers of connections that the ceiling is tried with."""
+
+    name: str
+    rounds: int
+    jobs: int
+    warm_up: int
+    native_jobs: int
+    sweep: tuple[int, ...]
+    sweep_jobs: int
+    pickups: int
+    idle_claims: int
+    backlog_claims: int
+    counted_jobs: int
+    few_jobs: int
+    many_jobs: int
+    operator_jobs: int
+    orphans: int
+    priced_jobs: int
+    workers: int = 2
+    slots: int = 32
+    many_workers: int = 16
+
+
+FULL: Final = Scale(
+    name="full",
+    rounds=4,
+    jobs=2000,
+    warm_up=300,
+    native_jobs=400,
+    sweep=(4, 16, 64, 128),
+    sweep_jobs=2000,
+    pickups=300,
+    idle_claims=300,
+    backlog_claims=3000,
+    counted_jobs=500,
+    few_jobs=1000,
+    many_jobs=50_000,
+    operator_jobs=1500,
+    orphans=1000,
+    priced_jobs=1000,
+)
+"""About a quarter of an hour on two quiet cores."""
+
+SMALL: Final = Scale(
+    name="small",
+    rounds=2,
+    jobs=300,
+    warm_up=50,
+    native_jobs=40,
+    sweep=(16, 64, 128),
+    sweep_jobs=150,
+    pickups=30,
+    idle_claims=30,
+    backlog_claims=200,
+    counted_jobs=50,
+    few_jobs=200,
+    many_jobs=1000,
+    operator_jobs=200,
+    orphans=60,
+    priced_jobs=100,
+)
+"""A few minutes; shows that all works, and nothing of how fast."""
+
+SCALES: Final = {scale.name: scale for scale in (FULL, SMALL)}
+
 
 Numbers = dict[str, float]
 

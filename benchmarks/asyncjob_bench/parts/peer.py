@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from asyncjob_bench.errors import BenchError, LeftOutError
 from asyncjob_bench.parts.part import Numbers, PartContext
-from asyncjob_bench.reckoning.budget import Usage, cpu_row
+from asyncjob_bench.stats.usage import Usage, cpu_row
 from asyncjob_dev.process import ManagedProcess
 
 MODULE: Final = "asyncjob_bench.parts.peer_process"

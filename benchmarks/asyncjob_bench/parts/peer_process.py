@@ -14,7 +14,7 @@ from typing import Any, Final
 import procrastinate
 import uvloop
 
-from asyncjob_bench.ground import procfs
+from asyncjob_bench.harness import procfs
 
 CONNECTIONS: Final = 8
 POLL_SECONDS: Final = 0.2

@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from asyncjob_bench.errors import BenchError
-from asyncjob_bench.ground.site import Site
-from asyncjob_bench.ground.space import OPERATOR
-from asyncjob_bench.parts.crew import start_stack
-from asyncjob_bench.parts.flow import run_flow
-from asyncjob_bench.parts.scale import Scale
-from asyncjob_bench.reckoning.areas import area_shares
-from asyncjob_bench.reckoning.results import Row
-from asyncjob_bench.reckoning.shares import api_server_shares
+from asyncjob_bench.harness.site import Site
+from asyncjob_bench.harness.space import OPERATOR
+from asyncjob_bench.parts.flow import run_flow, start_stack
+from asyncjob_bench.parts.part import Scale
+from asyncjob_bench.stats.breakdown import api_server_shares, area_shares
+from asyncjob_bench.stats.results import Row
 
 WORKER: Final = "worker-0"
 API_SERVER: Final = "kube-apiserver.pprof"

@@ -1,19 +1,46 @@
-"""Runs the chosen parts: those that are compared in rounds, interleaved, then the others."""
+"""The list of all parts, and the runner.
+
+Those that are compared in interleaved rounds, then the others.
+"""
 
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from typing import Final
 
 from asyncjob_bench.errors import LeftOutError
-from asyncjob_bench.ground.site import Site, site
-from asyncjob_bench.parts.part import Numbers, Part, PartContext
-from asyncjob_bench.parts.scale import Scale
-from asyncjob_bench.reckoning.budget import merge_rounds
-from asyncjob_bench.reckoning.results import Results
-from asyncjob_bench.reckoning.rounds import round_order, with_ratios
-from asyncjob_bench.reckoning.spread import collect
+from asyncjob_bench.harness.site import Site, site
+from asyncjob_bench.parts import (
+    ceiling,
+    conflicts,
+    end_to_end,
+    native,
+    operator_load,
+    orphans,
+    peer,
+    writes,
+)
+from asyncjob_bench.parts.part import Numbers, Part, PartContext, Scale
+from asyncjob_bench.stats.results import Results, collect, round_order, with_ratios
+from asyncjob_bench.stats.usage import merge_rounds
 from asyncjob_dev.errors import DevError
+
+PARTS: Final = (
+    Part("bare", ceiling.measure_bare, compared=True),
+    Part("raw", ceiling.measure_raw, compared=True),
+    Part("end-to-end", end_to_end.measure_throughput, compared=True),
+    Part("pickup", end_to_end.measure_pickup, compared=True),
+    Part("native", native.measure, compared=True),
+    Part("peer", peer.measure, compared=True),
+    Part("sweep", ceiling.measure_sweep),
+    Part("conflicts", conflicts.measure),
+    Part("orphans", orphans.measure),
+    Part("operator", operator_load.measure),
+    Part("writes", writes.measure, site=writes.audited),
+)
+"""In the order in which they run. The operator's many jobs come last on their control plane."""
+
 
 Say = Callable[[str], None]
 OpenSite = Callable[[], AbstractContextManager[Site]]

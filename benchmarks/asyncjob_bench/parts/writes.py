@@ -14,15 +14,14 @@ from typing import Final
 
 from asyncjob.names import JOBS
 from asyncjob_bench.errors import WrongOutcomeError
-from asyncjob_bench.ground import templates
-from asyncjob_bench.ground.site import Site, site
-from asyncjob_bench.parts.crew import RunningStack, start_stack
-from asyncjob_bench.parts.flow import submit
+from asyncjob_bench.harness import templates
+from asyncjob_bench.harness.site import Site, site
+from asyncjob_bench.parts.flow import RunningStack, start_stack, submit
 from asyncjob_bench.parts.part import Numbers, PartContext
-from asyncjob_bench.reckoning import audit
-from asyncjob_bench.reckoning.audit import AuditedWrite
-from asyncjob_bench.reckoning.exposition import Scrape
-from asyncjob_dev.environment.parts import OPERATOR_ACCOUNT
+from asyncjob_bench.stats import audit
+from asyncjob_bench.stats.audit import AuditedWrite
+from asyncjob_bench.stats.exposition import Scrape
+from asyncjob_dev.environment.components import OPERATOR_ACCOUNT
 
 AUDIT_LOG: Final = "audit.log"
 POLICY: Final = {

@@ -1,7 +1,7 @@
 """Finds the control plane's programs and those of monitoring, or makes them."""
 
 from asyncjob_dev.binaries.pins import MONITORING_TOOLS, TOOLS
-from asyncjob_dev.binaries.resolve import Binary, Resolver, default_resolver
+from asyncjob_dev.binaries.resolver import Binary, Resolver, default_resolver
 
 __all__ = ["MONITORING_TOOLS", "TOOLS", "Binary", "Resolver", "default_resolver", "resolve"]
 

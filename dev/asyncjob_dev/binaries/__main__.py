@@ -3,7 +3,7 @@
 import click
 
 from asyncjob_dev.binaries.pins import MONITORING_TOOLS, NODE_TOOLS, TOOLS
-from asyncjob_dev.binaries.resolve import Binary, default_resolver
+from asyncjob_dev.binaries.resolver import Binary, default_resolver
 from asyncjob_dev.errors import DevError
 
 

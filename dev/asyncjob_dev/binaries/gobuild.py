@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from asyncjob_dev.binaries.pins import Pin
-from asyncjob_dev.children import bound_command
 from asyncjob_dev.errors import BuildError, DiskFullError, GoMissingError, GoTooOldError
+from asyncjob_dev.process import bound_command
 from asyncjob_dev.progress import Progress
 
 TAIL_LINES = 25

@@ -8,8 +8,8 @@ import click
 
 from asyncjob_dev.controlplane.options import ControlPlaneOptions
 from asyncjob_dev.controlplane.plane import ControlPlane
-from asyncjob_dev.endings import unwind_on_signals
 from asyncjob_dev.errors import DevError
+from asyncjob_dev.signals import unwind_on_signals
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
 

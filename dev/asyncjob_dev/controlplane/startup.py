@@ -1,23 +1,45 @@
-"""Brings a control plane up, and down in good order.
+"""Starts a control plane and stops it.
 
-Start order etcd, API server, controller-manager; stop order the reverse: an API server whose etcd
-is gone does not end on SIGTERM.
+Start order etcd, API server, controller-manager; stop order the reverse, because an API server
+whose etcd is gone does not end on SIGTERM. Keys and tokens are made once per data directory.
 """
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from asyncjob_dev.api import Api
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from asyncjob_dev.api import Api, write_kubeconfig
 from asyncjob_dev.binaries import Resolver
 from asyncjob_dev.controlplane import datadir
-from asyncjob_dev.controlplane.credentials import ensure_credentials
 from asyncjob_dev.controlplane.datadir import DataDir
-from asyncjob_dev.controlplane.layout import ControlPlanePaths
-from asyncjob_dev.controlplane.options import ControlPlaneOptions
+from asyncjob_dev.controlplane.options import ControlPlaneOptions, ControlPlanePaths
 from asyncjob_dev.controlplane.processes import ControlPlaneProcesses, ControlPlaneProcessFactory
 from asyncjob_dev.errors import PortTakenError
-from asyncjob_dev.kubeconfig import write_kubeconfig
-from asyncjob_dev.readiness import wait_until
+from asyncjob_dev.files import write_private
+from asyncjob_dev.process import wait_until
+
+
+def ensure_credentials(layout: ControlPlanePaths) -> str:
+    """Make the signing key and the admin token unless they are there; return the token."""
+    if not layout.signing_key.exists():
+        write_private(layout.signing_key, _new_key())
+    if not layout.tokens.exists():
+        write_private(layout.tokens, f'{secrets.token_urlsafe(32)},admin,admin,"system:masters"\n')
+    return layout.tokens.read_text(encoding="ascii").split(",", 1)[0]
+
+
+def _new_key() -> str:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    )
+    return pem.decode("ascii")
+
 
 PORT_TRIES = 3
 NAMESPACE = "/api/v1/namespaces/default"

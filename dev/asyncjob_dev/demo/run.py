@@ -10,14 +10,20 @@ from pathlib import Path
 from asyncjob import AsyncJob
 from asyncjob_dev.binaries import default_resolver
 from asyncjob_dev.controlplane import datadir
-from asyncjob_dev.demo import crash, scenarios, summary
-from asyncjob_dev.demo.autopsy import diagnostics
-from asyncjob_dev.demo.judges import report_file
-from asyncjob_dev.demo.verdict import CheckResult, ScenarioResult
-from asyncjob_dev.demo.view import LineView, TerminalView, View
-from asyncjob_dev.demo.watch import Jobs, is_finished, read_jobs, watch_until
-from asyncjob_dev.endings import unwind_on_signals
+from asyncjob_dev.demo import checks, scenarios, summary
+from asyncjob_dev.demo.checks import CheckResult, ScenarioResult, report_file
+from asyncjob_dev.demo.summary import diagnostics
+from asyncjob_dev.demo.view import (
+    Jobs,
+    LineView,
+    TerminalView,
+    View,
+    is_finished,
+    read_jobs,
+    watch_until,
+)
 from asyncjob_dev.environment import ROOT, Environment, EnvironmentPaths, EnvironmentSettings
+from asyncjob_dev.signals import unwind_on_signals
 
 STALL_TIMEOUT = 40.0
 """Seconds in which nothing moves, before the jobs are judged as they are. The longest wait of a job
@@ -58,22 +64,22 @@ class Demo:
             problems.append("the job exists")
         return CheckResult(said, tuple(problems))
 
-    def _crash(self) -> crash.WorkerKill | None:
+    def _crash(self) -> checks.WorkerKill | None:
         name = scenarios.CRASHED.job
         if not watch_until(self._plane, self._view, _ready_to_crash, STALL_TIMEOUT):
             return None
-        victim = crash.worker_holding(read_jobs(self._plane)[name], self._environment.workers)
+        victim = checks.worker_holding(read_jobs(self._plane)[name], self._environment.workers)
         pid = victim.process.pid
         victim.kill()
-        saved = crash.saved_step(read_jobs(self._plane)[name])
+        saved = checks.saved_step(read_jobs(self._plane)[name])
         self._view.note(f"kill -KILL {pid}: {victim.name} is gone, with {name} at step {saved}")
-        return crash.WorkerKill(victim.name, saved)
+        return checks.WorkerKill(victim.name, saved)
 
     def _all_finished(self, jobs: Jobs) -> bool:
         return all(is_finished(jobs[name]) for name in (*UNDISTURBED, scenarios.CRASHED.job))
 
     def _check(
-        self, crashed: crash.WorkerKill | None, refusal: CheckResult
+        self, crashed: checks.WorkerKill | None, refusal: CheckResult
     ) -> list[ScenarioResult]:
         jobs = read_jobs(self._plane)
         rows = [
@@ -81,10 +87,10 @@ class Demo:
             for scenario, judge in scenarios.UNDISTURBED
         ]
         counted = {
-            worker.name: crash.read_steps(worker.process.log_file)
+            worker.name: checks.read_steps(worker.process.log_file)
             for worker in self._environment.workers
         }
-        resumed = crash.check_resumed(jobs[scenarios.CRASHED.job], crashed, counted)
+        resumed = checks.check_resumed(jobs[scenarios.CRASHED.job], crashed, counted)
         return [
             *rows,
             ScenarioResult(scenarios.CRASHED, resumed),
@@ -98,7 +104,7 @@ class Demo:
 
 def _ready_to_crash(jobs: Jobs) -> bool:
     """Only when the victim runs nothing else, so that each job shows one thing."""
-    half = crash.is_half_done(jobs[scenarios.CRASHED.job])
+    half = checks.is_half_done(jobs[scenarios.CRASHED.job])
     return half and all(is_finished(jobs[name]) for name in UNDISTURBED)
 
 

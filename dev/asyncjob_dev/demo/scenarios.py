@@ -1,7 +1,7 @@
 """The scenarios of the demo, in the order of their letters."""
 
-from asyncjob_dev.demo import judges
-from asyncjob_dev.demo.verdict import Check, Scenario
+from asyncjob_dev.demo import checks
+from asyncjob_dev.demo.checks import Check, Scenario
 
 QUEUE = "queue"
 
@@ -13,7 +13,7 @@ UNDISTURBED: tuple[tuple[Scenario, Check], ...] = (
             "every file of a folder: SHA-256 and lines",
             "Succeeded, with the digests that the files have",
         ),
-        judges.check_files_digested,
+        checks.check_files_digested,
     ),
     (
         Scenario(
@@ -22,7 +22,7 @@ UNDISTURBED: tuple[tuple[Scenario, Check], ...] = (
             "a CSV file turned into an HTML report",
             "Succeeded, and the report lies where its result says",
         ),
-        judges.check_report_written,
+        checks.check_report_written,
     ),
     (
         Scenario(
@@ -31,7 +31,7 @@ UNDISTURBED: tuple[tuple[Scenario, Check], ...] = (
             "a call that fails twice",
             "Succeeded in attempt 3, after 2 retries",
         ),
-        judges.check_succeeded_after_failures,
+        checks.check_succeeded_after_failures,
     ),
     (
         Scenario(
@@ -40,7 +40,7 @@ UNDISTURBED: tuple[tuple[Scenario, Check], ...] = (
             "work that never succeeds",
             "DeadLetter after 3 attempts, with the error kept",
         ),
-        judges.check_dead_letter,
+        checks.check_dead_letter,
     ),
 )
 

@@ -1,10 +1,15 @@
-"""The table at the end of the demo. Pure."""
+"""What the demo prints at its end.
+
+The table of scenarios, and for failed ones the jobs and the ends of the logs.
+"""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from asyncjob_dev.demo.verdict import ScenarioResult
+from asyncjob_dev.demo.checks import ScenarioResult
+from asyncjob_dev.environment import Environment
+from asyncjob_dev.files import tail
 
 HEADER = ("", "JOB", "WHAT", "EXPECTED", "HAPPENED", "OK")
 GAP = "  "
@@ -42,3 +47,17 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
         GAP.join(part.ljust(width) for part, width in zip(parts, widths, strict=True)).rstrip()
         for parts in zip_longest(*wrapped, fillvalue="")
     )
+
+
+LOGS = ("operator", "worker-1", "worker-2")
+LOG_LINES = 25
+
+
+def diagnostics(environment: Environment, rows: Sequence[ScenarioResult]) -> Iterator[str]:
+    """Yield each job that went wrong, as the API server has it, and the ends of the logs."""
+    for name in dict.fromkeys(row.scenario.job for row in rows if not row.result.ok):
+        found = environment.plane.kubectl("get", "asyncjob", name, "-o", "yaml", check=False)
+        yield f"--- asyncjob {name}\n{found.stdout or found.stderr}"
+    for name in LOGS:
+        end = tail(environment.layout.logs / f"{name}.log", LOG_LINES)
+        yield f"--- the end of {name}.log\n{end}"

@@ -4,7 +4,6 @@
 """
 
 from asyncjob_dev.environment.environment import Environment
-from asyncjob_dev.environment.layout import ROOT, EnvironmentPaths
-from asyncjob_dev.environment.settings import EnvironmentSettings
+from asyncjob_dev.environment.settings import ROOT, EnvironmentPaths, EnvironmentSettings
 
 __all__ = ["ROOT", "Environment", "EnvironmentPaths", "EnvironmentSettings"]

@@ -1,4 +1,7 @@
-"""Starts, looks at and stops the one environment that `make up` keeps running."""
+"""What `make up`, `make down` and `make status` do with the environment in the background.
+
+There is one: it is started unless it runs, stopped, wiped, described.
+"""
 
 import json
 import os
@@ -6,20 +9,28 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from asyncjob_dev.binaries import default_resolver
-from asyncjob_dev.environment.errors import (
+from asyncjob_dev.environment.settings import ROOT, EnvironmentPaths, EnvironmentSettings
+from asyncjob_dev.environment.state import (
+    POLL_SECONDS,
+    EnvironmentState,
+    RunningPart,
+    load_state,
+    lock_holder,
+    wait_unlocked,
+)
+from asyncjob_dev.errors import (
     EnvironmentInUseError,
+    OtherSettingsError,
     StartFailedError,
     StopFailedError,
 )
-from asyncjob_dev.environment.layout import ROOT, EnvironmentPaths
-from asyncjob_dev.environment.occupancy import lock_holder, wait_unlocked
-from asyncjob_dev.environment.settings import EnvironmentSettings
-from asyncjob_dev.environment.state import load_state
 from asyncjob_dev.files import tail, translate_folder_errors
 from asyncjob_dev.ports import is_free
 
@@ -91,7 +102,7 @@ def _gateway_port(layout: EnvironmentPaths, settings: EnvironmentSettings) -> in
 
 
 def _spawn_daemon(layout: EnvironmentPaths, settings: EnvironmentSettings) -> _Popen:
-    command = [sys.executable, "-m", "asyncjob_dev.environment.resident"]
+    command = [sys.executable, "-m", "asyncjob_dev.environment.daemon"]
     with layout.supervisor_log.open("ab") as log:
         return subprocess.Popen(
             [*command, str(layout.folder), json.dumps(asdict(settings))],
@@ -131,3 +142,119 @@ def _stop_daemon(process: _Popen) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+START_SECONDS = 180.0
+"""A start takes seconds, on a slow machine a minute."""
+
+OnStep = Callable[[str], None]
+RequestedSettings = Mapping[str, object]
+
+
+def ensure_running(
+    layout: EnvironmentPaths,
+    settings: EnvironmentSettings,
+    requested: RequestedSettings,
+    on_step: OnStep,
+) -> int | None:
+    """Return when all is ready: None if it was started, else the process that had started it.
+
+    `asked` are the settings that were chosen, by name of the field; what is up has to have them.
+    """
+    while (pid := await_other(layout, on_step)) is None:
+        try:
+            start_background(layout, settings, on_step)
+        except EnvironmentInUseError:
+            continue
+        return None
+    state = load_state(layout.state)
+    if state and (found := differences(requested, state)):
+        raise OtherSettingsError(pid, found)
+    return pid
+
+
+def await_other(layout: EnvironmentPaths, on_step: OnStep) -> int | None:
+    """Return the process that keeps everything running; None once nobody holds the folder."""
+    deadline = time.monotonic() + START_SECONDS
+    told = False
+    while (pid := lock_holder(layout.lock)) is not None and not _is_complete(layout):
+        if not told:
+            on_step(f"waiting for process {pid}, which is starting or stopping")
+            told = True
+        if time.monotonic() >= deadline:
+            raise StartFailedError(
+                f"process {pid} was neither ready nor gone within {START_SECONDS:g} s; look at "
+                f"{layout.supervisor_log}, and `make down` stops it."
+            )
+        time.sleep(POLL_SECONDS)
+    return pid
+
+
+def differences(requested: RequestedSettings, state: EnvironmentState) -> list[str]:
+    """Return a phrase for each setting that runs otherwise than asked for."""
+    runs = {
+        "app": state.app,
+        "workers": state.workers,
+        "slots": state.slots,
+        "queues": state.queues,
+        "api_port": state.port,
+        "gateway_port": state.gateway_port,
+    }
+    return [
+        f"{name.removeprefix('api_').upper()} is {runs[name]}, not {value}"
+        for name, value in requested.items()
+        if runs[name] != value
+    ]
+
+
+def _is_complete(layout: EnvironmentPaths) -> bool:
+    state = load_state(layout.state)
+    return state is not None and bool(state.parts)
+
+
+GUIDE = """
+Use it:
+  export KUBECONFIG={kubeconfig} PATH={bin}:$PATH
+  kubectl apply -f examples/flaky-call.yaml
+  kubectl get asyncjobs --watch
+  kubectl get asyncjob flaky-call -o yaml
+  curl {gateway}/api/v1/jobs
+Logs: {logs}/  (tail -f {logs}/worker-1.log)
+Stop: make down
+"""
+
+
+def status_table(layout: EnvironmentPaths, here: Path) -> str:
+    """Return what runs, a line each; paths as seen from the folder `here`."""
+    state = load_state(layout.state)
+    if state is None or not state.parts:
+        return "it is starting or stopping"
+    lines = [f"{'WHAT':<26}{'PROCESS':<10}{'RESTARTS':<10}LOG"]
+    lines += [
+        _status_line(part, short_path(layout.logs / f"{part.name}.log", here))
+        for part in state.parts
+    ]
+    lines.append(f"\nAPI server: https://127.0.0.1:{state.port}   handlers: {state.app}")
+    lines.append(f"Gateway:    http://127.0.0.1:{state.gateway_port}   open to this machine only")
+    return "\n".join(lines)
+
+
+def usage_guide(layout: EnvironmentPaths, here: Path) -> str:
+    """Return how to use it from the folder `here`."""
+    state = load_state(layout.state)
+    return GUIDE.format(
+        kubeconfig=short_path(layout.kubeconfig, here, "$PWD/"),
+        bin=short_path(layout.bin, here, "$PWD/"),
+        logs=short_path(layout.logs, here),
+        gateway=f"http://127.0.0.1:{state.gateway_port if state else GATEWAY_PORT}",
+    ).rstrip()
+
+
+def short_path(path: Path, here: Path, prefix: str = "") -> str:
+    """Return the path as short as it can be typed; `prefix` makes a short one absolute again."""
+    return f"{prefix}{path.relative_to(here)}" if path.is_relative_to(here) else str(path)
+
+
+def _status_line(part: RunningPart, log: str) -> str:
+    pid = "ended" if part.pid is None else str(part.pid)
+    return f"{part.name:<26}{pid:<10}{part.restarts:<10}{log}"

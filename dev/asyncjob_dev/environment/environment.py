@@ -14,17 +14,16 @@ from typing import Self
 from asyncjob_dev.api import Api
 from asyncjob_dev.binaries import resolve
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
-from asyncjob_dev.environment import parts
-from asyncjob_dev.environment.enforcement import await_enforcement
-from asyncjob_dev.environment.install import install
-from asyncjob_dev.environment.layout import EnvironmentPaths
+from asyncjob_dev.environment import components
+from asyncjob_dev.environment.components import install
 from asyncjob_dev.environment.readiness import (
+    await_enforcement,
     await_gateway,
     await_operator,
     await_worker,
     leader,
 )
-from asyncjob_dev.environment.settings import EnvironmentSettings
+from asyncjob_dev.environment.settings import EnvironmentPaths, EnvironmentSettings
 from asyncjob_dev.ports import free_ports
 from asyncjob_dev.supervisor import DevPods, DevWorker, WorkerSpec
 
@@ -82,7 +81,7 @@ class Environment:
         self._link()
         self._on_step("applying CRDs, policies and roles")
         install(self.plane)
-        await_enforcement(self.api, parts.WORKER_ACCOUNT)
+        await_enforcement(self.api, components.WORKER_ACCOUNT)
         self._on_step("starting the operator and the gateway")
         self._start_services(started.enter_context(self._pods()))
         self._on_step(f"starting the workers ({self.settings.workers}) for {self.settings.app}")
@@ -90,13 +89,13 @@ class Environment:
 
     def _start_services(self, pods: DevPods) -> None:
         before = leader(self.api)
-        self.services = [self._launch(pods, build(self.settings)) for build in parts.SERVICES]
+        self.services = [self._launch(pods, build(self.settings)) for build in components.SERVICES]
         operator, gateway = self.services
         await_operator(self.api, operator, before)
         await_gateway(self.gateway_url, gateway)
 
     def _start_workers(self, pods: DevPods) -> None:
-        self.workers = [self._launch(pods, spec) for spec in parts.worker_specs(self.settings)]
+        self.workers = [self._launch(pods, spec) for spec in components.worker_specs(self.settings)]
         for worker in self.workers:
             await_worker(self.api, worker)
 

@@ -1,8 +1,75 @@
-"""What can be chosen about an environment."""
+"""What can be chosen about an environment, and where it keeps its files."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from asyncjob.names import DEFAULT_QUEUE
+from asyncjob_dev.files import translate_folder_errors
+
+ROOT = Path(__file__).resolve().parents[3]
+DEFAULT_FOLDER = ROOT / ".dev"
+
+
+@dataclass(frozen=True)
+class EnvironmentPaths:
+    """Paths below one folder."""
+
+    folder: Path = DEFAULT_FOLDER
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The admin's kubeconfig."""
+        return self.folder / "kubeconfig"
+
+    @property
+    def logs(self) -> Path:
+        """A link to the log of everything that runs."""
+        return self.folder / "logs"
+
+    @property
+    def bin(self) -> Path:
+        """The kubectl that fits, for people without one."""
+        return self.folder / "bin"
+
+    @property
+    def control_plane(self) -> Path:
+        """Data, keys and logs of the control plane."""
+        return self.folder / "control-plane"
+
+    @property
+    def pods(self) -> Path:
+        """Kubeconfig, token and log of each part that runs as a Pod."""
+        return self.folder / "pods"
+
+    @property
+    def state(self) -> Path:
+        """What the background process says about itself."""
+        return self.folder / "state.json"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the background process as long as it lives."""
+        return self.folder / "lock"
+
+    @property
+    def supervisor_log(self) -> Path:
+        """What the background process has to say."""
+        return self.logs / "supervisor.log"
+
+    @property
+    def wiped(self) -> tuple[Path, ...]:
+        """What is forgotten with the data; the rest of the folder belongs to the user."""
+        return (
+            *(self.control_plane, self.pods, self.logs, self.bin),
+            *(self.kubeconfig, self.state),
+        )
+
+    def make(self) -> None:
+        """Create the folders; raises `FolderUnusableError`."""
+        with translate_folder_errors(self.folder):
+            for folder in (self.logs, self.bin, self.pods):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
 
 DEFAULT_APP = "examples.handlers:app"
 

@@ -3,7 +3,7 @@
 Knows nothing of what is in an image: that is its Dockerfile's matter, which is the same for all.
 """
 
-from asyncjob_dev.images.build import BuildRequest, build_image
+from asyncjob_dev.images.builder import BuildRequest, build_image
 from asyncjob_dev.images.engines import Engine, buildah_in, find_engine
 
 __all__ = ["BuildRequest", "Engine", "build_image", "buildah_in", "find_engine"]

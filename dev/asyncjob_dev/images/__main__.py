@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from asyncjob_dev.errors import DevError
-from asyncjob_dev.images.build import ROOT, BuildRequest, build_image
+from asyncjob_dev.images.builder import ROOT, BuildRequest, build_image
 from asyncjob_dev.images.engines import find_engine
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from asyncjob_dev.images.errors import EngineFailedError, NoEngineError
+from asyncjob_dev.errors import EngineFailedError, NoEngineError
 
 NAMES = ("docker", "podman", "buildah")
 TAIL_LINES = 30

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import click
 
-from asyncjob_dev.endings import unwind_on_signals
 from asyncjob_dev.errors import DevError
 from asyncjob_dev.images import find_engine
 from asyncjob_dev.node.node import Node
 from asyncjob_dev.node.programs import missing_requirements
+from asyncjob_dev.signals import unwind_on_signals
 
 NAME = click.option("--name", default="dev", show_default=True, help="Several can be up at once.")
 

@@ -14,16 +14,20 @@ from types import TracebackType
 from typing import Self
 
 from asyncjob_dev.binaries import Resolver, default_resolver
-from asyncjob_dev.node import cgroups, init, leftovers, link
-from asyncjob_dev.node.errors import CommandFailedError, NodeInUseError, NodeNotUpError
-from asyncjob_dev.node.layout import NodePaths, nodes_dir
-from asyncjob_dev.node.network import choose_network
-from asyncjob_dev.node.parts import NodeComponents
-from asyncjob_dev.node.plan import NodePlan, load_plan, save_plan
+from asyncjob_dev.errors import CommandFailedError, NodeInUseError, NodeNotUpError
+from asyncjob_dev.node import host, init
+from asyncjob_dev.node.components import NodeComponents
+from asyncjob_dev.node.plan import (
+    NodePaths,
+    NodePlan,
+    choose_network,
+    load_plan,
+    nodes_dir,
+    save_plan,
+)
 from asyncjob_dev.node.programs import NAMESPACES, resolve_programs
-from asyncjob_dev.process import ManagedProcess
+from asyncjob_dev.process import ManagedProcess, wait_until
 from asyncjob_dev.progress import Progress
-from asyncjob_dev.readiness import wait_until
 
 START_LOCK = Path("/run/asyncjob-nodes.lock")
 READY_SECONDS = 180.0
@@ -60,7 +64,7 @@ class Node:
     @property
     def is_up(self) -> bool:
         """Whether anything of it runs."""
-        return leftovers.is_locked(self.layout.lock)
+        return host.is_locked(self.layout.lock)
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -89,7 +93,7 @@ class Node:
         with self._exclusively(sweep=False):
             was_up = self._end()
             self._process.kill()
-            leftovers.remove_node(self.layout)
+            host.remove_node(self.layout)
         return was_up
 
     def enter(self, *command: str) -> list[str]:
@@ -112,17 +116,17 @@ class Node:
         if self.is_up:
             raise NodeInUseError(self.layout.name)
         self.layout.make()
-        plan = NodePlan(choose_network(link.routed_networks()), found)
+        plan = NodePlan(choose_network(host.routed_networks()), found)
         save_plan(self.layout.plan, plan)
-        cgroups.create_cgroups(self.layout.cgroup)
+        host.create_cgroups(self.layout.cgroup)
         try:
             self._process.spawn()
             pid = self._only_child()
             self.layout.pid.write_text(f"{pid}\n", encoding="ascii")
-            link.connect_veth(plan.block, pid, self.layout.owner)
+            host.connect_veth(plan.block, pid, self.layout.owner)
         except BaseException:
             self._process.kill()
-            leftovers.remove_node(self.layout)
+            host.remove_node(self.layout)
             raise
 
     def _only_child(self) -> int:
@@ -139,7 +143,7 @@ class Node:
 
     def _first_process(self) -> ManagedProcess:
         python = [sys.executable, "-I", "-S", init.__file__, str(self.layout.lock), "--"]
-        resident = [sys.executable, "-m", "asyncjob_dev.node.resident", str(self.layout.root)]
+        resident = [sys.executable, "-m", "asyncjob_dev.node.daemon", str(self.layout.root)]
         return ManagedProcess(
             f"the node {self.layout.name}",
             ["unshare", *NAMESPACES, "--kill-child", "--fork", "--", *python, *resident],
@@ -157,7 +161,7 @@ class Node:
         with START_LOCK.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if sweep:
-                leftovers.remove_dead_nodes(self.layout.nodes)
+                host.remove_dead_nodes(self.layout.nodes)
             yield
 
     def _plan(self) -> NodePlan:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from asyncjob_dev.binaries import Resolver
 from asyncjob_dev.binaries.pins import NODE_TOOLS, TOOLS
-from asyncjob_dev.node.cgroups import cgroup_roots
-from asyncjob_dev.node.configs import CNI_PLUGINS
-from asyncjob_dev.node.errors import CannotRunNodeError
+from asyncjob_dev.errors import CannotRunNodeError
+from asyncjob_dev.node.components import CNI_PLUGINS
+from asyncjob_dev.node.host import cgroup_roots
 
 PLUGINS = ("host-local", "loopback", "portmap", "ptp")
 NAMESPACES = ("--net", "--mount", "--pid", "--propagation=slave", "--mount-proc")

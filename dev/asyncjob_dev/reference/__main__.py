@@ -7,32 +7,32 @@ import click
 
 from asyncjob import models
 from asyncjob.metrics import Component
-from asyncjob_dev.reference import chart, cli, lifecycle, metrics, rest, rights, schedules, worker
+from asyncjob_dev.reference import cli, installation, resources, rest
 from asyncjob_dev.reference.blocks import Blocks, fill, names
-from asyncjob_dev.reference.fields import fields
+from asyncjob_dev.reference.resources import fields
 
 BLOCKS: Blocks = {
-    "chart.values": chart.chart_values,
-    "lifecycle.diagram": lifecycle.diagram,
-    "lifecycle.phases": lifecycle.phases,
-    "lifecycle.edges": lifecycle.edges,
-    "lifecycle.reasons": lifecycle.reasons,
+    "chart.values": installation.chart_values,
+    "lifecycle.diagram": resources.diagram,
+    "lifecycle.phases": resources.phases,
+    "lifecycle.edges": resources.edges,
+    "lifecycle.reasons": resources.reasons,
     "cli.commands": cli.commands,
     "cli.shared": cli.shared,
     "cli.exit-codes": cli.exit_codes,
-    "worker.options": worker.worker_options,
-    "metrics.leader": lambda: metrics.metrics_table(Component.LEADER),
-    "metrics.operator": lambda: metrics.metrics_table(Component.OPERATOR),
-    "metrics.worker": lambda: metrics.metrics_table(Component.WORKER),
-    "metrics.gateway": lambda: metrics.metrics_table(Component.GATEWAY),
+    "worker.options": cli.worker_options,
+    "metrics.leader": lambda: installation.metrics_table(Component.LEADER),
+    "metrics.operator": lambda: installation.metrics_table(Component.OPERATOR),
+    "metrics.worker": lambda: installation.metrics_table(Component.WORKER),
+    "metrics.gateway": lambda: installation.metrics_table(Component.GATEWAY),
     "rest.routes": rest.routes,
     "rest.filters": rest.filters,
     "rest.problems": rest.problems,
     "rest.rights": rest.gateway_rights,
     "gateway.options": rest.gateway_options,
-    "security.rights": rights.role_rights,
-    "schedules.clock-changes": schedules.clock_changes,
-    "schedules.reasons": schedules.schedule_reasons,
+    "security.rights": installation.role_rights,
+    "schedules.clock-changes": resources.clock_changes,
+    "schedules.reasons": resources.schedule_reasons,
     "fields.asyncjob.spec": lambda: fields(models.AsyncJobSpec),
     "fields.asyncjob.status": lambda: fields(models.AsyncJobStatus),
     "fields.asyncqueue.spec": lambda: fields(models.AsyncQueueSpec),

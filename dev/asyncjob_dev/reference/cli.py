@@ -1,4 +1,7 @@
-"""The page of the command line: every command with its options, from the commands themselves."""
+"""Generated parts of the pages on command lines.
+
+Every command of the CLI with its options, and the worker's options.
+"""
 
 from collections.abc import Iterator
 from inspect import cleandoc
@@ -6,9 +9,11 @@ from textwrap import dedent
 
 import click
 
+from asyncjob.cli.entry import COMMANDS, root
 from asyncjob.cli.exit_codes import EXIT_CODE_DOCS
-from asyncjob.cli.root import COMMANDS, root
 from asyncjob_dev.reference.blocks import table
+from asyncjob_worker.cli import run
+from asyncjob_worker.options import documented_options
 
 UNWRAPPED = "\b\n"
 """Before what click must not wrap."""
@@ -75,3 +80,14 @@ def _options(parameters: list[click.Parameter], context: click.Context) -> str:
     records = [one.get_help_record(context) for one in parameters]
     rows = [(f"`{flags}`", meaning) for flags, meaning in filter(None, records)]
     return table(("Option", "Meaning"), rows)
+
+
+def worker_options() -> str:
+    """Return the table of options: variable, default, meaning."""
+    return table(
+        ("Option", "Variable", "Default", "Meaning"),
+        [
+            (f"`{option.flag}`", f"`{option.variable}`", option.default, option.meaning)
+            for option in documented_options(run)
+        ],
+    )

@@ -6,9 +6,8 @@ from typing import Any
 from asyncjob_dev.reference.blocks import table
 from asyncjob_gateway.app import make_app
 from asyncjob_gateway.auth.rights import RIGHTS
-from asyncjob_gateway.cli import run
-from asyncjob_gateway.kinds import PROBLEM_TYPES
-from asyncjob_gateway.options import option_docs
+from asyncjob_gateway.cli import option_docs, run
+from asyncjob_gateway.problem_types import PROBLEM_TYPES
 
 Operation = dict[str, Any]
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from asyncjob_dev.release.bases import unpinned_images
-from asyncjob_dev.release.store import missing_for_release, store, versions
+from asyncjob_dev.release.store import missing_for_release, store, unpinned_images, versions
 
 ROOT = Path()
 

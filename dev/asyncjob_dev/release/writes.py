@@ -1,23 +1,23 @@
-"""The writes of worker and operator in lives of jobs, as their code of today makes them. Pure.
+"""The writes of worker and operator in the lives of sample jobs. Pure.
 
-Recorded, they stand for this version when the next one is tested: what the API server accepts from
-it, it has to accept then. Names of server-given values stand in their place.
+Today's code makes them, and they are applied to objects in memory. Recorded, they stand for this
+version when the next one is tested: what the API server accepts from it, it has to accept then.
 """
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from asyncjob.json_types import JsonObject
-from asyncjob.lifecycle import gate, outcome
+from asyncjob.lifecycle import phase_change
 from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
-from asyncjob.lifecycle.move import PhaseChange, status_fields, status_merge_patch
-from asyncjob.lifecycle.outcome import Failure
+from asyncjob.lifecycle.job_view import JobView, read_job
+from asyncjob.lifecycle.phase_change import Failure, PhaseChange, status_fields, status_merge_patch
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.policy import read_policy_layer, resolve_policy
-from asyncjob.lifecycle.view import JobView, read_job
-from asyncjob_worker.bodies import outcome_patch, renewal_patch
-from asyncjob_worker.held import HandlerReport, HeldJob
+from asyncjob_worker.leases.held_job import HandlerReport, HeldJob
+from asyncjob_worker.leases.patches import outcome_patch, renewal_patch
 
 Object = dict[str, Any]
 
@@ -95,22 +95,30 @@ RETRYABLE_FAILURE = Failure(type="ConnectionError", category="Network", message=
 FINAL_FAILURE = Failure(type="ValueError", category="Validation", message="hopeless", final=True)
 
 _BY_WORKER: Final[Mapping[str, Decide]] = {
-    "succeed": lambda job, now: outcome.succeed(job, now=now, result={"sum": 3}),
-    "fail": lambda job, now: outcome.fail(job, RETRYABLE_FAILURE, now=now, draw=0.5),
-    "give up": lambda job, now: outcome.fail(job, FINAL_FAILURE, now=now, draw=0.5),
-    "release": lambda job, now: outcome.release(job, Reason.RELEASED, "drained", now=now, draw=0.5),
-    "stop": lambda job, now: outcome.cancel_running_job(job, "on request", now=now),
+    "succeed": lambda job, now: phase_change.succeed(job, now=now, result={"sum": 3}),
+    "fail": lambda job, now: phase_change.fail(job, RETRYABLE_FAILURE, now=now, draw=0.5),
+    "give up": lambda job, now: phase_change.fail(job, FINAL_FAILURE, now=now, draw=0.5),
+    "release": lambda job, now: phase_change.release(
+        job, Reason.RELEASED, "drained", now=now, draw=0.5
+    ),
+    "stop": lambda job, now: phase_change.cancel_running_job(job, "on request", now=now),
 }
 
 _BY_OPERATOR: Final[Mapping[str, Decide]] = {
-    "promote": lambda job, now: gate.promote(job, now=now),
-    "schedule": lambda job, now: gate.schedule(job, now=now),
-    "hold": lambda job, now: gate.hold(job, Reason.QUEUE_PAUSED, "paused", now=now),
-    "crash": lambda job, now: outcome.crash(job, Reason.LEASE_EXPIRED, "silent", now=now, draw=0.5),
-    "evict": lambda job, now: outcome.release(job, Reason.WORKER_GONE, "gone", now=now, draw=0.5),
-    "redrive": lambda job, now: gate.redrive(job, now=now),
-    "drop": lambda job, now: gate.cancel_waiting_job(job, _dropped(job), "on request", now=now),
-    "time out": lambda job, now: gate.dead_letter(
+    "promote": lambda job, now: phase_change.promote(job, now=now),
+    "schedule": lambda job, now: phase_change.schedule(job, now=now),
+    "hold": lambda job, now: phase_change.hold(job, Reason.QUEUE_PAUSED, "paused", now=now),
+    "crash": lambda job, now: phase_change.crash(
+        job, Reason.LEASE_EXPIRED, "silent", now=now, draw=0.5
+    ),
+    "evict": lambda job, now: phase_change.release(
+        job, Reason.WORKER_GONE, "gone", now=now, draw=0.5
+    ),
+    "redrive": lambda job, now: phase_change.redrive(job, now=now),
+    "drop": lambda job, now: phase_change.cancel_waiting_job(
+        job, _dropped(job), "on request", now=now
+    ),
+    "time out": lambda job, now: phase_change.dead_letter(
         job, Reason.QUEUE_TIMEOUT, "nobody came", now=now
     ),
 }
@@ -174,3 +182,69 @@ def _outcome(obj: Object, decide: Decide, now: str) -> list[JsonObject]:
 def write_record(write_: JobWrite, phase: str) -> Object:
     """Return a write as it is kept, with the phase that it leads to."""
     return {**asdict(write_), "phase": phase}
+
+
+_NOW: Final = "2026-01-01T00:{:02}:00.000Z"
+_COUNTERS: Final = ("attempt", "retries", "crashes", "releases", "redrives", "reruns")
+
+
+def record_lives(version: str) -> Object:
+    """Return all lives with their writes, as this version makes them."""
+    lives = [
+        {"name": name, "spec": spec, "writes": _writes(name, spec, acts)}
+        for name, (spec, acts) in SAMPLE_LIVES.items()
+    ]
+    return {"version": version, "lives": lives}
+
+
+def write_time(number: int) -> str:
+    """Return when the write of this number is made."""
+    return _NOW.format(number + 1)
+
+
+def _writes(name: str, spec: Object, acts: tuple[str, ...]) -> list[Object]:
+    job, kept = _created(name, spec), []
+    for number, act in enumerate(acts):
+        made = write(act, job, pod_uid=POD_UID, now=write_time(number))
+        job = applied(job, made.body)
+        kept.append(write_record(made, job["status"]["phase"]))
+    return kept
+
+
+def _created(name: str, spec: Object) -> Object:
+    return {
+        "metadata": {"name": name, "uid": "uid", "resourceVersion": RESOURCE_VERSION},
+        "spec": {"type": "echo", "queue": "default", "priority": 0, **spec},
+        "status": {"phase": "Queued", **dict.fromkeys(_COUNTERS, 0)},
+    }
+
+
+def applied(obj: Object, body: Any) -> Object:
+    """Return the object after a merge-patch or a JSON Patch, as the API server would have it."""
+    after = deepcopy(obj)
+    if isinstance(body, dict):
+        _merge(after, body)
+        return after
+    for operation in body:
+        *way, last = operation["path"].lstrip("/").split("/")
+        target = after
+        for step in way:
+            target = target[step]
+        match operation["op"]:
+            case "remove":
+                del target[last]
+            case "add" | "replace":
+                target[last] = operation["value"]
+            case "test":
+                assert target[last] == operation["value"], operation
+    return after
+
+
+def _merge(target: Object, patch: Object) -> None:
+    for name, value in patch.items():
+        if value is None:
+            target.pop(name, None)
+        elif isinstance(value, dict) and isinstance(target.get(name), dict):
+            _merge(target[name], value)
+        else:
+            target[name] = deepcopy(value)

@@ -12,13 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from asyncjob_dev.api import Api, Object
+from asyncjob_dev.api import Api, Object, write_kubeconfig
 from asyncjob_dev.errors import ApiError
-from asyncjob_dev.kubeconfig import write_kubeconfig
 from asyncjob_dev.process import ManagedProcess
-from asyncjob_dev.supervisor import manifests, objects
-from asyncjob_dev.supervisor.reporter import PodStatusReporter
-from asyncjob_dev.supervisor.tokens import PodIdentity, TokenFile
+from asyncjob_dev.supervisor import objects
+from asyncjob_dev.supervisor.reporter import PodIdentity, PodStatusReporter, TokenFile
 from asyncjob_dev.supervisor.worker import DevWorker, PodRef, WorkerSpec
 
 NODE = "dev-node"
@@ -46,8 +44,8 @@ class DevPods:
         """Make the namespace and the service accounts and apply the RBAC objects in the files."""
         wanted = [objects.build_namespace(self.namespace)]
         wanted += [objects.build_service_account(name, self.namespace) for name in service_accounts]
-        for document in [*wanted, *manifests.read_manifests(rbac)]:
-            manifests.apply_manifest(self._api, document, self.namespace)
+        for document in [*wanted, *objects.read_manifests(rbac)]:
+            objects.apply_manifest(self._api, document, self.namespace)
 
     def start(self, spec: WorkerSpec) -> DevWorker:
         """Create the Pod, put its token and kubeconfig in place, start the process."""

@@ -14,10 +14,8 @@ from pathlib import Path
 
 from asyncjob_dev.api import Api, Object
 from asyncjob_dev.errors import ApiError, ApiUnavailableError, NotReadyError
-from asyncjob_dev.process import ManagedProcess
-from asyncjob_dev.readiness import wait_until
-from asyncjob_dev.supervisor.containers import Container, container_id
-from asyncjob_dev.supervisor.objects import IMAGE
+from asyncjob_dev.process import ManagedProcess, wait_until
+from asyncjob_dev.supervisor.objects import IMAGE, Container, container_id
 from asyncjob_dev.supervisor.reporter import PodStatusReporter
 
 log = logging.getLogger(__name__)

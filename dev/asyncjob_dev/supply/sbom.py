@@ -1,21 +1,69 @@
-"""Makes a bill of materials for each image: its pinned requirements and our own wheels, installed.
+"""Makes a bill of materials (CycloneDX) for each image.
 
-From what is installed it has licences and dependencies, which requirement files lack. It does not
-know the base image: whoever chooses that knows its own.
+It is made from the image's pinned requirements and our own wheels, installed, and checked to list
+exactly those. It does not know the base image.
 """
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 from asyncjob_dev.errors import DevError
-from asyncjob_dev.supply.bill import bill_problems, without_local_paths
+
+_PIN: Final = re.compile(
+    r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^\s;\\]+)(\s*;.*?)?\s*\\?$", re.MULTILINE
+)
+
+
+def pins(requirements: str) -> dict[str, str]:
+    """Return name → version of what a requirement file pins for every platform."""
+    found = _PIN.findall(requirements)
+    return {_normalized_name(name): version for name, version, marker in found if not marker}
+
+
+def _normalized_name(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def components(bill: Mapping[str, Any]) -> dict[str, str]:
+    """Return name → version of what a bill lists."""
+    return {_normalized_name(one["name"]): one["version"] for one in bill.get("components", ())}
+
+
+def without_local_paths(bill: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the bill without the places on the machine that made it."""
+    return {
+        **bill,
+        "components": [_component_without_local_paths(one) for one in bill.get("components", ())],
+    }
+
+
+def _component_without_local_paths(component: Mapping[str, Any]) -> dict[str, Any]:
+    kept = [
+        one for one in component.get("externalReferences", ()) if not one["url"].startswith("file:")
+    ]
+    rest = {name: value for name, value in component.items() if name != "externalReferences"}
+    return {**rest, "externalReferences": kept} if kept else rest
+
+
+def bill_problems(
+    bill: Mapping[str, Any], requirements: str, own: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield what is missing from the bill or has another version; `own` are our distributions."""
+    listed = components(bill)
+    for name, version in {**pins(requirements), **own}.items():
+        if listed.get(name) != version:
+            yield f"{name}: {version} was to be installed, the bill has {listed.get(name)}"
+    if not bill.get("dependencies"):
+        yield "the bill does not say what depends on what"
+
 
 PROGRAMS: Final = Path(sys.executable).parent
 

@@ -7,13 +7,12 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp
 
-from asyncjob_gateway import dashboard, openapi
+from asyncjob_gateway import dashboard, openapi, problems
 from asyncjob_gateway.auth.loopback import LoopbackOnlyMiddleware
 from asyncjob_gateway.context import AppContext
 from asyncjob_gateway.limits.load import LoadLimitMiddleware
-from asyncjob_gateway.problems import handlers
 from asyncjob_gateway.routes import (
-    bulk,
+    control,
     cron_jobs,
     events,
     health,
@@ -21,22 +20,20 @@ from asyncjob_gateway.routes import (
     public,
     queues,
     submissions,
-    wishes,
-    workers,
 )
-from asyncjob_gateway.telemetry.requests import AccessLogMiddleware
+from asyncjob_gateway.telemetry import AccessLogMiddleware
 
 ROUTERS = (
     public.router,
     submissions.router,
     submissions.batch_router,
-    bulk.dead_letters_router,
+    jobs.dead_letters_router,
     events.router,
     jobs.router,
-    wishes.router,
+    control.router,
     queues.router,
     cron_jobs.router,
-    workers.workers_router,
+    queues.workers_router,
     health.router,
     dashboard.router,
 )
@@ -58,7 +55,7 @@ def make_app() -> FastAPI:
         redirect_slashes=False,
         telemetry=NO_FRAMEWORK_TELEMETRY,
     )
-    handlers.install_exception_handlers(app)
+    problems.install_exception_handlers(app)
     for router in ROUTERS:
         app.include_router(router)
     openapi.install(app)

@@ -1,10 +1,16 @@
-"""`asyncjob-gateway`: the command line. Each option has an environment variable of its own."""
+"""`asyncjob-gateway`: the command line.
+
+Each option of `run` has an environment variable of its own and fills one setting; the reference
+page lists the options from the tables here.
+"""
 
 import logging
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
 import click
 import uvloop
@@ -12,9 +18,248 @@ import uvloop
 from asyncjob.errors import AsyncJobError
 from asyncjob.logs import configure_logging
 from asyncjob.tracing.provider import set_up_tracing
-from asyncjob_gateway.options import ENV_PREFIX, all_options
-from asyncjob_gateway.process import run_gateway
+from asyncjob_gateway.server import run_gateway
 from asyncjob_gateway.settings import GatewaySettings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ENV_PREFIX: Final = "ASYNCJOB_GATEWAY"
+DEFAULTS: Final = GatewaySettings()
+NON_NEGATIVE_SECONDS: Final = click.FloatRange(min=0)
+POSITIVE_SECONDS: Final = click.FloatRange(min=0, min_open=True)
+PORT: Final = click.IntRange(0, 65535)
+COUNT: Final = click.IntRange(min=1)
+LOG_LEVELS: Final = click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False)
+
+CREDENTIAL_HEADERS: Final = frozenset(
+    {"authorization", "proxy-authorization", "cookie", "set-cookie"}
+)
+"""Headers that are never handed to handlers: they are credentials."""
+
+_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
+
+
+def _check_header_names(
+    _: click.Context, __: click.Parameter, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    for name in names:
+        if not _HEADER_NAME.fullmatch(name):
+            raise click.BadParameter(f"{name!r} is no name of a header.")
+        if name.lower() in CREDENTIAL_HEADERS:
+            raise click.BadParameter(f"{name} carries credentials; it is never handed on.")
+    return tuple(name.lower() for name in names)
+
+
+def _option(flags: str, **details: Any) -> Callable[[F], F]:
+    return click.option(flags, **{"show_default": True, **details})
+
+
+CLUSTER_OPTIONS: Final = (
+    _option(
+        "--namespace",
+        multiple=True,
+        show_default="its own",
+        help="Namespace to serve; repeatable. The first is that of requests that name none.",
+    ),
+    _option(
+        "--kubeconfig",
+        type=click.Path(),
+        show_default="as kubectl",
+        help="Cluster to use: else `KUBECONFIG`, the pod's own, `~/.kube/config`.",
+    ),
+)
+
+LISTEN_OPTIONS: Final = (
+    _option("--host", default=DEFAULTS.host, help="Address to listen on."),
+    _option("--port", type=PORT, default=DEFAULTS.port, help="Port to listen on."),
+    _option(
+        "--tls-cert",
+        type=click.Path(exists=True, dir_okay=False),
+        show_default="none",
+        help="Certificate (PEM), with --tls-key; without it, end TLS in front of the gateway.",
+    ),
+    _option(
+        "--tls-key",
+        type=click.Path(exists=True, dir_okay=False),
+        show_default="none",
+        help="Its private key.",
+    ),
+    _option(
+        "--cors-origin",
+        multiple=True,
+        show_default="none",
+        help="Origin whose pages may call the API, such as https://app.example; repeatable.",
+    ),
+    _option(
+        "--metrics-port",
+        type=PORT,
+        default=DEFAULTS.metrics_port,
+        help="Port of /metrics; 0: none.",
+    ),
+    _option("--metrics-host", default=DEFAULTS.metrics_host, help="Address of /metrics."),
+)
+
+AUTH_OPTIONS: Final = (
+    _option(
+        "--open",
+        is_flag=True,
+        show_default="off",
+        help="For development: let everyone in, without tokens. Only with --host on loopback.",
+    ),
+    _option(
+        "--audience",
+        multiple=True,
+        show_default="the API server's",
+        help="Audience that tokens have to be for; repeatable, any of them will do.",
+    ),
+    _option(
+        "--auth-cache",
+        type=NON_NEGATIVE_SECONDS,
+        default=DEFAULTS.auth_cache,
+        help="Seconds for which tokens and rights are remembered: a withdrawn one counts for so "
+        "long.",
+    ),
+    _option(
+        "--auth-rate",
+        type=POSITIVE_SECONDS,
+        default=DEFAULTS.auth_rate,
+        help="Tokens, and rights, that the API server is asked about per second at most: half of "
+        "the tokens those never seen good, a quarter those of one address; a quarter of the rights "
+        "those of one caller.",
+    ),
+    _option(
+        "--forward-header",
+        multiple=True,
+        callback=_check_header_names,
+        show_default="none",
+        help="Header of a submission that is handed to the job's handler, in `request.headers`; "
+        "repeatable. Never Authorization or Cookie.",
+    ),
+)
+
+LIMIT_OPTIONS: Final = (
+    _option(
+        "--max-body",
+        type=COUNT,
+        default=DEFAULTS.max_body,
+        help="Bytes of a body at most; 2 MiB of one that has a single job.",
+    ),
+    _option(
+        "--max-requests",
+        type=COUNT,
+        default=DEFAULTS.max_requests,
+        help="Requests at once at most; one counts once its caller is known and its body is there.",
+    ),
+    _option(
+        "--max-connections",
+        type=COUNT,
+        default=DEFAULTS.max_connections,
+        help="Connections at once at most. Beyond, those that have sent no request make room.",
+    ),
+    _option(
+        "--max-streams",
+        type=COUNT,
+        default=DEFAULTS.max_streams,
+        help="Streams of events at once at most.",
+    ),
+    _option(
+        "--max-streams-per-caller",
+        type=COUNT,
+        default=DEFAULTS.max_streams_per_caller,
+        help="The same, of one caller.",
+    ),
+    _option(
+        "--request-timeout",
+        type=POSITIVE_SECONDS,
+        default=DEFAULTS.request_timeout,
+        help="Seconds after which a request is given up.",
+    ),
+    _option(
+        "--header-timeout",
+        type=POSITIVE_SECONDS,
+        default=DEFAULTS.header_timeout,
+        help="Seconds within which a connection has to send the whole head of a request.",
+    ),
+    _option(
+        "--body-timeout",
+        type=POSITIVE_SECONDS,
+        default=DEFAULTS.body_timeout,
+        help="Seconds within which the body of a request has to be there.",
+    ),
+    _option(
+        "--heartbeat",
+        type=POSITIVE_SECONDS,
+        default=DEFAULTS.heartbeat,
+        help="Seconds between signs of life in a stream of events.",
+    ),
+)
+
+SHUTDOWN_OPTIONS: Final = (
+    _option(
+        "--drain",
+        type=NON_NEGATIVE_SECONDS,
+        default=DEFAULTS.drain,
+        help="Seconds for which it goes on serving after SIGTERM, not ready any more.",
+    ),
+    _option(
+        "--grace",
+        type=NON_NEGATIVE_SECONDS,
+        default=DEFAULTS.grace,
+        help="Seconds that requests under way then get to finish.",
+    ),
+)
+
+LOG_OPTIONS: Final = (
+    _option(
+        "--log-format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        help="`text` or `json`.",
+    ),
+    _option("--log-level", type=LOG_LEVELS, default="INFO", help="Least level that is logged."),
+)
+
+OPTION_GROUPS: Final = (
+    CLUSTER_OPTIONS,
+    LISTEN_OPTIONS,
+    AUTH_OPTIONS,
+    LIMIT_OPTIONS,
+    SHUTDOWN_OPTIONS,
+    LOG_OPTIONS,
+)
+
+
+def all_options(command: F) -> F:
+    """Give a command all options of the gateway, in the order of the reference page."""
+    for option in reversed([option for group in OPTION_GROUPS for option in group]):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class OptionDoc:
+    """One option as the reference shows it."""
+
+    flag: str
+    variable: str
+    default: str
+    meaning: str
+
+
+def option_docs(command: click.Command) -> Iterator[OptionDoc]:
+    """Return what the reference says of each option of a command."""
+    for option in command.params:
+        if isinstance(option, click.Option):
+            variable = f"{ENV_PREFIX}_{(option.name or '').upper()}"
+            yield OptionDoc(option.opts[0], variable, _default_text(option), option.help or "")
+
+
+def _default_text(option: click.Option) -> str:
+    if isinstance(option.show_default, str):
+        return option.show_default
+    number = isinstance(option.default, float)
+    return f"`{option.default:g}`" if number else f"`{option.default}`"
+
 
 _REPEATABLE_OPTIONS: Final = {
     "namespace": "namespaces",

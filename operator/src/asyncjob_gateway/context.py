@@ -12,19 +12,17 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from asyncjob.kube import KubeSession
-from asyncjob_gateway import kinds
-from asyncjob_gateway.auth.access import Authorizer, require
-from asyncjob_gateway.auth.caller import Caller
+from asyncjob_gateway import problem_types
+from asyncjob_gateway.auth.authentication import Authenticator, Caller
+from asyncjob_gateway.auth.authorization import Authorizer, require
 from asyncjob_gateway.auth.rights import Right
-from asyncjob_gateway.auth.tokens import Authenticator
 from asyncjob_gateway.cache.namespace import NamespaceCache
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.events.streams import StreamLimiter
 from asyncjob_gateway.limits.bodies import BodyReader
 from asyncjob_gateway.operations import Operations
 from asyncjob_gateway.settings import GatewaySettings
-from asyncjob_gateway.telemetry.metrics import GatewayMetrics
-from asyncjob_gateway.telemetry.requests import trace_context
+from asyncjob_gateway.streams import StreamLimiter
+from asyncjob_gateway.telemetry import GatewayMetrics, trace_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class AppContext:
         """Return what is known of a namespace; raises RefusedError for one that is not served."""
         found = self.caches.get(namespace or self.default_namespace)
         if found is None:
-            raise RefusedError(kinds.NOT_FOUND, f"namespace {namespace} is not served here")
+            raise RefusedError(problem_types.NOT_FOUND, f"namespace {namespace} is not served here")
         return found
 
 

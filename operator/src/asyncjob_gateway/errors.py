@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from asyncjob.errors import AsyncJobError, ConfigError
 from asyncjob.rest.problem import FieldProblem
-from asyncjob_gateway.kinds import ProblemType
+from asyncjob_gateway.problem_types import ProblemType
 
 
 class UnsafeSettingsError(ConfigError):

@@ -1,15 +1,126 @@
-"""The OpenAPI document: the framework's, told of our errors and of how callers sign in."""
+"""The OpenAPI document.
+
+FastAPI's own, with examples of requests, the problem responses of each route, and the security
+scheme. Tests send every example.
+"""
 
 import json
 import re
+from collections.abc import Iterable
+from itertools import groupby
 from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from asyncjob.rest.problem import Problem
+from asyncjob.rest.problem import PROBLEM_CONTENT_TYPE, Problem
 from asyncjob.rest.submission import Submission
 from asyncjob_gateway.auth.rights import RIGHTS
+from asyncjob_gateway.problem_types import ON_EVERY_REQUEST, ProblemType
+
+Examples = dict[str, Any]
+
+
+def _examples(**values: Any) -> Examples:
+    return {name.replace("_", "-"): {"value": value} for name, value in values.items()}
+
+
+PUBLIC_SUBMISSIONS: Final = _examples(
+    plain={"jobType": "SEND_EMAIL", "payload": {"to": "ada@example.org", "subject": "Hello"}},
+    once={
+        "jobType": "SEND_EMAIL",
+        "payload": {"to": "ada@example.org", "subject": "Invoice 42"},
+        "idempotencyKey": "invoice-42",
+    },
+)
+
+SUBMISSIONS: Final = _examples(
+    plain={"type": "report.csv", "payload": {"month": "2026-11"}},
+    every_option={
+        "type": "report.csv",
+        "payload": {"month": "2026-11"},
+        "queue": "reports",
+        "labels": {"team": "finance"},
+        "priority": 10,
+        "notAfter": "2099-12-31T00:00:00Z",
+        "executionTimeoutSeconds": 600,
+        "retryPolicy": {"maxRetries": 5, "backoff": "Exponential", "initialDelaySeconds": 2},
+        "ttlSecondsAfterFinished": 86400,
+        "idempotencyKey": "report-2026-11",
+        "concurrencyKey": "finance",
+    },
+    one_at_a_time={"type": "mailbox.sync", "deduplicationId": "mailbox-7"},
+)
+
+BATCHES: Final = _examples(
+    two={
+        "jobs": [
+            {"type": "SEND_EMAIL", "payload": {"to": "ada@example.org"}},
+            {"type": "SEND_EMAIL", "payload": {"to": "bob@example.org"}},
+        ]
+    }
+)
+
+CHANGES: Final = _examples(suspend={"suspend": True}, hurry={"priority": 100})
+
+BULK_ACTIONS: Final = _examples(
+    look_first={"selection": {"type": "SEND_EMAIL"}, "limit": 100, "dryRun": True},
+    do_it={"selection": {"type": "SEND_EMAIL", "olderThanSeconds": 3600}, "limit": 100},
+)
+
+BACKFILLS: Final = _examples(
+    two_weeks={"from": "2026-11-01T00:00:00Z", "to": "2026-11-14T23:59:59Z", "maxActive": 2},
+)
+
+
+Responses = dict[int | str, dict[str, Any]]
+
+
+def problem_responses(*types: ProblemType) -> Responses:
+    """Return the declared responses of a route: these kinds, and what any request can meet."""
+    every = sorted({*types, *ON_EVERY_REQUEST}, key=lambda kind: (kind.status, kind.slug))
+    return {
+        status: _response_of(list(same))
+        for status, same in groupby(every, lambda kind: kind.status)
+    }
+
+
+def _response_of(types: list[ProblemType]) -> dict[str, Any]:
+    content = {
+        "schema": {"$ref": "#/components/schemas/Problem"},
+        "examples": {kind.slug: {"value": example_problem(kind)} for kind in types},
+    }
+    declared: dict[str, Any] = {
+        "description": " ".join(_titles_of(types)),
+        "content": {PROBLEM_CONTENT_TYPE: content},
+    }
+    if any(kind.status in _RETRYABLE_STATUSES for kind in types):
+        declared["headers"] = {
+            "Retry-After": {
+                "description": "Seconds to wait before the next try.",
+                "schema": {"type": "integer", "minimum": 1},
+            }
+        }
+    return declared
+
+
+_RETRYABLE_STATUSES = frozenset({429, 503})
+
+
+def _titles_of(types: Iterable[ProblemType]) -> list[str]:
+    return [f"{kind.title}." for kind in types]
+
+
+def example_problem(problem_type: ProblemType) -> dict[str, Any]:
+    """Return a problem of the kind."""
+    problem = Problem(
+        type=problem_type.type,
+        title=problem_type.title,
+        status=problem_type.status,
+        detail=problem_type.meaning,
+    )
+    return problem.model_dump(mode="json", by_alias=True, exclude_none=True)
+
 
 TITLE: Final = "asyncjob"
 VERSION: Final = "v1alpha1"

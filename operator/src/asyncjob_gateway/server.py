@@ -1,21 +1,58 @@
-"""The HTTP server, and how it stops: readiness first, then streams, then what is under way.
+"""The gateway as a process.
 
-uvicorn's own handling of signals is left out: the order of a stop is decided here.
+It connects to the API server, keeps the caches up to date, and serves HTTP with uvicorn until
+SIGTERM. The order of a stop is decided here, not by uvicorn: first readiness, then event streams,
+then the requests under way.
 """
 
 import asyncio
+import resource
 import signal
-from collections.abc import Generator
+import time
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from typing import Final
 
 import structlog
 import uvicorn
+from prometheus_client import start_http_server
 from starlette.types import ASGIApp
 
-from asyncjob_gateway.context import AppContext
-from asyncjob_gateway.limits.connections import ConnectionTable
-from asyncjob_gateway.limits.protocol import protocol_class
+from asyncjob.kube import KubeSession, load_access
+from asyncjob.metrics import MetricSpec, gateway
+from asyncjob.metrics.prometheus import Samples
+from asyncjob_gateway.app import make_asgi_app
+from asyncjob_gateway.auth.authentication import (
+    Authenticator,
+    OpenAuthenticator,
+    TokenAuthenticator,
+)
+from asyncjob_gateway.auth.authorization import Authorizer, OpenAuthorizer, ReviewAuthorizer
+from asyncjob_gateway.cache.namespace import NamespaceCache
+from asyncjob_gateway.context import AppContext, AppState
+from asyncjob_gateway.limits.bodies import BodyReader
+from asyncjob_gateway.limits.connections import ConnectionLimits, ConnectionTable, protocol_class
 from asyncjob_gateway.settings import GatewaySettings
+from asyncjob_gateway.streams import StreamLimiter
+from asyncjob_gateway.telemetry import GatewayMetrics, MetricSource
+
+SPARE_DESCRIPTORS: Final = 128
+"""For logs, libraries, the metrics port, and connections that are being closed."""
+
+
+def reserve_descriptors(connections: int, outgoing: int) -> int:
+    """Let the process have enough descriptors; return how many connections there can be.
+
+    `others` are the connections that it opens itself. Only the soft limit can be raised.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = connections + outgoing + SPARE_DESCRIPTORS
+    if hard != resource.RLIM_INFINITY:
+        needed = min(needed, hard)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    return max(1, min(connections, needed - outgoing - SPARE_DESCRIPTORS))
+
 
 log = structlog.get_logger()
 
@@ -88,3 +125,121 @@ def _uvicorn_config(
         ssl_certfile=settings.tls_cert,
         ssl_keyfile=settings.tls_key,
     )
+
+
+FIELD_MANAGER = "asyncjob-gateway"
+API_SERVER_CONNECTIONS = 64
+WATCHES_PER_NAMESPACE = 3
+"""Of each namespace; they have connections of their own, and count among the descriptors only."""
+
+WRITE_TIMEOUT_SECONDS = 30.0
+"""Who takes nothing of an answer, or of a stream, for so long is hung up on."""
+
+
+async def run_gateway(settings: GatewaySettings) -> None:
+    """Run the gateway until SIGTERM or SIGINT; raises UnsafeSettingsError before anything."""
+    settings.check()
+    access, metrics = await load_access(settings.kubeconfig), GatewayMetrics()
+    names = settings.namespaces or (access.namespace,)
+    connections = _make_connections(
+        settings, outgoing=API_SERVER_CONNECTIONS + WATCHES_PER_NAMESPACE * len(names)
+    )
+    async with KubeSession(
+        access,
+        field_manager=FIELD_MANAGER,
+        connections=API_SERVER_CONNECTIONS,
+        observer=metrics.observe_api_request,
+    ) as session:
+        views = {name: NamespaceCache(name) for name in names}
+        context = make_context(settings, session, views, metrics)
+        with _metrics_server(settings, context.metrics):
+            await _serve_with_caches(context, connections)
+    log.info("stopped")
+
+
+def make_context(
+    settings: GatewaySettings,
+    session: KubeSession,
+    caches: Mapping[str, NamespaceCache],
+    metrics: GatewayMetrics,
+) -> AppContext:
+    """Return what all routes work with."""
+    metrics.register_sources(_cache_metrics(caches))
+    return AppContext(
+        settings=settings,
+        session=session,
+        authenticator=_make_authenticator(settings, session),
+        authorizer=_make_authorizer(settings, session),
+        caches=caches,
+        default_namespace=next(iter(caches)),
+        streams=StreamLimiter(
+            settings.max_streams, settings.max_streams_per_caller, settings.heartbeat, metrics
+        ),
+        metrics=metrics,
+        body_reader=BodyReader(settings.body_timeout),
+        state=AppState(),
+    )
+
+
+def _make_connections(settings: GatewaySettings, outgoing: int) -> ConnectionTable:
+    """Return the register of callers' connections, as many as there are file descriptors for."""
+    room = reserve_descriptors(settings.max_connections, outgoing)
+    if room < settings.max_connections:
+        log.warning("file descriptors allow fewer connections", connections=room)
+    patience = ConnectionLimits(
+        room, head_timeout=settings.header_timeout, write_timeout=WRITE_TIMEOUT_SECONDS
+    )
+    return ConnectionTable(patience, time.monotonic)
+
+
+async def _serve_with_caches(context: AppContext, connections: ConnectionTable) -> None:
+    """Serve, with the caches kept up to date; a cache that fails takes the process along."""
+    async with asyncio.TaskGroup() as group:
+        keepers = [
+            group.create_task(view.run(context.session, context.metrics.watch_counter))
+            for view in context.caches.values()
+        ]
+        await serve_until_stopped(make_asgi_app(context), context, connections)
+        for keeper in keepers:
+            keeper.cancel()
+
+
+def _make_authenticator(settings: GatewaySettings, session: KubeSession) -> Authenticator:
+    if settings.open:
+        return OpenAuthenticator()
+    return TokenAuthenticator(
+        session, settings.audiences, settings.auth_cache, settings.auth_rate, time.monotonic
+    )
+
+
+def _make_authorizer(settings: GatewaySettings, session: KubeSession) -> Authorizer:
+    if settings.open:
+        return OpenAuthorizer(session)
+    return ReviewAuthorizer(session, settings.auth_cache, settings.auth_rate, time.monotonic)
+
+
+def _cache_metrics(caches: Mapping[str, NamespaceCache]) -> Mapping[MetricSpec, MetricSource]:
+    def jobs() -> Samples:
+        return {(name,): len(view.jobs) for name, view in caches.items()}
+
+    def synced() -> Samples:
+        return {(name,): float(view.synced) for name, view in caches.items()}
+
+    return {gateway.CACHE_JOBS: jobs, gateway.CACHE_SYNCED: synced}
+
+
+@contextmanager
+def _metrics_server(settings: GatewaySettings, metrics: GatewayMetrics) -> Generator[None]:
+    """Serve /metrics on a port of its own while inside: it is not for callers of the API."""
+    if not settings.metrics_port:
+        yield
+        return
+    server, thread = start_http_server(
+        settings.metrics_port, settings.metrics_host, metrics.registry
+    )
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -12,9 +12,9 @@ import uvloop
 from asyncjob.errors import AsyncJobError
 from asyncjob.names import OPERATOR_LEASE
 from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
-from asyncjob_operator.handlers.process import check as look_for_problems
-from asyncjob_operator.handlers.process import serve
-from asyncjob_operator.handlers.settings import Settings
+from asyncjob_operator.process import check as look_for_problems
+from asyncjob_operator.process import serve
+from asyncjob_operator.settings import Settings
 from asyncjob_operator.telemetry.logs import LogFormat, configure_logs
 
 Command = Callable[..., None]

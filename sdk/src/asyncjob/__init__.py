@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         AsyncQueue,
         RetryPolicy,
     )
-    from asyncjob.rest.selection import Selection
+    from asyncjob.rest.listing import Selection
     from asyncjob.rest.submission import Submission
 
 __version__ = "0.1.0"
@@ -67,7 +67,7 @@ _MODULES: Final = {
     "KubernetesJobsClient": _CLIENT,
     "Retry": _APP,
     "RetryPolicy": _MODELS,
-    "Selection": "asyncjob.rest.selection",
+    "Selection": "asyncjob.rest.listing",
     "Submission": "asyncjob.rest.submission",
     "WorkerApp": _APP,
     "WorkerEvent": _APP,

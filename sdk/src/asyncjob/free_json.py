@@ -1,12 +1,19 @@
-"""Checks free JSON (payload, checkpoint, result) before it is written.
+"""Free JSON (payload, checkpoint, result): checked before it is written, and in one canonical form.
 
-The API server would lose digits of integers beyond 64 bits, so that they are refused here.
+The API server loses digits of integers beyond 64 bits, so these are refused here. Large values are
+walked level by level: a Python call for each value would hold an event loop for seconds. The
+canonical form gives equal values equal digests; equal means what it means to the API server, so the
+order of keys and `1.0` for `1` make no difference, and text is compared without Unicode
+normalisation.
 """
 
+import base64
+import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import chain
 from typing import Any, Final
 
 import orjson
@@ -15,7 +22,25 @@ from pydantic_core import PydanticSerializationError, from_json, to_jsonable_pyt
 
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json
-from asyncjob.levels import iter_levels, types_in
+
+
+def iter_levels(value: object) -> Iterator[list[object]]:
+    """Yield the values of each level, from the outermost on."""
+    level = [value]
+    while level:
+        yield level
+        holders = [one for one in level if isinstance(one, dict | list)]
+        level = list(chain.from_iterable(map(_children_of, holders)))
+
+
+def types_in(level: list[object]) -> set[type]:
+    """Return the types of the values of one level."""
+    return set(map(type, level))
+
+
+def _children_of(container: dict[object, object] | list[object]) -> Iterable[object]:
+    return container.values() if isinstance(container, dict) else container
+
 
 MAX_STORED_BYTES: Final = 256 * 1024
 """Largest checkpoint or result kept in the job itself, unless configured otherwise."""
@@ -248,3 +273,37 @@ def _dotted_path(path: _Path) -> str:
         path, step = path
         steps.append(f"[{step}]" if isinstance(step, int) else f".{step}")
     return path + "".join(reversed(steps))
+
+
+SHORT_DIGEST_LENGTH: Final = 16
+"""Characters of a digest that is part of a name: 80 bits."""
+
+
+_CANONICAL_TYPES: Final = frozenset({dict, list, str, int, bool, type(None)})
+
+
+def canonical_json(value: Json) -> bytes:
+    """Return the value's one text; it has to be storable as `asyncjob.free_json` checks it."""
+    same = value if _is_canonical(value) else _canonical_value(value)
+    return orjson.dumps(same, option=orjson.OPT_SORT_KEYS)
+
+
+def digest(value: Json, length: int = SHORT_DIGEST_LENGTH) -> str:
+    """Return so many characters, a-z and 2-7, that follow from the value; 52 are all there are."""
+    whole = base64.b32encode(hashlib.sha256(canonical_json(value)).digest()).decode()
+    return whole[:length].lower()
+
+
+def _is_canonical(value: Json) -> bool:
+    """Return whether nothing in it can be written in two ways; most values are so."""
+    return all(types_in(level) <= _CANONICAL_TYPES for level in iter_levels(value))
+
+
+def _canonical_value(value: Json) -> Json:
+    if isinstance(value, Mapping):
+        return {key: _canonical_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical_value(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and int(value) in _INT64:
+        return int(value)
+    return value

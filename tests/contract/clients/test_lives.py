@@ -18,8 +18,8 @@ from asyncjob.client.errors import (
     WaitTimeoutError,
 )
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.job import Job
-from asyncjob.rest.selection import Selection
+from asyncjob.rest.jobs import Job
+from asyncjob.rest.listing import Selection
 from contract.clients.town import Place
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]

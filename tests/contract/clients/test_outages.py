@@ -9,7 +9,7 @@ import pytest
 
 from asyncjob.client import JobsClient, KubernetesJobsClient
 from asyncjob.client.errors import GatewayUnavailableError
-from asyncjob.rest.job import Job
+from asyncjob.rest.jobs import Job
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
 from contract.clients.town import Place, Town
 from support.workers import Field, field_on, install

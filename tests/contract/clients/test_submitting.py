@@ -17,9 +17,9 @@ from asyncjob.client.errors import (
     JobExistsError,
     KeyReusedError,
 )
-from asyncjob.intake import key_name
-from asyncjob.rest.selection import Selection
+from asyncjob.rest.listing import Selection
 from asyncjob.rest.submission import Submission
+from asyncjob.submission import key_name
 from contract.clients.town import Place
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]

@@ -9,8 +9,8 @@ import pytest
 from asyncjob.client import Jobs
 from asyncjob.client.errors import CronJobNotFoundError, InvalidRequestError
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.job import JobSummary
-from asyncjob.rest.selection import Selection
+from asyncjob.rest.jobs import JobSummary
+from asyncjob.rest.listing import Selection
 from contract.clients.town import Place
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from asyncjob.names import API_VERSION, CRON_JOB_KIND, CRON_JOBS, JOB_KIND, JOBS, collection_path
-from asyncjob_dev.api import Object
+from asyncjob_dev.api import Object, write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.api import Client
 from support.gateway import GatewayProcess, gateway_kubeconfig
 from support.identities import Space

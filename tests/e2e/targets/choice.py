@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from asyncjob_dev.errors import NoEngineError
 from asyncjob_dev.images import find_engine
-from asyncjob_dev.images.errors import NoEngineError
 from e2e.targets.errors import TargetError
 from e2e.targets.existing import ExistingTarget
 from e2e.targets.kind import KindTarget

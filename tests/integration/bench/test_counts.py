@@ -6,10 +6,9 @@ import pytest
 
 from asyncjob_bench import store
 from asyncjob_bench.parts import writes
-from asyncjob_bench.parts.part import PartContext
-from asyncjob_bench.parts.scale import SMALL
-from asyncjob_bench.reckoning.results import Results
-from asyncjob_bench.reckoning.verdicts import check_limits, read_limits
+from asyncjob_bench.parts.part import SMALL, PartContext
+from asyncjob_bench.stats.limits import check_limits, read_limits
+from asyncjob_bench.stats.results import Results
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from asyncjob_bench.parts import bare, conflicts, end_to_end, operator_load, orphans, pickup, raw
-from asyncjob_bench.parts.part import Part
+from asyncjob_bench.parts import ceiling, conflicts, end_to_end, operator_load, orphans
+from asyncjob_bench.parts import end_to_end as end_to_end_module
+from asyncjob_bench.parts.part import SMALL, Part
 from asyncjob_bench.parts.runner import Runner
-from asyncjob_bench.parts.scale import SMALL
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(300)]
 
@@ -26,10 +26,10 @@ TINY = replace(
     operator_jobs=20,
 )
 PARTS = (
-    Part("bare", bare.measure_bare, compared=True),
-    Part("raw", raw.measure_raw, compared=True),
+    Part("bare", ceiling.measure_bare, compared=True),
+    Part("raw", ceiling.measure_raw, compared=True),
     Part("end-to-end", end_to_end.measure_throughput, compared=True),
-    Part("pickup", pickup.measure_pickup, compared=True),
+    Part("pickup", end_to_end_module.measure_pickup, compared=True),
     Part("orphans", orphans.measure),
     Part("conflicts", conflicts.measure),
     Part("operator", operator_load.measure),

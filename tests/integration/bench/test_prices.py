@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from asyncjob_bench import store
-from asyncjob_bench.parts.scale import SMALL
-from asyncjob_bench.prices.measure import measure_variant
-from asyncjob_bench.prices.variants import UNCHANGED, VARIANTS
-from asyncjob_bench.reckoning.verdicts import read_limits
+from asyncjob_bench.ablation import UNCHANGED, VARIANTS, measure_variant
+from asyncjob_bench.parts.part import SMALL
+from asyncjob_bench.stats.limits import read_limits
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from asyncjob.cli.entry import run
+from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.operator import QUICK, OperatorProcess
 from support.workers import ROOT, Field, field_on, install
 

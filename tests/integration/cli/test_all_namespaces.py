@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
-from asyncjob_dev.kubeconfig import write_kubeconfig
+from asyncjob_dev.api import write_kubeconfig
 from support.operator import RBAC, service_account
 from support.workers import Field
 

@@ -15,8 +15,8 @@ from asyncjob.names import (
     cron_job_path,
     queue_path,
 )
+from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.builders import cron_job, job
 from support.identities import Space
 from support.installation import install

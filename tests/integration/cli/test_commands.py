@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.binaries import default_resolver
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.operator import RBAC, service_account
 from support.signals import ignoring
 from support.workers import Field, until

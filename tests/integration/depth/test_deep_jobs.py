@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob.depth import TRUNCATED_TEXT
+from asyncjob.deep_json import TRUNCATED_TEXT
 from asyncjob_dev.controlplane import ControlPlane
 from support.gateway import GatewayProcess
 from support.jobs import until

@@ -9,7 +9,7 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import CRON_JOBS, collection_path
-from asyncjob.rest.public import PUBLIC_STATUS_BY_PHASE
+from asyncjob.rest.jobs import PUBLIC_STATUS_BY_PHASE
 from integration.gateway.conftest import Site
 from support.builders import at, cron_job
 

@@ -15,12 +15,12 @@ import pytest
 
 from asyncjob.json_types import child
 from asyncjob.kube import KubeSession, load_access
-from asyncjob.lifecycle import outcome
-from asyncjob.lifecycle.move import status_fields, status_json_patch
-from asyncjob.lifecycle.view import read_job
+from asyncjob.lifecycle import phase_change
+from asyncjob.lifecycle.job_view import read_job
+from asyncjob.lifecycle.phase_change import status_fields, status_json_patch
 from asyncjob.names import JOBS, collection_path, job_status_path
+from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.api import Client
 from support.builders import at, claim_of, job
 from support.gateway import ROOT, GatewayProcess, gateway_kubeconfig
@@ -62,7 +62,7 @@ async def fill(plane: ControlPlane, folder: Path, namespace: str, result: Any) -
             claimed = await session.merge_patch(status, claim)
             before = child(claimed, "status")
             done = status_fields(
-                outcome.succeed(read_job(claimed), now=at(9), result=result), before
+                phase_change.succeed(read_job(claimed), now=at(9), result=result), before
             )
             await session.json_patch(status, list(status_json_patch(done, before)))
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from asyncjob.lifecycle import gate, outcome
+from asyncjob.lifecycle import phase_change
 from asyncjob.lifecycle.claim import renewal_fields
-from asyncjob.lifecycle.outcome import Failure
+from asyncjob.lifecycle.phase_change import Failure
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
 from asyncjob.names import (
     CRON_JOB_UID_LABEL,
@@ -62,7 +62,7 @@ def by_worker(scene: Scene, life: Life, decide: Decide) -> dict[str, Any]:
 )
 def test_every_kind_of_failure(scene: Scene, failure: Failure) -> None:
     life = scene.life(Phase.RUNNING)
-    by_worker(scene, life, lambda view: outcome.fail(view, failure, now=at(), draw=0.9))
+    by_worker(scene, life, lambda view: phase_change.fail(view, failure, now=at(), draw=0.9))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_every_kind_of_failure(scene: Scene, failure: Failure) -> None:
 def test_every_kind_of_crash_by_the_operator(scene: Scene, reason: Reason) -> None:
     life = scene.life(Phase.RUNNING)
     status = by_operator(
-        scene, life, lambda view: outcome.crash(view, reason, "", now=at(), draw=0.1)
+        scene, life, lambda view: phase_change.crash(view, reason, "", now=at(), draw=0.1)
     )
     assert (status["phase"], status["crashes"], status["retries"]) == ("Retrying", 1, 0)
 
@@ -84,7 +84,7 @@ def test_every_kind_of_crash_by_the_operator(scene: Scene, reason: Reason) -> No
 def test_a_crash_of_the_handlers_process_by_its_worker(scene: Scene) -> None:
     life, reason = scene.life(Phase.RUNNING), Reason.HANDLER_CRASHED
     status = by_worker(
-        scene, life, lambda view: outcome.crash(view, reason, "", now=at(), draw=0.1)
+        scene, life, lambda view: phase_change.crash(view, reason, "", now=at(), draw=0.1)
     )
     assert (status["phase"], status["crashes"], status["retries"]) == ("Retrying", 1, 0)
 
@@ -186,7 +186,9 @@ def test_every_ground_to_cancel_a_waiting_job(
     scene: Scene, spec: dict[str, Any], reason: Reason
 ) -> None:
     life = scene.life(**spec)
-    by_operator(scene, life, lambda view: gate.cancel_waiting_job(view, reason, "", now=at()))
+    by_operator(
+        scene, life, lambda view: phase_change.cancel_waiting_job(view, reason, "", now=at())
+    )
 
 
 @pytest.mark.parametrize(
@@ -265,7 +267,7 @@ def test_large_json_stays_within_what_the_policies_may_cost(scene: Scene) -> Non
     life.claim()
     checkpoint = [{"op": "add", "path": "/status/checkpoint", "value": LARGE}]
     scene.worker.client.patch(life.status_path, checkpoint).object()
-    done: Decide = lambda view: outcome.succeed(view, now=at(), result=LARGE)  # noqa: E731
+    done: Decide = lambda view: phase_change.succeed(view, now=at(), result=LARGE)  # noqa: E731
     by_worker(scene, life, done)
     life.wish(rerun=1).object()
     scene.operator.merge(life.status_path, {"status": {"reruns": 1}}).object()

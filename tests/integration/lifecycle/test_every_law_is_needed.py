@@ -9,10 +9,10 @@ from functools import partial
 
 import pytest
 
-from asyncjob.schema.laws.law import Rule
-from asyncjob.schema.policies.book import POLICIES
-from asyncjob.schema.policies.policy import AdmissionPolicy
-from asyncjob.schema.rules import CRD_RULES
+from asyncjob.rules.policies import POLICIES
+from asyncjob.rules.policy import AdmissionPolicy
+from asyncjob.rules.rule import Rule
+from asyncjob.schema.crd import CRD_RULES
 from support import mutants
 from support.api import Answer, Client
 from support.enforcement import until

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from asyncjob.lifecycle.move import change_phase
+from asyncjob.lifecycle.phase_change import change_phase
 from asyncjob.lifecycle.phases import Phase
 from support import lives
 from support.api import Answer, Client

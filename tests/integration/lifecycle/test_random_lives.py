@@ -12,9 +12,9 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from asyncjob.lifecycle.phases import Phase as LifePhase
 from asyncjob.names import JOBS, collection_path, job_status_path
+from asyncjob.rules.job_policies import LIFECYCLE_POLICY
+from asyncjob.rules.policy import AdmissionPolicy
 from asyncjob.schema.manifests import to_yaml
-from asyncjob.schema.policies.lifecycle import LIFECYCLE_POLICY
-from asyncjob.schema.policies.policy import AdmissionPolicy
 from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
 from support.builders import job

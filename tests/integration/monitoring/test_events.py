@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from asyncjob_dev.api import Object
-from asyncjob_operator.apply.notices import EVENT_BURST
+from asyncjob_operator.controllers.events import EVENT_BURST
 from support.jobs import until
 from support.replicas import Replicas
 from support.workers import Field

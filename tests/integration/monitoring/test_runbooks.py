@@ -11,8 +11,7 @@ import pytest
 import yaml
 
 from asyncjob_dev.binaries import resolve
-from asyncjob_dev.monitoring.queries import query_problems
-from asyncjob_dev.monitoring.rules import ALERTS_FILE
+from asyncjob_dev.monitoring.alerts import ALERTS_FILE, query_problems
 from support.operator import OperatorProcess
 from support.replicas import Replicas
 from support.workers import Field

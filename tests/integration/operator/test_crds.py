@@ -8,7 +8,7 @@ import pytest
 
 from asyncjob.kube import load_access
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_operator.handlers.kopf_watch import watch_cron_jobs
+from asyncjob_operator.kube.kopf_watch import watch_cron_jobs
 from support.fake_worker import FakeWorker
 from support.installation import ROOT, install
 from support.jobs import Jobs, until

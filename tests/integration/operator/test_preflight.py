@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.kubeconfig import write_kubeconfig
 from support.installation import install
 from support.jobs import Jobs, until
 from support.operator import OperatorProcess, operator_kubeconfig, service_account

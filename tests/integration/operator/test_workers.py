@@ -9,7 +9,7 @@ import pytest
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.kube import KubeSession, load_access
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_operator.apply.farewell import StaleWorkerCollector
+from asyncjob_operator.controllers.stale_workers import StaleWorkerCollector
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, until

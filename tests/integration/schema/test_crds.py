@@ -12,9 +12,9 @@ from asyncjob import columns
 from asyncjob.lifecycle.policy import PolicyLayer, read_policy_layer
 from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path, job_status_path
+from asyncjob.rules.policies import POLICIES
+from asyncjob.rules.policy import AdmissionPolicy
 from asyncjob.schema.crd import CUSTOM_RESOURCES
-from asyncjob.schema.policies.book import POLICIES
-from asyncjob.schema.policies.policy import AdmissionPolicy
 from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
 from support.builders import at, cron_job, job, queue

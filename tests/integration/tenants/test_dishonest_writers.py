@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from asyncjob.lifecycle.move import status_fields
+from asyncjob.lifecycle.job_view import read_job
+from asyncjob.lifecycle.phase_change import status_fields
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.view import read_job
 from asyncjob.names import (
     BACKFILL_LABEL,
     COMPONENT_LABEL,

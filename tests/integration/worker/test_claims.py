@@ -15,11 +15,11 @@ from asyncjob import JobContext, WorkerApp
 from asyncjob.kube import ClusterAccess, KubeSession, load_access, watch
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob.names import JOBS, QUEUES, collection_path
-from asyncjob_worker.claimer import Claimer
-from asyncjob_worker.enforcement import EnforcementCheck
-from asyncjob_worker.held import HeldJob
-from asyncjob_worker.lateness import Lateness
-from asyncjob_worker.queue_view import QueueState
+from asyncjob_worker.claiming.claimer import Claimer
+from asyncjob_worker.claiming.queue_state import QueueState
+from asyncjob_worker.leases.heartbeat import Lateness
+from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.leases.ownership import EnforcementCheck
 from support.inside import MANAGER, LossySession, all_done, team
 from support.workers import Field, Identity
 

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from asyncjob import JobContext, WorkerApp
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.kube import KubeSession
-from asyncjob_worker.keeper import HeartbeatThread
+from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from support.inside import all_done, team
 from support.workers import Field
 

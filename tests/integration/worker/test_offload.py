@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from asyncjob.models.status import ResultReference
+from asyncjob.models.job_status import ResultReference
 from asyncjob.offload import Address, AllowList, Store, default_prefixes, fetch, offload
 from asyncjob_dev.supervisor import DevWorker
 from support.stores import BUCKET, CREDENTIALS, FaultyS3, good_s3

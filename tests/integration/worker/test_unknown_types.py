@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from asyncjob_dev.api import Object
-from asyncjob_worker.announcement import lease_path
+from asyncjob_worker.leases.registration import lease_path
 from support.workers import Field, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]

@@ -7,8 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncjob.canonical import canonical_json, digest
-from asyncjob.intake import (
+from asyncjob.free_json import canonical_json, digest
+from asyncjob.models.base import NAME_PATTERN
+from asyncjob.submission import (
     dedup_name_prefix,
     fingerprint_of,
     key_name,
@@ -16,7 +17,6 @@ from asyncjob.intake import (
     sequence_name,
     sequence_of,
 )
-from asyncjob.models.base import NAME_PATTERN
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 KEYS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=256)

@@ -6,13 +6,21 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncjob.lifecycle import gate
-from asyncjob.lifecycle.move import PhaseChange, status_fields
-from asyncjob.lifecycle.outcome import Failure, cancel_running_job, crash, fail, release, succeed
+from asyncjob.lifecycle import phase_change
+from asyncjob.lifecycle.job_view import JobView, read_job
+from asyncjob.lifecycle.phase_change import (
+    Failure,
+    PhaseChange,
+    cancel_running_job,
+    crash,
+    fail,
+    release,
+    status_fields,
+    succeed,
+)
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.policy import MAX_DURATION_SECONDS, EffectivePolicy
-from asyncjob.lifecycle.view import JobView, read_job
-from asyncjob.models.status import AsyncJobStatus
+from asyncjob.models.job_status import AsyncJobStatus
 
 NOW = "2026-11-21T15:00:00.000Z"
 NASTY_TIMES = (
@@ -35,8 +43,8 @@ WHILE_RUNNING: dict[str, Ends] = {
     "cancel": lambda job, _: cancel_running_job(job, "m" * 9999, now=NOW),
 }
 WHILE_DEAD: dict[str, Ends] = {
-    "dismiss": lambda job, _: gate.cancel_waiting_job(job, Reason.DISMISSED, "", now=NOW),
-    "redrive": lambda job, _: gate.redrive(job, now=NOW),
+    "dismiss": lambda job, _: phase_change.cancel_waiting_job(job, Reason.DISMISSED, "", now=NOW),
+    "redrive": lambda job, _: phase_change.redrive(job, now=NOW),
 }
 delays = st.one_of(
     st.sampled_from([0.0, MAX_DURATION_SECONDS - 0.001, float(MAX_DURATION_SECONDS)]),

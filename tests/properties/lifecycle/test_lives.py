@@ -6,19 +6,24 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncjob.lifecycle import gate
+from asyncjob.lifecycle import phase_change
 from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
-from asyncjob.lifecycle.move import (
+from asyncjob.lifecycle.job_view import JobView, read_job
+from asyncjob.lifecycle.phase_change import (
     MAX_HISTORY_ENTRIES,
+    Failure,
     PhaseChange,
+    cancel_running_job,
+    crash,
+    fail,
+    release,
     status_fields,
     status_json_patch,
+    succeed,
 )
-from asyncjob.lifecycle.outcome import Failure, cancel_running_job, crash, fail, release, succeed
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
 from asyncjob.lifecycle.policy import EffectivePolicy
 from asyncjob.lifecycle.transitions import find_transition
-from asyncjob.lifecycle.view import JobView, read_job
 from support.builders import at, stored
 
 Status = dict[str, Any]
@@ -37,17 +42,17 @@ WHILE_RUNNING: dict[str, Step] = {
     "cancel": lambda job, _: cancel_running_job(job, "", now=at()),
 }
 OTHERWISE: dict[Phase, Step] = {
-    Phase.SCHEDULED: lambda job, _: gate.promote(job, now=at()),
-    Phase.PENDING: lambda job, _: gate.promote(job, now=at()),
-    Phase.RETRYING: lambda job, _: gate.promote(job, now=at()),
-    Phase.DEAD_LETTER: lambda job, _: gate.redrive(job, now=at()),
+    Phase.SCHEDULED: lambda job, _: phase_change.promote(job, now=at()),
+    Phase.PENDING: lambda job, _: phase_change.promote(job, now=at()),
+    Phase.RETRYING: lambda job, _: phase_change.promote(job, now=at()),
+    Phase.DEAD_LETTER: lambda job, _: phase_change.redrive(job, now=at()),
     Phase.SUCCEEDED: lambda _, __: None,
     Phase.CANCELLED: lambda _, __: None,
 }
 WHILE_QUEUED: dict[str, Step] = {
-    "schedule": lambda job, _: gate.schedule(job, now=at()),
-    "hold": lambda job, _: gate.hold(job, Reason.QUEUE_PAUSED, "", now=at()),
-    "time out": lambda job, _: gate.dead_letter(job, Reason.QUEUE_TIMEOUT, "", now=at()),
+    "schedule": lambda job, _: phase_change.schedule(job, now=at()),
+    "hold": lambda job, _: phase_change.hold(job, Reason.QUEUE_PAUSED, "", now=at()),
+    "time out": lambda job, _: phase_change.dead_letter(job, Reason.QUEUE_TIMEOUT, "", now=at()),
 }
 
 choices = st.tuples(

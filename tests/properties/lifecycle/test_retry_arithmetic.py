@@ -3,9 +3,11 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from asyncjob.lifecycle.policy import MAX_DURATION_SECONDS, Backoff, EffectivePolicy
-from asyncjob.lifecycle.retry import (
+from asyncjob.lifecycle.policy import (
+    MAX_DURATION_SECONDS,
     MAX_REQUESTED_DELAY_SECONDS,
+    Backoff,
+    EffectivePolicy,
     base_retry_delay,
     is_retryable_category,
     requested_delay,

@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncjob.json_types import Json
+from asyncjob.lifecycle.job_view import DependencyView, JobView, read_job
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.transitions import Actor, find_transition
-from asyncjob.lifecycle.view import DependencyView, JobView, read_job
-from asyncjob_operator.core.death import HolderStatus
 from asyncjob_operator.core.decide import decide
 from asyncjob_operator.core.decision import (
     Admit,
@@ -19,15 +18,18 @@ from asyncjob_operator.core.decision import (
     CreateRerun,
     UpdateWaitReason,
 )
-from asyncjob_operator.core.duplicates import is_live
+from asyncjob_operator.core.dependencies import (
+    NO_DEPENDENCIES,
+    Dependencies,
+    DependencyState,
+    RelatedJob,
+)
 from asyncjob_operator.core.heap import DeadlineHeap
-from asyncjob_operator.core.moment import Now
-from asyncjob_operator.core.options import DecisionOptions
-from asyncjob_operator.core.pods import ContainerTermination
-from asyncjob_operator.core.queue_view import QueueView
-from asyncjob_operator.core.sighting import Observation, observe
-from asyncjob_operator.core.snapshot import Snapshot
-from asyncjob_operator.core.ties import NO_DEPENDENCIES, Dependencies, DependencyState, RelatedJob
+from asyncjob_operator.core.liveness import ContainerTermination, HolderStatus
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.options import DecisionOptions, QueueView
+from asyncjob_operator.core.policies.deduplication import is_live
+from asyncjob_operator.core.snapshot import Observation, Snapshot, observe
 from support.snapshots import EPOCH, WORKER, at, job, pod, raw, running, stamp
 
 times = st.integers(-200, 200).map(stamp)

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asyncjob_operator.core.cycle import find_cycle
+from asyncjob_operator.core.dependencies import find_cycle
 from asyncjob_operator.core.options import DecisionOptions
 from support.world import World
 

@@ -5,7 +5,11 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncjob_operator.core.election import ElectionCandidate, ElectionStep, LeaderElectionRecord
+from asyncjob_operator.core.leader_election import (
+    ElectionCandidate,
+    ElectionStep,
+    LeaderElectionRecord,
+)
 
 DURATION = 10.0
 REPLICAS = 3

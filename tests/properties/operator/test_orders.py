@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.view import JobView
-from asyncjob_operator.core.admission.line import PendingJob, PendingQueue
-from asyncjob_operator.core.duplicates import DuplicateGroup, dedup_rank
+from asyncjob_operator.core.admission.pending_queue import PendingJob, PendingQueue
 from asyncjob_operator.core.heap import KeyedHeap
+from asyncjob_operator.core.policies.deduplication import DuplicateGroup, dedup_rank
 from support.snapshots import job, stamp
 
 NAMES = "abcdef"

@@ -7,13 +7,13 @@ from typing import Any, Final
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.view import JobView
+from asyncjob_operator.controllers.admission import AdmissionRounds
+from asyncjob_operator.controllers.job_controller import JobController
 from asyncjob_operator.core.decision import Admit
-from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
-from asyncjob_operator.observe.admissions import AdmissionRounds
-from asyncjob_operator.observe.observer import JobController
 from support.snapshots import at, raw
 
 QUEUE = ("ns", "default")

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncjob_worker.backlog import PARTITIONS, Backlog, assign_partitions, partition_of
+from asyncjob_worker.claiming.backlog import PARTITIONS, Backlog, assign_partitions, partition_of
 from support.worker_parts import candidate
 
 WORKERS = st.sets(

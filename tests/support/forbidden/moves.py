@@ -2,10 +2,9 @@
 
 from typing import Final
 
-from asyncjob.lifecycle.gate import cancel_waiting_job
-from asyncjob.lifecycle.move import PhaseChange, change_phase
+from asyncjob.lifecycle.job_view import JobView
+from asyncjob.lifecycle.phase_change import PhaseChange, cancel_waiting_job, change_phase
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob.lifecycle.view import JobView
 from support.api import Answer
 from support.builders import at
 from support.forbidden.case import Case, Scene, operator_move, operator_report

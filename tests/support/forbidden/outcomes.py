@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from asyncjob.lifecycle.move import PhaseChange, change_phase
+from asyncjob.lifecycle.job_view import JobView
+from asyncjob.lifecycle.phase_change import PhaseChange, change_phase
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob.lifecycle.view import JobView
 from support.api import Answer
 from support.builders import at
 from support.forbidden.case import Case, Scene, outcome

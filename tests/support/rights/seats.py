@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.lifecycle.claim import LeaseHolder
+from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.kubeconfig import write_kubeconfig
 from asyncjob_worker.settings import identify
 from support.api import Client
 from support.identities import RBAC

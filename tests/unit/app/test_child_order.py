@@ -7,9 +7,9 @@ import pytest
 from pydantic import BaseModel
 
 from asyncjob import RetryPolicy
-from asyncjob.app.child_errors import SubmitRefusedError
-from asyncjob.app.child_order import ChildManifest, ChildOptions, ParentJob, build_child_manifest
-from asyncjob.models.spec import Dependency, DependencyOutcome
+from asyncjob.app.child_manifest import ChildManifest, ChildOptions, ParentJob, build_child_manifest
+from asyncjob.app.errors import SubmitRefusedError
+from asyncjob.models.job import Dependency, DependencyOutcome
 
 PARENT = ParentJob("report-42", "uid-1", "reports", priority=3, traceparent="00-a")
 

@@ -21,14 +21,14 @@ from structlog.testing import capture_logs
 
 from asyncjob import Category, Fail, JobContext, Retry
 from asyncjob.app import JobInfo
-from asyncjob.app.categories import categorize
-from asyncjob.app.child_errors import (
+from asyncjob.app.errors import (
+    LIBRARY_CATEGORIES,
     ChildFailedError,
     SubmitError,
     SubmitForbiddenError,
     SubmitRefusedError,
+    categorize,
 )
-from asyncjob.app.libraries import LIBRARY_CATEGORIES
 from asyncjob.free_json import FreeJsonError
 from asyncjob.json_types import Json
 from asyncjob.tracing.context import normalize_traceparent, trace_id_of

@@ -7,12 +7,12 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from asyncjob.app import Category, Fail, Handler, Retry, WorkerApp, outcomes
+from asyncjob.app.context import Stop
 from asyncjob.app.error_report import HandlerCrashedError, ReportedError, to_error_report
-from asyncjob.app.stop import Stop
 from asyncjob.free_json import FreeJsonError
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob_worker.held import HeldJob
+from asyncjob_worker.leases.held_job import HeldJob
 from support.worker_parts import NOW, held, job
 
 EFFECTIVE = job()["status"]["effective"]

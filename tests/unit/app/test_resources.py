@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from asyncjob import JobContext, WorkerApp
 from asyncjob.app import HandlerError, ResourceError, open_resources
-from asyncjob.app.opening import OpenResources
+from asyncjob.app.resource_lifecycle import OpenResources
 
 
 @dataclass

@@ -5,7 +5,7 @@ import json
 import pstats
 from pathlib import Path
 
-from asyncjob_bench.reckoning.areas import AREAS, OTHER_AREA, Callers, Times, area_shares
+from asyncjob_bench.stats.breakdown import AREAS, OTHER_AREA, Callers, Times, area_shares
 
 OURS = ("/here/src/asyncjob_worker/claimer.py", 3, "claim")
 READ = ("~", 0, "<method 'read' of '_ssl._SSLSocket' objects>")

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from asyncjob_bench.reckoning.audit import AuditedWrite, count_writes, total
+from asyncjob_bench.stats.audit import AuditedWrite, count_writes, total
 
 ACCOUNT = "system:serviceaccount:ns:"
 JOBS = "asyncjobs.asyncjob.dev"

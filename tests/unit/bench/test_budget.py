@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from asyncjob_bench.reckoning.budget import Usage, cpu_row, merge_rounds
-from asyncjob_bench.reckoning.results import Row
-from asyncjob_bench.reckoning.sizing import cluster_sizing, cores, sizing
+from asyncjob_bench.stats.results import Row
+from asyncjob_bench.stats.usage import Usage, cluster_sizing, cores, cpu_row, merge_rounds, sizing
 
 BEFORE = Usage({"etcd": 1.0, "kube-apiserver": 10.0}, busy=100.0, available=1000.0)
 AFTER = Usage({"etcd": 1.5, "kube-apiserver": 13.0, "new": 0.5}, busy=105.0, available=1008.0)

@@ -3,10 +3,10 @@
 import pytest
 
 from asyncjob_bench import store
-from asyncjob_bench.counting import blocks
+from asyncjob_bench.counting import counters
+from asyncjob_bench.counting.counters import count_instructions
 from asyncjob_bench.counting.counts import COUNTS
-from asyncjob_bench.counting.instructions import count_instructions
-from asyncjob_bench.reckoning.verdicts import check_limits, read_limits
+from asyncjob_bench.stats.limits import check_limits, read_limits
 
 LIMITS = read_limits(store.LIMITS, "counts")
 BY_API_SERVER = {
@@ -60,7 +60,7 @@ def test_what_is_not_ours_does_not_count() -> None:
 
 def test_blocks_that_are_kept_count_and_others_do_not() -> None:
     held: list[object] = []
-    assert blocks.blocks_kept(
+    assert counters.blocks_kept(
         lambda number: held.append([str(number)] * 3), 5_000
     ) == pytest.approx(3, 0.2)
-    assert blocks.blocks_kept(lambda number: str(number) * 3, 5_000) == pytest.approx(0, abs=0.1)
+    assert counters.blocks_kept(lambda number: str(number) * 3, 5_000) == pytest.approx(0, abs=0.1)

@@ -1,6 +1,6 @@
 """Numbers out of Prometheus' text format."""
 
-from asyncjob_bench.reckoning.exposition import Scrape
+from asyncjob_bench.stats.exposition import Scrape
 
 TEXT = """\
 # HELP apiserver_request_total Requests.

@@ -6,8 +6,8 @@ import pytest
 
 from asyncjob_bench import page, store
 from asyncjob_bench.errors import BenchError
-from asyncjob_bench.page_blocks import NOT_MEASURED
-from asyncjob_bench.reckoning.verdicts import read_limits
+from asyncjob_bench.page import NOT_MEASURED
+from asyncjob_bench.stats.limits import read_limits
 from asyncjob_dev.reference.blocks import names
 from support.measured import results
 

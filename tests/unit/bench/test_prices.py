@@ -3,9 +3,8 @@
 import pytest
 import yaml
 
-from asyncjob.schema.policies.book import POLICIES
-from asyncjob_bench.prices.measure import installed, variant_rows
-from asyncjob_bench.prices.variants import UNCHANGED, VARIANTS
+from asyncjob.rules.policies import POLICIES
+from asyncjob_bench.ablation import UNCHANGED, VARIANTS, installed, variant_rows
 
 POLICY = "kind: ValidatingAdmissionPolicy\n"
 

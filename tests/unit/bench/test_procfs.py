@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from asyncjob_bench.errors import BenchError
-from asyncjob_bench.ground import procfs
-from asyncjob_bench.ground.procfs import ProcessStat, machine_ticks, memory_mib, with_descendants
+from asyncjob_bench.harness import procfs
+from asyncjob_bench.harness.procfs import ProcessStat, machine_ticks, memory_mib, with_descendants
 
 STAT = "42 (a (nasty) name) S 7 42 42 0 -1 4194560 9 0 0 0 100 20 3 4 20 0 1 0 5 6 7"
 

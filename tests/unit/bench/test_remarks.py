@@ -2,9 +2,9 @@
 
 import pytest
 
-from asyncjob_bench.reckoning.remarks import annotate_text, limit_comment
-from asyncjob_bench.reckoning.spread import Spread
-from asyncjob_bench.reckoning.verdicts import Limit
+from asyncjob_bench.stats.limits import Limit
+from asyncjob_bench.stats.results import Spread
+from asyncjob_bench.stats.tables import annotate_text, limit_comment
 
 RATIO = Limit("ratio", "at_least", 0.7)
 MEMORY = Limit("memory", "at_most", 800.0, unit="MiB")

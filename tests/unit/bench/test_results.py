@@ -8,8 +8,8 @@ import pytest
 
 from asyncjob_bench import report, store
 from asyncjob_bench.errors import BenchError
-from asyncjob_bench.reckoning import charts, tables
-from asyncjob_bench.reckoning.verdicts import check_limits, read_limits
+from asyncjob_bench.stats import charts, tables
+from asyncjob_bench.stats.limits import check_limits, read_limits
 from support.measured import results
 
 

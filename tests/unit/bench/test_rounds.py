@@ -1,8 +1,8 @@
 """The order of parts in rounds, and the ratios of a round."""
 
-from asyncjob_bench.parts.registry import PARTS as REAL
-from asyncjob_bench.parts.scale import FULL
-from asyncjob_bench.reckoning.rounds import round_order, with_ratios
+from asyncjob_bench.parts.part import FULL
+from asyncjob_bench.parts.runner import PARTS as REAL
+from asyncjob_bench.stats.results import round_order, with_ratios
 
 PARTS = ["raw", "whole", "native"]
 

@@ -5,10 +5,9 @@ from contextlib import contextmanager
 from typing import cast
 
 from asyncjob_bench.errors import LeftOutError, WrongOutcomeError
-from asyncjob_bench.ground.site import Site
-from asyncjob_bench.parts.part import Measure, Numbers, Part, PartContext
+from asyncjob_bench.harness.site import Site
+from asyncjob_bench.parts.part import SMALL, Measure, Numbers, Part, PartContext
 from asyncjob_bench.parts.runner import Runner
-from asyncjob_bench.parts.scale import SMALL
 
 
 class FakeSite:

@@ -1,6 +1,6 @@
 """The API server's profile, told in shares."""
 
-from asyncjob_bench.reckoning.shares import API_SERVER_ACTIVITIES, api_server_shares
+from asyncjob_bench.stats.breakdown import API_SERVER_ACTIVITIES, api_server_shares
 
 TOP = """\
 File: kube-apiserver

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asyncjob_bench.reckoning.spread import Spread, collect, quantile
+from asyncjob_bench.stats.results import Spread, collect, quantile
 
 
 def test_the_median_is_the_middle_value_and_the_spread_its_ends() -> None:

@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from asyncjob.models import AsyncJob
-from asyncjob_bench.counting import lives
-from asyncjob_bench.ground import templates
+from asyncjob_bench.counting import job_states
+from asyncjob_bench.harness import templates
 
 JOB = templates.job("ns", templates.submission())
 
@@ -57,9 +57,9 @@ def test_workers_steps_carry_no_token_of_their_own() -> None:
 
 def test_filled_in_they_make_a_life_that_the_models_know() -> None:
     for state, phase in (
-        (lives.queued(7), "Queued"),
-        (lives.claimed(7), "Running"),
-        (lives.completed(7), "Succeeded"),
+        (job_states.queued(7), "Queued"),
+        (job_states.claimed(7), "Running"),
+        (job_states.completed(7), "Succeeded"),
     ):
         assert AsyncJob.model_validate(state).status.phase == phase
         assert "@" not in json.dumps(state)

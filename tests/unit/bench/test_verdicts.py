@@ -6,7 +6,7 @@ import pytest
 
 from asyncjob_bench import store
 from asyncjob_bench.errors import BenchError
-from asyncjob_bench.reckoning.verdicts import Limit, check_limits, read_limits
+from asyncjob_bench.stats.limits import Limit, check_limits, read_limits
 
 RATIO = Limit("ratio", "at_least", 0.7, 0.8)
 CONFLICTS = Limit("conflicts", "at_most", 0.05)

@@ -15,10 +15,9 @@ from pydantic import ValidationError
 
 from asyncjob import Fail, JobContext, WorkerApp
 from asyncjob.errors import ConfigError
-from asyncjob_worker.builtin import build_app
+from asyncjob_worker.builtin import build_app, exec_program
+from asyncjob_worker.builtin.assembly import read_settings
 from asyncjob_worker.builtin.errors import ProgramFailedError, StoppedError, TimedOutError
-from asyncjob_worker.builtin.programs import group
-from asyncjob_worker.builtin.settings import read_settings
 from support.handler_runs import context, run_handler
 from support.workers import until
 
@@ -192,7 +191,7 @@ async def test_what_a_program_leaves_running_is_ended(tmp_path: Path) -> None:
 async def test_a_stop_asks_first_and_then_forces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group.end_group, "__defaults__", (0.3,))
+    monkeypatch.setattr(exec_program.end_group, "__defaults__", (0.3,))
     pids, asked = tmp_path / "pids", tmp_path / "asked"
     script = 'trap "touch $2" TERM; sleep 300 & echo $$ $! >"$1"; while :; do sleep 0.05; done'
     payload = {"argv": [SH, "-c", script, "sh", str(pids), str(asked)]}
@@ -247,7 +246,7 @@ def test_orphans_of_a_program_are_reaped_where_that_is_ours(tmp_path: Path) -> N
 
 FIRST_PROCESS = """
 import ctypes, pathlib, subprocess, sys
-from asyncjob_worker.builtin.programs.group import end_group, has_ended
+from asyncjob_worker.builtin.exec_program import end_group, has_ended
 
 SUBREAPER = 36
 assert ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0) == 0

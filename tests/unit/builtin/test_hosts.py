@@ -4,8 +4,13 @@ import pytest
 from yarl import URL
 
 from asyncjob.errors import ConfigError
-from asyncjob_worker.builtin.settings import read_settings
-from asyncjob_worker.builtin.web.hosts import HostAllowList, HostRefusedError, parse_host, parse_url
+from asyncjob_worker.builtin.assembly import read_settings
+from asyncjob_worker.builtin.http_allowlist import (
+    HostAllowList,
+    HostRefusedError,
+    parse_host,
+    parse_url,
+)
 
 
 def hosts(*entries: str) -> HostAllowList:

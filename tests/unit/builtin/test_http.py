@@ -12,7 +12,7 @@ from aiohttp import web
 from pydantic import ValidationError
 
 from asyncjob import Fail, Retry, WorkerApp
-from asyncjob.app.categories import categorize
+from asyncjob.app.errors import categorize
 from asyncjob.free_json import normalize
 from asyncjob_dev.ports import free_ports
 from asyncjob_worker.builtin import build_app

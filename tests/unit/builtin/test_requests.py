@@ -3,8 +3,7 @@
 import pytest
 from yarl import URL
 
-from asyncjob_worker.builtin.web.payload import HttpCall
-from asyncjob_worker.builtin.web.request import Request, first_request, redirected
+from asyncjob_worker.builtin.http_request import HttpCall, Request, first_request, redirected
 from support.handler_runs import context
 
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from asyncjob_worker.builtin.web.retry_after import retry_after_seconds
-from asyncjob_worker.builtin.web.statuses import contains_status, statuses_of
+from asyncjob_worker.builtin.http_request import contains_status, statuses_of
+from asyncjob_worker.builtin.http_response import retry_after_seconds
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 NOON = "Thu, 01 Jan 2026 12:00:00 GMT"

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from asyncjob.cli.place import ConnectionOptions
+from asyncjob.cli.connection import ConnectionOptions
 from asyncjob.client.errors import JobNotFoundError
 from asyncjob.errors import NoClusterError, UnknownOutcomeError
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.selection import Selection
+from asyncjob.rest.listing import Selection
 from support.cli_shell import Shell
 from support.fake_jobs import FakeJobs, a_cron, a_job, a_queue, a_worker
 

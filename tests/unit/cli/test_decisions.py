@@ -5,15 +5,15 @@ from itertools import islice
 import pytest
 
 from asyncjob import errors as base
-from asyncjob.cli.bulk import BulkAction, bulk_summary, confirmation_question
+from asyncjob.cli.commands.dead_letters import BulkAction, bulk_summary, confirmation_question
+from asyncjob.cli.commands.wait import FINISHED, TargetState, evaluate_wait, poll_intervals
+from asyncjob.cli.connection import ConnectionOptions
+from asyncjob.cli.error_messages import error_message, exit_code_for
 from asyncjob.cli.exit_codes import EXIT_CODE_DOCS, ExitCode, worst_exit_code
-from asyncjob.cli.failures import error_message, exit_code_for
-from asyncjob.cli.place import ConnectionOptions
-from asyncjob.cli.screen import use_colour
-from asyncjob.cli.waiting import FINISHED, TargetState, evaluate_wait, poll_intervals
+from asyncjob.cli.output.printer import use_colour
 from asyncjob.client import errors
-from asyncjob.rest.job import Happening
-from asyncjob.rest.selection import BulkReport
+from asyncjob.rest.jobs import Happening
+from asyncjob.rest.listing import BulkReport
 from support.fake_jobs import a_job
 
 

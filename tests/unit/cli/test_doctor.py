@@ -8,32 +8,25 @@ from typing import Any
 import pytest
 from click import unstyle
 
-from asyncjob.cli.doctor import (
-    api,
-    clock,
-    enforcement,
-    gateway,
-    operator,
-    permissions,
-    policies,
-    stuck,
-    types,
-    workers,
-)
-from asyncjob.cli.doctor.differences import differences
-from asyncjob.cli.doctor.enforcement import EnforcementFacts, ProbeResult
+from asyncjob.cli.doctor import endpoints, installation, permissions, processes, stuck_jobs
 from asyncjob.cli.doctor.examination import examine_jobs, is_reachable
-from asyncjob.cli.doctor.finding import Finding, Severity, most_severe, ok, problem, warning
-from asyncjob.cli.doctor.report import (
+from asyncjob.cli.doctor.findings import (
+    Finding,
+    Severity,
     finding_json,
     finding_lines,
     findings_exit_code,
     findings_summary,
+    most_severe,
+    ok,
+    problem,
+    warning,
 )
+from asyncjob.cli.doctor.installation import EnforcementFacts, ProbeResult, differences
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject
+from asyncjob.rules.policies import POLICIES
 from asyncjob.schema.crd import CUSTOM_RESOURCES, crd
-from asyncjob.schema.policies.book import POLICIES
 from support.fake_jobs import FakeJobs, a_job, a_queue, a_worker
 
 NOW = datetime(2026, 11, 21, 20, 5, tzinfo=UTC)
@@ -46,7 +39,9 @@ OK, WARNING, PROBLEM = Severity
 )
 def test_the_api_server_has_to_be_new_enough(version: str, verdict: Severity) -> None:
     assert (
-        api.check_api_server(api.ApiServerFacts("https://x", version, None, NOW, NOW)).severity
+        endpoints.check_api_server(
+            endpoints.ApiServerFacts("https://x", version, None, NOW, NOW)
+        ).severity
         is verdict
     )
 
@@ -66,12 +61,12 @@ def test_a_clock_is_judged_by_what_the_network_cannot_explain(
     ahead: float, took: float, verdict: Severity, said: str
 ) -> None:
     sent = NOW + timedelta(seconds=ahead)
-    found = clock.check_clock(NOW, sent, sent + timedelta(seconds=took))
+    found = endpoints.check_clock(NOW, sent, sent + timedelta(seconds=took))
     assert (found.severity, said in found.message) == (verdict, True)
 
 
 def test_a_server_that_does_not_say_the_time_is_a_warning() -> None:
-    assert clock.check_clock(None, NOW, NOW).severity is WARNING
+    assert endpoints.check_clock(None, NOW, NOW).severity is WARNING
 
 
 def test_what_the_api_server_adds_is_no_difference_but_what_it_lacks_is() -> None:
@@ -90,16 +85,25 @@ def definitions() -> dict[str, Any]:
 def test_types_of_this_release_are_well_and_others_are_told() -> None:
     served = frozenset(one.plural for one in CUSTOM_RESOURCES)
     there = definitions()
-    assert types.check_resource_types(types.ResourceTypeFacts(served, there)).severity is OK
+    assert (
+        installation.check_resource_types(installation.ResourceTypeFacts(served, there)).severity
+        is OK
+    )
     there["asyncjobs"]["spec"]["versions"][0]["subresources"] = {}
-    found = types.check_resource_types(types.ResourceTypeFacts(served, there))
+    found = installation.check_resource_types(installation.ResourceTypeFacts(served, there))
     assert (found.severity, "asyncjobs versions[v1alpha1].subresources" in found.message) == (
         WARNING,
         True,
     )
-    assert types.check_resource_types(types.ResourceTypeFacts(served, None)).severity is WARNING
     assert (
-        types.check_resource_types(types.ResourceTypeFacts(frozenset(), there)).severity is PROBLEM
+        installation.check_resource_types(installation.ResourceTypeFacts(served, None)).severity
+        is WARNING
+    )
+    assert (
+        installation.check_resource_types(
+            installation.ResourceTypeFacts(frozenset(), there)
+        ).severity
+        is PROBLEM
     )
 
 
@@ -111,7 +115,10 @@ def installed() -> tuple[dict[str, JsonObject], dict[str, JsonObject]]:
 def policy_verdicts(
     those: Mapping[str, JsonObject], bindings: Mapping[str, JsonObject]
 ) -> list[Severity]:
-    return [one.severity for one in policies.check_policies(policies.PolicyFacts(those, bindings))]
+    return [
+        one.severity
+        for one in installation.check_policies(installation.PolicyFacts(those, bindings))
+    ]
 
 
 def test_policies_have_to_be_there_and_bound_to_deny_everywhere() -> None:
@@ -149,7 +156,7 @@ def test_policies_that_differ_or_have_mistakes_are_told() -> None:
     assert policy_verdicts({**those, name: {**those[name], "status": status}}, bindings) == [
         PROBLEM
     ]
-    assert [one.severity for one in policies.check_policies(None)] == [WARNING]
+    assert [one.severity for one in installation.check_policies(None)] == [WARNING]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +170,7 @@ def test_policies_that_differ_or_have_mistakes_are_told() -> None:
 def test_one_forbidden_write_that_passes_is_a_problem(
     creation: ProbeResult, change: ProbeResult, verdict: Severity
 ) -> None:
-    assert enforcement.check_enforcement(EnforcementFacts(creation, change)).severity is verdict
+    assert installation.check_enforcement(EnforcementFacts(creation, change)).severity is verdict
 
 
 def test_one_who_may_only_read_is_warned_and_one_who_may_not_has_a_problem() -> None:
@@ -176,17 +183,17 @@ def test_one_who_may_only_read_is_warned_and_one_who_may_not_has_a_problem() -> 
 
 
 def test_an_operator_has_to_lead_and_not_be_silent() -> None:
-    fresh = operator.OperatorLease("ops", "pod-1", "2026-11-21T20:04:55Z", 10)
+    fresh = processes.OperatorLease("ops", "pod-1", "2026-11-21T20:04:55Z", 10)
     stale = replace(fresh, renew_time="2026-11-21T20:04:00Z")
     nobody = replace(fresh, holder="")
 
-    def verdicts(*elections: operator.OperatorLease) -> list[Severity]:
-        return [one.severity for one in operator.check_operator(elections, NOW)]
+    def verdicts(*elections: processes.OperatorLease) -> list[Severity]:
+        return [one.severity for one in processes.check_operator(elections, NOW)]
 
     assert verdicts(fresh) == [OK]
     assert verdicts(stale, nobody) == [PROBLEM, PROBLEM]
     assert verdicts() == [PROBLEM]
-    assert [one.severity for one in operator.check_operator(None, NOW)] == [WARNING]
+    assert [one.severity for one in processes.check_operator(None, NOW)] == [WARNING]
 
 
 def test_queues_without_workers_and_types_without_handlers_are_problems() -> None:
@@ -197,7 +204,7 @@ def test_queues_without_workers_and_types_without_handlers_are_problems() -> Non
         a_queue("mail", paused=True),
     ]
     waiting = [a_job("x", type="SEND_EMAIL"), a_job("y"), a_job("z", queue="lost")]
-    found = workers.check_workers(live, queues, waiting)
+    found = processes.check_workers(live, queues, waiting)
     assert [(one.severity, one.check) for one in found] == [
         (OK, "Workers"),
         (PROBLEM, "Workers"),
@@ -211,7 +218,7 @@ def test_queues_without_workers_and_types_without_handlers_are_problems() -> Non
 
 
 def test_a_cluster_without_workers_is_a_warning_until_jobs_wait() -> None:
-    assert [one.severity for one in workers.check_workers([], [], [])] == [WARNING]
+    assert [one.severity for one in processes.check_workers([], [], [])] == [WARNING]
 
 
 @pytest.mark.parametrize(
@@ -228,18 +235,18 @@ def test_a_cluster_without_workers_is_a_warning_until_jobs_wait() -> None:
 def test_jobs_that_stand_still_for_longer_than_anything_allows_are_problems(
     fields: dict[str, Any], verdict: Severity
 ) -> None:
-    assert most_severe(stuck.check_stuck_jobs([a_job(**fields)], NOW)) is verdict
+    assert most_severe(stuck_jobs.check_stuck_jobs([a_job(**fields)], NOW)) is verdict
 
 
 def test_dead_letters_are_a_warning() -> None:
-    assert stuck.check_dead_letters(0, complete=True) == []
-    [found] = stuck.check_dead_letters(1, complete=True)
+    assert stuck_jobs.check_dead_letters(0, complete=True) == []
+    [found] = stuck_jobs.check_dead_letters(1, complete=True)
     assert (found.severity, found.message) == (WARNING, "1 dead letter waits for a person")
 
 
 def test_a_gateway_has_to_answer_and_speak_our_version() -> None:
     def verdict(**facts: Any) -> Severity:
-        return gateway.check_gateway(gateway.GatewayFacts("http://g", **facts)).severity
+        return endpoints.check_gateway(endpoints.GatewayFacts("http://g", **facts)).severity
 
     assert verdict(version="v1alpha1") is OK
     assert verdict(version="v9") is WARNING

@@ -7,9 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob.cli import documents, yaml_values
-from asyncjob.cli.documents import Document, DocumentError, parse_documents, read_documents
-from asyncjob.cli.manifests import job_documents
+from asyncjob.cli.input import documents, yaml_loader
+from asyncjob.cli.input.documents import (
+    Document,
+    DocumentError,
+    job_documents,
+    parse_documents,
+    read_documents,
+)
 
 MANIFEST = """\
 apiVersion: asyncjob.dev/v1alpha1
@@ -209,4 +214,4 @@ def test_files_are_bounded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_bound_of_yaml_is_within_that_of_files() -> None:
-    assert yaml_values.MAX_CHARACTERS < documents.MAX_TOTAL_BYTES
+    assert yaml_loader.MAX_CHARACTERS < documents.MAX_TOTAL_BYTES

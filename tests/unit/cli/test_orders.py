@@ -6,9 +6,14 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from asyncjob.cli.documents import Document
-from asyncjob.cli.orders import InvalidInputError, payload_documents, prepare_submissions
-from asyncjob.cli.submit_options import submission_fields, submission_options
+from asyncjob.cli.input.documents import Document
+from asyncjob.cli.input.submissions import (
+    InvalidInputError,
+    payload_documents,
+    prepare_submissions,
+    submission_fields,
+    submission_options,
+)
 from asyncjob.rest.submission import Submission
 
 

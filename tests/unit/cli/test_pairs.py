@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncjob.cli.pairs import is_pair, parse_payload
+from asyncjob.cli.input.documents import is_pair, parse_payload
 
 
 def test_pairs_are_text_or_json() -> None:

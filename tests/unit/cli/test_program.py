@@ -10,10 +10,9 @@ from typing import NoReturn
 import click
 import pytest
 
-from asyncjob.cli import offering
-from asyncjob.cli.completing import kubectl_completions
-from asyncjob.cli.entry import program_name
-from asyncjob.cli.root import COMMANDS, root
+from asyncjob.cli.commands.completion import kubectl_completions
+from asyncjob.cli.entry import COMMANDS, program_name, root
+from asyncjob.cli.input import resource_names
 from asyncjob.client.errors import NotAllowedError
 from support.cli_shell import Shell
 from support.fake_jobs import a_cron, a_job, a_queue
@@ -150,7 +149,7 @@ def test_a_cluster_that_does_not_tell_offers_nothing(
         while True:
             time.sleep(60)
 
-    monkeypatch.setattr(offering, "TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(resource_names, "TIMEOUT_SECONDS", 0.05)
     for answer in (refused, silent):
         monkeypatch.setattr(shell.jobs, "list", answer)
         assert shell.ok("__complete", "get", "re").split() == [":4"]

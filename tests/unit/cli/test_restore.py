@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from asyncjob.cli.backup import reading
-from asyncjob.cli.backup.format import HEADER_KIND
+from asyncjob.cli.backup import reader
+from asyncjob.cli.backup.export_file import HEADER_KIND
 from asyncjob.errors import ForbiddenError, InvalidError
-from asyncjob.intake import dedup_name_prefix, key_name, sequence_name
+from asyncjob.submission import dedup_name_prefix, key_name, sequence_name
 from support.cli_shell import Shell
 from support.exports import a_file, a_job, a_queue, a_schedule
 
@@ -355,7 +355,7 @@ def test_a_gateway_has_neither(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 def test_a_line_without_end_is_not_read_to_its_end(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 2**20)
+    monkeypatch.setattr(reader, "MAX_LINE_BYTES", 2**20)
     file = Path(a_file(tmp_path, a_job("a"), end=False))
     with file.open("a") as stream:
         stream.write("x" * (2**20 + 1))

@@ -7,16 +7,14 @@ from typing import Any
 import pytest
 from click import unstyle
 
-from asyncjob.cli.changes import LiveJobs
-from asyncjob.cli.cron_sheet import cron_job_detail
-from asyncjob.cli.hints import job_hints
-from asyncjob.cli.job_rows import job_table, status_detail
-from asyncjob.cli.job_sheet import RenderContext, job_detail
-from asyncjob.cli.live import fit_lines
-from asyncjob.cli.screen import to_json, to_json_line
-from asyncjob.cli.surroundings_rows import cron_job_table, queue_table, worker_table
-from asyncjob.cli.tables import Cell, Table, one_line, render_lines, row
-from asyncjob.rest.job import Happening
+from asyncjob.cli.commands.watch import LiveJobs
+from asyncjob.cli.output.detail import RenderContext, cron_job_detail, job_detail, job_hints
+from asyncjob.cli.output.job_table import job_table, status_detail
+from asyncjob.cli.output.live import fit_lines
+from asyncjob.cli.output.printer import to_json, to_json_line
+from asyncjob.cli.output.resource_tables import cron_job_table, queue_table, worker_table
+from asyncjob.cli.output.tables import Cell, Table, one_line, render_lines, row
+from asyncjob.rest.jobs import Happening
 from support.fake_jobs import a_cron, a_job, a_queue, a_worker
 
 NOW = datetime(2026, 11, 21, 20, 5, tzinfo=UTC)

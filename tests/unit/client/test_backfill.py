@@ -6,10 +6,10 @@ import pytest
 
 from asyncjob.client import JobsClient
 from asyncjob.client.errors import InvalidRequestError, JobStateError
-from asyncjob.client.limits import build_backfill
-from asyncjob.client.on_kubernetes.cron_jobs import backfill
+from asyncjob.client.kubernetes.cron_jobs import backfill
+from asyncjob.client.options import build_backfill
 from asyncjob.client.steps import Answer, Call
-from asyncjob.rest.surroundings import BackfillAsk
+from asyncjob.rest.resources import BackfillAsk
 
 SPAN = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
 OTHER = {"from": "2025-01-01T00:00:00Z", "to": "2025-01-02T00:00:00Z"}

@@ -7,9 +7,9 @@ import pytest
 from asyncjob.client.driving import iterate
 from asyncjob.client.errors import JobGoneError, JobNotFoundError, WaitTimeoutError
 from asyncjob.client.following import follow_job
-from asyncjob.client.on_kubernetes.following import KubernetesJobSource
+from asyncjob.client.kubernetes.jobs import KubernetesJobSource
 from asyncjob.client.steps import Answer, Listen, Next
-from asyncjob.rest.job import Job
+from asyncjob.rest.jobs import Job
 from support.builders import stored
 from support.fake_api import NAMESPACE, FakeApi, Obj, ended
 

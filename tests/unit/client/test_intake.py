@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from asyncjob.intake import (
+from asyncjob.models.job import RequestData
+from asyncjob.submission import (
     InvalidSubmissionError,
     JobManifest,
     Match,
@@ -14,7 +15,6 @@ from asyncjob.intake import (
     read_submission,
     sequence_of,
 )
-from asyncjob.models.spec import RequestData
 from support.builders import stored
 
 CARRIED = RequestData(headers={"x": ["1"]})

@@ -8,13 +8,13 @@ import pytest
 from asyncjob.client.driving import iterate, run
 from asyncjob.client.errors import InvalidRequestError
 from asyncjob.client.errors import NotFoundError as ClientNotFoundError
-from asyncjob.client.on_kubernetes import KubernetesOperations
-from asyncjob.client.on_kubernetes.calls import list_all
-from asyncjob.client.on_kubernetes.listing import selector_params
+from asyncjob.client.kubernetes import KubernetesOperations
+from asyncjob.client.kubernetes.calls import list_all
+from asyncjob.client.kubernetes.jobs import selector_params
 from asyncjob.client.steps import Answer, Call, Step
 from asyncjob.errors import ExpiredError, ObjectNotFoundError
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.selection import Selection
+from asyncjob.rest.listing import Selection
 from support.builders import stored
 from support.fake_api import NAMESPACE, FakeApi
 

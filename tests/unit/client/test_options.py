@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from asyncjob.client.options import to_submission
-from asyncjob.intake import InvalidSubmissionError
-from asyncjob.models.spec import Dependency
+from asyncjob.models.job import Dependency
 from asyncjob.rest.submission import Submission, Submitted
+from asyncjob.submission import InvalidSubmissionError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

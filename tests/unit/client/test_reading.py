@@ -6,10 +6,15 @@ from typing import Any
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.choosing import BadCursorError, decode_cursor, encode_cursor, matches_selection
-from asyncjob.rest.reading import job_of, summary_of
-from asyncjob.rest.selection import Selection
-from asyncjob.rest.surroundings_reading import cron_job_of, is_lease_expired, queue_of, worker_of
+from asyncjob.rest.job_reading import job_of, summary_of
+from asyncjob.rest.listing import (
+    BadCursorError,
+    Selection,
+    decode_cursor,
+    encode_cursor,
+    matches_selection,
+)
+from asyncjob.rest.resources import cron_job_of, is_lease_expired, queue_of, worker_of
 from support.builders import cron_job, queue, stored
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)

@@ -9,10 +9,10 @@ import pytest
 
 from asyncjob.client import AsyncJobsClient, JobsClient
 from asyncjob.client import errors as e
-from asyncjob.client.by_rest.server_events import EventStream
-from asyncjob.rest.job import Job
-from asyncjob.rest.reading import job_of
-from asyncjob.rest.selection import Selection
+from asyncjob.client.rest.events import EventStream
+from asyncjob.rest.job_reading import job_of
+from asyncjob.rest.jobs import Job
+from asyncjob.rest.listing import Selection
 from asyncjob.rest.submission import Submission
 from support.builders import stored
 
@@ -55,7 +55,7 @@ def problem(status: int, kind: str, headers: Any = None, **more: Any) -> httpx.R
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Let pauses pass at once."""
     pauses: list[float] = []
-    monkeypatch.setattr("asyncjob.client.by_rest.world.time.sleep", pauses.append)
+    monkeypatch.setattr("asyncjob.client.rest.world.time.sleep", pauses.append)
     return pauses
 
 

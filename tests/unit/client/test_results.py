@@ -11,11 +11,11 @@ import pytest
 
 from asyncjob.client import AsyncJobsClient, JobsClient
 from asyncjob.client.async_shell import AsyncShell
-from asyncjob.client.on_kubernetes import KubernetesOperations
+from asyncjob.client.kubernetes import KubernetesOperations
 from asyncjob.client.steps import Answer, Step
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json
-from asyncjob.models.status import ResultReference
+from asyncjob.models.job_status import ResultReference
 from support.builders import stored
 from support.fake_api import NAMESPACE, FakeApi
 

@@ -14,13 +14,13 @@ from asyncjob.client.errors import (
     NotAllowedError,
     UnavailableError,
 )
-from asyncjob.client.on_kubernetes import KubernetesOperations
+from asyncjob.client.kubernetes import KubernetesOperations
 from asyncjob.client.steps import Answer, Step
 from asyncjob.errors import ForbiddenError, InvalidError
-from asyncjob.intake import dedup_name_prefix, key_name, sequence_name
 from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.submission import Submission, Submitted
+from asyncjob.submission import dedup_name_prefix, key_name, sequence_name
 from support.fake_api import NAMESPACE, FakeApi, ended
 
 IDS = (f"id-{number}" for number in itertools.count())

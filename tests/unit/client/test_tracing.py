@@ -17,7 +17,7 @@ from asyncjob.client.tracing import trace_submission, with_current_trace
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.submission import Submission, Submitted
 from asyncjob.tracing.context import trace_id_of
-from asyncjob.tracing.submitting import submission_span
+from asyncjob.tracing.spans import submission_span
 from asyncjob_gateway.app import NO_FRAMEWORK_TELEMETRY, make_app
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
@@ -44,7 +44,7 @@ class Program:
 @pytest.mark.parametrize(
     ("modules", "never"),
     [
-        ("asyncjob.client, asyncjob.client.by_rest.client", "opentelemetry"),
+        ("asyncjob.client, asyncjob.client.rest.client", "opentelemetry"),
         ("asyncjob_operator.cli", "opentelemetry"),
         ("asyncjob_gateway.cli", "opentelemetry.sdk opentelemetry.exporter"),
     ],

@@ -20,10 +20,10 @@ from asyncjob import (
     Submission,
 )
 from asyncjob.json_types import Json
-from asyncjob.rest.job import Job, JobSummary
-from asyncjob.rest.selection import BulkReport
+from asyncjob.rest.jobs import Job, JobSummary
+from asyncjob.rest.listing import BulkReport
+from asyncjob.rest.resources import QueueInfo
 from asyncjob.rest.submission import BatchItem, Submitted
-from asyncjob.rest.surroundings import QueueInfo
 
 NAMES = [name for name in vars(Jobs) if not name.startswith("_")]
 

@@ -14,7 +14,7 @@ from asyncjob.client.errors import (
     NotCancellableError,
     UnavailableError,
 )
-from asyncjob.client.on_kubernetes import KubernetesOperations
+from asyncjob.client.kubernetes import KubernetesOperations
 from asyncjob.errors import InvalidError
 from support.builders import stored
 from support.fake_api import NAMESPACE, FakeApi

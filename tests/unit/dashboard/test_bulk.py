@@ -1,9 +1,9 @@
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.selection import BulkFailure, BulkReport, Selection
+from asyncjob.rest.listing import BulkFailure, BulkReport, Selection
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.views.bulk import (
+from asyncjob_gateway.dashboard.pages.dead_letters import (
     MAX_BULK_JOBS,
     BulkAction,
     bulk_report_page,

@@ -1,5 +1,5 @@
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.views.family import (
+from asyncjob_gateway.dashboard.views.job_tree import (
     MAX_ANCESTORS,
     MAX_CHILDREN_PER_JOB,
     MAX_TREE_JOBS,

@@ -1,7 +1,7 @@
 from starlette.datastructures import QueryParams
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.selection import Selection
+from asyncjob.rest.listing import Selection
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.views.filters import read_filters
 

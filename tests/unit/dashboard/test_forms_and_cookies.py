@@ -6,9 +6,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message
 
-from asyncjob_gateway import kinds
-from asyncjob_gateway.dashboard import cookies
-from asyncjob_gateway.dashboard.forms import field_value, nonempty_fields, read_form
+from asyncjob_gateway import problem_types
+from asyncjob_gateway.dashboard import security
+from asyncjob_gateway.dashboard.security import field_value, nonempty_fields, read_form
 from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.limits.bodies import BodyReader
 
@@ -72,31 +72,31 @@ async def test_a_form_of_our_own_page_is_read() -> None:
     ],
 )
 async def test_a_form_of_another_site_is_refused(headers: dict[str, str]) -> None:
-    assert (await refused(sent(**headers))).kind is kinds.STALE_FORM
+    assert (await refused(sent(**headers))).kind is problem_types.STALE_FORM
 
 
 async def test_a_form_without_the_browsers_own_token_is_refused() -> None:
-    assert (await refused(sent("guess"))).kind is kinds.STALE_FORM
-    assert (await refused(sent(""))).kind is kinds.STALE_FORM
-    assert (await refused(request(b"form-token="))).kind is kinds.STALE_FORM
+    assert (await refused(sent("guess"))).kind is problem_types.STALE_FORM
+    assert (await refused(sent(""))).kind is problem_types.STALE_FORM
+    assert (await refused(request(b"form-token="))).kind is problem_types.STALE_FORM
 
 
 async def test_what_is_no_form_is_refused() -> None:
     assert (
         await refused(request(b"{}", content_type="application/json"))
-    ).kind is kinds.UNSUPPORTED_MEDIA_TYPE
-    assert (await refused(request(b"a=%ff"))).kind is kinds.MALFORMED
-    assert (await refused(request(b"&".join([b"a="] * 3000)))).kind is kinds.MALFORMED
+    ).kind is problem_types.UNSUPPORTED_MEDIA_TYPE
+    assert (await refused(request(b"a=%ff"))).kind is problem_types.MALFORMED
+    assert (await refused(request(b"&".join([b"a="] * 3000)))).kind is problem_types.MALFORMED
 
 
 async def test_a_form_is_read_up_to_a_limit_only() -> None:
-    assert (await refused(request(b"a=" + b"b" * MOST))).kind is kinds.TOO_LARGE
-    assert (await refused(request(content_length=str(MOST + 1)))).kind is kinds.TOO_LARGE
+    assert (await refused(request(b"a=" + b"b" * MOST))).kind is problem_types.TOO_LARGE
+    assert (await refused(request(content_length=str(MOST + 1)))).kind is problem_types.TOO_LARGE
 
 
 def kept(asked: Request) -> SimpleCookie:
     response = Response()
-    cookies.set_token_cookie(asked, response, "t0ken")
+    security.set_token_cookie(asked, response, "t0ken")
     return SimpleCookie(response.headers["set-cookie"])
 
 
@@ -120,26 +120,26 @@ def test_the_cookies_token_says_who_asks_unless_a_proxy_does() -> None:
     by_cookie = request(cookie="asyncjob-token=mine")
     by_proxy = request(cookie="asyncjob-token=mine", authorization="Bearer proxys")
 
-    assert cookies.auth_headers(by_cookie)["authorization"] == "Bearer mine"
-    assert cookies.is_cookie_authenticated(by_cookie)
-    assert cookies.auth_headers(by_proxy)["authorization"] == "Bearer proxys"
-    assert not cookies.is_cookie_authenticated(by_proxy)
+    assert security.auth_headers(by_cookie)["authorization"] == "Bearer mine"
+    assert security.is_cookie_authenticated(by_cookie)
+    assert security.auth_headers(by_proxy)["authorization"] == "Bearer proxys"
+    assert not security.is_cookie_authenticated(by_proxy)
 
 
 def test_a_cookie_of_an_unencrypted_connection_does_not_count_on_an_encrypted_one() -> None:
     planted = request(scheme="https", cookie="asyncjob-token=planted")
 
-    assert "authorization" not in cookies.auth_headers(planted)
+    assert "authorization" not in security.auth_headers(planted)
 
 
 def test_a_browser_keeps_one_token_for_all_of_its_forms() -> None:
     fresh, known = request(), request(cookie=f"asyncjob-forms={SECRET}")
 
-    given = cookies.form_token(fresh)
-    assert cookies.form_token(fresh) == given
-    assert cookies.form_token(known) == SECRET
+    given = security.form_token(fresh)
+    assert security.form_token(fresh) == given
+    assert security.form_token(known) == SECRET
     response = Response()
-    cookies.set_form_token_cookie(known, response)
+    security.set_form_token_cookie(known, response)
     assert "set-cookie" not in response.headers
-    cookies.set_form_token_cookie(fresh, response)
+    security.set_form_token_cookie(fresh, response)
     assert given in response.headers["set-cookie"]

@@ -1,12 +1,11 @@
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.models.status import JobError, Progress
-from asyncjob.rest.job import Job, Link
-from asyncjob_gateway.dashboard.allowed import Permissions
+from asyncjob.models.job_status import JobError, Progress
+from asyncjob.rest.jobs import Job, Link
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.views.job import JobPage, make_job_page
-from asyncjob_gateway.dashboard.views.offers import available_actions
+from asyncjob_gateway.dashboard.permissions import Permissions
+from asyncjob_gateway.dashboard.views.job import JobPage, available_actions, make_job_page
 from support.rest_jobs import NOW, before, happened, whole
 
 ALL = Permissions(**dict.fromkeys(Permissions.__dataclass_fields__, True))

@@ -1,11 +1,11 @@
 from starlette.datastructures import QueryParams
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.job import Page
-from asyncjob.rest.surroundings import QueueInfo
+from asyncjob.rest.jobs import Page
+from asyncjob.rest.resources import QueueInfo
 from asyncjob_gateway.dashboard.links import Links
+from asyncjob_gateway.dashboard.pages.jobs import JobList, make_job_list, with_queue_reason
 from asyncjob_gateway.dashboard.views.filters import read_filters
-from asyncjob_gateway.dashboard.views.job_list import JobList, make_job_list, with_queue_reason
 from support.rest_jobs import NOW, summary
 
 

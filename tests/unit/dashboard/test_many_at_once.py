@@ -1,7 +1,7 @@
 import asyncio
 
 from asyncjob.client.errors import NotADeadLetterError
-from asyncjob_gateway.dashboard.many import BULK_CONCURRENCY, apply_to_each
+from asyncjob_gateway.dashboard.pages.dead_letters import BULK_CONCURRENCY, apply_to_each
 
 
 async def test_each_is_told_of_by_itself() -> None:

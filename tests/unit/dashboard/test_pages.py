@@ -8,30 +8,28 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.models.status import JobError, Progress
-from asyncjob.rest.job import Job, Link, Page
+from asyncjob.models.job_status import JobError, Progress
+from asyncjob.rest.jobs import Job, Link, Page
+from asyncjob.rest.listing import BulkFailure, BulkReport
 from asyncjob.rest.problem import FieldProblem
-from asyncjob.rest.selection import BulkFailure, BulkReport
-from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
-from asyncjob_gateway import kinds
-from asyncjob_gateway.dashboard.allowed import Permissions
-from asyncjob_gateway.dashboard.assets import MEDIA_TYPES, assets
-from asyncjob_gateway.dashboard.frame import Frame
-from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.page import render_html
-from asyncjob_gateway.dashboard.views.bulk import (
+from asyncjob.rest.resources import CronJobInfo, QueueInfo, WorkerInfo
+from asyncjob_gateway import problem_types
+from asyncjob_gateway.dashboard.layout import Frame, render_html
+from asyncjob_gateway.dashboard.links import MEDIA_TYPES, Links, assets
+from asyncjob_gateway.dashboard.pages.dead_letters import (
     bulk_report_page,
     confirmation_page,
     read_bulk_action,
 )
-from asyncjob_gateway.dashboard.views.family import LinkedJob, job_tree
+from asyncjob_gateway.dashboard.pages.jobs import make_job_list
+from asyncjob_gateway.dashboard.pages.queues import QueueCounts, make_queues_page
+from asyncjob_gateway.dashboard.pages.sign_in import SignInPage
+from asyncjob_gateway.dashboard.pages.submit import SubmitForm
+from asyncjob_gateway.dashboard.permissions import Permissions
 from asyncjob_gateway.dashboard.views.filters import read_filters
 from asyncjob_gateway.dashboard.views.job import NotCreatedPage, make_job_page
-from asyncjob_gateway.dashboard.views.job_list import make_job_list
-from asyncjob_gateway.dashboard.views.queues import QueueCounts, make_queues_page
-from asyncjob_gateway.dashboard.views.signing import SignInPage
-from asyncjob_gateway.dashboard.views.submission import SubmitForm
-from asyncjob_gateway.dashboard.views.surroundings import cron_rows, worker_rows
+from asyncjob_gateway.dashboard.views.job_tree import LinkedJob, job_tree
+from asyncjob_gateway.dashboard.views.resources import cron_rows, worker_rows
 from asyncjob_gateway.errors import RefusedError
 from support.rest_jobs import NOW, before, happened, summary, whole
 
@@ -115,7 +113,7 @@ def evil_pages() -> dict[str, str]:
         NOW,
     )
     problem = RefusedError(
-        kinds.INVALID, EVIL, job_id=EVIL, errors=[FieldProblem(field=EVIL, detail=EVIL)]
+        problem_types.INVALID, EVIL, job_id=EVIL, errors=[FieldProblem(field=EVIL, detail=EVIL)]
     )
     pages = {
         "jobs.html": jobs,
@@ -130,7 +128,7 @@ def evil_pages() -> dict[str, str]:
         "problem.html": problem,
     }
     made = {name: render_html(name, FRAME, view) for name, view in pages.items()}
-    for kind in (kinds.UNAVAILABLE, kinds.CONFLICT, kinds.FORBIDDEN):
+    for kind in (problem_types.UNAVAILABLE, problem_types.CONFLICT, problem_types.FORBIDDEN):
         here = f"/dashboard/jobs?{EVIL}"
         made[f"problem.html {kind.slug}"] = render_html(
             "problem.html", FRAME, RefusedError(kind, EVIL), here=here

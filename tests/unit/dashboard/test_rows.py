@@ -1,7 +1,7 @@
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.models.status import JobError, Progress
+from asyncjob.models.job_status import JobError, Progress
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.views.rows import job_row, phase_badge
 from support.rest_jobs import NOW, summary

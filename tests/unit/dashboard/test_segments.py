@@ -1,6 +1,6 @@
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.job import Happening, Job
-from asyncjob_gateway.dashboard.views.segments import BAR_WIDTH, phase_segments
+from asyncjob.rest.jobs import Happening, Job
+from asyncjob_gateway.dashboard.views.job import BAR_WIDTH, phase_segments
 from support.rest_jobs import NOW, before, happened, whole
 
 CREATED = Happening(time=before(100), phase="Created")

@@ -1,7 +1,7 @@
 import pytest
 
 from asyncjob.rest.submission import Submission
-from asyncjob_gateway.dashboard.views.submission import SubmitForm, read_submit_form
+from asyncjob_gateway.dashboard.pages.submit import SubmitForm, read_submit_form
 
 
 def refused(**given: str) -> SubmitForm:

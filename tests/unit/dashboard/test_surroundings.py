@@ -1,9 +1,9 @@
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.models.queue import AsyncQueueSpec
-from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
+from asyncjob.rest.resources import CronJobInfo, QueueInfo, WorkerInfo
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.views.queues import QueueRow, count_jobs, make_queues_page
-from asyncjob_gateway.dashboard.views.surroundings import cron_rows, worker_rows
+from asyncjob_gateway.dashboard.pages.queues import QueueRow, count_jobs, make_queues_page
+from asyncjob_gateway.dashboard.views.resources import cron_rows, worker_rows
 from support.rest_jobs import NOW, before, summary
 
 

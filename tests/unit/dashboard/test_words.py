@@ -1,6 +1,6 @@
 import pytest
 
-from asyncjob_gateway.dashboard.words import (
+from asyncjob_gateway.dashboard.formatting import (
     display_time,
     format_duration,
     format_json,

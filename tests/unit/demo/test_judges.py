@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from asyncjob import AsyncJob
-from asyncjob_dev.demo import judges
-from asyncjob_dev.demo.crash import Steps, WorkerKill, check_resumed, is_half_done, read_steps
+from asyncjob_dev.demo import checks
+from asyncjob_dev.demo.checks import Steps, WorkerKill, check_resumed, is_half_done, read_steps
 from asyncjob_dev.environment import ROOT
 
 NOW = "2025-01-01T00:00:00.000Z"
@@ -52,23 +52,23 @@ def digested(
 
 
 def test_digests_that_the_files_have_are_right() -> None:
-    assert judges.check_files_digested(digested()).ok
+    assert checks.check_files_digested(digested()).ok
 
 
 def test_a_wrong_digest_a_missing_file_or_a_failure_is_not() -> None:
-    assert not judges.check_files_digested(digested(files=FILES[1:])).ok
+    assert not checks.check_files_digested(digested(files=FILES[1:])).ok
     wrong = [{**FILES[0], "sha256": "0"}, *FILES[1:]]
-    assert not judges.check_files_digested(digested(files=wrong)).ok
-    assert not judges.check_files_digested(digested(phase="DeadLetter")).ok
-    assert not judges.check_files_digested(digested(result=None)).ok
+    assert not checks.check_files_digested(digested(files=wrong)).ok
+    assert not checks.check_files_digested(digested(phase="DeadLetter")).ok
+    assert not checks.check_files_digested(digested(result=None)).ok
 
 
 def test_lines_are_counted_again_file_by_file_and_all_together() -> None:
     lines = FILES[0]["lines"]
     wrong = [{**FILES[0], "lines": lines + 1}, *FILES[1:]]
-    assert not judges.check_files_digested(digested(files=wrong)).ok
-    assert not judges.check_files_digested(digested(files=wrong, lines=LINES + 1)).ok
-    assert judges.check_files_digested(digested(lines=LINES + 1)).problems == (
+    assert not checks.check_files_digested(digested(files=wrong)).ok
+    assert not checks.check_files_digested(digested(files=wrong, lines=LINES + 1)).ok
+    assert checks.check_files_digested(digested(lines=LINES + 1)).problems == (
         f"sum of the lines is {LINES + 1}, not {LINES}",
     )
 
@@ -78,7 +78,7 @@ def test_lines_are_counted_again_file_by_file_and_all_together() -> None:
     [(b"", 0), (b"a", 1), (b"a\n", 1), (b"a\nb", 2), (b"\n\n", 2), (b"a\rb\n", 1)],
 )
 def test_a_last_line_counts_with_and_without_its_end(data: bytes, lines: int) -> None:
-    assert judges._count_lines(data) == lines
+    assert checks._count_lines(data) == lines
 
 
 def reported(sha256: str, rows: int, file: str) -> AsyncJob:
@@ -90,16 +90,16 @@ def reported(sha256: str, rows: int, file: str) -> AsyncJob:
 def test_a_report_is_right_if_the_file_is_the_one_its_result_describes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judges, "ROOT", tmp_path)
+    monkeypatch.setattr(checks, "ROOT", tmp_path)
     (tmp_path / "orders.csv").write_text("a,b\n1,2\n3,4\n")
     (tmp_path / "r.html").write_text("<p>")
     checksum = hashlib.sha256(b"<p>").hexdigest()
-    assert judges.check_report_written(reported(checksum, 2, "r.html")).ok
-    assert not judges.check_report_written(reported("0", 2, "r.html")).ok
-    assert not judges.check_report_written(reported(checksum, 3, "r.html")).ok
-    assert not judges.check_report_written(reported(checksum, 2, "missing.html")).ok
+    assert checks.check_report_written(reported(checksum, 2, "r.html")).ok
+    assert not checks.check_report_written(reported("0", 2, "r.html")).ok
+    assert not checks.check_report_written(reported(checksum, 3, "r.html")).ok
+    assert not checks.check_report_written(reported(checksum, 2, "missing.html")).ok
     os.utime(tmp_path / "r.html", (0, 0))
-    assert not judges.check_report_written(reported(checksum, 2, "r.html")).ok
+    assert not checks.check_report_written(reported(checksum, 2, "r.html")).ok
 
 
 def flaky(attempt: int = 3, retries: int = 2, phase: str = "Succeeded") -> AsyncJob:
@@ -108,18 +108,18 @@ def flaky(attempt: int = 3, retries: int = 2, phase: str = "Succeeded") -> Async
 
 
 def test_two_failures_and_a_success_are_two_failures_and_a_success() -> None:
-    assert judges.check_succeeded_after_failures(flaky()).ok
-    assert not judges.check_succeeded_after_failures(flaky(attempt=1, retries=0)).ok
-    assert not judges.check_succeeded_after_failures(flaky(phase="Retrying")).ok
+    assert checks.check_succeeded_after_failures(flaky()).ok
+    assert not checks.check_succeeded_after_failures(flaky(attempt=1, retries=0)).ok
+    assert not checks.check_succeeded_after_failures(flaky(phase="Retrying")).ok
 
 
 def test_a_dead_letter_keeps_its_error() -> None:
     error = {"type": "RuntimeError", "category": "Internal", "message": "never works"}
     status = {"phase": "DeadLetter", "reason": "RetriesExhausted", "attempt": 3}
-    assert judges.check_dead_letter(job("always.fails", {}, **status, error=error)).ok
-    assert not judges.check_dead_letter(job("always.fails", {}, **status)).ok
+    assert checks.check_dead_letter(job("always.fails", {}, **status, error=error)).ok
+    assert not checks.check_dead_letter(job("always.fails", {}, **status)).ok
     wrong = {**status, "reason": "NotRetryable"}
-    assert not judges.check_dead_letter(job("always.fails", {}, **wrong, error=error)).ok
+    assert not checks.check_dead_letter(job("always.fails", {}, **wrong, error=error)).ok
 
 
 def counting(**changed: Any) -> AsyncJob:

@@ -5,8 +5,7 @@ from subprocess import CompletedProcess
 from typing import Any, cast
 
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.demo.view import View
-from asyncjob_dev.demo.watch import is_finished, watch_until
+from asyncjob_dev.demo.view import View, is_finished, watch_until
 
 PATIENCE = 40.0
 

@@ -9,13 +9,13 @@ from typing import BinaryIO
 
 import pytest
 
-from asyncjob_dev.binaries.archive import (
+from asyncjob_dev.binaries.cache import BinaryCache
+from asyncjob_dev.binaries.downloads import (
     ArchiveDownload,
     PinnedArchive,
     open_url,
     read_pinned_archive,
 )
-from asyncjob_dev.binaries.cache import BinaryCache
 from asyncjob_dev.errors import ChecksumMismatchError, DownloadError
 
 TARGET = "linux-amd64"

@@ -6,8 +6,13 @@ import pytest
 from click.testing import CliRunner
 
 from asyncjob_dev.chart.__main__ import main
-from asyncjob_dev.chart.comments import commented_keys
-from asyncjob_dev.reference.chart import chart_values, keys_in_schema, lookup, value_type
+from asyncjob_dev.reference.installation import (
+    chart_values,
+    commented_keys,
+    keys_in_schema,
+    lookup,
+    value_type,
+)
 
 ROOT = Path(__file__).parents[3]
 TEXT = """

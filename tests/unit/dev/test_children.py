@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev import launch
-from asyncjob_dev.children import Subprocess, bound_command, spawn
+from asyncjob_dev.process import Subprocess, bound_command, spawn
 
 PARENT = """
 import os, sys
 from pathlib import Path
-from asyncjob_dev.children import spawn
+from asyncjob_dev.process import spawn
 command = ["sh", "-c", "echo up; exec sleep 1000"]
 child = spawn(command, log_file=Path(sys.argv[1]), env=None, cwd=None)
 sys.stdin.readline()

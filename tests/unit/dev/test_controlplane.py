@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions, commandlines, datadir
-from asyncjob_dev.controlplane.credentials import ensure_credentials
-from asyncjob_dev.controlplane.layout import ControlPlanePaths
+from asyncjob_dev.api import write_kubeconfig
+from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions, datadir, processes
+from asyncjob_dev.controlplane.options import ControlPlanePaths
+from asyncjob_dev.controlplane.startup import ensure_credentials
 from asyncjob_dev.errors import (
     DataDirInUseError,
     DevError,
     FolderUnusableError,
     TemporaryFolderError,
 )
-from asyncjob_dev.kubeconfig import write_kubeconfig
 
 
 @pytest.fixture
@@ -28,9 +28,9 @@ def layout(tmp_path: Path) -> ControlPlanePaths:
 
 
 def test_everything_listens_on_the_loopback_address_only(layout: ControlPlanePaths) -> None:
-    flags = commandlines.etcd_flags(ControlPlaneOptions(), layout, "dev", 1, 2)
-    flags += commandlines.apiserver_flags(ControlPlaneOptions(), layout, 3, 1)
-    flags += commandlines.controller_manager_flags(ControlPlaneOptions(), layout)
+    flags = processes.etcd_flags(ControlPlaneOptions(), layout, "dev", 1, 2)
+    flags += processes.apiserver_flags(ControlPlaneOptions(), layout, 3, 1)
+    flags += processes.controller_manager_flags(ControlPlaneOptions(), layout)
     pairs = [flag.removeprefix("--").split("=", 1) for flag in flags if "=" in flag]
     addresses = [value for name, value in pairs if "address" in name or "urls" in name]
     assert len(addresses) == 6
@@ -41,27 +41,25 @@ def test_everything_listens_on_the_loopback_address_only(layout: ControlPlanePat
 def test_controllers_have_accounts_of_their_own_as_on_real_clusters(
     layout: ControlPlanePaths,
 ) -> None:
-    flags = commandlines.controller_manager_flags(ControlPlaneOptions(), layout)
+    flags = processes.controller_manager_flags(ControlPlaneOptions(), layout)
     assert "--use-service-account-credentials" in flags
 
 
 def test_extra_flags_come_last_so_that_they_win(layout: ControlPlanePaths) -> None:
     options = ControlPlaneOptions(apiserver_flags=("--v=4",), etcd_flags=("--x",))
-    assert commandlines.apiserver_flags(options, layout, 3, 1)[-1] == "--v=4"
-    assert commandlines.etcd_flags(options, layout, "dev", 1, 2)[-1] == "--x"
+    assert processes.apiserver_flags(options, layout, 3, 1)[-1] == "--v=4"
+    assert processes.etcd_flags(options, layout, "dev", 1, 2)[-1] == "--x"
 
 
 def test_data_is_not_synced_to_disk_unless_asked(layout: ControlPlanePaths) -> None:
-    assert "--unsafe-no-fsync" in commandlines.etcd_flags(
-        ControlPlaneOptions(), layout, "dev", 1, 2
-    )
-    assert "--unsafe-no-fsync" not in commandlines.etcd_flags(
+    assert "--unsafe-no-fsync" in processes.etcd_flags(ControlPlaneOptions(), layout, "dev", 1, 2)
+    assert "--unsafe-no-fsync" not in processes.etcd_flags(
         ControlPlaneOptions(fsync=True), layout, "dev", 1, 2
     )
 
 
 def test_own_audiences_keep_the_api_servers(layout: ControlPlanePaths) -> None:
-    flags = commandlines.apiserver_flags(ControlPlaneOptions(audiences=("gateway",)), layout, 3, 1)
+    flags = processes.apiserver_flags(ControlPlaneOptions(audiences=("gateway",)), layout, 3, 1)
     assert f"--api-audiences={ControlPlaneOptions().issuer},gateway" in flags
 
 
@@ -70,12 +68,12 @@ def test_pods_need_no_default_service_account_without_a_controller_manager(
 ) -> None:
     without = ControlPlaneOptions(with_controller_manager=False)
     flag = "--disable-admission-plugins=ServiceAccount"
-    assert flag in commandlines.apiserver_flags(without, layout, 3, 1)
-    assert flag not in commandlines.apiserver_flags(ControlPlaneOptions(), layout, 3, 1)
+    assert flag in processes.apiserver_flags(without, layout, 3, 1)
+    assert flag not in processes.apiserver_flags(ControlPlaneOptions(), layout, 3, 1)
 
 
 def test_pods_on_nodes_that_do_not_exist_are_not_collected(layout: ControlPlanePaths) -> None:
-    flags = " ".join(commandlines.controller_manager_flags(ControlPlaneOptions(), layout))
+    flags = " ".join(processes.controller_manager_flags(ControlPlaneOptions(), layout))
     assert "pod-garbage-collector" not in flags
     assert "*" not in flags
 

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from asyncjob_dev.endings import HANDLED_SIGNALS, unwind_on_signals
+from asyncjob_dev.signals import HANDLED_SIGNALS, unwind_on_signals
 from support.signals import ignoring
 
 

@@ -10,11 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from asyncjob_dev.errors import EngineFailedError, NoBaseError, NoEngineError
 from asyncjob_dev.images import BuildRequest, Engine, build_image, find_engine
-from asyncjob_dev.images.base import MIRROR, _exclude_paths, default_base
-from asyncjob_dev.images.build import ROOT
-from asyncjob_dev.images.errors import EngineFailedError, NoBaseError, NoEngineError
-from asyncjob_dev.images.network import pip_options, pip_secrets
+from asyncjob_dev.images.builder import (
+    MIRROR,
+    ROOT,
+    _exclude_paths,
+    default_base,
+    pip_options,
+    pip_secrets,
+)
 
 DOCKERFILE = ROOT / "worker-image" / "Dockerfile"
 

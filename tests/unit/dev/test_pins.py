@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.binaries.pins import MONITORING_TOOLS, TOOLS, read_pin
-from asyncjob_dev.binaries.target import platform_name
+from asyncjob_dev.binaries.pins import MONITORING_TOOLS, TOOLS, platform_name, read_pin
 from asyncjob_dev.errors import PinUnreadableError, UnsupportedPlatformError
 
 GO_MOD = """module example.test/tools/{tool}

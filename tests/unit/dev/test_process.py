@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.diagnosis import usual_cause
 from asyncjob_dev.errors import NotReadyError, PortTakenError, ProcessDiedError
-from asyncjob_dev.process import ManagedProcess
+from asyncjob_dev.process import ManagedProcess, usual_cause
 
 
 def shell(tmp_path: Path, script: str, **options: object) -> ManagedProcess:

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.binaries.__main__ import table
-from asyncjob_dev.binaries.archive import ArchiveDownload, PinnedArchive
 from asyncjob_dev.binaries.cache import BinaryCache, cache_dir
-from asyncjob_dev.binaries.onpath import minor_of
+from asyncjob_dev.binaries.downloads import ArchiveDownload, PinnedArchive
 from asyncjob_dev.binaries.pins import MONITORING_TOOLS, Pin
-from asyncjob_dev.binaries.resolve import Binary, Resolver
+from asyncjob_dev.binaries.resolver import Binary, Resolver, minor_of
 from asyncjob_dev.errors import AssetsFolderMissingError, CacheUnusableError, DownloadError
 
 GO_MOD = "go 1.26.0\ntool k8s.io/kubernetes/cmd/{tool}\nrequire k8s.io/kubernetes v1.36.3\n"

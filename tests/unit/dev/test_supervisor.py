@@ -9,11 +9,11 @@ import pytest
 
 from asyncjob_dev.api import Api, Object
 from asyncjob_dev.errors import ApiError, ApiUnavailableError, DevError
-from asyncjob_dev.supervisor import manifests, objects, reporter
-from asyncjob_dev.supervisor.containers import Container, exit_code
+from asyncjob_dev.supervisor import objects, reporter
+from asyncjob_dev.supervisor import objects as objects_module
+from asyncjob_dev.supervisor.objects import Container, exit_code
 from asyncjob_dev.supervisor.pods import worker_environment
-from asyncjob_dev.supervisor.reporter import PodStatusReporter
-from asyncjob_dev.supervisor.tokens import PodIdentity, TokenFile, renewal_time
+from asyncjob_dev.supervisor.reporter import PodIdentity, PodStatusReporter, TokenFile, renewal_time
 from asyncjob_dev.supervisor.worker import WorkerSpec
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -196,7 +196,7 @@ def test_the_token_is_there_before_anything_starts_and_can_be_renewed(tmp_path: 
 
 def manifest(tmp_path: Path, text: str) -> list[dict[str, Any]]:
     (tmp_path / "m.yaml").write_text(text)
-    return list(manifests.read_manifests([tmp_path / "m.yaml"]))
+    return list(objects_module.read_manifests([tmp_path / "m.yaml"]))
 
 
 def test_manifests_may_hold_several_documents_and_lists(tmp_path: Path) -> None:
@@ -207,11 +207,11 @@ def test_manifests_may_hold_several_documents_and_lists(tmp_path: Path) -> None:
 def test_objects_without_a_namespace_get_ours() -> None:
     role = {"kind": "Role", "metadata": {"name": "r"}}
     own = {"kind": "Role", "metadata": {"name": "r", "namespace": "theirs"}}
-    assert manifests.path_of(role, "jobs").endswith("/v1/namespaces/jobs/roles/r")
-    assert manifests.path_of(own, "jobs").endswith("/v1/namespaces/theirs/roles/r")
+    assert objects_module.path_of(role, "jobs").endswith("/v1/namespaces/jobs/roles/r")
+    assert objects_module.path_of(own, "jobs").endswith("/v1/namespaces/theirs/roles/r")
 
 
 def test_other_kinds_are_left_to_kubectl() -> None:
     document = {"kind": "Deployment", "metadata": {"name": "d"}}
     with pytest.raises(DevError, match=r"Deployment d: only .* with kubectl"):
-        manifests.path_of(document, "jobs")
+        objects_module.path_of(document, "jobs")

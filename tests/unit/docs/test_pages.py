@@ -13,7 +13,7 @@ import pytest
 
 from asyncjob import JobContext, WorkerApp
 from asyncjob.app import ChildView, JobInfo, open_resources
-from asyncjob.app.children import ChildRef
+from asyncjob.app.child_jobs import ChildRef
 from asyncjob.lifecycle.phases import Phase
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.reference import rights
+from asyncjob_dev.reference import installation
 from asyncjob_dev.reference.blocks import OpenBlockError, names
 
 ROOT = Path(__file__).parents[3]
@@ -44,14 +44,14 @@ def test_there_are_many() -> None:
 
 
 def test_a_rule_is_told_with_its_reason() -> None:
-    assert rights.role_section(ROLE).splitlines()[-1] == (
+    assert installation.role_section(ROLE).splitlines()[-1] == (
         "| get, patch | `things`, `keys` of example.org, only `one` | See it, and keep it. |"
     )
 
 
 def test_the_page_has_the_tables_of_all_rights() -> None:
     assert names(TEXT) == ["security.rights"]
-    assert rights.role_rights() in TEXT
+    assert installation.role_rights() in TEXT
 
 
 def test_a_block_that_would_never_be_made_anew_is_noticed() -> None:

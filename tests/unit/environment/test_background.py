@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.environment import EnvironmentPaths, EnvironmentSettings, background, parts
-from asyncjob_dev.environment.errors import (
+from asyncjob_dev.environment import EnvironmentPaths, EnvironmentSettings, background, components
+from asyncjob_dev.environment.components import install
+from asyncjob_dev.environment.state import EnvironmentState, save_state
+from asyncjob_dev.errors import (
     EnvironmentInUseError,
+    FolderUnusableError,
     ManifestsMissingError,
     StartFailedError,
 )
-from asyncjob_dev.environment.install import install
-from asyncjob_dev.environment.state import EnvironmentState, save_state
-from asyncjob_dev.errors import FolderUnusableError
 from asyncjob_dev.ports import free_ports
 
 
@@ -139,8 +139,8 @@ def test_wiping_forgets_the_data_and_keeps_what_jobs_have_written(layout: Enviro
 
 def test_each_part_runs_under_a_service_account_of_its_kind() -> None:
     settings = EnvironmentSettings(app="hello:app", workers=3, slots=5)
-    assert parts.operator_spec(settings).service_account == "asyncjob-operator"
-    workers = parts.worker_specs(settings)
+    assert components.operator_spec(settings).service_account == "asyncjob-operator"
+    workers = components.worker_specs(settings)
     assert [worker.name for worker in workers] == ["worker-1", "worker-2", "worker-3"]
     assert {worker.service_account for worker in workers} == {"asyncjob-worker"}
     assert "hello:app" in workers[0].argv

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from asyncjob_dev import cli
 from asyncjob_dev.environment import EnvironmentPaths, EnvironmentSettings
-from asyncjob_dev.environment.errors import OtherSettingsError
+from asyncjob_dev.errors import OtherSettingsError
 
 
 class InterruptedImport(MetaPathFinder):

@@ -7,15 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.environment import EnvironmentPaths, EnvironmentSettings, background, ensure
-from asyncjob_dev.environment.ensure import differences
-from asyncjob_dev.environment.errors import (
-    EnvironmentInUseError,
-    OtherSettingsError,
-    StartFailedError,
-)
-from asyncjob_dev.environment.occupancy import acquire_lock
-from asyncjob_dev.environment.state import EnvironmentState, RunningPart, save_state
+from asyncjob_dev.environment import EnvironmentPaths, EnvironmentSettings, background
+from asyncjob_dev.environment import background as background_module
+from asyncjob_dev.environment.background import differences
+from asyncjob_dev.environment.state import EnvironmentState, RunningPart, acquire_lock, save_state
+from asyncjob_dev.errors import EnvironmentInUseError, OtherSettingsError, StartFailedError
 
 US = os.getpid()
 COMPLETE = EnvironmentState(
@@ -59,14 +55,14 @@ def when_told(do: Callable[[], None]) -> Callable[[str], None]:
 
 
 def test_what_nobody_runs_is_started(layout: EnvironmentPaths, starts: Starts) -> None:
-    assert ensure.ensure_running(layout, EnvironmentSettings(), {}, print) is None
+    assert background_module.ensure_running(layout, EnvironmentSettings(), {}, print) is None
     assert starts.count == 1
 
 
 def test_what_is_up_is_left_alone(layout: EnvironmentPaths, starts: Starts) -> None:
     save_state(layout.state, COMPLETE)
     with acquire_lock(layout.lock):
-        assert ensure.ensure_running(layout, EnvironmentSettings(), {}, print) == US
+        assert background_module.ensure_running(layout, EnvironmentSettings(), {}, print) == US
     assert starts.count == 0
 
 
@@ -74,7 +70,7 @@ def test_a_start_by_another_command_is_waited_for(layout: EnvironmentPaths, star
     save_state(layout.state, STARTING)
     told = when_told(lambda: save_state(layout.state, COMPLETE))
     with acquire_lock(layout.lock):
-        assert ensure.ensure_running(layout, EnvironmentSettings(), {}, told) == US
+        assert background_module.ensure_running(layout, EnvironmentSettings(), {}, told) == US
     assert starts.count == 0
 
 
@@ -82,7 +78,10 @@ def test_after_a_start_that_was_taken_back_it_is_started(
     layout: EnvironmentPaths, starts: Starts
 ) -> None:
     held = acquire_lock(layout.lock)
-    assert ensure.ensure_running(layout, EnvironmentSettings(), {}, when_told(held.close)) is None
+    assert (
+        background_module.ensure_running(layout, EnvironmentSettings(), {}, when_told(held.close))
+        is None
+    )
     assert starts.count == 1
 
 
@@ -91,19 +90,19 @@ def test_whoever_loses_the_race_to_start_waits_for_the_winner(
 ) -> None:
     starts = Starts(EnvironmentInUseError(layout.folder, 77))
     monkeypatch.setattr(background, "start_background", starts)
-    assert ensure.ensure_running(layout, EnvironmentSettings(), {}, print) is None
+    assert background_module.ensure_running(layout, EnvironmentSettings(), {}, print) is None
     assert starts.count == 2
 
 
 def test_waiting_has_an_end(
     layout: EnvironmentPaths, starts: Starts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ensure, "START_SECONDS", 0.1)
+    monkeypatch.setattr(background_module, "START_SECONDS", 0.1)
     with (
         acquire_lock(layout.lock),
         pytest.raises(StartFailedError, match=f"{US} was neither.*make down"),
     ):
-        ensure.ensure_running(layout, EnvironmentSettings(), {}, print)
+        background_module.ensure_running(layout, EnvironmentSettings(), {}, print)
 
 
 def test_what_is_up_with_other_settings_is_not_what_was_asked_for(
@@ -112,7 +111,7 @@ def test_what_is_up_with_other_settings_is_not_what_was_asked_for(
     save_state(layout.state, COMPLETE)
     words = r"not applied: APP is a:b, not c:d; PORT is 20001, not 1\. `make down` first"
     with acquire_lock(layout.lock), pytest.raises(OtherSettingsError, match=words):
-        ensure.ensure_running(
+        background_module.ensure_running(
             layout, EnvironmentSettings(), {"app": "c:d", "slots": 4, "api_port": 1}, print
         )
     assert starts.count == 0

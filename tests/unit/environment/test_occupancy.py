@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.environment.errors import EnvironmentInUseError
-from asyncjob_dev.environment.occupancy import acquire_lock, lock_holder, wait_unlocked
+from asyncjob_dev.environment.state import acquire_lock, lock_holder, wait_unlocked
+from asyncjob_dev.errors import EnvironmentInUseError
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from asyncjob_dev.environment.occupancy import acquire_lock
+from asyncjob_dev.environment.state import acquire_lock
 held = acquire_lock(Path(sys.argv[1]))
 print("held", flush=True)
 time.sleep(60)

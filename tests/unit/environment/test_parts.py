@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from asyncjob_dev import cli
-from asyncjob_dev.environment.parts import SERVICES, worker_specs
+from asyncjob_dev.environment.components import SERVICES, worker_specs
 from asyncjob_dev.environment.settings import EnvironmentSettings
 
 

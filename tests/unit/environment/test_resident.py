@@ -8,9 +8,8 @@ from typing import cast
 import pytest
 from click.testing import CliRunner
 
-from asyncjob_dev.environment import Environment, EnvironmentPaths, resident
-from asyncjob_dev.environment.occupancy import acquire_lock
-from asyncjob_dev.environment.state import EnvironmentState, RunningPart, load_state
+from asyncjob_dev.environment import Environment, EnvironmentPaths, daemon
+from asyncjob_dev.environment.state import EnvironmentState, RunningPart, acquire_lock, load_state
 
 STATE = EnvironmentState(20001, "a:b", [RunningPart("etcd", 7)])
 
@@ -18,7 +17,7 @@ STATE = EnvironmentState(20001, "a:b", [RunningPart("etcd", 7)])
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     said: list[dict[str, str]] = []
-    monkeypatch.setattr(resident, "send_message", lambda **message: said.append(message))
+    monkeypatch.setattr(daemon, "send_message", lambda **message: said.append(message))
     return said
 
 
@@ -26,7 +25,7 @@ def test_one_that_comes_too_late_names_who_was_quicker(
     tmp_path: Path, said: list[dict[str, str]]
 ) -> None:
     with acquire_lock(EnvironmentPaths(tmp_path).lock):
-        done = CliRunner().invoke(resident.main, [str(tmp_path), json.dumps({})])
+        done = CliRunner().invoke(daemon.main, [str(tmp_path), json.dumps({})])
         assert done.exit_code == 1
         assert said == [{"in_use_by": EnvironmentPaths(tmp_path).lock.read_text().strip()}]
 
@@ -55,11 +54,11 @@ def test_what_stops_is_no_longer_told_to_be_up(
         kept.append(load_state(layout.state))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(resident, "current_state", lambda _environment: STATE)
-    monkeypatch.setattr(resident, "redirect_stdout_to_log", lambda: None)
-    monkeypatch.setattr(resident, "supervise", keep)
+    monkeypatch.setattr(daemon, "current_state", lambda _environment: STATE)
+    monkeypatch.setattr(daemon, "redirect_stdout_to_log", lambda: None)
+    monkeypatch.setattr(daemon, "supervise", keep)
     standing = Standing(layout)
     with pytest.raises(KeyboardInterrupt):
-        resident.run(layout, cast("Environment", standing))
+        daemon.run(layout, cast("Environment", standing))
     assert kept == [STATE]
     assert standing.stopped_with == EnvironmentState(20001, "a:b")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.environment import EnvironmentPaths
+from asyncjob_dev.environment.background import status_table, usage_guide
 from asyncjob_dev.environment.state import EnvironmentState, RunningPart, load_state, save_state
-from asyncjob_dev.environment.status import status_table, usage_guide
 
 STATE = EnvironmentState(
     20001, "hello:app", [RunningPart("etcd", 7), RunningPart("worker-1", None, 3)]

@@ -9,11 +9,11 @@ from examples.handlers import app
 from pydantic import ValidationError
 
 from asyncjob import AsyncCronJob, AsyncJob, AsyncQueue
-from asyncjob.lifecycle.derived_names import run_name
+from asyncjob.lifecycle.derived_jobs import run_name
 from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.models import AsyncCronJobSpec
-from asyncjob_operator.core.cron.schedule import parse_schedule
-from asyncjob_operator.core.cron.view import format_epoch
+from asyncjob_operator.core.schedules.calendar import parse_schedule
+from asyncjob_operator.core.schedules.view import format_epoch
 from unit.examples.notes import ROOT
 
 EXAMPLES = ROOT / "examples"

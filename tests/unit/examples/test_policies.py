@@ -6,18 +6,20 @@ from pathlib import Path
 import pytest
 import yaml
 
-from asyncjob.app.categories import Category
+from asyncjob.app.errors import Category
 from asyncjob.json_types import JsonObject, child
-from asyncjob.lifecycle.outcome import Failure, fail
+from asyncjob.lifecycle.job_view import read_job
+from asyncjob.lifecycle.phase_change import Failure, fail
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.policy import (
     BUILT_IN_POLICY,
     EffectivePolicy,
+    base_retry_delay,
+    is_retryable_category,
     read_policy_layer,
     resolve_policy,
+    retry_delay,
 )
-from asyncjob.lifecycle.retry import base_retry_delay, is_retryable_category, retry_delay
-from asyncjob.lifecycle.view import read_job
 from asyncjob.models.job import AsyncJob
 
 ROOT = Path(__file__).parents[3]

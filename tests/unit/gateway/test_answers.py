@@ -16,13 +16,13 @@ from asyncjob.errors import (
 )
 from asyncjob.rest.problem import PROBLEM_CONTENT_TYPE
 from asyncjob_gateway.app import make_asgi_app
-from asyncjob_gateway.auth.caller import ANYONE, Caller
+from asyncjob_gateway.auth.authentication import ANYONE, Caller
 from asyncjob_gateway.cache.namespace import NamespaceCache
 from asyncjob_gateway.context import AppContext
-from asyncjob_gateway.kinds import PROBLEM_TYPES
-from asyncjob_gateway.process import make_context
+from asyncjob_gateway.problem_types import PROBLEM_TYPES
+from asyncjob_gateway.server import make_context
 from asyncjob_gateway.settings import GatewaySettings
-from asyncjob_gateway.telemetry.metrics import GatewayMetrics
+from asyncjob_gateway.telemetry import GatewayMetrics
 
 
 class Broken:
@@ -49,8 +49,8 @@ def broken() -> Broken:
 
 @pytest.fixture
 def context(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> AppContext:
-    monkeypatch.setattr("asyncjob_gateway.process._make_authenticator", lambda *_: broken)
-    monkeypatch.setattr("asyncjob_gateway.operations.operations.API_SERVER_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr("asyncjob_gateway.server._make_authenticator", lambda *_: broken)
+    monkeypatch.setattr("asyncjob_gateway.operations.API_SERVER_WAIT_SECONDS", 0.0)
     views = {"ns": NamespaceCache("ns")}
     settings = GatewaySettings(open=True, host="127.0.0.1")
     return make_context(settings, broken, views, GatewayMetrics())  # type: ignore[arg-type]  # a stand-in

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from asyncjob.rest.submission import Submission, Submitted
-from asyncjob_gateway.operations.batches import BATCH_CONCURRENCY, submit_all
+from asyncjob_gateway.operations import BATCH_CONCURRENCY, submit_all
 
 
 class Store:

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from asyncjob.kube.watch import WatchEvent
-from asyncjob.lifecycle.derived_names import cron_label_value
+from asyncjob.lifecycle.derived_jobs import cron_label_value
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.selection import Selection
-from asyncjob_gateway.cache.feed import ChangeBuffer
-from asyncjob_gateway.cache.filters import compile_selection
+from asyncjob.rest.listing import Selection
+from asyncjob_gateway.cache.changes import ChangeBuffer
+from asyncjob_gateway.cache.entries import TrimmedJob, cached_job_of
 from asyncjob_gateway.cache.jobs import JobCache
-from asyncjob_gateway.cache.pages import list_page
-from asyncjob_gateway.cache.shaped import TrimmedJob, cached_job_of
+from asyncjob_gateway.cache.listing import compile_selection, list_page
 from asyncjob_gateway.errors import RefusedError
 from support.gateway_jobs import BEGIN, shown, stored
 
@@ -148,7 +147,7 @@ def test_what_a_list_shows_is_read_as_it_comes_and_not_at_one_stretch(
 ) -> None:
     shaped = [TrimmedJob(stored(number)) for number in range(3)]
     monkeypatch.setattr(
-        "asyncjob_gateway.cache.shaped.read_cached_job", None
+        "asyncjob_gateway.cache.entries.read_cached_job", None
     )  # nothing may call it
     cache.replace(shaped)
     cache.apply(WatchEvent("MODIFIED", shaped[0]))

@@ -10,8 +10,12 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from asyncjob_gateway.limits.connections import ConnectionLimits, ConnectionState, ConnectionTable
-from asyncjob_gateway.limits.protocol import protocol_class
+from asyncjob_gateway.limits.connections import (
+    ConnectionLimits,
+    ConnectionState,
+    ConnectionTable,
+    protocol_class,
+)
 from unit.gateway.conftest import Clock
 
 

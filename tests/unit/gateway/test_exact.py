@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from asyncjob.intake import InvalidSubmissionError, read_submission
-from asyncjob.rest.exact import schema_mismatches
-from asyncjob.rest.selection import BulkAsk
+from asyncjob.rest.listing import BulkAsk
+from asyncjob.rest.strict import schema_mismatches
+from asyncjob.submission import InvalidSubmissionError, read_submission
 
 
 @pytest.mark.parametrize(

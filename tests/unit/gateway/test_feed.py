@@ -4,7 +4,12 @@ import asyncio
 
 import pytest
 
-from asyncjob_gateway.cache.feed import MAX_BUFFERED_CHANGES, MAX_LAG, ChangeBuffer, JobChangeEvent
+from asyncjob_gateway.cache.changes import (
+    MAX_BUFFERED_CHANGES,
+    MAX_LAG,
+    ChangeBuffer,
+    JobChangeEvent,
+)
 from asyncjob_gateway.cache.jobs import JobCache
 from support.gateway_jobs import shown, stored
 

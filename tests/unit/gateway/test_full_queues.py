@@ -7,13 +7,12 @@ import pytest
 from asyncjob.client.steps import Answer, Call, Step
 from asyncjob.kube import KubeSession
 from asyncjob.rest.submission import Submission
-from asyncjob_gateway import kinds
-from asyncjob_gateway.cache import room
+from asyncjob_gateway import operations, problem_types
+from asyncjob_gateway.cache import queue_capacity
 from asyncjob_gateway.cache.namespace import NamespaceCache
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.operations import Operations, operations
-from asyncjob_gateway.operations.driving import ResponseHook
-from asyncjob_gateway.telemetry.metrics import GatewayMetrics
+from asyncjob_gateway.operations import Operations, ResponseHook
+from asyncjob_gateway.telemetry import GatewayMetrics
 from support.fake_api import NAMESPACE, FakeApi
 
 
@@ -38,7 +37,7 @@ class Watched:
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Operations:
     """Return a gateway whose watch stands still, before a queue that takes four jobs."""
     monkeypatch.setattr(operations, "HookedWorld", Watched)
-    monkeypatch.setattr(room, "WATCH_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(queue_capacity, "WATCH_WAIT_SECONDS", 0.01)
     view = NamespaceCache(NAMESPACE)
     view.jobs.replace([])
     queue: Any = {"metadata": {"name": "narrow"}, "spec": {"maxQueued": 4}}
@@ -55,6 +54,6 @@ async def test_a_repeat_is_never_refused_though_the_watch_stands_still(gateway: 
     done = await gateway.submit(first)
     with pytest.raises(RefusedError, match="maxQueued") as refused:
         await gateway.submit(first.model_copy(update={"idempotency_key": "another"}))
-    assert refused.value.kind is kinds.QUEUE_FULL
+    assert refused.value.kind is problem_types.QUEUE_FULL
     repeated = await gateway.submit(first)
     assert (repeated.id, repeated.created) == (done.id, False)

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from starlette.types import Receive, Scope, Send
 
 from asyncjob.errors import ConfigError
-from asyncjob_gateway import kinds
+from asyncjob_gateway import problem_types
 from asyncjob_gateway.auth.loopback import LoopbackOnlyMiddleware
 from asyncjob_gateway.cli import main
 from asyncjob_gateway.errors import RefusedError, UnsafeSettingsError
@@ -99,7 +99,7 @@ async def test_there_is_room_for_so_many_requests_and_probes_always_pass() -> No
     await begun.wait()
     with pytest.raises(RefusedError) as refused:
         await limited(scope, None, None)  # type: ignore[arg-type]  # not used
-    assert refused.value.kind is kinds.BUSY
+    assert refused.value.kind is problem_types.BUSY
     others = [
         asyncio.create_task(limited({**scope, "path": path}, None, None))  # type: ignore[arg-type]  # not used
         for path in ("/readyz", "/whoever-is-not-known-yet")
@@ -116,4 +116,4 @@ async def test_a_request_that_takes_too_long_is_given_up() -> None:
     for _ in range(2):  # the second finds room again
         with pytest.raises(RefusedError) as refused:
             await limited({"type": "http", "path": "/"}, None, None)  # type: ignore[arg-type]  # not used
-        assert refused.value.kind is kinds.TIMED_OUT
+        assert refused.value.kind is problem_types.TIMED_OUT

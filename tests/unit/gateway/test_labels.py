@@ -2,7 +2,7 @@
 
 import pytest
 
-from asyncjob_gateway.cache.labels import parse_label_selector
+from asyncjob_gateway.cache.listing import parse_label_selector
 from asyncjob_gateway.errors import RefusedError
 
 LABELS = {"team": "mail", "tier": "free", "example.com/empty": ""}

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from asyncjob_gateway.auth.memory import ReviewCache
-from asyncjob_gateway.limits.rate import TokenBucket
+from asyncjob_gateway.auth.review_cache import ReviewCache
+from asyncjob_gateway.limits.rates import TokenBucket
 from unit.gateway.conftest import Clock
 
 

@@ -11,10 +11,10 @@ from asyncjob_dev.reference import rest
 from asyncjob_dev.reference.blocks import fill, names
 from asyncjob_gateway.app import make_app
 from asyncjob_gateway.cache.namespace import NamespaceCache
-from asyncjob_gateway.kinds import ON_EVERY_REQUEST, PROBLEM_TYPES
-from asyncjob_gateway.process import make_context
+from asyncjob_gateway.problem_types import ON_EVERY_REQUEST, PROBLEM_TYPES
+from asyncjob_gateway.server import make_context
 from asyncjob_gateway.settings import GatewaySettings
-from asyncjob_gateway.telemetry.metrics import GatewayMetrics
+from asyncjob_gateway.telemetry import GatewayMetrics
 
 DOCS = Path(__file__).parents[3] / "docs/reference"
 BLOCKS = {

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from asyncjob.kube.watch import WatchEvent
-from asyncjob_gateway.cache import room as module
-from asyncjob_gateway.cache.feed import ChangeBuffer
+from asyncjob_gateway.cache import queue_capacity as module
+from asyncjob_gateway.cache.changes import ChangeBuffer
 from asyncjob_gateway.cache.jobs import JobCache
-from asyncjob_gateway.cache.room import QueueCapacity
+from asyncjob_gateway.cache.queue_capacity import QueueCapacity
 from support.gateway_jobs import stored
 
 

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 from starlette.datastructures import Headers
 
-from asyncjob_gateway import kinds
-from asyncjob_gateway.auth.access import ReviewAuthorizer
-from asyncjob_gateway.auth.caller import Caller
+from asyncjob_gateway import problem_types
+from asyncjob_gateway.auth.authentication import Caller, TokenAuthenticator, network_of
+from asyncjob_gateway.auth.authorization import ReviewAuthorizer
 from asyncjob_gateway.auth.rights import READ_JOBS, read_source
-from asyncjob_gateway.auth.tokens import TokenAuthenticator, network_of
 from asyncjob_gateway.errors import RefusedError
 from unit.gateway.conftest import Clock
 
@@ -113,5 +112,5 @@ async def test_one_caller_does_not_use_up_the_rights_that_others_are_asked_for(
         await access.is_allowed(Caller("greedy"), read_source("secrets", f"s{number}"), "n")
     with pytest.raises(RefusedError) as refused:
         await access.is_allowed(Caller("greedy"), read_source("secrets", "s20"), "n")
-    assert refused.value.kind is kinds.THROTTLED
+    assert refused.value.kind is problem_types.THROTTLED
     assert await access.is_allowed(Caller("modest"), READ_JOBS, "n")

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from asyncjob_worker.isolation.death import describe_exit
+from asyncjob_worker.isolation.pool import describe_exit
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from asyncjob.app.stop import Stop
+from asyncjob.app.context import Stop
 from asyncjob.free_json import FreeJsonError
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob_worker.isolation import service
-from asyncjob_worker.isolation.errand import MIN_REPORT_INTERVAL
+from asyncjob_worker.isolation import child
+from asyncjob_worker.isolation.process_execution import MIN_REPORT_INTERVAL
 from support.isolated_app import app
 from support.isolation import Shop, begin_with, is_left, job, until
 
@@ -146,11 +146,11 @@ async def test_a_payload_that_no_frame_takes_is_refused_with_its_size(shop: Shop
 
 
 async def test_a_result_that_no_frame_takes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "MAX_BYTES", service._ENVELOPE_BYTES + 10)
+    monkeypatch.setattr(child, "MAX_BYTES", child._ENVELOPE_BYTES + 10)
     handler = app.handlers["big"].inside_process()
-    assert service._plain_result(handler, "x" * 8) == "x" * 8
+    assert child._plain_result(handler, "x" * 8) == "x" * 8
     with pytest.raises(FreeJsonError, match="the result has 11 bytes, the limit is 10"):
-        service._plain_result(handler, "x" * 9)
+        child._plain_result(handler, "x" * 9)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest_asyncio
 from structlog.testing import capture_logs
 
 from asyncjob.app import JobParent
-from asyncjob.app.stop import Stop
+from asyncjob.app.context import Stop
 from asyncjob.errors import (
     AlreadyExistsError,
     ForbiddenError,
@@ -19,11 +19,11 @@ from asyncjob.errors import (
     TooLargeError,
     UnknownOutcomeError,
 )
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob_worker.children import AttemptChildJobs
-from asyncjob_worker.held import HeldJob
-from asyncjob_worker.isolation import desk, frames
+from asyncjob_worker.execution.child_jobs import AttemptChildJobs
+from asyncjob_worker.isolation import process_execution, protocol
+from asyncjob_worker.leases.held_job import HeldJob
 from support.isolated_family_app import app
 from support.isolation import Shop, begin_with, job, until
 from support.worker_parts import Call, FakeSession
@@ -251,9 +251,9 @@ async def test_answers_that_no_frame_takes_are_an_error_with_their_size(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def encode(message: Any) -> bytes:
-        return frames.encode(message, limit=2000)
+        return protocol.encode(message, limit=2000)
 
-    monkeypatch.setattr(desk, "encode", encode)
+    monkeypatch.setattr(process_execution, "encode", encode)
     move = await bench.run("family", 9)
     error: Any = move.fields["error"]
     assert error["type"] == "SubmitError"

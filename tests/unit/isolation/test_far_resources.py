@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from asyncjob.app.stop import Stop
+from asyncjob.app.context import Stop
 from asyncjob.lifecycle.phases import Phase, Reason
 from support.isolated_family_app import app
 from support.isolation import Shop, begin_with, is_left, job, until

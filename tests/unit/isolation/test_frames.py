@@ -2,7 +2,7 @@
 
 import pytest
 
-from asyncjob_worker.isolation.frames import FrameDecoder, FrameError, FrameTooLargeError, encode
+from asyncjob_worker.isolation.protocol import FrameDecoder, FrameError, FrameTooLargeError, encode
 
 
 def test_a_frame_may_arrive_byte_by_byte() -> None:

@@ -7,16 +7,16 @@ import orjson
 import pytest
 
 from asyncjob.app import ChildView, JobInfo, JobParent
-from asyncjob.app.child_errors import AttemptOverError, ChildGoneError, SubmitForbiddenError
-from asyncjob.app.child_order import ChildManifest
-from asyncjob.app.child_view import ChildRef
+from asyncjob.app.child_jobs import ChildRef
+from asyncjob.app.child_manifest import ChildManifest
+from asyncjob.app.errors import AttemptOverError, ChildGoneError, SubmitForbiddenError
 from asyncjob.errors import AsyncJobError, ForbiddenError, ThrottledError
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_worker.isolation import messages, questions, typed_errors
-from asyncjob_worker.isolation.messages import RunRequest
-from asyncjob_worker.isolation.questions import (
+from asyncjob_worker.isolation import protocol
+from asyncjob_worker.isolation.protocol import (
     ChildJobRequest,
     ListRequest,
+    RunRequest,
     SubmitRequest,
     WaitRequest,
 )
@@ -52,7 +52,7 @@ def test_all_that_a_job_is_arrives(parent: JobParent | None) -> None:
     info = JobInfo(**{**values, "parent": parent})
     assert all(values.values()), "a new field has to be set here, so that its way is tested"
     run = RunRequest(info, {"p": 1}, 12.5, 64)
-    assert messages.read_run(over_the_wire(messages.run_message(run))) == run
+    assert protocol.read_run(over_the_wire(protocol.run_message(run))) == run
 
 
 @pytest.mark.parametrize(
@@ -66,17 +66,17 @@ def test_all_that_a_job_is_arrives(parent: JobParent | None) -> None:
     ],
 )
 def test_a_question_arrives_as_it_was_asked(question: ChildJobRequest) -> None:
-    message = over_the_wire(questions.ask_message(3, question))
-    assert (questions.read_number(message), questions.read_request(message)) == (3, question)
+    message = over_the_wire(protocol.ask_message(3, question))
+    assert (protocol.read_number(message), protocol.read_request(message)) == (3, question)
 
 
 def test_answers_arrive_as_they_were_given() -> None:
     ref = ChildRef("c", "c1")
-    assert questions.read_ref(over_the_wire(questions.answer_value(ref))) == ref
-    seen = questions.read_view(over_the_wire(questions.answer_value(VIEW)))
+    assert protocol.read_ref(over_the_wire(protocol.answer_value(ref))) == ref
+    seen = protocol.read_view(over_the_wire(protocol.answer_value(VIEW)))
     assert (seen, seen.finished) == (VIEW, True)
     assert seen.phase is Phase.DEAD_LETTER
-    assert questions.read_views(over_the_wire(questions.answer_value([VIEW, VIEW]))) == [VIEW, VIEW]
+    assert protocol.read_views(over_the_wire(protocol.answer_value([VIEW, VIEW]))) == [VIEW, VIEW]
 
 
 class OfAPluginError(ChildGoneError):
@@ -101,12 +101,12 @@ class ForeignError(Exception):
 def test_an_error_arrives_as_its_own_class_or_the_nearest_known(
     error: Exception, kind: type[Exception], message: str
 ) -> None:
-    arrived = typed_errors.error_from_json(over_the_wire(typed_errors.error_to_json(error)))
+    arrived = protocol.error_from_json(over_the_wire(protocol.error_to_json(error)))
     assert (type(arrived), str(arrived)) == (kind, message)
 
 
 def test_an_error_of_the_api_server_keeps_its_status() -> None:
     error = ForbiddenError("no", status=403, reason="Forbidden")
-    arrived = typed_errors.error_from_json(over_the_wire(typed_errors.error_to_json(error)))
+    arrived = protocol.error_from_json(over_the_wire(protocol.error_to_json(error)))
     assert isinstance(arrived, ForbiddenError)
     assert (arrived.status, arrived.reason) == (403, "Forbidden")

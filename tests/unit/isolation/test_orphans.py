@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_worker.isolation import process
+from asyncjob_worker.isolation import pool
 from support.isolation import Shop, is_alive, job, until
 
 WORKER = """
@@ -41,7 +41,7 @@ async def test_a_killed_worker_takes_its_handlers_along(tmp_path: Path, type_: s
 async def test_the_end_of_the_socket_alone_ends_a_process_and_its_programs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_SOCKET_LINGER_SECONDS", 1000.0)
+    monkeypatch.setattr(pool, "_SOCKET_LINGER_SECONDS", 1000.0)
     shop = Shop()
     task, pid = await shop.begin(job("family", str(tmp_path)), tmp_path)
     grandchild = int((tmp_path / "grandchild").read_text())

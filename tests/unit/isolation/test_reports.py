@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from asyncjob_worker.isolation.frames import FrameDecoder
-from asyncjob_worker.isolation.link import ReportSender, WorkerConnection
+from asyncjob_worker.isolation.child_link import ReportSender, WorkerConnection
+from asyncjob_worker.isolation.protocol import FrameDecoder
 
 
 class Pair:

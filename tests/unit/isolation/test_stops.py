@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob.app.stop import Stop
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.app.context import Stop
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.policy import BUILT_IN_POLICY
-from asyncjob_worker.held import HeldJob
-from asyncjob_worker.keeper import HeartbeatThread
-from asyncjob_worker.pulse import LivenessCounter
+from asyncjob_worker.leases.heartbeat import HeartbeatThread
+from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.leases.stall_detector import LivenessCounter
 from support.isolation import Shop, is_alive, is_left, job, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

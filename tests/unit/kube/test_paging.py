@@ -10,6 +10,7 @@ from aiohttp import web
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
+from asyncjob.kube.pacing import TIME_SLICE_SECONDS, TimeSlice
 from asyncjob.kube.paging import (
     FIRST_PAGE_OBJECTS,
     MAX_PAGE_BYTES,
@@ -19,7 +20,6 @@ from asyncjob.kube.paging import (
     PageTooLargeError,
 )
 from asyncjob.kube.session import METADATA_LIST_TYPE
-from asyncjob.kube.turns import TIME_SLICE_SECONDS, TimeSlice
 from support.kube_answers import Server, error
 
 

@@ -20,10 +20,9 @@ from asyncjob.errors import (
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession, WatchEvent, watch
 from asyncjob.kube import watch as watch_function
-from asyncjob.kube.backoff import ExponentialBackoff
-from asyncjob.kube.follow import MAX_WATCH_FAILURES, run_informer
-from asyncjob.kube.pace import HEALTHY_ROUND_SECONDS, RoundPacer
-from asyncjob.kube.sockets import keepalive_socket
+from asyncjob.kube.informer import MAX_WATCH_FAILURES, run_informer
+from asyncjob.kube.pacing import HEALTHY_ROUND_SECONDS, ExponentialBackoff, RoundPacer
+from asyncjob.kube.transport import keepalive_socket
 from support.kube_answers import Server, error, event, hang_up, ok, stream
 
 watch_module = __import__(watch_function.__module__, fromlist=["MAX_SILENCE_SECONDS"])
@@ -152,7 +151,7 @@ async def follow_until(
         waits.append(seconds)
         await sleep(0)
 
-    monkeypatch.setattr("asyncjob.kube.follow.asyncio.sleep", note)
+    monkeypatch.setattr("asyncjob.kube.informer.asyncio.sleep", note)
     task = asyncio.ensure_future(run_informer(session, "/x", follower, on_watch=follower.count))
     await follower.done.wait()
     task.cancel()

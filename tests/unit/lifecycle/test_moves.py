@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from asyncjob.lifecycle import gate
+from asyncjob.lifecycle import phase_change
 from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch, renewal_fields
-from asyncjob.lifecycle.move import (
+from asyncjob.lifecycle.job_view import JobView, read_job
+from asyncjob.lifecycle.phase_change import (
     MAX_HISTORY_ENTRIES,
     change_phase,
     status_fields,
     status_json_patch,
     status_merge_patch,
+    succeed,
 )
-from asyncjob.lifecycle.outcome import succeed
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
 from asyncjob.lifecycle.policy import BUILT_IN_POLICY
-from asyncjob.lifecycle.view import JobView, read_job
 from support.builders import at, running, stored
 
 ME = LeaseHolder("worker-0", "worker-0-uid", "worker-0/1")
@@ -49,7 +49,7 @@ def test_a_job_that_never_started_has_no_duration() -> None:
 
 def test_a_redrive_takes_back_time_and_condition_and_gives_fresh_budgets() -> None:
     dead = read_job(stored(status={"phase": "DeadLetter", "retries": 3}, redrive=2))
-    fields = gate.redrive(dead, now=at()).fields
+    fields = phase_change.redrive(dead, now=at()).fields
     taken = ("completionTime", "conditions", "durationSeconds")
     assert [fields[name] for name in taken] == [None, None, None]
     assert [fields[name] for name in ("retries", "crashes", "releases")] == [0, 0, 0]
@@ -57,14 +57,14 @@ def test_a_redrive_takes_back_time_and_condition_and_gives_fresh_budgets() -> No
 
 
 def test_leaving_retrying_takes_back_the_delay() -> None:
-    fields = gate.promote(view(Phase.RETRYING), now=at()).fields
+    fields = phase_change.promote(view(Phase.RETRYING), now=at()).fields
     assert (fields["nextAttemptTime"], fields["retryDelaySeconds"]) == (None, None)
 
 
 def test_promoting_admits_a_job_with_a_gate_and_no_other() -> None:
-    assert gate.promote(view(Phase.SCHEDULED), now=at()).fields["admitted"] is True
+    assert phase_change.promote(view(Phase.SCHEDULED), now=at()).fields["admitted"] is True
     open_job = read_job(stored(status={"phase": "Pending"}))
-    assert "admitted" not in gate.promote(open_job, now=at()).fields
+    assert "admitted" not in phase_change.promote(open_job, now=at()).fields
 
 
 def test_the_entry_that_ends_an_attempt_says_who_ran_it_and_since_when() -> None:
@@ -149,19 +149,21 @@ def test_a_renewal_changes_only_count_and_time() -> None:
 @pytest.mark.parametrize(
     ("decided", "target", "reason"),
     [
-        (gate.schedule(view(Phase.QUEUED), now=at()), Phase.SCHEDULED, Reason.NOT_BEFORE),
+        (phase_change.schedule(view(Phase.QUEUED), now=at()), Phase.SCHEDULED, Reason.NOT_BEFORE),
         (
-            gate.hold(view(Phase.QUEUED), Reason.SUSPENDED, "", now=at()),
+            phase_change.hold(view(Phase.QUEUED), Reason.SUSPENDED, "", now=at()),
             Phase.PENDING,
             Reason.SUSPENDED,
         ),
         (
-            gate.dead_letter(view(Phase.QUEUED), Reason.UNKNOWN_TYPE, "", now=at()),
+            phase_change.dead_letter(view(Phase.QUEUED), Reason.UNKNOWN_TYPE, "", now=at()),
             Phase.DEAD_LETTER,
             Reason.UNKNOWN_TYPE,
         ),
         (
-            gate.cancel_waiting_job(view(Phase.DEAD_LETTER), Reason.DISMISSED, "", now=at()),
+            phase_change.cancel_waiting_job(
+                view(Phase.DEAD_LETTER), Reason.DISMISSED, "", now=at()
+            ),
             Phase.CANCELLED,
             Reason.DISMISSED,
         ),

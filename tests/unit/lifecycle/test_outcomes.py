@@ -4,10 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from asyncjob.lifecycle.outcome import Failure, cancel_running_job, crash, fail, release, succeed
+from asyncjob.lifecycle.phase_change import (
+    Failure,
+    cancel_running_job,
+    crash,
+    fail,
+    release,
+    succeed,
+)
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob.lifecycle.policy import Backoff, EffectivePolicy
-from asyncjob.lifecycle.retry import MAX_REQUESTED_DELAY_SECONDS
+from asyncjob.lifecycle.policy import MAX_REQUESTED_DELAY_SECONDS, Backoff, EffectivePolicy
 from support.builders import at, running
 
 NO_LUCK = Failure(type="ValueError", category="Internal", message="no luck")

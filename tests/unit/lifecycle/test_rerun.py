@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asyncjob.lifecycle.rerun import RERUN_FIELDS, is_rerun_of, rerun_manifest
+from asyncjob.lifecycle.derived_jobs import RERUN_FIELDS, is_rerun_of, rerun_manifest
 from asyncjob.models import AsyncJobSpec
 from support.snapshots import raw
 

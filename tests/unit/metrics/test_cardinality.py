@@ -11,15 +11,19 @@ from prometheus_client import CollectorRegistry, generate_latest
 from starlette.types import Message
 from structlog.testing import capture_logs
 
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.lifecycle.job_view import JobView
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob.lifecycle.view import JobView
 from asyncjob.metrics import TABLE
-from asyncjob_gateway.telemetry.metrics import GatewayMetrics
-from asyncjob_gateway.telemetry.requests import AccessLogMiddleware
-from asyncjob_operator.core.sighting import Observation
-from asyncjob_operator.telemetry.job_labels import MAX_QUEUE_TYPES, MAX_QUEUES, MAX_TYPES
-from asyncjob_operator.telemetry.job_metrics import JobMetrics, JobStats
+from asyncjob_gateway.telemetry import AccessLogMiddleware, GatewayMetrics
+from asyncjob_operator.core.snapshot import Observation
+from asyncjob_operator.telemetry.job_metrics import (
+    MAX_QUEUE_TYPES,
+    MAX_QUEUES,
+    MAX_TYPES,
+    JobMetrics,
+    JobStats,
+)
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from asyncjob_worker.metrics import Metrics as WorkerMetrics
 from support.snapshots import job

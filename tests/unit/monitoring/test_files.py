@@ -7,8 +7,13 @@ from typing import Any
 import pytest
 
 from asyncjob_dev.monitoring import dashboard
-from asyncjob_dev.monitoring.queries import query_problems, query_usage
-from asyncjob_dev.monitoring.rules import alert_rules, read_rules, with_shortened_durations
+from asyncjob_dev.monitoring.alerts import (
+    alert_rules,
+    query_problems,
+    query_usage,
+    read_rules,
+    with_shortened_durations,
+)
 
 ROOT = Path(__file__).parents[3]
 ALERTS = alert_rules(read_rules())

@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.node import configs, toml
-from asyncjob_dev.node.errors import NodeNameError
-from asyncjob_dev.node.layout import NodePaths, nodes_dir
-from asyncjob_dev.node.network import NodeNetwork
-from asyncjob_dev.node.plan import NodePlan, load_plan, save_plan
-from asyncjob_dev.node.resident import StepTimer, plane_options
+from asyncjob_dev.errors import NodeNameError
+from asyncjob_dev.node import components
+from asyncjob_dev.node.daemon import StepTimer, plane_options
+from asyncjob_dev.node.plan import NodeNetwork, NodePaths, NodePlan, load_plan, nodes_dir, save_plan
 
 BLOCK = NodeNetwork(210)
 
@@ -23,35 +21,35 @@ def layout(tmp_path: Path) -> NodePaths:
 
 
 def test_containerds_configuration_is_read_back_as_it_was(layout: NodePaths) -> None:
-    document = configs.containerd_config(layout, may_raise_oom_priority=True)
-    assert tomllib.loads(toml.to_toml(document)) == document
+    document = components.containerd_config(layout, may_raise_oom_priority=True)
+    assert tomllib.loads(components.to_toml(document)) == document
 
 
 @pytest.mark.parametrize("may", [True, False])
 def test_without_the_right_to_lower_it_pods_keep_their_oom_score(
     layout: NodePaths, *, may: bool
 ) -> None:
-    document = configs.containerd_config(layout, may_raise_oom_priority=may)
+    document = components.containerd_config(layout, may_raise_oom_priority=may)
     runtime = document["plugins"]["io.containerd.cri.v1.runtime"]
     assert runtime["restrict_oom_score_adj"] is not may
 
 
 def test_pods_ask_the_node_for_names_and_count_in_its_own_cgroup(layout: NodePaths) -> None:
-    told = configs.kubelet_config(layout, BLOCK)
+    told = components.kubelet_config(layout, BLOCK)
     assert told["clusterDNS"] == [str(BLOCK.node)]
     assert told["cgroupRoot"] == f"/{layout.cgroup}"
-    assert f"bind {BLOCK.node}\n" in configs.corefile(layout, BLOCK)
+    assert f"bind {BLOCK.node}\n" in components.corefile(layout, BLOCK)
 
 
 def test_pods_and_services_have_the_blocks_addresses(layout: NodePaths) -> None:
-    plugin = configs.cni_config(BLOCK)["plugins"][0]
+    plugin = components.cni_config(BLOCK)["plugins"][0]
     assert plugin["ipam"]["ranges"] == [[{"subnet": str(BLOCK.pods)}]]
-    assert configs.kube_proxy_config(layout, BLOCK)["clusterCIDR"] == str(BLOCK.pods)
+    assert components.kube_proxy_config(layout, BLOCK)["clusterCIDR"] == str(BLOCK.pods)
     assert plane_options(layout, BLOCK).service_cidr == str(BLOCK.services)
 
 
 def test_the_machines_connection_tables_are_left_alone(layout: NodePaths) -> None:
-    assert configs.kube_proxy_config(layout, BLOCK)["conntrack"] == {"maxPerCore": 0, "min": 0}
+    assert components.kube_proxy_config(layout, BLOCK)["conntrack"] == {"maxPerCore": 0, "min": 0}
 
 
 @pytest.mark.parametrize("name", ["", "Dev", "../x", "-a", "a" * 21, "a.b"])

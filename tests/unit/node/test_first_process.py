@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.node import init, leftovers
+from asyncjob_dev.node import host, init
 
 LOUD = "import signal, sys; print('started', flush=True); signal.pause()"
 COUNTS = """
@@ -30,14 +30,14 @@ def test_it_ends_with_the_code_of_what_it_runs(tmp_path: Path) -> None:
 
 def test_it_holds_the_lock_as_long_as_it_lives_and_passes_signals_on(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
-    assert not leftovers.is_locked(lock)
+    assert not host.is_locked(lock)
     with subprocess.Popen(command(lock, "-c", COUNTS), stdout=subprocess.PIPE) as first:
         assert first.stdout
         assert first.stdout.readline() == b"started\n"
-        assert leftovers.is_locked(lock)
+        assert host.is_locked(lock)
         first.send_signal(signal.SIGTERM)
         assert first.wait(10) == 7
-    assert not leftovers.is_locked(lock)
+    assert not host.is_locked(lock)
 
 
 def test_what_it_runs_does_not_inherit_the_lock(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_what_it_runs_does_not_inherit_the_lock(tmp_path: Path) -> None:
         child = int(Path(f"/proc/{first.pid}/task/{first.pid}/children").read_text())
         first.kill()
         first.wait()
-        assert not leftovers.is_locked(lock)
+        assert not host.is_locked(lock)
         subprocess.run(["kill", str(child)], check=True)
 
 

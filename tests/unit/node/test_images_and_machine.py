@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.binaries.pins import NODE_TOOLS, OWN_VERSION, read_pin
-from asyncjob_dev.node import cgroups, leftovers, pause, programs
-from asyncjob_dev.node.errors import LeftoverError, NodeNotUpError
-from asyncjob_dev.node.layout import NodePaths
+from asyncjob_dev.errors import LeftoverError, NodeNotUpError
+from asyncjob_dev.node import components, host, programs
+from asyncjob_dev.node.host import has_capability
 from asyncjob_dev.node.node import Node
-from asyncjob_dev.node.surroundings import has_capability
+from asyncjob_dev.node.plan import NodePaths
 
 
 def test_the_pause_image_holds_one_program_that_runs_as_nobody() -> None:
     with tarfile.open(
-        fileobj=io.BytesIO(pause.pause_image(b"program", "localhost/x:1"))
+        fileobj=io.BytesIO(components.pause_image(b"program", "localhost/x:1"))
     ) as archive:
         index = json.load(member(archive, "manifest.json"))[0]
         config = json.load(member(archive, index["Config"]))
@@ -29,7 +29,7 @@ def test_the_pause_image_holds_one_program_that_runs_as_nobody() -> None:
 
 
 def test_the_same_program_makes_the_same_image() -> None:
-    assert pause.pause_image(b"program", "x") == pause.pause_image(b"program", "x")
+    assert components.pause_image(b"program", "x") == components.pause_image(b"program", "x")
 
 
 def test_a_capability_is_read_from_the_effective_set(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_the_folders_of_the_dead_are_removed(tmp_path: Path) -> None:
     dead.make()
     (tmp_path / ".lock").touch()
     (tmp_path / "Not A Node").mkdir()
-    leftovers.remove_dead_nodes(tmp_path)
+    host.remove_dead_nodes(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {".lock", "Not A Node"}
 
 
@@ -100,8 +100,8 @@ def test_what_cannot_be_removed_is_named_and_keeps_no_other_node_down(
         raise LeftoverError("cgroup dead")
 
     NodePaths(tmp_path, "dead").make()
-    monkeypatch.setattr(cgroups, "remove_cgroups", resist)
-    leftovers.remove_dead_nodes(tmp_path)
+    monkeypatch.setattr(host, "remove_cgroups", resist)
+    host.remove_dead_nodes(tmp_path)
     assert "cgroup dead is still there" in capsys.readouterr().err
 
 

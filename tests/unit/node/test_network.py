@@ -4,8 +4,8 @@ from ipaddress import IPv4Network
 
 import pytest
 
-from asyncjob_dev.node.errors import NoFreeBlockError
-from asyncjob_dev.node.network import FIRST_NETWORK, LAST_NETWORK, NodeNetwork, choose_network
+from asyncjob_dev.errors import NoFreeBlockError
+from asyncjob_dev.node.plan import FIRST_NETWORK, LAST_NETWORK, NodeNetwork, choose_network
 
 
 def test_the_first_network_that_nothing_else_uses_is_taken() -> None:

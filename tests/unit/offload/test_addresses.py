@@ -3,8 +3,7 @@
 import pytest
 
 from asyncjob.offload import Address, AddressError, AllowList, default_prefixes
-from asyncjob.offload.addresses import split_checksum
-from asyncjob.offload.naming import payload_address, result_address
+from asyncjob.offload.addresses import payload_address, result_address, split_checksum
 
 DIGEST = "0123456789abcdef" * 4
 

@@ -3,7 +3,7 @@
 import pytest
 
 from asyncjob.offload import Address, OffloadError
-from asyncjob.offload.failures import translate_driver_errors
+from asyncjob.offload.store import translate_driver_errors
 
 SIGNED = "https://store.test/bucket/key?X-Amz-Signature=SECRET&sig=SECRET"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from asyncjob.free_json import FreeJsonError
-from asyncjob.models.status import ResultReference
+from asyncjob.models.job_status import ResultReference
 from asyncjob.offload import (
     Address,
     AddressError,
@@ -26,8 +26,8 @@ from asyncjob.offload import (
     offload,
 )
 from asyncjob.offload.addresses import split_checksum
-from asyncjob.offload.drivers import check_driver
-from asyncjob.offload.exchange import result_reference
+from asyncjob.offload.store import check_driver
+from asyncjob.offload.transfer import result_reference
 
 VALUE: Any = {"rows": [1, None, "ü"], "deep": {"a": [[]]}}
 

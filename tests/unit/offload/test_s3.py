@@ -16,7 +16,7 @@ from asyncjob.offload import (
     offload,
 )
 from asyncjob.offload.addresses import split_checksum
-from asyncjob.offload.exchange import result_reference
+from asyncjob.offload.transfer import result_reference
 from support.stores import BUCKET, FaultyS3, good_s3
 
 pytestmark = pytest.mark.usefixtures("s3_credentials")

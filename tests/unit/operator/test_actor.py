@@ -9,17 +9,17 @@ from structlog.testing import capture_logs
 from asyncjob.errors import ForbiddenError, InvalidError, UnknownOutcomeError
 from asyncjob.kube import KubeSession
 from asyncjob.names import JOBS, collection_path, job_path, job_status_path
-from asyncjob_operator.apply.actor import JobReconciler
-from asyncjob_operator.apply.confirm import CacheUpdates, PreconditionChecker
-from asyncjob_operator.apply.notices import EventRecorder
-from asyncjob_operator.apply.patience import ItemBackoff
+from asyncjob_operator.controllers.events import EventRecorder
+from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_reconciler import JobReconciler
+from asyncjob_operator.controllers.preconditions import CacheUpdates, PreconditionChecker
+from asyncjob_operator.controllers.workqueue import ItemBackoff
 from asyncjob_operator.core.decision import ChildrenFinished, TypeUnserved
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.kube.clock import current_time
 from asyncjob_operator.kube.paths import leases_path
-from asyncjob_operator.observe.observer import JobController
+from asyncjob_operator.telemetry.logs import RecoverySummary
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
-from asyncjob_operator.telemetry.tally import RecoverySummary
 from support.fake_session import FakeSession
 from support.snapshots import POD, POD_UID, raw, roll_lease, running, stamp
 from support.vitals import containment

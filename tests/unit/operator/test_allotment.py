@@ -9,11 +9,11 @@ import pytest
 from asyncjob.errors import ConflictError
 from asyncjob.kube import KubeSession
 from asyncjob.names import queue_path
-from asyncjob_operator.apply import allotment
-from asyncjob_operator.apply.allotment import STALE_RESERVATION_SECONDS, ReservationController
-from asyncjob_operator.apply.patience import ItemBackoff
-from asyncjob_operator.core.admission.book import Reservation
+from asyncjob_operator.controllers import admission
+from asyncjob_operator.controllers.admission import STALE_RESERVATION_SECONDS, ReservationController
+from asyncjob_operator.controllers.workqueue import ItemBackoff
 from asyncjob_operator.core.admission.plan import AdmissionPlan
+from asyncjob_operator.core.admission.reservations import Reservation
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession
 from support.snapshots import at
@@ -43,7 +43,7 @@ class Scene:
         self.session = FakeSession()
         self.session.put(PATH, {"metadata": {"name": "q"}})
         loop = SimpleNamespace(time=lambda: self.time, call_at=self.call_at)
-        monkeypatch.setattr(allotment, "asyncio", SimpleNamespace(get_running_loop=lambda: loop))
+        monkeypatch.setattr(admission, "asyncio", SimpleNamespace(get_running_loop=lambda: loop))
         self.allotment = ReservationController(
             cast("KubeSession", self.session),
             self,

@@ -7,8 +7,8 @@ import pytest
 
 from asyncjob.errors import ForbiddenError, UnknownOutcomeError
 from asyncjob.kube import KubeSession
-from asyncjob_operator.apply.farewell import StaleWorkerCollector
-from asyncjob_operator.core.attendance import WorkerLeaseVersion, stale_leases, track_unchanged
+from asyncjob_operator.controllers.stale_workers import StaleWorkerCollector
+from asyncjob_operator.core.workers import WorkerLeaseVersion, stale_leases, track_unchanged
 from asyncjob_operator.kube.paths import leases_path
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession

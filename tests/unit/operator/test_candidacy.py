@@ -1,7 +1,7 @@
 """One replica's view of the election."""
 
 from asyncjob.json_types import JsonObject
-from asyncjob_operator.core.election import (
+from asyncjob_operator.core.leader_election import (
     SAFETY_MARGIN_SECONDS,
     ElectionCandidate,
     ElectionStep,

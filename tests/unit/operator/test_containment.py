@@ -8,20 +8,20 @@ import pytest
 from structlog.testing import capture_logs
 
 from asyncjob.kube import KubeSession, WatchEvent
-from asyncjob_operator.apply.sweep import RetentionController
-from asyncjob_operator.core.decide import decide
-from asyncjob_operator.core.moment import Now
-from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
-from asyncjob_operator.observe import observer as observer_module
-from asyncjob_operator.observe.admissions import AdmissionRounds
-from asyncjob_operator.observe.cron.schedules import CronJobController
-from asyncjob_operator.observe.followers import (
+from asyncjob_operator.cache.adapters import (
     InformerStore,
     PodCacheAdapter,
     QueueCacheAdapter,
     WorkerLeaseCacheAdapter,
 )
-from asyncjob_operator.observe.observer import JobController
+from asyncjob_operator.controllers import job_controller as observer_module
+from asyncjob_operator.controllers.admission import AdmissionRounds
+from asyncjob_operator.controllers.cron_job_controller import CronJobController
+from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.retention import RetentionController
+from asyncjob_operator.core.decide import decide
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
 from asyncjob_operator.telemetry.containment import (
     INITIAL_PAUSE,
     MAX_PAUSE,
@@ -408,7 +408,7 @@ def test_a_deleted_object_is_no_longer_set_aside_whoever_tells(
         raise ValueError("never")  # no value of a pod's field is known to do this
 
     world = World()
-    monkeypatch.setattr("asyncjob_operator.observe.workers.read_pod", unreadable)
+    monkeypatch.setattr("asyncjob_operator.cache.workers.read_pod", unreadable)
     bad: Any = raw("bad", phase="Unheard")
     world.take("job", bad)
     world.take("pod", POD_OBJECT)

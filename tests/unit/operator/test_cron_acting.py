@@ -8,8 +8,8 @@ from structlog.testing import capture_logs
 from asyncjob.errors import ForbiddenError, InvalidError, UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
-from asyncjob.lifecycle.derived_names import run_name
-from asyncjob.lifecycle.view import read_job
+from asyncjob.lifecycle.derived_jobs import run_name
+from asyncjob.lifecycle.job_view import read_job
 from asyncjob.names import (
     CRON_JOB_LABEL,
     CRON_JOB_UID_LABEL,
@@ -20,14 +20,14 @@ from asyncjob.names import (
     cron_job_status_path,
     job_path,
 )
-from asyncjob_operator.apply.cron.actor import CronJobReconciler
-from asyncjob_operator.apply.notices import EventRecorder
-from asyncjob_operator.apply.patience import ItemBackoff
-from asyncjob_operator.core.cron.child import run_body
-from asyncjob_operator.core.cron.view import Run, read_cron_job
-from asyncjob_operator.core.moment import Now
-from asyncjob_operator.observe.cron.children import ScheduledJobCache
-from asyncjob_operator.observe.cron.schedules import CronJobController
+from asyncjob_operator.cache.scheduled_jobs import ScheduledJobCache
+from asyncjob_operator.controllers.cron_job_controller import CronJobController
+from asyncjob_operator.controllers.cron_job_reconciler import CronJobReconciler
+from asyncjob_operator.controllers.events import EventRecorder
+from asyncjob_operator.controllers.workqueue import ItemBackoff
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.schedules.jobs import run_body
+from asyncjob_operator.core.schedules.view import Run, read_cron_job
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession
 from support.schedules import raw_cron, seconds, settled

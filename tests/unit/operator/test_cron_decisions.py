@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from asyncjob.lifecycle.derived_names import cron_label_value, run_name, trigger_name
+from asyncjob.lifecycle.derived_jobs import cron_label_value, run_name, trigger_name
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.cron.decide import decide_cron_job
-from asyncjob_operator.core.cron.decision import DeleteJobs
-from asyncjob_operator.core.cron.view import read_cron_job
+from asyncjob_operator.core.schedules.decide import decide_cron_job
+from asyncjob_operator.core.schedules.snapshot import DeleteJobs
+from asyncjob_operator.core.schedules.view import read_cron_job
 from support.schedules import (
     ME,
     child,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from asyncjob_operator.core.cron.misfire import fires_at
-from asyncjob_operator.core.cron.view import format_epoch, read_cron_job
+from asyncjob_operator.core.schedules.due_runs import fires_at
+from asyncjob_operator.core.schedules.view import format_epoch, read_cron_job
 from support.schedules import (
     ME,
     decided,

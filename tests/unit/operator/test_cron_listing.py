@@ -4,10 +4,9 @@ from typing import Any, cast
 
 from asyncjob.kube import KubeSession
 from asyncjob.names import CRON_JOBS, collection_path
+from asyncjob_operator.cache.scheduled_jobs import ScheduledJobCache
+from asyncjob_operator.controllers.cron_job_controller import CronJobController, resync_cron_jobs
 from asyncjob_operator.kube.clock import current_time
-from asyncjob_operator.observe.cron.children import ScheduledJobCache
-from asyncjob_operator.observe.cron.listing import resync_cron_jobs
-from asyncjob_operator.observe.cron.schedules import CronJobController
 from support.fake_session import FakeSession
 from support.schedules import raw_cron
 

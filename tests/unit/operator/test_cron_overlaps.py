@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.cron.claim import (
+from asyncjob_operator.core.schedules.decide import decide_cron_job
+from asyncjob_operator.core.schedules.reservation import (
     CREATE_WINDOW_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
     TAKEOVER_DELAY_SECONDS,
 )
-from asyncjob_operator.core.cron.decide import decide_cron_job
-from asyncjob_operator.core.cron.decision import CancelJobs, CreateRuns, VerifyUnfinished
+from asyncjob_operator.core.schedules.snapshot import CancelJobs, CreateRuns, VerifyUnfinished
 from support.schedules import (
     ME,
     OTHER,

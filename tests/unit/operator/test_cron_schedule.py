@@ -4,14 +4,18 @@ from itertools import islice
 
 import pytest
 
-from asyncjob_operator.core.cron.errors import (
+from asyncjob_operator.core.schedules.calendar import (
+    MACROS,
     BadScheduleError,
     BadTimeZoneError,
     NeverFiresError,
+    Schedule,
+    expand_h,
+    parse_schedule,
+    stable_hash,
+    zone_names,
 )
-from asyncjob_operator.core.cron.hashing import expand_h, stable_hash
-from asyncjob_operator.core.cron.schedule import MACROS, Schedule, parse_schedule, zone_names
-from asyncjob_operator.core.cron.view import format_epoch
+from asyncjob_operator.core.schedules.view import format_epoch
 from support.schedules import seconds, utc
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from asyncjob_operator.core.admission.line import PendingJob, PendingQueue
-from asyncjob_operator.observe.cron.schedules import CronJobController
+from asyncjob_operator.controllers.cron_job_controller import CronJobController
+from asyncjob_operator.core.admission.pending_queue import PendingJob, PendingQueue
 from support.audience import Audience
 from support.calls import calls_of
 from support.schedules import raw_cron, settled

@@ -2,9 +2,9 @@
 
 import pytest
 
+from asyncjob_operator.controllers.job_controller import MAX_EVALUATED_AT_ONCE
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.core.retention import FinishedJob
-from asyncjob_operator.observe.observer import MAX_EVALUATED_AT_ONCE
 from support.world import World
 
 ANY = {"outcome": "Any"}

@@ -2,9 +2,12 @@
 
 import asyncio
 
-from asyncjob_operator.apply.dispatch import MAX_CONCURRENT_RECONCILES, ReconcilePool
-from asyncjob_operator.apply.patience import ItemBackoff
-from asyncjob_operator.apply.todo import WorkQueue
+from asyncjob_operator.controllers.workqueue import (
+    MAX_CONCURRENT_RECONCILES,
+    ItemBackoff,
+    ReconcilePool,
+    WorkQueue,
+)
 from asyncjob_operator.telemetry.containment import ObjectKind, ObjectRef
 from support.vitals import containment, pulse
 

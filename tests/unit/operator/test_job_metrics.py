@@ -8,10 +8,15 @@ from prometheus_client import CollectorRegistry, Metric
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.metrics import OTHER_LABEL, MetricSpec, jobs, operator
+from asyncjob_operator.controllers.job_controller import JobController
 from asyncjob_operator.core.options import DecisionOptions
-from asyncjob_operator.observe.observer import JobController
-from asyncjob_operator.telemetry.job_labels import MAX_QUEUE_TYPES, MAX_QUEUES, MAX_TYPES
-from asyncjob_operator.telemetry.job_metrics import JobMetrics, JobStats
+from asyncjob_operator.telemetry.job_metrics import (
+    MAX_QUEUE_TYPES,
+    MAX_QUEUES,
+    MAX_TYPES,
+    JobMetrics,
+    JobStats,
+)
 from asyncjob_operator.telemetry.metrics import RECOVERY_REASONS, REPAIR_KINDS, OperatorMetrics
 from support.snapshots import at, job, raw, running
 

@@ -7,8 +7,8 @@ import pytest
 
 from asyncjob.errors import ApiError, ExpiredError, UnknownOutcomeError
 from asyncjob.kube import KubeSession, WatchEvent
-from asyncjob_operator.handlers import job_watch
-from asyncjob_operator.handlers.job_watch import JobWatch
+from asyncjob_operator.controllers import job_informer
+from asyncjob_operator.controllers.job_informer import JobWatch
 
 Part = WatchEvent | ApiError
 
@@ -45,7 +45,7 @@ class Scene:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *watches: list[Part]) -> None:
         self.server = Server(*watches)
-        monkeypatch.setattr(job_watch, "watch", self.server.watch)
+        monkeypatch.setattr(job_informer, "watch", self.server.watch)
         self.seen: list[tuple[str, str]] = []
         self.compared: list[str | None] = []
         self.signs: list[str | None] = []

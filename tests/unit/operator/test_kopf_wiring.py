@@ -9,11 +9,15 @@ import pytest
 from kopf._cogs.structs.references import Insights, Resource
 
 from asyncjob.names import CRON_JOBS, GROUP, VERSION
-from asyncjob_operator.core.vitals import LoopHealth
-from asyncjob_operator.handlers import kopf_watch
-from asyncjob_operator.handlers.kopf_settings import EndlessBackoffs, kopf_settings
-from asyncjob_operator.handlers.kopf_watch import registry, watch_cron_jobs
-from asyncjob_operator.handlers.supervise import supervise
+from asyncjob_operator.kube import kopf_watch
+from asyncjob_operator.kube.kopf_watch import (
+    EndlessBackoffs,
+    kopf_settings,
+    registry,
+    watch_cron_jobs,
+)
+from asyncjob_operator.supervision import supervise
+from asyncjob_operator.telemetry.loop_health import LoopHealth
 from support.vitals import pulse
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from asyncjob_operator.handlers.watch_lag import SHOWN_SECONDS, WatchLag
-from asyncjob_operator.observe.agenda import DelayingQueue
+from asyncjob_operator.controllers.job_informer import SHOWN_SECONDS, WatchLag
+from asyncjob_operator.controllers.workqueue import DelayingQueue
 from support.snapshots import at, stamp
 
 

@@ -2,8 +2,7 @@
 
 import asyncio
 
-from asyncjob_operator.apply.todo import WorkQueue
-from asyncjob_operator.observe.agenda import DelayingQueue
+from asyncjob_operator.controllers.workqueue import DelayingQueue, WorkQueue
 
 
 async def order(todo: WorkQueue) -> list[str]:

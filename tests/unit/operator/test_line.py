@@ -1,6 +1,6 @@
 """Whose turn it is in a queue with limits."""
 
-from asyncjob_operator.core.admission.line import PendingJob, PendingQueue
+from asyncjob_operator.core.admission.pending_queue import PendingJob, PendingQueue
 
 
 def waiting(name: str, key: str = "", priority: int = 0, since: float = 0.0) -> PendingJob:

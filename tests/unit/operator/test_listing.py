@@ -6,10 +6,10 @@ from typing import Any, cast
 from asyncjob.kube import KubeSession
 from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.names import job_path
+from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_informer import load_jobs, resync_jobs
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.kube.clock import current_time
-from asyncjob_operator.observe.listing import load_jobs, resync_jobs
-from asyncjob_operator.observe.observer import JobController
 from support.fake_session import FakeSession, Object
 from support.snapshots import raw
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from asyncjob.errors import ForbiddenError
-from asyncjob_operator.apply.notices import EVENT_BURST
-from asyncjob_operator.core.job_event import event_body, job_event, namespace_event
+from asyncjob_operator.controllers.events import EVENT_BURST
+from asyncjob_operator.core.events import event_body, job_event, namespace_event
 from support.notices import Scene
 from support.snapshots import job
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from asyncjob.json_types import JsonObject
-from asyncjob.lifecycle.view import JobView
+from asyncjob.lifecycle.job_view import JobView
+from asyncjob_operator.controllers.admission import AdmissionRounds
+from asyncjob_operator.controllers.job_controller import JobController
 from asyncjob_operator.core.decision import ChangePhase
-from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
-from asyncjob_operator.observe.admissions import AdmissionRounds
-from asyncjob_operator.observe.observer import JobController
 from support.snapshots import POD, POD_UID, WORKER, at, raw, roll_lease, running, stamp
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asyncjob_operator.core.pods import read_pod
+from asyncjob_operator.core.liveness import read_pod
 from support.snapshots import stamp
 
 

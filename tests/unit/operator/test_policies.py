@@ -9,9 +9,9 @@ from structlog.testing import capture_logs
 from asyncjob.errors import ForbiddenError, UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
-from asyncjob.schema.policies.book import POLICIES
-from asyncjob_operator.handlers import loops
-from asyncjob_operator.kube.policies import (
+from asyncjob.rules.policies import POLICIES
+from asyncjob_operator import loops
+from asyncjob_operator.kube.preflight import (
     MISSING_POLICY_RISKS,
     POLICIES_NOT_READABLE,
     find_missing_policies,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.queue_numbers import QueueStats, Throughput, stats_fields
+from asyncjob_operator.core.queue_stats import QueueStats, Throughput, stats_fields
 from support.snapshots import raw, stamp
 from support.world import World
 

@@ -1,8 +1,8 @@
 """The rate limit of a queue, by the clock of the replica that looks."""
 
-from asyncjob_operator.core.admission.book import Reservation, StartRecord
-from asyncjob_operator.core.admission.limits import StartRateLimit
-from asyncjob_operator.core.admission.pace import RateWindow
+from asyncjob_operator.core.admission.rate_window import RateWindow
+from asyncjob_operator.core.admission.reservations import Reservation, StartRecord
+from asyncjob_operator.core.options import StartRateLimit
 from support.snapshots import at, stamp
 
 TEN = StartRateLimit(10, 1)

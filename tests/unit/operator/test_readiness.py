@@ -8,16 +8,16 @@ from structlog.testing import capture_logs
 
 from asyncjob.errors import ObjectNotFoundError
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES
-from asyncjob_operator.handlers import readiness
-from asyncjob_operator.handlers.readiness import (
+from asyncjob_operator import startup_checks
+from asyncjob_operator.kube.preflight import Findings
+from asyncjob_operator.settings import Settings
+from asyncjob_operator.startup_checks import (
     FIRST_RECHECK_SECONDS,
     JOB_API_RECHECK_SECONDS,
     required_permissions,
     wait_for_job_api,
     wait_for_prerequisites,
 )
-from asyncjob_operator.handlers.settings import Settings
-from asyncjob_operator.kube.preflight import Findings
 
 
 class Session:
@@ -45,8 +45,8 @@ async def test_the_same_findings_in_another_order_are_not_said_again(
 
     checks = list(range(len(answers)))
     assert len(answers) <= len(FIRST_RECHECK_SECONDS)
-    monkeypatch.setattr(readiness, "preflight", preflight)
-    monkeypatch.setattr(readiness, "_log_findings", said.append)
+    monkeypatch.setattr(startup_checks, "preflight", preflight)
+    monkeypatch.setattr(startup_checks, "_log_findings", said.append)
     monkeypatch.setattr(asyncio, "sleep", sleep)
     assert await wait_for_prerequisites(cast("Any", Session), Settings()) is answers[-1]
     assert said == [answers[0], answers[2], answers[3]]
@@ -77,7 +77,7 @@ async def test_while_jobs_are_not_served_it_says_once_a_minute_what_to_apply_and
         at[0] += seconds
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    monkeypatch.setattr(readiness, "monotonic", lambda: at[0])
+    monkeypatch.setattr(startup_checks, "monotonic", lambda: at[0])
     with capture_logs() as logs:
         await asyncio.wait_for(wait_for_job_api(cast("Any", Discovery())), 10)
     first, second, last = [entry["event"] for entry in logs]

@@ -9,19 +9,23 @@ from asyncjob.errors import InvalidError
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import job_status_path, queue_path, queue_status_path
-from asyncjob_operator.apply.patience import MAX_REFUSED_BACKOFF, MAX_TRACKED_ITEMS, ItemBackoff
-from asyncjob_operator.apply.queue_reports import QUEUE_STATUS_INTERVAL, QueueStatusWriter
-from asyncjob_operator.core.admission.book import NO_RESERVATIONS
-from asyncjob_operator.core.admission.limits import QueueLimits
-from asyncjob_operator.core.admission.line import PendingJob, PendingQueue
-from asyncjob_operator.core.admission.pace import RateWindow
+from asyncjob_operator.controllers.queue_status import QUEUE_STATUS_INTERVAL, QueueStatusWriter
+from asyncjob_operator.controllers.workqueue import (
+    MAX_REFUSED_BACKOFF,
+    MAX_TRACKED_ITEMS,
+    ItemBackoff,
+)
+from asyncjob_operator.core.admission.pending_queue import PendingJob, PendingQueue
 from asyncjob_operator.core.admission.plan import (
     AdmissionSnapshot,
     ReservationState,
     plan_admission,
 )
-from asyncjob_operator.core.queue_numbers import MAX_INT32, QueueStats, stats_fields
-from asyncjob_operator.core.roll_call import MAX_SLOTS, QueueWorkers, read_worker_record
+from asyncjob_operator.core.admission.rate_window import RateWindow
+from asyncjob_operator.core.admission.reservations import NO_RESERVATIONS
+from asyncjob_operator.core.options import QueueLimits
+from asyncjob_operator.core.queue_stats import MAX_INT32, QueueStats, stats_fields
+from asyncjob_operator.core.workers import MAX_SLOTS, QueueWorkers, read_worker_record
 from asyncjob_operator.telemetry.containment import Containment
 from support.audience import Audience
 from support.fake_session import FakeSession

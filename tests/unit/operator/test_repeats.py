@@ -1,6 +1,6 @@
 """What keeps the log from being filled."""
 
-from asyncjob_operator.telemetry.repeats import LogThrottle
+from asyncjob_operator.telemetry.logs import LogThrottle
 
 
 def test_a_message_is_said_once_a_minute_and_another_at_once() -> None:

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
+from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.view import JobView, read_job
-from asyncjob_operator.core.options import DAY, RetentionOptions
-from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView
+from asyncjob_operator.core.options import DAY, OPEN_QUEUE, QueueView, RetentionOptions
 from asyncjob_operator.core.retention import (
     FinishedJob,
     beyond_namespace_limit,

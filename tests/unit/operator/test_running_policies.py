@@ -5,14 +5,11 @@ from dataclasses import replace
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.death import HolderStatus
 from asyncjob_operator.core.decision import ChangePhase, PodGone, WorkerReplaced
-from asyncjob_operator.core.moment import to_epoch
-from asyncjob_operator.core.options import DecisionOptions
-from asyncjob_operator.core.pods import ContainerTermination
-from asyncjob_operator.core.queue_view import QueueView
-from asyncjob_operator.core.sighting import observe
-from asyncjob_operator.core.snapshot import Snapshot
+from asyncjob_operator.core.liveness import ContainerTermination, HolderStatus
+from asyncjob_operator.core.now import to_epoch
+from asyncjob_operator.core.options import DecisionOptions, QueueView
+from asyncjob_operator.core.snapshot import Snapshot, observe
 from support.snapshots import (
     POD,
     POD_UID,

@@ -2,10 +2,10 @@
 
 import pytest
 
+from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.view import JobView
-from asyncjob_operator.core.queue_view import OPEN_QUEUE, QueueView
-from asyncjob_operator.core.sighting import observe
+from asyncjob_operator.core.options import OPEN_QUEUE, QueueView
+from asyncjob_operator.core.snapshot import observe
 from support.snapshots import at, job, running, stamp
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from asyncjob.json_types import JsonObject
-from asyncjob_operator.observe.versions import MAX_REMEMBERED_DELETED, VersionTracker
+from asyncjob_operator.cache.versions import MAX_REMEMBERED_DELETED, VersionTracker
 from support.audience import Audience
 from support.snapshots import POD, POD_UID, WORKER, raw, roll_lease, running
 

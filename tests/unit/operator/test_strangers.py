@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from asyncjob_operator.observe.cron.children import MAX_NAMES, MAX_ORPHANS
-from asyncjob_operator.observe.cron.schedules import CronJobController
+from asyncjob_operator.cache.scheduled_jobs import MAX_NAMES, MAX_ORPHANS
+from asyncjob_operator.controllers.cron_job_controller import CronJobController
 from support.audience import Audience
 from support.schedules import raw_cron, settled
 from support.snapshots import POD, POD_UID, roll_lease, running, stamp

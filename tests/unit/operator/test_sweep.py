@@ -10,12 +10,11 @@ from asyncjob.errors import ForbiddenError
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import job_path
-from asyncjob_operator.apply.sweep import RetentionController
-from asyncjob_operator.core.job_event import KubernetesEvent
-from asyncjob_operator.core.options import DAY, RetentionOptions
-from asyncjob_operator.core.queue_view import OPEN_QUEUE
+from asyncjob_operator.cache.jobs import JobStore
+from asyncjob_operator.controllers.retention import RetentionController
+from asyncjob_operator.core.events import KubernetesEvent
+from asyncjob_operator.core.options import DAY, OPEN_QUEUE, RetentionOptions
 from asyncjob_operator.core.retention import FinishedJob
-from asyncjob_operator.observe.store import JobStore
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession
 from support.snapshots import EPOCH, at, job, raw, stamp

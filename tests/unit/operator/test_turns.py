@@ -6,9 +6,9 @@ from typing import cast
 
 import pytest
 
-from asyncjob_operator.handlers.loops import DEADLINE_BATCH, run_deadlines
-from asyncjob_operator.observe.agenda import DelayingQueue
-from asyncjob_operator.observe.observer import JobController
+from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.workqueue import DelayingQueue
+from asyncjob_operator.loops import DEADLINE_BATCH, run_deadlines
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.vitals import pulse
 

@@ -6,19 +6,18 @@ from typing import Any
 
 import pytest
 
+from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.view import JobView
+from asyncjob_operator.cache.workers import WorkerRegistry
 from asyncjob_operator.core.decision import ChangePhase, TypeUnserved
-from asyncjob_operator.core.options import DecisionOptions
-from asyncjob_operator.core.queue_view import QueueView, read_queue
-from asyncjob_operator.core.roll_call import (
+from asyncjob_operator.core.options import DecisionOptions, QueueView, read_queue
+from asyncjob_operator.core.snapshot import Snapshot
+from asyncjob_operator.core.workers import (
     AffectedTypes,
     QueueWorkers,
     UnservedType,
     read_worker_record,
 )
-from asyncjob_operator.core.snapshot import Snapshot
-from asyncjob_operator.observe.roll_calls import WorkerRegistry
 from support.snapshots import LEASE_SECONDS as DURATION
 from support.snapshots import at, job, judged, moved, roll_lease, seen
 

@@ -8,11 +8,11 @@ import pytest
 
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.kube import KubeSession
-from asyncjob_operator.core.vitals import HealthMonitor, LoopHealth
-from asyncjob_operator.handlers.operator import Operator
-from asyncjob_operator.handlers.settings import Settings
-from asyncjob_operator.handlers.supervise import supervise
-from asyncjob_operator.kube.election import AlwaysLeader
+from asyncjob_operator.kube.leader_election import AlwaysLeader
+from asyncjob_operator.operator import Operator
+from asyncjob_operator.settings import Settings
+from asyncjob_operator.supervision import supervise
+from asyncjob_operator.telemetry.loop_health import HealthMonitor, LoopHealth
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 
 LIMIT = 900.0
@@ -118,7 +118,7 @@ class Scene:
     """An operator of two namespaces that has not begun, and the clock of its vitals."""
 
     def __init__(self, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("asyncjob_operator.handlers.operator.monotonic", clock)
+        monkeypatch.setattr("asyncjob_operator.operator.monotonic", clock)
         settings = Settings(namespaces=("one", "two"), resync_interval=300.0)
         session = cast("KubeSession", SimpleNamespace(server_time=lambda: None))
         self.operator = Operator(settings, session, AlwaysLeader(), OperatorMetrics())

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
+from asyncjob.lifecycle.job_view import DependencyView
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
-from asyncjob.lifecycle.view import DependencyView
-from asyncjob_operator.core.admission.limits import QueueLimits, StartRateLimit
 from asyncjob_operator.core.decision import Admit, CancelDeleted, ChangePhase, UpdateWaitReason
-from asyncjob_operator.core.queue_view import QueueView
-from asyncjob_operator.core.sighting import observe
-from asyncjob_operator.core.ties import Dependencies, DependencyState
+from asyncjob_operator.core.dependencies import Dependencies, DependencyState
+from asyncjob_operator.core.options import QueueLimits, QueueView, StartRateLimit
+from asyncjob_operator.core.snapshot import observe
 from support.snapshots import at, job, judged, moved, seen, stamp
 
 WAITING = (Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING)

@@ -5,15 +5,18 @@ from typing import Any
 
 import pytest
 
-from asyncjob_operator.apply.desertion import NO_WORKERS, UNSERVED_SECONDS, UnservedQueueEvents
-from asyncjob_operator.apply.notices import EVENTS_LEFT_OUT, SUMMARY_SECONDS
-from asyncjob_operator.apply.storms import (
+from asyncjob_operator.controllers.events import (
     BURST_JOBS,
     BURST_SECONDS,
+    EVENTS_LEFT_OUT,
+    NO_WORKERS,
     RECOVERY_STORM,
+    SUMMARY_SECONDS,
+    UNSERVED_SECONDS,
     RecoveryBurstEvents,
+    UnservedQueueEvents,
 )
-from asyncjob_operator.core.job_event import HOUR, KubernetesEvent, event_body, job_event
+from asyncjob_operator.core.events import HOUR, KubernetesEvent, event_body, job_event
 from support.notices import Scene
 from support.snapshots import job
 

@@ -1,6 +1,6 @@
 """A silent watch is told from a quiet cluster."""
 
-from asyncjob_operator.handlers.watchdog import SilentWatchDetector
+from asyncjob_operator.controllers.job_informer import SilentWatchDetector
 
 
 def test_a_watch_that_brought_nothing_while_things_happened_is_silent() -> None:

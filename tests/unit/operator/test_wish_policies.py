@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from asyncjob.lifecycle.derived_names import MAX_NAME_LENGTH, rerun_name
+from asyncjob.lifecycle.derived_jobs import MAX_NAME_LENGTH, rerun_name
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.core.decision import (
     Admit,

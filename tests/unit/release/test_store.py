@@ -8,10 +8,16 @@ import yaml
 from click.testing import CliRunner
 
 from asyncjob_dev.release import __main__ as program
-from asyncjob_dev.release.bases import DOCKERFILES, images, unpinned_images
-from asyncjob_dev.release.recording import record_lives
-from asyncjob_dev.release.store import DISTRIBUTIONS, missing_for_release, store, versions
-from asyncjob_dev.release.writes import SAMPLE_LIVES
+from asyncjob_dev.release.store import (
+    DISTRIBUTIONS,
+    DOCKERFILES,
+    images,
+    missing_for_release,
+    store,
+    unpinned_images,
+    versions,
+)
+from asyncjob_dev.release.writes import SAMPLE_LIVES, record_lives
 from support.releases import RELEASES, ROOT, Release
 
 DIGEST = f"sha256:{'0a' * 32}"

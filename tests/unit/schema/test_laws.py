@@ -7,14 +7,21 @@ import pytest
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.transitions import TRANSITIONS
 from asyncjob.models import AsyncJobSpec, AsyncJobStatus
-from asyncjob.schema.laws.expressions import cel_and, cel_list, cel_string, expand_names
-from asyncjob.schema.laws.law import Rule, StatusWrite, all_rules_hold
-from asyncjob.schema.laws.transitions import TRANSITION_PAIR
-from asyncjob.schema.laws.wishes import CONTROL_FIELDS, IMMUTABLE_FIELDS
-from asyncjob.schema.laws_page import rules_page
-from asyncjob.schema.policies.book import POLICIES
-from asyncjob.schema.policies.policy import AdmissionPolicy
-from asyncjob.schema.rules import CRD_RULES
+from asyncjob.rules.job_spec import CONTROL_FIELDS, IMMUTABLE_FIELDS
+from asyncjob.rules.policies import POLICIES
+from asyncjob.rules.policy import AdmissionPolicy
+from asyncjob.rules.rule import (
+    Rule,
+    StatusWrite,
+    all_rules_hold,
+    cel_and,
+    cel_list,
+    cel_string,
+    expand_names,
+)
+from asyncjob.rules.transitions import TRANSITION_PAIR
+from asyncjob.schema.crd import CRD_RULES
+from asyncjob.schema.manifests import rules_page
 
 LAWS = [*(rule.rule for rule in CRD_RULES), *(law for policy in POLICIES for law in policy.rules)]
 

@@ -7,8 +7,7 @@ import pytest
 from pydantic import Field
 
 from asyncjob.models.base import TIMESTAMP_PATTERN, FreeJson, Model, Timestamp
-from asyncjob.schema.errors import SchemaError
-from asyncjob.schema.structural import structural
+from asyncjob.schema.structural import SchemaError, structural
 
 Name = Annotated[str, Field(max_length=9)]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asyncjob import JobContext, WorkerApp
-from asyncjob.app.child_errors import SubmitConflictError, SubmitRefusedError
+from asyncjob.app.errors import SubmitConflictError, SubmitRefusedError
 from asyncjob.testing import FakeCluster, Phase, Reason, run_handler
 
 app = WorkerApp()

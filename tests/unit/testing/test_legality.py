@@ -6,8 +6,7 @@ import pytest
 
 from asyncjob.testing import IllegalTransitionError
 from asyncjob.testing.clock import FakeClock
-from asyncjob.testing.legality import check_transition
-from asyncjob.testing.store import JobStore
+from asyncjob.testing.store import JobStore, check_transition
 
 
 def status(phase: str, **fields: Any) -> dict[str, Any]:

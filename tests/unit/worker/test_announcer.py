@@ -11,9 +11,8 @@ from asyncjob.errors import (
     UnauthorizedError,
     UnknownOutcomeError,
 )
-from asyncjob_worker.announcement import WorkerLease
-from asyncjob_worker.announcer import WorkerRegistration
 from asyncjob_worker.errors import CannotStartError
+from asyncjob_worker.leases.registration import WorkerLease, WorkerRegistration
 from support.worker_parts import ME, FakeSession, Pauses
 
 OK: dict[str, Any] = {}

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from asyncjob_worker.at_work import RunningHandlers
-from asyncjob_worker.held import HeldJob
+from asyncjob_worker.execution.runner import RunningHandlers
+from asyncjob_worker.leases.held_job import HeldJob
 from support.worker_parts import held
 
 

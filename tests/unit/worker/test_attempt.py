@@ -7,13 +7,13 @@ import pytest
 from pydantic import BaseModel, field_validator
 
 from asyncjob.app import JobContext, WorkerApp
-from asyncjob.app.stop import Stop
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.app.context import Stop
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION, SCHEDULED_TIME_ANNOTATION
-from asyncjob_worker.attempt import Attempt, AttemptServices
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.held import HeldJob
+from asyncjob_worker.execution.attempt import Attempt, AttemptServices
+from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
 from support.worker_parts import held, job
 

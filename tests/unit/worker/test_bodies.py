@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from asyncjob.json_types import JsonObject
-from asyncjob.lifecycle.move import PhaseChange
-from asyncjob.lifecycle.outcome import succeed
-from asyncjob_worker.bodies import outcome_patch, renewal_patch
-from asyncjob_worker.held import HeldJob
+from asyncjob.lifecycle.phase_change import PhaseChange, succeed
+from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.leases.patches import outcome_patch, renewal_patch
 from support.worker_parts import NOW, held, job
 
 

@@ -7,9 +7,8 @@ import pytest
 from asyncjob import columns
 from asyncjob.json_types import Json
 from asyncjob.kube import WatchEvent
-from asyncjob_worker.backlog import MAX_STALE_ENTRIES, PARTITIONS, Backlog
-from asyncjob_worker.feed import QueuedJobWatcher
-from asyncjob_worker.rows import RowReader
+from asyncjob_worker.claiming.backlog import MAX_STALE_ENTRIES, PARTITIONS, Backlog
+from asyncjob_worker.claiming.watcher import QueuedJobWatcher, RowReader
 from asyncjob_worker.settings import Settings
 from support.worker_parts import FakeSession, candidate
 

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from asyncjob.app.child_errors import (
+from asyncjob.app.child_jobs import ChildRef
+from asyncjob.app.context import Stop
+from asyncjob.app.errors import (
     AttemptOverError,
     SubmitConflictError,
     SubmitError,
     SubmitForbiddenError,
     SubmitRefusedError,
 )
-from asyncjob.app.children import ChildRef
-from asyncjob.app.stop import Stop
 from asyncjob.errors import (
     AlreadyExistsError,
     ApiError,
@@ -26,9 +26,9 @@ from asyncjob.errors import (
     TooLargeError,
     UnknownOutcomeError,
 )
-from asyncjob_worker.children import AttemptChildJobs
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.held import HeldJob
+from asyncjob_worker.execution.child_jobs import AttemptChildJobs
+from asyncjob_worker.leases.held_job import HeldJob
 from support.child_jobs import an_order, stored, submit
 from support.worker_parts import Call, FakeSession, Pauses, held, job
 

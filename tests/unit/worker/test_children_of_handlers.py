@@ -8,21 +8,18 @@ import pytest
 from structlog.testing import capture_logs
 
 from asyncjob import JobContext, WorkerApp
-from asyncjob.app.child_errors import (
-    AttemptOverError,
-    SubmitRefusedError,
-)
-from asyncjob.app.stop import Stop
+from asyncjob.app.context import Stop
+from asyncjob.app.errors import AttemptOverError, SubmitRefusedError
 from asyncjob.errors import (
     ApiError,
     InvalidError,
     UnknownOutcomeError,
 )
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_worker.attempt import Attempt, AttemptServices
-from asyncjob_worker.children import AttemptChildJobs
-from asyncjob_worker.held import HeldJob
+from asyncjob_worker.execution.attempt import Attempt, AttemptServices
+from asyncjob_worker.execution.child_jobs import AttemptChildJobs
+from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
 from support.child_jobs import an_order, stored
 from support.worker_parts import Call, FakeSession, Pauses, held

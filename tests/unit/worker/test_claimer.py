@@ -16,12 +16,12 @@ from asyncjob.errors import (
 )
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob.lifecycle.policy import PolicyLayer
-from asyncjob_worker.claimer import Claimer
+from asyncjob_worker.claiming.claimer import Claimer
+from asyncjob_worker.claiming.queue_state import QueueState
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.enforcement import EnforcementCheck
-from asyncjob_worker.held import HeldJob
-from asyncjob_worker.lateness import Lateness
-from asyncjob_worker.queue_view import QueueState
+from asyncjob_worker.leases.heartbeat import Lateness
+from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.leases.ownership import EnforcementCheck
 from support.worker_parts import ME, Call, FakeSession, Pauses, an_app, candidate, job
 
 LOST = UnknownOutcomeError("no answer")
@@ -177,7 +177,9 @@ async def test_an_outage_longer_than_the_lease_ends_the_claim(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     times = iter(range(0, 1000, 2))
-    monkeypatch.setattr("asyncjob_worker.claimer.lease_seconds", lambda: float(next(times)))
+    monkeypatch.setattr(
+        "asyncjob_worker.claiming.claimer.lease_seconds", lambda: float(next(times))
+    )
     session = FakeSession(merge_patch=[LOST])
     with pytest.raises(UnknownOutcomeError):
         await claim(session, SHORT)

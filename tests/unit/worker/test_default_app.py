@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from asyncjob_worker.app_loader import load_app
 from asyncjob_worker.cli import BUILT_IN_APP, main
-from asyncjob_worker.loading import load_app
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from asyncjob.errors import ConflictError, ForbiddenError, InvalidError
-from asyncjob_worker.enforcement import MAX_CHECKS, EnforcementCheck
 from asyncjob_worker.errors import PolicyMissingError
+from asyncjob_worker.leases.ownership import MAX_CHECKS, EnforcementCheck
 from support.worker_parts import FakeSession, Pauses, candidate
 
 PASSED: dict[str, Any] = {}

@@ -10,12 +10,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from asyncjob.app import Handler, JobContext, WorkerApp
-from asyncjob.app.stop import Stop
-from asyncjob_worker.attempt import job_info_of
+from asyncjob.app.context import Stop
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.execution import HandlerStopped, HandlerTask
-from asyncjob_worker.held import HeldJob
-from asyncjob_worker.starts import HandlerExecutor, HandlerExitError
+from asyncjob_worker.execution.attempt import job_info_of
+from asyncjob_worker.execution.handler_task import HandlerStopped, HandlerTask
+from asyncjob_worker.isolation.executor import HandlerExecutor, HandlerExitError
+from asyncjob_worker.leases.held_job import HeldJob
 from support.worker_parts import held
 
 PATIENCE = 30.0

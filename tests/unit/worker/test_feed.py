@@ -11,8 +11,8 @@ from asyncjob import columns
 from asyncjob.errors import ExpiredError, ObjectNotFoundError, UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import WatchEvent
-from asyncjob_worker.backlog import Backlog
-from asyncjob_worker.feed import QueuedJobWatcher
+from asyncjob_worker.claiming.backlog import Backlog
+from asyncjob_worker.claiming.watcher import QueuedJobWatcher
 from support.worker_parts import FakeSession
 
 NAMES = (columns.NAME, columns.TYPE, columns.SUSPEND, columns.ADMITTED)
@@ -109,8 +109,8 @@ async def run(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
     async def go(bench: Bench, *scripts: Sequence[Step]) -> Watches:
         watches = Watches(*scripts)
         watches.is_watched = lambda: bench.feed.is_watching
-        monkeypatch.setattr("asyncjob_worker.feed.watch", watches)
-        monkeypatch.setattr("asyncjob_worker.feed.asyncio.sleep", at_once)
+        monkeypatch.setattr("asyncjob_worker.claiming.watcher.watch", watches)
+        monkeypatch.setattr("asyncjob_worker.claiming.watcher.asyncio.sleep", at_once)
         running.append(asyncio.ensure_future(bench.feed.run()))
         await watches.all_seen.wait()
         return watches
@@ -195,7 +195,7 @@ async def test_looking_again_reads_everything_anew(
     assert bench.backlog.overflowed
     assert bench.names() == ["a@4"]
     watches = Watches([row("ADDED", "5", "b")])
-    monkeypatch.setattr("asyncjob_worker.feed.watch", watches)
+    monkeypatch.setattr("asyncjob_worker.claiming.watcher.watch", watches)
     bench.feed.relist()
     bench.feed.relist()
     await watches.all_seen.wait()

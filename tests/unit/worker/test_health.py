@@ -10,10 +10,17 @@ from prometheus_client import CollectorRegistry
 
 from asyncjob.errors import ConfigError
 from asyncjob_dev.ports import free_ports
-from asyncjob_worker.health import MAX_MISSED_HEARTBEATS, Health, ReadinessState, unready_reasons
-from asyncjob_worker.health_server import HealthServer, listen, serve_health
-from asyncjob_worker.keeper import HeartbeatThread
-from asyncjob_worker.pulse import LivenessCounter
+from asyncjob_worker.health import (
+    MAX_MISSED_HEARTBEATS,
+    Health,
+    HealthServer,
+    ReadinessState,
+    listen,
+    serve_health,
+    unready_reasons,
+)
+from asyncjob_worker.leases.heartbeat import HeartbeatThread
+from asyncjob_worker.leases.stall_detector import LivenessCounter
 from asyncjob_worker.settings import Settings
 from support.probes import Probes
 

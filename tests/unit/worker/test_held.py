@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from asyncjob.app.stop import Stop
+from asyncjob.app.context import Stop
 from support.worker_parts import held
 
 

@@ -9,14 +9,13 @@ from structlog.testing import capture_logs
 
 from asyncjob import WorkerApp
 from asyncjob.app import Event, HandlerError, JobEnded, JobEvent, Resources, WorkerEvent
-from asyncjob.lifecycle import outcome
-from asyncjob.lifecycle.outcome import Failure
+from asyncjob.lifecycle import phase_change
+from asyncjob.lifecycle.phase_change import Failure
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob_worker import hooks as module
-from asyncjob_worker.attempt import job_info_of
-from asyncjob_worker.hooks import Hooks
+from asyncjob_worker.execution import hooks as module
+from asyncjob_worker.execution.attempt import job_info_of
+from asyncjob_worker.execution.hooks import HookEvents, Hooks, job_ended_event
 from asyncjob_worker.settings import Settings
-from asyncjob_worker.telling import HookEvents, job_ended_event
 from support.worker_parts import ME, NOW, held
 
 NOTHING = Resources({})
@@ -175,7 +174,7 @@ def ended(**changes: Any) -> JobEnded:
 def test_an_outcome_becomes_the_event_that_people_expect() -> None:
     job = held().job
     failure = Failure("KeyError", "NotFound", "no such row")
-    retried = ended(move=outcome.fail(job, failure, now=NOW, draw=0.5))
+    retried = ended(move=phase_change.fail(job, failure, now=NOW, draw=0.5))
     assert (retried.event, retried.phase, retried.retry_in) == (
         Event.RETRIED,
         Phase.RETRYING,
@@ -183,18 +182,18 @@ def test_an_outcome_becomes_the_event_that_people_expect() -> None:
     )
     assert (retried.error_type, retried.error_message) == ("KeyError", "no such row")
     assert retried.message.startswith("retry 1 of 3")
-    done = ended(move=outcome.succeed(job, now=NOW))
+    done = ended(move=phase_change.succeed(job, now=NOW))
     assert (done.event, done.reason, done.seconds, done.error_type) == (
         Event.SUCCEEDED,
         None,
         1.5,
         None,
     )
-    assert ended(move=outcome.cancel_running_job(job, "x", now=NOW)).event is Event.CANCELLED
-    released = outcome.release(job, Reason.RELEASED, "x", now=NOW, draw=0.5)
+    assert ended(move=phase_change.cancel_running_job(job, "x", now=NOW)).event is Event.CANCELLED
+    released = phase_change.release(job, Reason.RELEASED, "x", now=NOW, draw=0.5)
     assert ended(move=released).event is Event.RELEASED
     late = held(releases=3).job
-    waiting = outcome.release(late, Reason.RELEASED, "x", now=NOW, draw=0.5)
+    waiting = phase_change.release(late, Reason.RELEASED, "x", now=NOW, draw=0.5)
     assert (waiting.target, ended(move=waiting).event) == (Phase.RETRYING, Event.RELEASED)
 
 

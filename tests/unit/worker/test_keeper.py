@@ -6,13 +6,18 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from asyncjob.app.stop import Stop
-from asyncjob_worker import keeper as keeper_module
+from asyncjob.app.context import Stop
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.held import FENCED_SECONDS, HeldJob
-from asyncjob_worker.keeper import HeartbeatThread
+from asyncjob_worker.leases import heartbeat as keeper_module
+from asyncjob_worker.leases.heartbeat import HeartbeatThread
+from asyncjob_worker.leases.held_job import FENCED_SECONDS, HeldJob
+from asyncjob_worker.leases.stall_detector import (
+    EventLoopStallDetector,
+    LivenessCounter,
+    Watchdog,
+    current_line,
+)
 from asyncjob_worker.metrics import Metrics
-from asyncjob_worker.pulse import EventLoopStallDetector, LivenessCounter, Watchdog, current_line
 from support.worker_parts import held
 
 LEASE = 60.0
@@ -173,7 +178,7 @@ def test_a_stall_is_logged_once_with_the_jobs_and_the_line_and_again_when_it_end
         "event loop runs again",
     ]
     assert logs[0]["jobs"] == ["j1", "j2"]
-    assert "pulse.py" in logs[0]["at"]
+    assert "stall_detector.py" in logs[0]["at"]
 
 
 class Blame:
@@ -242,7 +247,9 @@ def handler_at_work(inside: threading.Event, leave: threading.Event) -> None:
     leave.wait(30)
 
 
-@pytest.mark.parametrize("called_by", ["asyncjob_worker.starts", "asyncio.events", "uvloop"])
+@pytest.mark.parametrize(
+    "called_by", ["asyncjob_worker.isolation.executor", "asyncio.events", "uvloop"]
+)
 def test_the_handlers_own_line_is_named_though_it_has_called_something(called_by: str) -> None:
     """Between the runtime's frame and the innermost one, in threading.py, lies the handler's."""
     inside, leave = threading.Event(), threading.Event()

@@ -4,16 +4,15 @@ from typing import Any
 
 import pytest
 
-from asyncjob.app.stop import Stop
+from asyncjob.app.context import Stop
 from asyncjob.lifecycle.policy import PolicyLayer
-from asyncjob_worker.claimer import Claimer
+from asyncjob_worker.claiming.claimer import Claimer
+from asyncjob_worker.claiming.queue_state import QueueState
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.enforcement import EnforcementCheck
 from asyncjob_worker.errors import HeartbeatsLateError
-from asyncjob_worker.keeper import HeartbeatThread
-from asyncjob_worker.lateness import WINDOW_SECONDS, Lateness
-from asyncjob_worker.pulse import LivenessCounter
-from asyncjob_worker.queue_view import QueueState
+from asyncjob_worker.leases.heartbeat import WINDOW_SECONDS, HeartbeatThread, Lateness
+from asyncjob_worker.leases.ownership import EnforcementCheck
+from asyncjob_worker.leases.stall_detector import LivenessCounter
 from support.worker_parts import ME, FakeSession, an_app, candidate, held, job
 
 TICK = 0.25

@@ -6,14 +6,14 @@ from typing import Any, cast
 import pytest
 from prometheus_client import generate_latest
 
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.metrics import OTHER_LABEL, MetricSpec
 from asyncjob.metrics.worker import TABLE
-from asyncjob_worker.claimer import ClaimCounts
+from asyncjob_worker.claiming.claimer import ClaimCounts
+from asyncjob_worker.components import Components
 from asyncjob_worker.metrics import MAX_TYPES, Metrics
-from asyncjob_worker.parts import Components
-from asyncjob_worker.readings import metric_sources
+from asyncjob_worker.worker import metric_sources
 
 PREFIX = "asyncjob_worker_"
 

@@ -9,8 +9,8 @@ from click.testing import CliRunner, Result
 from fsspec.registry import _registry
 
 from asyncjob.offload import Address
-from asyncjob_worker.offload.config import OffloadSettings
-from asyncjob_worker.offload.options import offload_options
+from asyncjob_worker.options import offload_options
+from asyncjob_worker.settings import OffloadSettings
 
 
 def run(*options: str, env: dict[str, str] | None = None) -> tuple[Result, OffloadSettings | None]:

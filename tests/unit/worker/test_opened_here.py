@@ -6,7 +6,7 @@ import pytest
 
 from asyncjob import JobContext, WorkerApp
 from asyncjob.app import CallNext, Event, WorkerEvent
-from asyncjob_worker.opened_here import resource_types_to_open
+from asyncjob_worker.worker import resource_types_to_open
 
 Base = NewType("Base", str)
 Inside = NewType("Inside", str)

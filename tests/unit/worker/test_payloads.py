@@ -13,14 +13,13 @@ from structlog.testing import capture_logs
 
 from asyncjob import WorkerApp
 from asyncjob.app import Isolation
-from asyncjob.app.stop import Stop
+from asyncjob.app.context import Stop
 from asyncjob.errors import ForbiddenError, ObjectNotFoundError, UnknownOutcomeError
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.offload import Address, Store, offload
-from asyncjob_worker.attempt import Attempt, AttemptServices
-from asyncjob_worker.offload.config import OffloadSettings
-from asyncjob_worker.settings import Settings
+from asyncjob_worker.execution.attempt import Attempt, AttemptServices
+from asyncjob_worker.settings import OffloadSettings, Settings
 from support.worker_parts import Answer, FakeSession, held
 
 SECRET = {"secretKeyRef": {"name": "mail", "key": "order"}}

@@ -8,10 +8,9 @@ from typing import cast
 import pytest
 
 from asyncjob.lifecycle.claim import Candidate
-from asyncjob_worker.backlog import Backlog
-from asyncjob_worker.choice import ClaimSelector
-from asyncjob_worker.queue_view import QueueState
-from asyncjob_worker.roster import LiveWorkers
+from asyncjob_worker.claiming.backlog import Backlog
+from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
+from asyncjob_worker.claiming.selector import ClaimSelector
 from support.worker_parts import candidate
 
 SLOTS = 16

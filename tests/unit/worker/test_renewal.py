@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from asyncjob.app.stop import Stop
+from asyncjob.app.context import Stop
 from asyncjob.errors import (
     ConflictError,
     ForbiddenError,
@@ -17,9 +17,9 @@ from asyncjob.errors import (
     UnauthorizedError,
     UnknownOutcomeError,
 )
-from asyncjob_worker import renewal, standing
-from asyncjob_worker.held import HeldJob
-from asyncjob_worker.renewal import HeartbeatSender
+from asyncjob_worker.leases import heartbeat, ownership
+from asyncjob_worker.leases.heartbeat import HeartbeatSender
+from asyncjob_worker.leases.held_job import HeldJob
 from support.worker_parts import Call, FakeSession, held, job
 
 OK: dict[str, Any] = {}
@@ -46,7 +46,7 @@ class Register:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(renewal, "MIN_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(heartbeat, "MIN_PAUSE_SECONDS", 0.0)
 
 
 def short_lease(**changes: Any) -> HeldJob:
@@ -67,7 +67,7 @@ def ours(monkeypatch: pytest.MonkeyPatch) -> HeldJob:
     async def at_once(_: float) -> None:
         return
 
-    monkeypatch.setattr("asyncjob_worker.renewal.asyncio.sleep", at_once)
+    monkeypatch.setattr("asyncjob_worker.leases.heartbeat.asyncio.sleep", at_once)
     return held()
 
 
@@ -86,7 +86,7 @@ async def test_the_lease_is_counted_from_sending(
     ours: HeldJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter([1000.0, 1015.0])
-    monkeypatch.setattr(renewal, "lease_seconds", lambda: next(times))
+    monkeypatch.setattr(heartbeat, "lease_seconds", lambda: next(times))
     await send(FakeSession(json_patch=[OK]), ours)
     assert ours.sent_at == 1000.0
 
@@ -139,7 +139,7 @@ async def test_a_refused_token_fences_only_once_that_has_lasted(
     ours: HeldJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [1000.0]
-    monkeypatch.setattr(standing, "lease_seconds", lambda: clock[0])
+    monkeypatch.setattr(ownership, "lease_seconds", lambda: clock[0])
     refused = UnauthorizedError("the signing key is being changed")
     session = FakeSession(
         json_patch=[refused], get=[refused, refused, job(), refused, refused, refused]

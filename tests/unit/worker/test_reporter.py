@@ -17,11 +17,10 @@ from asyncjob.errors import (
     UnauthorizedError,
     UnknownOutcomeError,
 )
-from asyncjob.lifecycle.move import PhaseChange
-from asyncjob.lifecycle.outcome import Failure, fail, succeed
-from asyncjob_worker import standing
-from asyncjob_worker.held import HeldJob
-from asyncjob_worker.reporter import MAX_OUTCOME_REFUSALS, OutcomeWriter
+from asyncjob.lifecycle.phase_change import Failure, PhaseChange, fail, succeed
+from asyncjob_worker.leases import ownership
+from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.leases.outcome_writer import MAX_OUTCOME_REFUSALS, OutcomeWriter
 from support.worker_parts import NOW, Call, FakeSession, Pauses, held, job
 
 OK: dict[str, Any] = {}
@@ -111,8 +110,8 @@ async def test_what_is_no_longer_ours_is_left_alone_and_the_log_says_so(found: A
 async def test_a_finished_result_outlives_a_refused_token_but_not_for_ever(
     monkeypatch: pytest.MonkeyPatch, refusals: int, is_stored: bool
 ) -> None:
-    times = itertools.count(1000.0, standing.UNAUTHORIZED_SECONDS / 6)
-    monkeypatch.setattr(standing, "lease_seconds", lambda: next(times))
+    times = itertools.count(1000.0, ownership.UNAUTHORIZED_SECONDS / 6)
+    monkeypatch.setattr(ownership, "lease_seconds", lambda: next(times))
     refused = UnauthorizedError("401")
     session = FakeSession(
         json_patch=[*[refused] * refusals, OK], get=[*[refused] * refusals, job()]

@@ -9,10 +9,10 @@ import pytest
 from pydantic import BaseModel
 
 from asyncjob import WorkerApp
-from asyncjob.app.stop import Stop
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.app.context import Stop
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob.models.status import ResultReference
+from asyncjob.models.job_status import ResultReference
 from asyncjob.offload import (
     Address,
     AllowList,
@@ -21,14 +21,11 @@ from asyncjob.offload import (
     StoreUnavailableError,
     fetch,
 )
-from asyncjob_worker.held import HeldJob
-from asyncjob_worker.offload.config import OffloadSettings
-from asyncjob_worker.offload.sizes import looks_large
-from asyncjob_worker.offload.threads import BoundedThreads
-from asyncjob_worker.offload.transfers import ObjectStoreClient
-from asyncjob_worker.offload.waiting import AttemptStopped
-from asyncjob_worker.results import ResultStore
-from asyncjob_worker.settings import Settings
+from asyncjob_worker.execution.io_retry import AttemptStopped
+from asyncjob_worker.execution.object_store import BoundedThreads, ObjectStoreClient
+from asyncjob_worker.execution.results import ResultStore, looks_large
+from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.settings import OffloadSettings, Settings
 from support.worker_parts import held
 
 LARGE = "x" * 100
@@ -136,7 +133,7 @@ async def test_what_is_no_json_is_refused_however_large(result: object, url: Add
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("asyncjob.kube.backoff.ExponentialBackoff.next_delay", lambda _: 0.0)
+    monkeypatch.setattr("asyncjob.kube.pacing.ExponentialBackoff.next_delay", lambda _: 0.0)
 
 
 @pytest.mark.usefixtures("hurried")
@@ -201,7 +198,7 @@ async def test_an_attempt_that_times_out_says_what_it_waited_for(
         waits.set()
         return 3600.0
 
-    monkeypatch.setattr("asyncjob.kube.backoff.ExponentialBackoff.next_delay", pause)
+    monkeypatch.setattr("asyncjob.kube.pacing.ExponentialBackoff.next_delay", pause)
     store = BrokenStore(StoreUnavailableError("the store is away"))
     keeping = asyncio.ensure_future(keep(results(url, store), LARGE, job))
     await waits.wait()

@@ -9,16 +9,16 @@ from typing import Any, cast
 import pytest
 
 from asyncjob import JobContext, WorkerApp
-from asyncjob.app.stop import Stop
+from asyncjob.app.context import Stop
 from asyncjob.kube import WatchEvent
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.held import HeldJob
-from asyncjob_worker.keeper import HeartbeatThread
+from asyncjob_worker.execution.runner import JobRunner
+from asyncjob_worker.leases.heartbeat import HeartbeatThread
+from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.leases.outcome_writer import OutcomeWriter
 from asyncjob_worker.metrics import Metrics
-from asyncjob_worker.reporter import OutcomeWriter
-from asyncjob_worker.runner import JobRunner
 from asyncjob_worker.settings import Settings
 from support.worker_parts import held
 

@@ -8,11 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from asyncjob.app.stop import Stop
-from asyncjob_worker.drain import Drain
-from asyncjob_worker.parts import Components
+from asyncjob.app.context import Stop
+from asyncjob_worker.components import Components
 from asyncjob_worker.settings import Settings
-from asyncjob_worker.worker import Worker
+from asyncjob_worker.worker import Drain, Worker
 from support.worker_parts import ME, FakeSession, an_app, held
 
 ORDER = [

@@ -9,13 +9,12 @@ import pytest
 
 from asyncjob.errors import ForbiddenError, UnknownOutcomeError
 from asyncjob.lifecycle.claim import Candidate
-from asyncjob_worker.backlog import PARTITIONS, Backlog
-from asyncjob_worker.choice import ALONE_SECONDS, EMPTYING_SECONDS, ClaimSelector
-from asyncjob_worker.claimer import Claimer
-from asyncjob_worker.held import HeldJob
-from asyncjob_worker.queue_view import QueueState
-from asyncjob_worker.roster import LiveWorkers
-from asyncjob_worker.slots import Slots
+from asyncjob_worker.claiming.backlog import PARTITIONS, Backlog
+from asyncjob_worker.claiming.claimer import Claimer
+from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
+from asyncjob_worker.claiming.selector import ALONE_SECONDS, EMPTYING_SECONDS, ClaimSelector
+from asyncjob_worker.claiming.slots import Slots
+from asyncjob_worker.leases.held_job import HeldJob
 from support.worker_parts import candidate, held
 
 LIMITED = {"spec": {"maxConcurrency": 1}}

@@ -13,11 +13,9 @@ from click.testing import CliRunner, Result
 from asyncjob.app import WorkerApp
 from asyncjob.errors import ConfigError
 from asyncjob_worker import cli
+from asyncjob_worker.app_loader import app_folder, child_command, load_app
 from asyncjob_worker.cli import main
-from asyncjob_worker.cpus import usable_cpus
-from asyncjob_worker.loading import app_folder, load_app
-from asyncjob_worker.reload import child_command
-from asyncjob_worker.settings import Settings, identify
+from asyncjob_worker.settings import Settings, identify, usable_cpus
 
 APP = """
 from asyncjob import JobContext, WorkerApp

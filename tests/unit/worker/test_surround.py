@@ -11,14 +11,14 @@ import pytest
 
 from asyncjob import Fail, JobContext, Retry, WorkerApp
 from asyncjob.app import CallNext, HandlerError, Resources
-from asyncjob.app.stop import Stop
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.app.context import Stop
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob_worker.attempt import Attempt, AttemptServices
-from asyncjob_worker.held import HeldJob
+from asyncjob_worker.execution.attempt import Attempt, AttemptServices
+from asyncjob_worker.execution.handler_task import MiddlewareStarter
+from asyncjob_worker.isolation.executor import HandlerExecutor, RunningHandler
+from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
-from asyncjob_worker.starts import HandlerExecutor, RunningHandler
-from asyncjob_worker.surround import MiddlewareStarter
 from support.worker_parts import held
 
 VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")

@@ -13,11 +13,11 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 
 from asyncjob.app import JobContext
 from asyncjob.errors import ConfigError
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.tracing.context import current_traceparent, trace_id_of
 from asyncjob.tracing.provider import wants_export
-from asyncjob_worker.attempt import job_info_of
+from asyncjob_worker.execution.attempt import job_info_of
 from asyncjob_worker.tracing import NO_TRACING, tracing_of
 from asyncjob_worker.tracing.spans import OpenTelemetryTracing
 from support.worker_parts import held

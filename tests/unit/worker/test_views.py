@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from asyncjob.app.stop import Stop
+from asyncjob.app.context import Stop
 from asyncjob.kube import WatchEvent
-from asyncjob_worker.announcement import WorkerLease, claiming_worker
-from asyncjob_worker.cancels import CancelWatcher
-from asyncjob_worker.held import HeldJob
-from asyncjob_worker.queue_view import QueueState
-from asyncjob_worker.roster import LiveWorkers
+from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
+from asyncjob_worker.execution.runner import CancelWatcher
+from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.leases.registration import WorkerLease, claiming_worker
 from support.worker_parts import ME, held
 
 INTERVAL = 15.0

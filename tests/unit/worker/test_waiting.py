@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from asyncjob.app.stop import Stop
+from asyncjob.app.context import Stop
 from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.held import HeldJob
-from asyncjob_worker.offload.waiting import AttemptStopped, run_unless_stopped
+from asyncjob_worker.execution.io_retry import AttemptStopped, run_unless_stopped
+from asyncjob_worker.leases.held_job import HeldJob
 from support.worker_parts import held
 
 

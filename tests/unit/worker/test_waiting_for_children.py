@@ -6,12 +6,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from asyncjob.app.child_errors import (
-    ChildFailedError,
-    ChildGoneError,
-)
-from asyncjob.app.child_view import ChildView
-from asyncjob.app.children import Child, ChildRef
+from asyncjob.app.child_jobs import Child, ChildRef, ChildView
+from asyncjob.app.errors import ChildFailedError, ChildGoneError
 from asyncjob.errors import (
     ExpiredError,
     ForbiddenError,
@@ -19,8 +15,7 @@ from asyncjob.errors import (
     UnknownOutcomeError,
 )
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_worker.child_watch import ChildPoller
-from asyncjob_worker.children import AttemptChildJobs
+from asyncjob_worker.execution.child_jobs import AttemptChildJobs, ChildPoller
 from support.child_jobs import children, finished
 from support.worker_parts import Call, FakeSession, Pauses, held, job
 

@@ -1,4 +1,7 @@
-"""Command line of the worker."""
+"""The command `asyncjob-worker`.
+
+It reads the options, builds the worker, and ends the process with it, whatever still runs in it.
+"""
 
 import asyncio
 import atexit
@@ -21,12 +24,10 @@ from asyncjob.kube import KubeSession, load_access
 from asyncjob.kube.access import ClusterAccess
 from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.logs import LogFormat, configure_logging
-from asyncjob_worker.health_server import serve_health
-from asyncjob_worker.loading import load_app
+from asyncjob_worker.app_loader import load_app, run_reloading
+from asyncjob_worker.health import serve_health
 from asyncjob_worker.metrics import Metrics
-from asyncjob_worker.offload.options import offload_options
-from asyncjob_worker.options import PREFIX, TerseCommand, all_options
-from asyncjob_worker.reload import run_reloading
+from asyncjob_worker.options import PREFIX, TerseCommand, all_options, offload_options
 from asyncjob_worker.settings import Settings, identify
 from asyncjob_worker.tracing import Tracing, tracing_of
 from asyncjob_worker.worker import Worker

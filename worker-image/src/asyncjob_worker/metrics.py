@@ -10,9 +10,9 @@ from typing import Final
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.registry import Collector
 
-from asyncjob.instruments import MetricFamily, Samples, counter, histogram, metric_family
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.metrics import CardinalityLimit, MetricSpec, worker
+from asyncjob.metrics.prometheus import MetricFamily, Samples, counter, histogram, metric_family
 
 MAX_TYPES: Final = 100
 """Job types beyond so many are shown as `other`."""

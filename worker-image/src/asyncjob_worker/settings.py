@@ -1,16 +1,52 @@
-"""Settings of a worker process, and who it is."""
+"""Settings of a worker process, and its identity as a lease holder.
 
+Among them: concurrency (by default the CPUs that the container may use), and the object store for
+large payloads and results.
+"""
+
+import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from math import ceil
+from pathlib import Path
 from typing import Any
 
 from asyncjob.errors import ConfigError
 from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.logs import LogFormat
 from asyncjob.names import DEFAULT_QUEUE
-from asyncjob_worker.cpus import usable_cpus
-from asyncjob_worker.offload.config import OffloadSettings
+from asyncjob.offload import Address, AllowList, Store, default_prefixes
+from asyncjob.offload.store import MAX_OBJECT_BYTES, REQUEST_TIMEOUT_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class OffloadSettings:
+    """Where large results go and payloads may come from. Sizes in bytes, times in seconds.
+
+    `options` are for the driver of `url`; never shown, because people put credentials there.
+    """
+
+    url: Address | None = None
+    prefixes: tuple[Address, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    limit: int = MAX_OBJECT_BYTES
+    timeout: float = REQUEST_TIMEOUT_SECONDS
+
+    def allowed(self, namespace: str) -> AllowList:
+        """Return what payloads of jobs in a namespace may be read from."""
+        if self.prefixes or self.url is None:
+            return AllowList(self.prefixes)
+        return AllowList(default_prefixes(self.url, namespace))
+
+    def store(self) -> Store:
+        """Return the means to read and write there."""
+        options = {self.url.protocol: self.options} if self.url else {}
+        return Store(options, limit=self.limit, timeout=self.timeout)
+
+    def protocols(self) -> set[str]:
+        """Return the protocols for which a driver is needed."""
+        return {address.protocol for address in (self.url, *self.prefixes) if address}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +125,38 @@ def identify(pod: str | None, pod_uid: str | None) -> LeaseHolder:
             "metadata.name and metadata.uid; `make up` sets them for development"
         )
     return LeaseHolder(pod, pod_uid, f"{pod}/{secrets.token_hex(4)}")
+
+
+CGROUP = Path("/sys/fs/cgroup")
+
+
+def usable_cpus(cgroup: Path = CGROUP) -> int:
+    """Return the CPUs of the process's affinity, within its container's quota; at least 1."""
+    quota = _quota(cgroup)
+    cpus = _affinity()
+    return max(1, cpus if quota is None else min(cpus, ceil(quota)))
+
+
+def _affinity() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _quota(cgroup: Path) -> float | None:
+    """Return the CPUs that the container's quota allows, None if it has none."""
+    found = _read_cgroup(cgroup / "cpu.max").split()
+    if not found:
+        names = ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")
+        found = [_read_cgroup(cgroup / name).strip() for name in names]
+    if len(found) < 2 or not all(part.isdigit() for part in found):  # noqa: PLR2004
+        return None
+    quota, period = (int(part) for part in found[:2])
+    return quota / period if period else None
+
+
+def _read_cgroup(file: Path) -> str:
+    try:
+        return file.read_text(encoding="ascii")
+    except (OSError, ValueError):
+        return ""

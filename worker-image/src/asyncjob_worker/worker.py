@@ -1,33 +1,38 @@
-"""The worker process: wires its parts, and starts and stops them in the written order.
+"""The worker process: starts and stops its components in the written order.
 
-Start: resources → announce → heartbeats → watches of queue, workers, cancels and jobs → slots.
-Stop: claim no more → say so → let handlers end within the grace period → tell the rest to stop and
-release those that do → end the watches → withdraw → end the handlers' processes → tell hooks the
-rest → resources → end heartbeats, but for jobs whose handlers only the end of the process will end.
+Start: resources → worker Lease → heartbeat thread → watches of the queue, of its workers, of cancel
+requests and of queued jobs → slots.
+Stop: claim nothing more → mark the worker Lease as draining → let handlers end within the grace
+period → stop the rest and release their jobs → end the watches → empty the worker Lease → end the
+handlers' processes → flush hook events → close resources → end the heartbeat thread, except for
+jobs whose handlers only the end of the process will end.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import structlog
 
-from asyncjob.app import WorkerApp
-from asyncjob.app.opening import OpenResources
+from asyncjob.app import Isolation, WorkerApp
+from asyncjob.app.context import Stop
+from asyncjob.app.inspection import ResourceNeeds
+from asyncjob.app.resource_lifecycle import OpenResources
+from asyncjob.app.resources import in_dependency_order
 from asyncjob.kube import KubeSession
-from asyncjob.kube.follow import ResourceEventHandler, run_informer
+from asyncjob.kube.informer import ResourceEventHandler, run_informer
 from asyncjob.lifecycle.claim import LeaseHolder
+from asyncjob.metrics import MetricSpec, worker
+from asyncjob.metrics.prometheus import Samples
 from asyncjob.names import JOBS, QUEUES, collection_path
-from asyncjob_worker.announcement import leases_path
-from asyncjob_worker.cancels import cancel_watch_params
-from asyncjob_worker.drain import Drain
-from asyncjob_worker.health import Health
+from asyncjob_worker.claiming.queue_state import worker_leases_params
+from asyncjob_worker.components import Components
+from asyncjob_worker.execution.runner import cancel_watch_params
+from asyncjob_worker.health import Health, ReadinessState
+from asyncjob_worker.leases.registration import leases_path
+from asyncjob_worker.leases.stall_detector import Watchdog
 from asyncjob_worker.metrics import Metrics
-from asyncjob_worker.opened_here import resource_types_to_open
-from asyncjob_worker.parts import Components
-from asyncjob_worker.pulse import Watchdog
-from asyncjob_worker.readings import build_health, metric_sources
-from asyncjob_worker.roster import worker_leases_params
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.tracing import NO_TRACING, Tracing
 
@@ -186,3 +191,129 @@ async def _cancel_all(tasks: Sequence[asyncio.Future[Any]]) -> list[Exception]:
         task.cancel()
     ended = await asyncio.gather(*tasks, return_exceptions=True)
     return [error for error in ended if isinstance(error, Exception)]
+
+
+RELEASE_SECONDS = 5.0
+"""How long the release of the jobs that are left may take."""
+
+
+class Drain:
+    """Knows whether the worker drains, and whether in a hurry."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._grace = settings.grace
+        self._stop_wait = settings.stop_wait
+        self._begun = asyncio.Event()
+        self._no_grace = asyncio.Event()
+
+    def begin(self, *, without_grace: bool = False) -> None:
+        """Begin; the second time, or in a hurry, without any grace for running handlers."""
+        if without_grace or self._begun.is_set():
+            self._no_grace.set()
+        self._begun.set()
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether it has begun."""
+        return self._begun.is_set()
+
+    async def begun(self) -> None:
+        """Wait until it has begun."""
+        await self._begun.wait()
+
+    async def run(self, components: Components, slots: asyncio.Future[None]) -> None:
+        """Claim no more, let handlers end within the grace period, release what then stops."""
+        log.info("worker draining", running=len(components.runner.running), grace=self._grace)
+        components.slots.drain()
+        components.runner.stop_waiting_for_abandoned()
+        telling = asyncio.ensure_future(components.registration.mark_draining())
+        hurry = asyncio.ensure_future(self._no_grace.wait())
+        either: set[asyncio.Future[Any]] = {slots, hurry}
+        try:
+            await asyncio.wait(either, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
+            components.runner.stop_all(Stop.DRAINING)
+            await asyncio.wait({slots}, timeout=self._stop_wait + RELEASE_SECONDS)
+        finally:
+            hurry.cancel()
+            telling.cancel()
+        for held in components.runner.running:
+            log.error(
+                "job left to the operator: it stays leased until this process has ended",
+                job=held.job.name,
+            )
+
+
+def metric_sources(
+    components: Components, slots: int
+) -> Mapping[MetricSpec, Callable[[], Samples]]:
+    """Return for each metric that is read where it is read from."""
+    claims, keeper, runner = components.claimer.counts, components.heartbeat, components.runner
+    return {
+        worker.CLAIMS: lambda: {
+            ("won",): claims.won,
+            ("conflict",): claims.conflicts,
+            ("refused",): claims.refused,
+            ("postponed",): claims.postponed,
+        },
+        worker.LEASE_RENEWALS: lambda: {
+            ("stored",): keeper.renewals,
+            ("failed",): keeper.renewal_failures,
+        },
+        worker.HEARTBEAT_LATE_SECONDS: lambda: {(): keeper.lateness.seconds},
+        worker.RUNNING: lambda: {(): len(runner.running)},
+        worker.SLOTS: lambda: {(): slots},
+        worker.ABANDONED: lambda: {(): runner.abandoned},
+        worker.BACKLOG: lambda: {(): len(components.backlog)},
+    }
+
+
+def build_health(components: Components, drain: Drain, settings: Settings) -> Health:
+    """Return what judges whether a process with these parts lives and is ready."""
+
+    def signs() -> ReadinessState:
+        return ReadinessState(
+            registered=components.heartbeat.alive,
+            queue_known=components.queue.synced,
+            workers_known=components.live_workers.synced,
+            watching_jobs=components.watcher.is_watching,
+            enforcement_unproven=components.enforcement.unproven,
+            draining=drain.is_begun,
+        )
+
+    return Health(
+        components.loop_liveness, components.heartbeat, signs, stall_limit=settings.stall_limit
+    )
+
+
+def resource_types_to_open(app: WorkerApp) -> Sequence[Any]:
+    """Return the types to open, as declared; raises HandlerError where resources need each other.
+
+    One that nobody takes is opened, too: it may be there for what its opening does.
+    """
+    elsewhere = _with_dependencies(app, _types_of(_needs_in_processes(app)))
+    roots = [kind for kind in app.resources if kind not in elsewhere]
+    here = _with_dependencies(app, [*roots, *_types_of(_needs_here(app))])
+    return [kind for kind in app.resources if kind in here]
+
+
+def _with_dependencies(app: WorkerApp, wanted: Iterable[Any]) -> AbstractSet[Any]:
+    """Return the types of what is wanted, and of what that needs."""
+    return {one.type for one in in_dependency_order(app.resources, {}, wanted)}
+
+
+def _types_of(functions: Iterable[ResourceNeeds]) -> Iterable[Any]:
+    return [need.type for needs in functions for need in needs.values()]
+
+
+def _needs_in_processes(app: WorkerApp) -> Iterator[ResourceNeeds]:
+    for handler in app.handlers.values():
+        if handler.isolation is Isolation.PROCESS:
+            yield handler.needs
+
+
+def _needs_here(app: WorkerApp) -> Iterator[ResourceNeeds]:
+    for handler in app.handlers.values():
+        yield from (layer.needs for layer in app.middleware_of(handler))
+        if handler.isolation is not Isolation.PROCESS:
+            yield handler.needs
+    yield from (hook.needs for hook in app.hooks)

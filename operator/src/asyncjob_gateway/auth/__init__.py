@@ -1,1 +1,1 @@
-"""Who asks, and what they may do: the cluster's own answer, remembered briefly."""
+"""Authentication and authorization: the cluster's own answers, remembered briefly."""

@@ -9,10 +9,10 @@ from typing import Final
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from asyncjob_gateway import kinds
+from asyncjob_gateway import problem_types
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.limits.addresses import split_url
 from asyncjob_gateway.settings import is_loopback
+from asyncjob_gateway.urls import split_url
 
 _ALLOWED_FETCH_SITES: Final = frozenset({"same-origin", "none"})
 
@@ -34,7 +34,9 @@ def _check_same_machine(headers: Headers) -> None:
     host, origin = headers.get("host", ""), headers.get("origin")
     if not is_loopback(split_url(f"//{host}").hostname or ""):
         detail = "name it localhost or 127.0.0.1; other names are not answered without tokens"
-        raise RefusedError(kinds.FOREIGN_REQUEST, detail)
+        raise RefusedError(problem_types.FOREIGN_REQUEST, detail)
     foreign = origin is not None and split_url(origin).netloc != host
     if foreign or headers.get("sec-fetch-site", "none") not in _ALLOWED_FETCH_SITES:
-        raise RefusedError(kinds.FOREIGN_REQUEST, "a page of another site is behind this request")
+        raise RefusedError(
+            problem_types.FOREIGN_REQUEST, "a page of another site is behind this request"
+        )

@@ -1,1 +1,4 @@
-"""A watched copy of all jobs, lean, for lists and counts. Never a truth of its own."""
+"""A watched copy of the jobs, queues and workers of each namespace, for lists and counts.
+
+Never a source of truth of its own.
+"""

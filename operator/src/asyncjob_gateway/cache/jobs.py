@@ -12,11 +12,9 @@ from typing import Final
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube.watch import WatchEvent
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.choosing import ListPosition
-from asyncjob_gateway.cache.entry import CachedJob, parse_version
-from asyncjob_gateway.cache.feed import ChangeBuffer
-from asyncjob_gateway.cache.progress import ObservedVersion
-from asyncjob_gateway.cache.shaped import cached_job_of
+from asyncjob.rest.listing import ListPosition
+from asyncjob_gateway.cache.changes import ChangeBuffer, ObservedVersion
+from asyncjob_gateway.cache.entries import CachedJob, cached_job_of, parse_version
 
 WAITING_PHASES: Final = (Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING)
 """Phases that `maxQueued` of a queue counts."""

@@ -1,25 +1,100 @@
-"""What is kept of one namespace, and how it is kept up to date."""
+"""What is cached of one namespace: jobs, queues and worker Leases, kept up to date by watches.
+
+Queues are shown as they are now: what their AsyncQueue says, jobs counted in the cache, workers by
+their Leases; a queue without an AsyncQueue appears if it has jobs or workers.
+"""
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from asyncjob.json_types import JsonObject
+from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
-from asyncjob.kube.follow import run_informer
+from asyncjob.kube.informer import run_informer
+from asyncjob.kube.watch import WatchEvent
+from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import COMPONENT_LABEL, JOBS, QUEUES, WORKER_COMPONENT, collection_path
-from asyncjob.rest.surroundings import QueueInfo, WorkerInfo
-from asyncjob.rest.surroundings_reading import queue_of
-from asyncjob_gateway import kinds
-from asyncjob_gateway.cache import queues
-from asyncjob_gateway.cache.entry import parse_version
-from asyncjob_gateway.cache.feed import ChangeBuffer
+from asyncjob.rest.resources import QueueInfo, WorkerInfo, is_lease_expired, queue_of, worker_of
+from asyncjob_gateway import problem_types
+from asyncjob_gateway.cache.changes import ChangeBuffer
+from asyncjob_gateway.cache.entries import TrimmedJob, parse_version
 from asyncjob_gateway.cache.jobs import JobCache
-from asyncjob_gateway.cache.room import QueueCapacity
-from asyncjob_gateway.cache.shaped import TrimmedJob
-from asyncjob_gateway.cache.surroundings import ObjectCache
+from asyncjob_gateway.cache.queue_capacity import QueueCapacity
 from asyncjob_gateway.errors import RefusedError
+
+
+class ObjectCache:
+    """The objects of one small collection in one namespace, by name."""
+
+    def __init__(self) -> None:
+        self.synced = False
+        self.by_name: dict[str, JsonObject] = {}
+
+    def replace(self, objects: Sequence[JsonObject]) -> None:
+        """Take the whole collection anew."""
+        self.by_name = {_name_of(obj): obj for obj in objects}
+        self.synced = True
+
+    def apply(self, event: WatchEvent) -> None:
+        """Take one change."""
+        if event.type == "DELETED":
+            self.by_name.pop(_name_of(event.object), None)
+        else:
+            self.by_name[_name_of(event.object)] = event.object
+
+
+def _name_of(obj: JsonObject) -> str:
+    return text(child(obj, "metadata"), "name")
+
+
+PhaseCounts = Mapping[tuple[str, Phase], int]
+
+
+def build_queues(
+    namespace: str,
+    objects: Iterable[JsonObject],
+    counts: PhaseCounts,
+    workers: Sequence[WorkerInfo],
+) -> list[QueueInfo]:
+    """Return all queues by name."""
+    known = {info.name: info for info in map(queue_of, objects)}
+    names = {*known, *(queue for (queue, _), count in counts.items() if count)}
+    names |= {worker.queue for worker in workers}
+    return [
+        with_counts(known.get(name) or unconfigured_queue(namespace, name), counts, workers)
+        for name in sorted(names)
+    ]
+
+
+def live_workers(
+    leases: Iterable[JsonObject], running: Counter[str], now: datetime
+) -> list[WorkerInfo]:
+    """Return the workers that are not silent; `running` counts jobs by pod."""
+    live = [worker_of(lease) for lease in leases if not is_lease_expired(lease, now)]
+    found = [one.model_copy(update={"running": running[one.pod]}) for one in live]
+    return sorted(found, key=lambda one: (one.queue, one.pod))
+
+
+def unconfigured_queue(namespace: str, name: str) -> QueueInfo:
+    """Return a queue without an AsyncQueue."""
+    return QueueInfo(name=name, namespace=namespace, configured=False)
+
+
+def with_counts(info: QueueInfo, counts: PhaseCounts, workers: Sequence[WorkerInfo]) -> QueueInfo:
+    """Return the queue with its jobs and workers as they are known here."""
+    serving = [worker for worker in workers if worker.queue == info.name]
+    jobs = {phase.value: counts.get((info.name, phase), 0) for phase in Phase}
+    running = jobs[Phase.RUNNING.value]
+    return info.model_copy(
+        update={
+            "counts": {phase: count for phase, count in jobs.items() if count},
+            "workers": len(serving),
+            "slots": sum(worker.slots for worker in serving),
+            "drained": info.paused and not running,
+        }
+    )
+
 
 WORKER_LEASES = {"labelSelector": f"{COMPONENT_LABEL}={WORKER_COMPONENT}"}
 
@@ -43,7 +118,7 @@ class NamespaceCache:
     def require_synced(self) -> None:
         """Raise RefusedError while what there is is not known."""
         if not self.synced:
-            raise RefusedError(kinds.NOT_SYNCED, retry_after=1.0)
+            raise RefusedError(problem_types.NOT_SYNCED, retry_after=1.0)
 
     def queue_object(self, name: str) -> JsonObject | None:
         """Return a queue's AsyncQueue, if it has one."""
@@ -51,20 +126,18 @@ class NamespaceCache:
 
     def workers(self, now: datetime) -> list[WorkerInfo]:
         """Return the live workers."""
-        return queues.live_workers(
-            self._worker_leases.by_name.values(), self._running_by_pod(), now
-        )
+        return live_workers(self._worker_leases.by_name.values(), self._running_by_pod(), now)
 
     def queues(self, now: datetime) -> list[QueueInfo]:
         """Return all queues."""
         objects = self._queues.by_name.values()
-        return queues.build_queues(self.name, objects, self.jobs.counts, self.workers(now))
+        return build_queues(self.name, objects, self.jobs.counts, self.workers(now))
 
     def queue(self, name: str, now: datetime, read: QueueInfo | None = None) -> QueueInfo:
         """Return one queue; `read` is what its AsyncQueue says, if that has just been read."""
         obj = self.queue_object(name)
-        known = read or (queue_of(obj) if obj else queues.unconfigured_queue(self.name, name))
-        return queues.with_counts(known, self.jobs.counts, self.workers(now))
+        known = read or (queue_of(obj) if obj else unconfigured_queue(self.name, name))
+        return with_counts(known, self.jobs.counts, self.workers(now))
 
     async def run(
         self, session: KubeSession, watch_counter: Callable[[str], Callable[[], None]]

@@ -1,12 +1,19 @@
-"""Addresses of pages. Every one names the namespace, unless that is the gateway's own."""
+"""URLs of pages and of static files.
 
+Every page URL names the namespace, unless that is the gateway's own; static files are read once,
+and their URL changes with their content.
+"""
+
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from asyncjob_gateway.limits.addresses import split_url
+from asyncjob_gateway.urls import split_url
 
 PREFIX: Final = "/dashboard"
 
@@ -62,3 +69,33 @@ def safe_redirect_target(target: str) -> str:
     ours = parts.path == PREFIX or parts.path.startswith(f"{PREFIX}/")
     odd = parts.scheme or parts.netloc or "\\" in target or not target.isprintable()
     return target if ours and not odd else f"{PREFIX}/"
+
+
+MEDIA_TYPES: Final = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+IMMUTABLE: Final = "public, max-age=31536000, immutable"
+
+
+@cache
+def assets() -> dict[str, bytes]:
+    """Return all of them, by name."""
+    folder = files("asyncjob_gateway.dashboard") / "static"
+    found = {one.name: one.read_bytes() for one in folder.iterdir()}
+    return {name: found[name] for name in sorted(found) if name.rpartition(".")[2] in MEDIA_TYPES}
+
+
+@cache
+def assets_version() -> str:
+    """Return what changes with any of them."""
+    digest = hashlib.sha256()
+    for name, content in assets().items():
+        digest.update(name.encode() + b"\0" + content + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def assets_url() -> str:
+    """Return the folder that pages find them in."""
+    return f"{PREFIX}/static/{assets_version()}"

@@ -1,1 +1,1 @@
-"""What a request may take: bytes, depth, time, and how many at once."""
+"""What a request may take: connections, bytes, depth, time, rate, and how many at once."""

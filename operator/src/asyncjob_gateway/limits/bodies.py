@@ -12,7 +12,7 @@ from typing import Final
 
 from starlette.requests import Request
 
-from asyncjob_gateway import kinds
+from asyncjob_gateway import problem_types
 from asyncjob_gateway.errors import RefusedError
 
 MAX_SINGLE_JOB_BYTES: Final = 2 * 1024 * 1024
@@ -56,16 +56,18 @@ class BodyReader:
                     return await arriving.read_all()
             except TimeoutError:
                 detail = f"the body was not there after {self._timeout:g} seconds"
-                raise RefusedError(kinds.SLOW_BODY, detail) from None
+                raise RefusedError(problem_types.SLOW_BODY, detail) from None
 
     @contextmanager
     def _slow_body_slot(self, sender: str) -> Iterator[None]:
         if self._waiting.total() >= MAX_SLOW_BODIES:
-            raise RefusedError(kinds.BUSY, "too many bodies are being waited for", retry_after=1.0)
+            raise RefusedError(
+                problem_types.BUSY, "too many bodies are being waited for", retry_after=1.0
+            )
         if self._waiting[sender] >= MAX_SLOW_BODIES_PER_SENDER:
             who = sender or "whoever has not signed in"
             detail = f"{MAX_SLOW_BODIES_PER_SENDER} bodies of {who} are being waited for already"
-            raise RefusedError(kinds.THROTTLED, detail, retry_after=1.0)
+            raise RefusedError(problem_types.THROTTLED, detail, retry_after=1.0)
         self._waiting[sender] += 1
         try:
             yield
@@ -92,7 +94,7 @@ class _IncomingBody:
         while more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise RefusedError(kinds.MALFORMED, "the body broke off")
+                raise RefusedError(problem_types.MALFORMED, "the body broke off")
             self._received += message.get("body", b"")
             if len(self._received) > self._max_bytes:
                 raise self._too_large()
@@ -100,4 +102,6 @@ class _IncomingBody:
         return bytes(self._received)
 
     def _too_large(self) -> RefusedError:
-        return RefusedError(kinds.TOO_LARGE, f"the body has more than {self._max_bytes} bytes")
+        return RefusedError(
+            problem_types.TOO_LARGE, f"the body has more than {self._max_bytes} bytes"
+        )

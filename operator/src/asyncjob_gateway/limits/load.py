@@ -6,7 +6,7 @@ import structlog
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from asyncjob_gateway import kinds
+from asyncjob_gateway import problem_types
 from asyncjob_gateway.errors import RefusedError
 
 log = structlog.get_logger()
@@ -44,7 +44,7 @@ class LoadLimitMiddleware:
             if not limit.expired():
                 raise
             if not turn.response_started:
-                raise RefusedError(kinds.TIMED_OUT, retry_after=1.0) from None
+                raise RefusedError(problem_types.TIMED_OUT, retry_after=1.0) from None
             log.info("answer not taken in time")
             state["hang_up"]()
         finally:
@@ -53,7 +53,7 @@ class LoadLimitMiddleware:
     def acquire(self) -> None:
         """Take a place; raises RefusedError where there is none."""
         if self._running >= self._max_requests:
-            raise RefusedError(kinds.BUSY, retry_after=1.0)
+            raise RefusedError(problem_types.BUSY, retry_after=1.0)
         self._running += 1
 
     def release(self) -> None:

@@ -7,7 +7,7 @@ from fastapi import Request
 
 from asyncjob import free_json
 from asyncjob.json_types import Json
-from asyncjob_gateway import kinds
+from asyncjob_gateway import problem_types
 from asyncjob_gateway.errors import RefusedError
 
 MAX_DEPTH: Final = free_json.MAX_DEPTH + 8
@@ -32,7 +32,7 @@ class StrictJsonRequest(Request):
         if not body:
             return
         if not _is_json_media_type(self.headers.get("content-type", "")):
-            raise RefusedError(kinds.UNSUPPORTED_MEDIA_TYPE)
+            raise RefusedError(problem_types.UNSUPPORTED_MEDIA_TYPE)
         if len(body) <= PARSE_INLINE_BYTES:
             self._parsed = _parse_body(body)
             return

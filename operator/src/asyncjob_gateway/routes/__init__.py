@@ -1,1 +1,4 @@
-"""The routes, one module per area. Each asks for the right first, then for the operation."""
+"""The routes of the API, one module per area.
+
+Each names the rights that it takes; they are checked before its body is read.
+"""

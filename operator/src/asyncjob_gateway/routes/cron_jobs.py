@@ -5,16 +5,19 @@ from typing import Annotated
 from fastapi import APIRouter, Body
 from starlette.responses import Response
 
+from asyncjob.rest.resources import BackfillAsk, CronJobInfo
 from asyncjob.rest.submission import Submitted
-from asyncjob.rest.surroundings import BackfillAsk, CronJobInfo
-from asyncjob_gateway import kinds
+from asyncjob_gateway import problem_types
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.context import RequestContext
-from asyncjob_gateway.examples import BACKFILLS
-from asyncjob_gateway.problems.declared import problem_responses
-from asyncjob_gateway.routes.answers import json_list_response, json_response
-from asyncjob_gateway.routes.parameters import CronJobName
-from asyncjob_gateway.routes.route import ApiRoute, authorized
+from asyncjob_gateway.openapi import BACKFILLS, problem_responses
+from asyncjob_gateway.routes.api_route import (
+    ApiRoute,
+    CronJobName,
+    authorized,
+    json_list_response,
+    json_response,
+)
 
 router = APIRouter(prefix="/api/v1/cron-jobs", tags=["cron jobs"], route_class=ApiRoute)
 
@@ -32,7 +35,7 @@ async def list_cron_jobs(
 @router.get(
     "/{name}",
     response_model=CronJobInfo,
-    responses=problem_responses(kinds.NOT_FOUND),
+    responses=problem_responses(problem_types.NOT_FOUND),
     summary="Read a cron job",
 )
 async def get_cron_job(
@@ -52,7 +55,7 @@ async def get_cron_job(
     "/{name}/trigger",
     status_code=202,
     response_model=Submitted,
-    responses=problem_responses(kinds.NOT_FOUND, kinds.CONFLICT),
+    responses=problem_responses(problem_types.NOT_FOUND, problem_types.CONFLICT),
     summary="Have a cron job run now",
 )
 async def trigger(
@@ -70,7 +73,9 @@ async def trigger(
     "/{name}/backfill",
     status_code=202,
     response_model=CronJobInfo,
-    responses=problem_responses(kinds.NOT_FOUND, kinds.CONFLICT, *kinds.ON_BODIES),
+    responses=problem_responses(
+        problem_types.NOT_FOUND, problem_types.CONFLICT, *problem_types.ON_BODIES
+    ),
     summary="Have a cron job make up for a range of time",
 )
 async def backfill(
@@ -91,7 +96,7 @@ async def backfill(
 @router.post(
     "/{name}/suspend",
     response_model=CronJobInfo,
-    responses=problem_responses(kinds.NOT_FOUND, kinds.CONFLICT),
+    responses=problem_responses(problem_types.NOT_FOUND, problem_types.CONFLICT),
     summary="Suspend a cron job",
 )
 async def suspend(
@@ -105,7 +110,7 @@ async def suspend(
 @router.post(
     "/{name}/resume",
     response_model=CronJobInfo,
-    responses=problem_responses(kinds.NOT_FOUND, kinds.CONFLICT),
+    responses=problem_responses(problem_types.NOT_FOUND, problem_types.CONFLICT),
     summary="Resume a cron job",
 )
 async def resume(

@@ -3,29 +3,59 @@
 - `job`: a job that matches has changed; data is its summary. The event's id is the version it was
   written under, the same on every replica.
 - `deleted`: a job that matched is gone; data has its last summary.
-- `resync`: changes were missed, by being away for too long or reading too slowly: list anew.
+- `resync`: changes were missed, by being away for too long or reading too slowly: list again.
 
-Who comes back with `Last-Event-ID`, as browsers do by themselves, gets what came since, if it is
-still known. A stream of one job begins with the job as it is and ends when it has finished; a
-browser that then comes back is told by 204 to stay away.
+Clients that return with `Last-Event-ID`, as browsers do by themselves, get what came since, if it
+is still known. A stream of one job begins with the job as it is and ends when it has finished; a
+browser that then returns is told by 204 to stay away.
 """
 
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request
+from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from asyncjob.rest.selection import Selection
-from asyncjob_gateway import kinds
+from asyncjob.errors import AsyncJobError
+from asyncjob.rest.listing import Selection
+from asyncjob_gateway import problem_types
 from asyncjob_gateway.auth import rights
-from asyncjob_gateway.cache.clock import now
-from asyncjob_gateway.cache.filters import compile_selection
+from asyncjob_gateway.cache.listing import compile_selection
+from asyncjob_gateway.clock import now
 from asyncjob_gateway.context import RequestContext, address_of
-from asyncjob_gateway.events.changes import stream_changes, stream_job
-from asyncjob_gateway.problems.declared import Responses, problem_responses
-from asyncjob_gateway.routes.listening import make_stream_caller
-from asyncjob_gateway.routes.parameters import JobId, LastEventId
-from asyncjob_gateway.routes.route import ApiRoute, Namespace, authorized, authorized_with_own_query
+from asyncjob_gateway.errors import RefusedError
+from asyncjob_gateway.openapi import Responses, problem_responses
+from asyncjob_gateway.routes.api_route import (
+    ApiRoute,
+    JobId,
+    LastEventId,
+    Namespace,
+    authorized,
+    authorized_with_own_query,
+)
+from asyncjob_gateway.streams import StreamCaller, stream_changes, stream_job
+
+_ENDS_STREAM: Final = (problem_types.UNAUTHENTICATED, problem_types.FORBIDDEN)
+
+
+def make_stream_caller(ctx: RequestContext, headers: Headers, address: str) -> StreamCaller:
+    """Return who follows, by the headers and the address that said who asks.
+
+    Where nobody can be asked whether they still may, they still do.
+    """
+
+    async def stands() -> bool:
+        try:
+            await ctx.app.authenticator.authenticate(headers, address)
+            await ctx.require(rights.WATCH_JOBS)
+        except RefusedError as error:
+            return error.kind not in _ENDS_STREAM
+        except AsyncJobError:
+            return True
+        return True
+
+    return StreamCaller(ctx.caller, stands)
+
 
 router = APIRouter(prefix="/api/v1", tags=["events"], route_class=ApiRoute)
 
@@ -44,7 +74,10 @@ class EventsQuery(Selection):
 @router.get(
     "/events",
     response_class=Response,
-    responses={**_STREAM_RESPONSE, **problem_responses(kinds.NOT_SYNCED, kinds.THROTTLED)},
+    responses={
+        **_STREAM_RESPONSE,
+        **problem_responses(problem_types.NOT_SYNCED, problem_types.THROTTLED),
+    },
     summary="Follow changes of jobs",
 )
 async def follow_jobs(
@@ -73,7 +106,9 @@ async def follow_jobs(
     responses={
         **_STREAM_RESPONSE,
         204: {"description": "It has finished, and who comes back has seen that."},
-        **problem_responses(kinds.NO_JOB, kinds.NOT_SYNCED, kinds.THROTTLED),
+        **problem_responses(
+            problem_types.NO_JOB, problem_types.NOT_SYNCED, problem_types.THROTTLED
+        ),
     },
     summary="Follow one job",
 )

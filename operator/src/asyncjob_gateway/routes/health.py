@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import PlainTextResponse
 
 from asyncjob_gateway.context import app_context
-from asyncjob_gateway.problems.declared import Responses
+from asyncjob_gateway.openapi import Responses
 
 router = APIRouter(tags=["health"])
 

@@ -1,22 +1,30 @@
-"""Reading jobs: one, always as it is now; many, from the cache."""
+"""Reading jobs: one, always as it is now; many, from the cache.
+
+And redriving or dismissing many dead letters by a selection.
+"""
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Body, Query
 from pydantic import Field
 from starlette.responses import Response
 
-from asyncjob.rest.job import Happening, Job, Page
-from asyncjob.rest.results import Result
-from asyncjob.rest.selection import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Selection
-from asyncjob_gateway import kinds
+from asyncjob.rest.jobs import Happening, Job, Page, Result
+from asyncjob.rest.listing import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, BulkAsk, BulkReport, Selection
+from asyncjob_gateway import problem_types
 from asyncjob_gateway.auth import rights
-from asyncjob_gateway.cache.pages import list_page
+from asyncjob_gateway.cache.listing import list_page
 from asyncjob_gateway.context import RequestContext
-from asyncjob_gateway.problems.declared import problem_responses
-from asyncjob_gateway.routes.answers import json_list_response, json_response
-from asyncjob_gateway.routes.parameters import JobId
-from asyncjob_gateway.routes.route import ApiRoute, Namespace, authorized, authorized_with_own_query
+from asyncjob_gateway.openapi import BULK_ACTIONS, problem_responses
+from asyncjob_gateway.routes.api_route import (
+    ApiRoute,
+    JobId,
+    Namespace,
+    authorized,
+    authorized_with_own_query,
+    json_list_response,
+    json_response,
+)
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"], route_class=ApiRoute)
 
@@ -37,7 +45,7 @@ class ListQuery(Selection):
 @router.get(
     "/jobs",
     response_model=Page,
-    responses=problem_responses(kinds.NOT_SYNCED),
+    responses=problem_responses(problem_types.NOT_SYNCED),
     summary="List jobs, newest first",
 )
 async def list_jobs(
@@ -57,7 +65,7 @@ async def list_jobs(
 @router.get(
     "/jobs/{id}",
     response_model=Job,
-    responses=problem_responses(kinds.NO_JOB),
+    responses=problem_responses(problem_types.NO_JOB),
     summary="Read a job",
 )
 async def get_job(
@@ -77,7 +85,7 @@ async def get_job(
 @router.get(
     "/jobs/{id}/history",
     response_model=list[Happening],
-    responses=problem_responses(kinds.NO_JOB),
+    responses=problem_responses(problem_types.NO_JOB),
     summary="Read what happened to a job",
 )
 async def get_history(
@@ -91,7 +99,7 @@ async def get_history(
 @router.get(
     "/jobs/{id}/result",
     response_model=Result,
-    responses=problem_responses(kinds.NO_JOB, kinds.NO_RESULT),
+    responses=problem_responses(problem_types.NO_JOB, problem_types.NO_RESULT),
     summary="Read a job's result",
 )
 async def get_result(
@@ -99,3 +107,36 @@ async def get_result(
 ) -> Response:
     """Return what the handler returned, or, of a large result, where it lies."""
     return json_response(await ctx.operations.result(job_id))
+
+
+dead_letters_router = APIRouter(prefix="/api/v1/jobs", tags=["dead letters"], route_class=ApiRoute)
+
+BulkBody = Annotated[BulkAsk, Body(openapi_examples=BULK_ACTIONS)]
+
+
+@dead_letters_router.post(
+    "/redrive",
+    response_model=BulkReport,
+    responses=problem_responses(*problem_types.ON_BODIES),
+    summary="Run many dead letters again",
+)
+async def redrive(
+    body: BulkBody,
+    ctx: Annotated[RequestContext, authorized(rights.LIST_JOBS, rights.CONTROL_JOBS)],
+) -> Response:
+    """Redrive the dead letters that match, oldest first; with `dryRun` only say which."""
+    return json_response(await ctx.operations.redrive_many(body))
+
+
+@dead_letters_router.post(
+    "/dismiss",
+    response_model=BulkReport,
+    responses=problem_responses(*problem_types.ON_BODIES),
+    summary="Be done with many dead letters",
+)
+async def dismiss(
+    body: BulkBody,
+    ctx: Annotated[RequestContext, authorized(rights.LIST_JOBS, rights.CONTROL_JOBS)],
+) -> Response:
+    """Dismiss the dead letters that match, oldest first; with `dryRun` only say which."""
+    return json_response(await ctx.operations.dismiss_many(body))

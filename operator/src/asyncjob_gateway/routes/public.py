@@ -6,19 +6,15 @@ from fastapi import APIRouter, Body, Request
 from starlette.responses import Response
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.models.spec import RequestData
-from asyncjob.rest.public import PUBLIC_STATUS_BY_PHASE, PublicAccepted, PublicJob, PublicSubmission
+from asyncjob.models.job import RequestData
+from asyncjob.rest.jobs import PUBLIC_STATUS_BY_PHASE, PublicAccepted, PublicJob, PublicSubmission
 from asyncjob.rest.submission import Submission
-from asyncjob_gateway import kinds
+from asyncjob_gateway import problem_types
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.context import RequestContext
-from asyncjob_gateway.examples import PUBLIC_SUBMISSIONS
-from asyncjob_gateway.problems.declared import problem_responses
-from asyncjob_gateway.routes.answers import json_response
-from asyncjob_gateway.routes.carried import forwarded_request
-from asyncjob_gateway.routes.keys import HeaderKey, with_idempotency_key
-from asyncjob_gateway.routes.parameters import JobId
-from asyncjob_gateway.routes.route import ApiRoute, authorized
+from asyncjob_gateway.openapi import PUBLIC_SUBMISSIONS, problem_responses
+from asyncjob_gateway.routes.api_route import ApiRoute, JobId, authorized, json_response
+from asyncjob_gateway.routes.submissions import HeaderKey, forwarded_request, with_idempotency_key
 
 router = APIRouter(tags=["public"], route_class=ApiRoute)
 
@@ -27,7 +23,7 @@ router = APIRouter(tags=["public"], route_class=ApiRoute)
     "/jobs",
     status_code=202,
     response_model=PublicAccepted,
-    responses=problem_responses(*kinds.ON_SUBMISSIONS),
+    responses=problem_responses(*problem_types.ON_SUBMISSIONS),
     summary="Submit a job",
 )
 async def submit(
@@ -50,7 +46,7 @@ async def submit(
 @router.get(
     "/jobs/{id}",
     response_model=PublicJob,
-    responses=problem_responses(kinds.NO_JOB),
+    responses=problem_responses(problem_types.NO_JOB),
     summary="See where a job is",
 )
 async def get(

@@ -1,19 +1,23 @@
-"""Queues: how they are doing, and whether they are paused."""
+"""Queues and the live workers that serve them: reading, and pausing and resuming queues."""
 
 from typing import Annotated
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from asyncjob.rest.surroundings import QueueInfo
-from asyncjob_gateway import kinds
+from asyncjob.rest.resources import QueueInfo, WorkerInfo
+from asyncjob_gateway import problem_types
 from asyncjob_gateway.auth import rights
-from asyncjob_gateway.cache.clock import now
+from asyncjob_gateway.clock import now
 from asyncjob_gateway.context import RequestContext
-from asyncjob_gateway.problems.declared import problem_responses
-from asyncjob_gateway.routes.answers import json_list_response, json_response
-from asyncjob_gateway.routes.parameters import QueueName
-from asyncjob_gateway.routes.route import ApiRoute, authorized
+from asyncjob_gateway.openapi import problem_responses
+from asyncjob_gateway.routes.api_route import (
+    ApiRoute,
+    QueueName,
+    authorized,
+    json_list_response,
+    json_response,
+)
 
 router = APIRouter(prefix="/api/v1/queues", tags=["queues"], route_class=ApiRoute)
 
@@ -21,7 +25,7 @@ router = APIRouter(prefix="/api/v1/queues", tags=["queues"], route_class=ApiRout
 @router.get(
     "",
     response_model=list[QueueInfo],
-    responses=problem_responses(kinds.NOT_SYNCED),
+    responses=problem_responses(problem_types.NOT_SYNCED),
     summary="List queues",
 )
 async def list_queues(
@@ -35,7 +39,7 @@ async def list_queues(
 @router.get(
     "/{name}",
     response_model=QueueInfo,
-    responses=problem_responses(kinds.NOT_SYNCED),
+    responses=problem_responses(problem_types.NOT_SYNCED),
     summary="Read a queue",
 )
 async def get_queue(
@@ -49,7 +53,7 @@ async def get_queue(
 @router.post(
     "/{name}/pause",
     response_model=QueueInfo,
-    responses=problem_responses(kinds.NOT_SYNCED, kinds.CONFLICT),
+    responses=problem_responses(problem_types.NOT_SYNCED, problem_types.CONFLICT),
     summary="Pause a queue",
 )
 async def pause(
@@ -63,7 +67,7 @@ async def pause(
 @router.post(
     "/{name}/resume",
     response_model=QueueInfo,
-    responses=problem_responses(kinds.NOT_SYNCED, kinds.CONFLICT),
+    responses=problem_responses(problem_types.NOT_SYNCED, problem_types.CONFLICT),
     summary="Resume a queue",
 )
 async def resume(
@@ -72,3 +76,20 @@ async def resume(
     """Let the jobs of a paused queue start."""
     ctx.cache.require_synced()
     return json_response(await ctx.operations.set_paused(name, paused=False))
+
+
+workers_router = APIRouter(prefix="/api/v1/workers", tags=["workers"], route_class=ApiRoute)
+
+
+@workers_router.get(
+    "",
+    response_model=list[WorkerInfo],
+    responses=problem_responses(problem_types.NOT_SYNCED),
+    summary="List workers",
+)
+async def list_workers(
+    ctx: Annotated[RequestContext, authorized(rights.LIST_QUEUES)],
+) -> Response:
+    """Return the workers that have announced themselves and have not fallen silent."""
+    ctx.cache.require_synced()
+    return json_list_response(ctx.cache.workers(now()))

@@ -4,29 +4,31 @@ from typing import Final
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.core.decision import NO_ACTION, AwaitReservation, Decision, Wait
-from asyncjob_operator.core.moment import Now
-from asyncjob_operator.core.policies.admission import admit
-from asyncjob_operator.core.policies.cancel import cancel_running, cancel_waiting
-from asyncjob_operator.core.policies.cascade import cascade_cancel
-from asyncjob_operator.core.policies.deadline import enforce_deadline
-from asyncjob_operator.core.policies.deletion import cancel_deleted
-from asyncjob_operator.core.policies.dependency import fail_on_dependency
-from asyncjob_operator.core.policies.dismissal import dismiss
-from asyncjob_operator.core.policies.duplicate import cancel_duplicate
-from asyncjob_operator.core.policies.execution_timeout import enforce_execution_timeout
-from asyncjob_operator.core.policies.hold import hold_back
-from asyncjob_operator.core.policies.placeless import withdraw_unreserved
-from asyncjob_operator.core.policies.promotion import (
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.policies.cancellation import (
+    cancel_deleted,
+    cancel_running,
+    cancel_waiting,
+    cascade_cancel,
+    enforce_deadline,
+)
+from asyncjob_operator.core.policies.dead_letters import (
+    enforce_queue_timeout,
+    fail_on_dependency,
+    reject_unknown_type,
+)
+from asyncjob_operator.core.policies.deduplication import cancel_duplicate
+from asyncjob_operator.core.policies.finished import dismiss, redrive, rerun
+from asyncjob_operator.core.policies.gates import (
+    admit,
+    hold_back,
     promote_pending,
     promote_retrying,
     promote_scheduled,
+    withdraw_unreserved,
+    withdraw_unserved,
 )
-from asyncjob_operator.core.policies.queue_timeout import enforce_queue_timeout
-from asyncjob_operator.core.policies.recovery import recover
-from asyncjob_operator.core.policies.redrive import redrive
-from asyncjob_operator.core.policies.rerun import rerun
-from asyncjob_operator.core.policies.stranded import withdraw_unserved
-from asyncjob_operator.core.policies.unknown_type import reject_unknown_type
+from asyncjob_operator.core.policies.recovery import enforce_execution_timeout, recover
 from asyncjob_operator.core.snapshot import Policy, Snapshot
 
 POLICY_CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {

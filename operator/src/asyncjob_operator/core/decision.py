@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Reason
-from asyncjob_operator.core.ties import RelatedJob
+from asyncjob_operator.core.dependencies import RelatedJob
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.view import JobView
-from asyncjob_operator.core.moment import to_epoch
-from asyncjob_operator.core.options import RetentionOptions
-from asyncjob_operator.core.queue_view import QueueView
+from asyncjob_operator.core.now import to_epoch
+from asyncjob_operator.core.options import QueueView, RetentionOptions
 
 _WHOLE_SECOND: Final = 1.0
 """The API server's times are cut to seconds; what a job itself says tells them apart within."""

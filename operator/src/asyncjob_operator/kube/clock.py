@@ -1,5 +1,6 @@
-"""The operator's clocks, the only place that reads them."""
+"""The operator's clocks and its randomness: the only place that reads either."""
 
+import random
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -7,7 +8,7 @@ from typing import Final
 
 import structlog
 
-from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.now import Now
 
 log = structlog.get_logger()
 
@@ -63,3 +64,13 @@ def current_time(jitter: float = 0.5) -> Now:
 def micro_time() -> str:
     """Return the wall clock with microseconds, as coordination Leases want it."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def random_fraction() -> float:
+    """Return a number uniform in [0, 1)."""
+    return random.random()
+
+
+def with_jitter(seconds: float) -> float:
+    """Return the pause shortened by chance by up to half, so that replicas do not march in step."""
+    return seconds * random.uniform(0.5, 1.0)

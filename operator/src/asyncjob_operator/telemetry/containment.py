@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Self
 import structlog
 
 from asyncjob.json_types import JsonObject, child, text
-from asyncjob_operator.telemetry.repeats import LogThrottle
+from asyncjob_operator.telemetry.logs import LogThrottle
 
 log = structlog.get_logger()
 

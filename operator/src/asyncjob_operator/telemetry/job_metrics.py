@@ -1,22 +1,61 @@
-"""Metrics of all jobs, as the leader alone exports them: a standby would only count them twice.
+"""Metrics of all jobs, exported by the leader only: a standby would count them twice.
 
-Gauges are counted when somebody asks. Counters take in what is seen to happen while leading; what
-is only found in a list has happened unseen, and is not counted.
+Gauges are computed when metrics are scraped. Counters record what is observed to happen while
+leading; what is only found in a list happened unobserved, and is not counted. Namespaces, queues,
+types and reasons are shown by name up to a bounded number of each: whoever may create jobs chooses
+these texts, and must not be able to fill Prometheus with series.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.registry import Collector
 
-from asyncjob.instruments import MetricFamily, Samples, counter, histogram, metric_family
-from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
-from asyncjob.lifecycle.view import JobView
-from asyncjob.metrics import jobs
+from asyncjob.lifecycle.job_view import JobView
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
+from asyncjob.metrics import OTHER_LABEL, CardinalityLimit, jobs
+from asyncjob.metrics.prometheus import MetricFamily, Samples, counter, histogram, metric_family
 from asyncjob_operator.core.retention import FinishedJob
-from asyncjob_operator.core.sighting import Observation
-from asyncjob_operator.telemetry.job_labels import JobLabels
+from asyncjob_operator.core.snapshot import Observation
+
+MAX_QUEUES: Final = 200
+"""Pairs of namespace and queue; further ones are shown as `other`, both."""
+
+MAX_TYPES: Final = 100
+MAX_QUEUE_TYPES: Final = 1000
+"""Of a queue and a type together, and of both with a reason; further ones lose their type."""
+
+Labels = tuple[str, ...]
+
+_REASONS: Final = frozenset(reason.value for reason in Reason)
+
+
+class JobLabels:
+    """The labels of one operator process, shared by all its metrics of jobs."""
+
+    def __init__(self) -> None:
+        self.of_queue = CardinalityLimit(MAX_QUEUES)
+        self._type_bound = CardinalityLimit(MAX_TYPES)
+        self._queue_type_bound = CardinalityLimit(MAX_QUEUE_TYPES, _without_type)
+        self._reason_bound = CardinalityLimit(MAX_QUEUE_TYPES, _without_type)
+
+    def of_type(self, namespace: str, queue: str, type_: str) -> Labels:
+        """Return namespace, queue and type."""
+        return self._queue_type_bound(
+            self.of_queue((namespace, queue)) + self._type_bound((type_,))
+        )
+
+    def of_reason(self, namespace: str, queue: str, type_: str, reason: str) -> Labels:
+        """Return namespace, queue, type and reason."""
+        known = reason if reason in _REASONS else OTHER_LABEL
+        return self._reason_bound((*self.of_type(namespace, queue, type_), known))
+
+
+def _without_type(labels: Labels) -> Labels:
+    return (*labels[:2], OTHER_LABEL, *labels[3:])
+
 
 NamespacedName = tuple[str, str]
 """Namespace and name."""

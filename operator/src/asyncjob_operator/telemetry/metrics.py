@@ -6,9 +6,9 @@ from typing import Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter
 
-from asyncjob.instruments import counter, gauge, histogram
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.metrics import operator
+from asyncjob.metrics.prometheus import counter, gauge, histogram
 from asyncjob_operator.telemetry.containment import ObjectKind
 
 K = TypeVar("K")

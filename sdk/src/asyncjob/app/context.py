@@ -1,26 +1,97 @@
-"""What a handler knows of its job and can tell about it."""
+"""`JobContext`.
+
+What a handler knows of its job and can report about it, and why it may be told to stop.
+"""
 
 import concurrent.futures
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
-from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
-from asyncjob.app.child_order import ChildOptions, DependsOn, ParentJob, build_child_manifest
-from asyncjob.app.child_view import ChildRef, ChildView
-from asyncjob.app.children import Child, ChildSubmission
-from asyncjob.app.eventual import SyncOrAsyncFuture, map_future
-from asyncjob.app.job_info import JobInfo, JobParent
-from asyncjob.app.reports import REPORT_ACK, ReportAck, ReportSink
+from asyncjob.app.child_jobs import (
+    Child,
+    ChildJobs,
+    ChildRef,
+    ChildSubmission,
+    ChildView,
+    NoChildJobs,
+    SyncOrAsyncFuture,
+    map_future,
+)
+from asyncjob.app.child_manifest import ChildOptions, DependsOn, ParentJob, build_child_manifest
 from asyncjob.free_json import MAX_STORED_BYTES, normalize, replace_unencodable
-from asyncjob.json_types import Json
+from asyncjob.json_types import Json, JsonObject
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
-from asyncjob.models.retry_policy import RetryPolicy
+from asyncjob.models.base import RetryPolicy
 from asyncjob.tracing.context import current_traceparent, trace_id_of
+
+
+@dataclass(frozen=True, slots=True)
+class JobParent:
+    """The job that submitted this one; `name` is None where only its UID is known."""
+
+    uid: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobInfo:
+    """The facts of one attempt; they do not change while it runs."""
+
+    namespace: str
+    name: str
+    uid: str
+    type: str
+    queue: str
+    attempt: int
+    retries: int = 0
+    max_retries: int = 0
+    last_checkpoint: Json = None
+    request: JsonObject = field(default_factory=dict)
+    traceparent: str | None = None
+    priority: int = 0
+    parent: JobParent | None = None
+    scheduled_time: str | None = None
+
+
+class ReportSink(Protocol):
+    """Takes what a handler reports; called from the handler's thread."""
+
+    def progress(self, percent: int, message: str | None) -> None:
+        """Note how far the handler is; stored soon, the newest wins."""
+
+    def checkpoint(self, value: Json) -> None:
+        """Note where to resume; stored soon, the newest wins."""
+
+
+class ReportAck:
+    """What reporting returns: nothing to wait for, but `await` is allowed."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[None, None, None]:
+        """Return at once."""
+        yield from ()
+
+
+REPORT_ACK = ReportAck()
+
+
+class Stop(StrEnum):
+    """Why a running handler is told to stop; a later one in this list outranks an earlier one."""
+
+    DRAINING = "draining"
+    TIMED_OUT = "timed out"
+    REFUSED = "refused"
+    CANCELLED = "cancelled"
+    FENCED = "fenced"
+
 
 __all__ = ["JobContext", "JobInfo", "JobParent", "ReportSink"]
 

@@ -1,6 +1,8 @@
-"""What a handler's error means, as plain values: it can cross from one process to another.
+"""`ErrorReport`.
 
-Made where the error's class lives; decided upon where the job is held. Must not know the job.
+What a handler's error means, as plain values that can cross from one process to another.
+
+Made where the error's class is known; decided upon where the job is held. Knows nothing of the job.
 """
 
 from collections.abc import Mapping
@@ -9,9 +11,8 @@ from enum import StrEnum
 
 from pydantic import ValidationError
 
-from asyncjob.app.categories import Category, categorize, is_valid_category
+from asyncjob.app.errors import Category, Fail, Retry, categorize, is_valid_category
 from asyncjob.app.handler import describe_validation_error
-from asyncjob.app.signals import Fail, Retry
 from asyncjob.errors import AsyncJobError
 from asyncjob.free_json import FreeJsonError, replace_unencodable
 

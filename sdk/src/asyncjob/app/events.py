@@ -1,12 +1,12 @@
-"""Lifecycle events: what an app's hooks are told, after the fact."""
+"""Lifecycle events and the hooks that receive them, after the fact."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
+from asyncjob.app.context import JobInfo
 from asyncjob.app.inspection import HandlerError, InspectedFunction, ResourceNeeds, type_name
-from asyncjob.app.job_info import JobInfo
 from asyncjob.lifecycle.phases import Phase, Reason
 
 

@@ -1,22 +1,110 @@
-"""One handler: the function, what it takes and returns, and its policy defaults."""
+"""A registered handler.
+
+The middleware around it, the policy that its options give its jobs, and the reading of payloads and
+writing of results by its types.
+"""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import orjson
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 
-from asyncjob.app.explain import describe_validation_error
-from asyncjob.app.inspection import HandlerError, ResourceNeeds
-from asyncjob.app.middleware import Middleware
-from asyncjob.app.signature import inspect_signature
+from asyncjob.app.context import JobContext
+from asyncjob.app.errors import describe_validation_error
+from asyncjob.app.inspection import (
+    HandlerError,
+    InspectedFunction,
+    ResourceNeeds,
+    inspect_signature,
+)
+from asyncjob.app.resources import Resources
 from asyncjob.free_json import FreeJsonError, dump
 from asyncjob.json_types import Json
-from asyncjob.lifecycle.policy import PolicyLayer
+from asyncjob.lifecycle.policy import PolicyLayer, read_policy_layer
+from asyncjob.models.base import RetryPolicy
+
+CallNext: TypeAlias = Callable[[], Awaitable[Any]]
+"""Runs what a middleware wraps; gives what the handler returns, and raises what it raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Middleware:
+    """A registered middleware: `async def timing(job, call_next) -> Any`, resources by keyword."""
+
+    function: Callable[..., Awaitable[Any]]
+    needs: ResourceNeeds
+
+
+def inspect_middleware(function: Callable[..., Any]) -> Middleware:
+    """Inspect a function; raises HandlerError that says what is wrong with it."""
+    inspected = InspectedFunction("middleware", function)
+    if not inspected.is_async:
+        inspected.refuse("it has to be `async def`; it wraps sync handlers, too")
+    if len(inspected.positional) != 2:  # noqa: PLR2004  # (job, call_next)
+        inspected.refuse(f"it takes {len(inspected.positional)} parameters, not (job, call_next)")
+    return Middleware(function, inspected.needs)
+
+
+def wrap_in_middleware(
+    layers: Sequence[Middleware], job: JobContext, resources: Resources, core: CallNext
+) -> CallNext:
+    """Return the call of all layers, the first of them outermost, around the core."""
+    call = core
+    for layer in reversed(layers):
+        call = partial(layer.function, job, call, **resources.arguments(layer.needs))
+    return call
+
+
+_LEASE_SECONDS = range(5, 601)
+_TIMEOUT_SECONDS = range(1, 31_536_001)
+
+
+def handler_policy(
+    type_: str, *, timeout: int | None, retry: RetryPolicy | None, lease: int | None
+) -> PolicyLayer:
+    """Return the layer of a handler; raises HandlerError for what no job could have."""
+    _check_seconds(type_, "timeout", timeout, _TIMEOUT_SECONDS)
+    _check_seconds(type_, "lease", lease, _LEASE_SECONDS)
+    source: dict[str, object] = {}
+    if timeout is not None:
+        source["executionTimeoutSeconds"] = timeout
+    if lease is not None:
+        source["leaseDurationSeconds"] = lease
+    if retry is not None:
+        _check_retry(type_, retry)
+        source["retryPolicy"] = retry.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return read_policy_layer(source)  # type: ignore[arg-type]  # a pydantic dump is plain JSON
+
+
+def check_concurrency(type_: str, concurrency: int | None) -> None:
+    """Raise HandlerError for what would never let a job run."""
+    if concurrency is not None and (type(concurrency) is not int or concurrency < 1):
+        raise HandlerError(
+            f"handler {type_!r}: concurrency is {concurrency!r}, not a whole number of at least 1"
+        )
+
+
+def _check_retry(type_: str, retry: object) -> None:
+    if not isinstance(retry, RetryPolicy):
+        raise HandlerError(
+            f"handler {type_!r}: retry is {retry!r}, not a RetryPolicy: "
+            "retry=RetryPolicy(max_retries=3)"
+        )
+
+
+def _check_seconds(type_: str, what: str, seconds: int | None, allowed: range) -> None:
+    if seconds is not None and seconds not in allowed:
+        raise HandlerError(
+            f"handler {type_!r}: {what} is {seconds}, not a whole number of seconds from "
+            f"{allowed[0]} to {allowed[-1]}"
+        )
+
 
 __all__ = [
     "Handler",

@@ -1,11 +1,11 @@
-"""How an attempt ended, as the one change of status to report. Decides; does not act."""
+"""How an attempt ended, as the phase change to report. Decides; does not act."""
 
 from typing import Final
 
 import orjson
 from pydantic import ValidationError
 
-from asyncjob.app.categories import Category
+from asyncjob.app.context import Stop
 from asyncjob.app.error_report import (
     CategoryMapping,
     ErrorKind,
@@ -15,17 +15,15 @@ from asyncjob.app.error_report import (
     describe_error,
     to_error_report,
 )
+from asyncjob.app.errors import Category
 from asyncjob.app.handler import Handler, describe_validation_error
-from asyncjob.app.stop import Stop
 from asyncjob.errors import ApiError, TooLargeError
 from asyncjob.free_json import FreeJsonError, TooManyBytesError, encode, size_of
-from asyncjob.lifecycle import outcome
-from asyncjob.lifecycle.move import PhaseChange
-from asyncjob.lifecycle.outcome import Failure
+from asyncjob.lifecycle import phase_change
+from asyncjob.lifecycle.job_view import JobView
+from asyncjob.lifecycle.phase_change import Failure, PhaseChange
 from asyncjob.lifecycle.phases import Reason
-from asyncjob.lifecycle.policy import BUILT_IN_POLICY
-from asyncjob.lifecycle.retry import retry_delay
-from asyncjob.lifecycle.view import JobView
+from asyncjob.lifecycle.policy import BUILT_IN_POLICY, retry_delay
 
 OFFLOAD_HINT: Final = "; start the worker with --offload-url to keep larger results in a store"
 
@@ -40,7 +38,7 @@ def succeeded(
         return result_refused(job, f"{error}{OFFLOAD_HINT}", now=now)
     except FreeJsonError as error:
         return result_refused(job, str(error), now=now)
-    return outcome.succeed(job, now=now, result=orjson.loads(data))
+    return phase_change.succeed(job, now=now, result=orjson.loads(data))
 
 
 def encode_result(handler: Handler, result: object, *, max_bytes: int) -> bytes:
@@ -62,7 +60,7 @@ def result_refused(job: JobView, message: str, *, now: str) -> PhaseChange:
         final=True,
         reason=Reason.RESULT_REFUSED,
     )
-    return outcome.fail(job, failure, now=now, draw=0.0)
+    return phase_change.fail(job, failure, now=now, draw=0.0)
 
 
 def refused_by_api_server(
@@ -88,7 +86,7 @@ def unreadable_payload(job: JobView, error: Exception, *, now: str) -> PhaseChan
         final=True,
         reason=Reason.INVALID_PAYLOAD,
     )
-    return outcome.fail(job, failure, now=now, draw=0.0)
+    return phase_change.fail(job, failure, now=now, draw=0.0)
 
 
 def invalid_payload(job: JobView, error: ValidationError, *, now: str) -> PhaseChange:
@@ -100,7 +98,7 @@ def invalid_payload(job: JobView, error: ValidationError, *, now: str) -> PhaseC
         final=True,
         reason=Reason.INVALID_PAYLOAD,
     )
-    return outcome.fail(job, failure, now=now, draw=0.0)
+    return phase_change.fail(job, failure, now=now, draw=0.0)
 
 
 def failed(
@@ -114,12 +112,12 @@ def failed(
     )
     if report.kind is ErrorKind.REFUSED:
         return result_refused(job, report.message, now=now)
-    return outcome.fail(job, _to_failure(job, report, draw), now=now, draw=draw)
+    return phase_change.fail(job, _to_failure(job, report, draw), now=now, draw=draw)
 
 
 def crashed(job: JobView, message: str, *, now: str, draw: float) -> PhaseChange:
     """Return what becomes of a job whose handler's own process died."""
-    return outcome.crash(job, Reason.HANDLER_CRASHED, message, now=now, draw=draw)
+    return phase_change.crash(job, Reason.HANDLER_CRASHED, message, now=now, draw=draw)
 
 
 def stopped(
@@ -133,12 +131,12 @@ def stopped(
         case Stop.REFUSED:
             return result_refused(job, refusal, now=now)
         case Stop.CANCELLED:
-            return outcome.cancel_running_job(job, "cancelled while running", now=now)
+            return phase_change.cancel_running_job(job, "cancelled while running", now=now)
         case Stop.TIMED_OUT:
-            return outcome.fail(job, _timeout_failure(job, detail), now=now, draw=draw)
+            return phase_change.fail(job, _timeout_failure(job, detail), now=now, draw=draw)
         case Stop.DRAINING:
             message = "the worker is shutting down"
-            return outcome.release(job, Reason.RELEASED, message, now=now, draw=draw)
+            return phase_change.release(job, Reason.RELEASED, message, now=now, draw=draw)
         case Stop.FENCED:
             return None
 

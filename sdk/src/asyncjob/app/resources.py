@@ -1,6 +1,8 @@
-"""What handlers share, such as a pool of connections: how it is declared, and in which order.
+"""What handlers share, such as a connection pool.
 
-Knows nothing of workers: a test or a child process opens the same resources, with other contents.
+How it is declared, and in which order it is opened.
+
+Knows nothing of workers: a test or a handler process opens the same resources with other values.
 """
 
 import collections.abc

@@ -1,4 +1,4 @@
-"""Calls in a thread of their own, for code of others that may never return."""
+"""Calls in a daemon thread, for code of others that may never return."""
 
 import asyncio
 import concurrent.futures

@@ -1,4 +1,4 @@
-"""The app: a registry of handlers, and of what belongs to them: resources, middleware, hooks."""
+"""`WorkerApp`: the registry of handlers, resources, middleware and hooks."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Concatenate, Final, Literal, TypeVar, overload
 
-from asyncjob.app.categories import MAX_CATEGORY_LENGTH, is_valid_category
+from asyncjob.app.errors import MAX_CATEGORY_LENGTH, is_valid_category
 from asyncjob.app.events import (
     Event,
     Hook,
@@ -20,18 +20,24 @@ from asyncjob.app.events import (
     check_events,
     inspect_hook,
 )
-from asyncjob.app.handler import Handler, HandlerError, HandlerFunction, build_handler
-from asyncjob.app.handler_policy import check_concurrency, handler_policy
+from asyncjob.app.handler import (
+    Handler,
+    HandlerError,
+    HandlerFunction,
+    Middleware,
+    build_handler,
+    check_concurrency,
+    handler_policy,
+    inspect_middleware,
+)
 from asyncjob.app.inspection import ResourceNeed, type_name
-from asyncjob.app.middleware import Middleware, inspect_middleware
 from asyncjob.app.resources import (
     ResourceDefinition,
     check_needs,
     in_dependency_order,
     inspect_resource,
 )
-from asyncjob.models.base import TYPE_PATTERN
-from asyncjob.models.retry_policy import RetryPolicy
+from asyncjob.models.base import TYPE_PATTERN, RetryPolicy
 
 F = TypeVar("F", bound=HandlerFunction)
 EndHook = TypeVar("EndHook", bound=Callable[Concatenate[JobEnded, ...], object])

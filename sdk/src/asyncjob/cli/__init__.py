@@ -1,8 +1,7 @@
 """The command line `asyncjob`, also installed as `kubectl-asyncjob`.
 
-It speaks through the `Jobs` interface of `asyncjob.client` and knows neither how a job is stored
-nor how REST looks; only `doctor` looks at the cluster itself. What is shown, which exit code, what
-a doctor says: pure functions. `commands` has a module for each group of commands and acts.
-
-Nothing here imports models or clients before a command is chosen: `--help` takes no time.
+Start at `entry`. Commands use the `Jobs` interface of `asyncjob.client` and know neither how a job
+is stored nor what REST looks like; only `doctor`, `backup` and lists of all namespaces talk to the
+API server themselves. Tables, exit codes and findings come from pure functions. No models or
+clients are imported before a command is chosen, so `--help` is fast.
 """

@@ -1,4 +1,4 @@
-"""Lengths of time as people write and read them: `90s`, `10m`, `2h30m`, `7d`. Pure."""
+"""Durations and times as people write and read them: `90s`, `2h30m`, `7d`, `+10m`. Pure."""
 
 import re
 from datetime import UTC, datetime, timedelta

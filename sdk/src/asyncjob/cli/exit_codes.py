@@ -1,4 +1,4 @@
-"""Exit codes, for scripts: a closed list that never changes its meaning."""
+"""The exit codes, for scripts: a closed list whose meanings never change."""
 
 from collections.abc import Iterable
 from enum import IntEnum

@@ -1,19 +1,17 @@
-"""Clients: submit jobs and see what becomes of them, by REST or straight on Kubernetes.
+"""Clients: submit jobs and follow what happens to them, by REST or directly on Kubernetes.
 
-One core of operations, which neither send nor sleep; plain and async shells around it. A client is
-imported when it is first asked for: what the other way takes is slow to load.
+One core of operations that neither send nor sleep, with a synchronous and an async client around
+it. A client class is imported when it is first used, because the other way's dependencies are slow
+to load.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from asyncjob.client.by_rest.client import AsyncJobsClient, JobsClient
-    from asyncjob.client.interface import AsyncJobs, Jobs
-    from asyncjob.client.on_kubernetes.client import (
-        AsyncKubernetesJobsClient,
-        KubernetesJobsClient,
-    )
+    from asyncjob.client.api import AsyncJobs, Jobs
+    from asyncjob.client.kubernetes.client import AsyncKubernetesJobsClient, KubernetesJobsClient
+    from asyncjob.client.rest.client import AsyncJobsClient, JobsClient
 
 __all__ = [
     "AsyncJobs",
@@ -25,12 +23,12 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "AsyncJobs": "interface",
-    "AsyncJobsClient": "by_rest.client",
-    "AsyncKubernetesJobsClient": "on_kubernetes.client",
-    "Jobs": "interface",
-    "JobsClient": "by_rest.client",
-    "KubernetesJobsClient": "on_kubernetes.client",
+    "AsyncJobs": "api",
+    "AsyncJobsClient": "rest.client",
+    "AsyncKubernetesJobsClient": "kubernetes.client",
+    "Jobs": "api",
+    "JobsClient": "rest.client",
+    "KubernetesJobsClient": "kubernetes.client",
 }
 
 

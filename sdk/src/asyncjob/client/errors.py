@@ -1,8 +1,12 @@
-"""What can go wrong between a client and its jobs; the same by REST and straight on Kubernetes."""
+"""The errors of a client, by REST and on Kubernetes alike, and their form in batches."""
+
+from http import HTTPStatus
+from typing import Final
 
 from asyncjob.errors import AsyncJobError
-from asyncjob.intake.errors import InvalidSubmissionError
-from asyncjob.rest.job import Job
+from asyncjob.rest.jobs import Job
+from asyncjob.rest.submission import Refusal
+from asyncjob.submission.errors import InvalidSubmissionError
 
 __all__ = [
     "ClientConfigError",
@@ -163,3 +167,41 @@ def _failure_message(job: Job) -> str:
     last = f"{job.error.type}: {job.error.message}" if job.error else job.message or ""
     said = f"job {job.id} ended as {job.phase.value}{why} after {job.retries}{of} retries"
     return f"{said}: {last}" if last else said
+
+
+HTTP_STATUSES: Final[tuple[tuple[type[AsyncJobError], HTTPStatus], ...]] = (
+    (KeyReusedError, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (InvalidSubmissionError, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (InvalidRequestError, HTTPStatus.BAD_REQUEST),
+    (UnauthenticatedError, HTTPStatus.UNAUTHORIZED),
+    (NotAllowedError, HTTPStatus.FORBIDDEN),
+    (NotFoundError, HTTPStatus.NOT_FOUND),
+    (NoResultError, HTTPStatus.NOT_FOUND),
+    (InTheWayError, HTTPStatus.CONFLICT),
+    (JobStateError, HTTPStatus.CONFLICT),
+    (QueueFullError, HTTPStatus.TOO_MANY_REQUESTS),
+    (UnavailableError, HTTPStatus.SERVICE_UNAVAILABLE),
+)
+"""The HTTP status of each kind of error; the first that fits counts."""
+
+
+def status_of(error: AsyncJobError) -> HTTPStatus:
+    """Return the HTTP status that stands for the error."""
+    found = (status for kind, status in HTTP_STATUSES if isinstance(error, kind))
+    return next(found, HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def title_of(error: AsyncJobError) -> str:
+    """Return the kind of error in words; the same for all of the kind."""
+    first, *_ = (type(error).__doc__ or type(error).__name__).splitlines()
+    return first.partition(";")[0].rstrip(".")
+
+
+def to_refusal(error: AsyncJobError) -> Refusal:
+    """Return the error as one of a batch tells it."""
+    return Refusal(
+        status=status_of(error),
+        title=title_of(error),
+        detail=str(error),
+        job_id=error.job_id if isinstance(error, InTheWayError) else None,
+    )

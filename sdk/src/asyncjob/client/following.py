@@ -28,7 +28,7 @@ from asyncjob.client.steps import (
 )
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import JsonObject
-from asyncjob.rest.job import Job, JobSummary
+from asyncjob.rest.jobs import Job, JobSummary
 
 MAX_SILENCE_SECONDS: Final = 30.0
 MAX_STREAM_SILENCE_SECONDS: Final = 120.0

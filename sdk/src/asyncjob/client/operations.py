@@ -6,10 +6,10 @@ from typing import Protocol
 
 from asyncjob.client.steps import Emissions, Steps
 from asyncjob.json_types import Json
-from asyncjob.rest.job import Job, JobSummary, Page
-from asyncjob.rest.selection import BulkReport, Selection
+from asyncjob.rest.jobs import Job, JobSummary, Page
+from asyncjob.rest.listing import BulkReport, Selection
+from asyncjob.rest.resources import BackfillAsk, CronJobInfo, QueueInfo, WorkerInfo
 from asyncjob.rest.submission import BatchItem, Submission, Submitted
-from asyncjob.rest.surroundings import BackfillAsk, CronJobInfo, QueueInfo, WorkerInfo
 
 
 class Operations(Protocol):

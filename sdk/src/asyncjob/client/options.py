@@ -1,19 +1,72 @@
-"""What `submit` takes, as a caller in Python likes to say it, and the submission it makes."""
+"""What callers pass to a client: options of `submit`, names and ranges.
 
-from collections.abc import Mapping, Sequence
+All of it is checked before anything is sent. The same error is raised whether the jobs are behind a
+gateway or on Kubernetes.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Protocol, TypeAlias, TypedDict
 
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
+from asyncjob.client.errors import InvalidRequestError
+from asyncjob.errors import AsyncJobError
 from asyncjob.free_json import FreeJsonError, normalize
-from asyncjob.intake.checks import MAX_PAYLOAD_BYTES
-from asyncjob.intake.errors import from_validation_error, invalid_field
 from asyncjob.lifecycle.timestamps import format_timestamp
-from asyncjob.models.retry_policy import RetryPolicy
-from asyncjob.models.spec import Dependency, PayloadSource, RequestData
+from asyncjob.models.base import NAME_PATTERN, RetryPolicy
+from asyncjob.models.cron import MAX_ACTIVE_RUNS, MAX_RUNS
+from asyncjob.models.job import Dependency, PayloadSource, RequestData
+from asyncjob.rest.resources import BackfillAsk
 from asyncjob.rest.submission import Submission
+from asyncjob.submission.errors import from_validation_error, invalid_field
+from asyncjob.submission.validation import MAX_PAYLOAD_BYTES
+
+NotFoundErrorFactory = Callable[[str], AsyncJobError]
+"""Makes the error for something that does not exist."""
+
+MAX_NAME_LENGTH: Final = 253
+
+_NAME_PATTERN: Final = re.compile(NAME_PATTERN.strip("^$"))
+
+
+def check_name(name: str, missing: NotFoundErrorFactory) -> str:
+    """Return the name; raises `missing` for one that nothing can have."""
+    if len(name) > MAX_NAME_LENGTH or not _NAME_PATTERN.fullmatch(name):
+        raise missing(f"{name[:MAX_NAME_LENGTH]!r} is no name that anything can have")
+    return name
+
+
+def check_range(name: str, value: object, minimum: int, maximum: int | None = None) -> int:
+    """Return the number; raises InvalidRequestError that names it where it is out of range."""
+    if isinstance(value, int) and minimum <= value and (maximum is None or value <= maximum):
+        return value
+    range_ = f"from {minimum} on" if maximum is None else f"from {minimum} to {maximum}"
+    raise InvalidRequestError(f"{name}: {value!r} is no whole number {range_}")
+
+
+def build_backfill(
+    start: str, end: str, *, limit: int, max_active: int, replace: bool
+) -> BackfillAsk:
+    """Return what is asked of a schedule; raises InvalidRequestError that names what is wrong."""
+    try:
+        return BackfillAsk.model_validate(
+            {
+                "from": start,
+                "to": end,
+                "limit": check_range("limit", limit, 1, MAX_RUNS),
+                "maxActive": check_range("max_active", max_active, 1, MAX_ACTIVE_RUNS),
+                "replace": replace,
+            }
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        said = f"{where}: {first['msg']}" if where else first["msg"]
+        raise InvalidRequestError(said) from error
+
 
 Duration: TypeAlias = int | timedelta
 """A span of time; a number counts seconds."""

@@ -1,15 +1,24 @@
-"""A result, wherever it lies: in the job, or in a store that the client was given."""
+"""How a job ended, and its result: in the job itself, or in a store that the client was given."""
 
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from asyncjob.client.errors import NoResultError, ResultElsewhereError
+from asyncjob.client.errors import JobFailedError, JobGoneError, NoResultError, ResultElsewhereError
 from asyncjob.client.steps import Fetch, Steps
 from asyncjob.json_types import Json
-from asyncjob.models.status import ResultReference
+from asyncjob.models.job_status import ResultReference
 from asyncjob.offload import AllowList, Store, fetch
-from asyncjob.rest.job import Job
+from asyncjob.rest.jobs import Job
+
+
+def check_outcome(job: Job | None, job_id: str, *, raise_on_failure: bool) -> Job:
+    """Return the job; raises JobFailedError if it did not succeed and that is wished."""
+    if job is None:
+        raise JobGoneError(f"nothing was seen of job {job_id}")
+    if raise_on_failure and not job.succeeded:
+        raise JobFailedError(job)
+    return job
 
 
 class ResultStore(Protocol):

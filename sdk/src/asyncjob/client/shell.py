@@ -9,25 +9,18 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self, Unpack
 
+from asyncjob.client.api import ALL_JOBS, PAGE_SIZE, POLL_SECONDS, WAIT_SECONDS, ChangeCallback
 from asyncjob.client.driving import World, iterate, run
-from asyncjob.client.interface import (
-    ALL_JOBS,
-    PAGE_SIZE,
-    POLL_SECONDS,
-    WAIT_SECONDS,
-    ChangeCallback,
-)
-from asyncjob.client.limits import build_backfill
 from asyncjob.client.operations import Operations
-from asyncjob.client.options import SubmitOptions, to_submission
-from asyncjob.client.outcomes import check_outcome
+from asyncjob.client.options import SubmitOptions, build_backfill, to_submission
+from asyncjob.client.results import check_outcome
 from asyncjob.client.steps import Emissions, Steps, T
 from asyncjob.client.tracing import trace_submission, with_current_trace
 from asyncjob.json_types import Json
-from asyncjob.rest.job import Happening, Job, JobSummary, Page
-from asyncjob.rest.selection import BulkReport, Selection
+from asyncjob.rest.jobs import Happening, Job, JobSummary, Page
+from asyncjob.rest.listing import BulkReport, Selection
+from asyncjob.rest.resources import CronJobInfo, QueueInfo, WorkerInfo
 from asyncjob.rest.submission import BatchItem, Submission, Submitted
-from asyncjob.rest.surroundings import CronJobInfo, QueueInfo, WorkerInfo
 
 
 class Shell:

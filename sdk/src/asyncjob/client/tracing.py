@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from asyncjob.rest.submission import Submission, Submitted
-from asyncjob.tracing.attributes import job_attributes
-from asyncjob.tracing.context import current_traceparent
+from asyncjob.tracing.context import current_traceparent, job_attributes
 from asyncjob.tracing.provider import has_provider
 
 
@@ -35,7 +34,7 @@ def trace_submission(
     if not has_provider():
         yield TracedSubmission(_with_traceparent(submission, above or current_traceparent()))
         return
-    from asyncjob.tracing.submitting import submission_span
+    from asyncjob.tracing.spans import submission_span
 
     with submission_span(submission.type, submission.queue, above) as span:
         sent = _with_traceparent(submission, current_traceparent() or above)

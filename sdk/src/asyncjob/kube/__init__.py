@@ -1,4 +1,7 @@
-"""Access to the API server: who we are, single requests, watches. Knows nothing of jobs' rules."""
+"""Access to the API server: credentials, single requests, paged lists, watches and informers.
+
+Knows nothing of the rules of jobs.
+"""
 
 from asyncjob.kube.access import ClusterAccess, load_access
 from asyncjob.kube.session import KubeSession

@@ -18,10 +18,15 @@ import orjson
 from asyncjob.errors import ApiError, UnknownOutcomeError
 from asyncjob.json_types import Json, JsonObject, as_object, items
 from asyncjob.kube.access import ClusterAccess
-from asyncjob.kube.answers import parse_object
+from asyncjob.kube.pacing import TimeSlice
 from asyncjob.kube.paging import PAGE_TIMEOUT_SECONDS, ListPager
-from asyncjob.kube.transport import KubeRequest, KubeTransport, Params, RequestObserver
-from asyncjob.kube.turns import TimeSlice
+from asyncjob.kube.transport import (
+    KubeRequest,
+    KubeTransport,
+    Params,
+    RequestObserver,
+    parse_object,
+)
 
 MERGE_PATCH_TYPE: Final = "application/merge-patch+json"
 JSON_PATCH_TYPE: Final = "application/json-patch+json"

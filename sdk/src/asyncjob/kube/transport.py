@@ -1,24 +1,122 @@
-"""HTTP to the API server: signs, sends, times, and turns every mishap into the SDK's errors."""
+"""HTTP to the API server: signs, sends and times requests, and maps every failure to an SDK error.
+
+Sockets use TCP keepalive, because a watch is silent for minutes even when it is healthy, and a
+vanished peer must still be noticed.
+"""
 
 import asyncio
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
 import aiohttp
+import orjson
 
+from asyncjob.deep_json import loads
 from asyncjob.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    ExpiredError,
+    ForbiddenError,
+    InvalidError,
     NoClusterError,
+    ObjectNotFoundError,
     ThrottledError,
+    TooLargeError,
     UnauthorizedError,
     UnknownOutcomeError,
 )
-from asyncjob.json_types import JsonObject
+from asyncjob.json_types import JsonObject, as_object, integer, text
 from asyncjob.kube.access import ClusterAccess
-from asyncjob.kube.answers import error_from_response, parse_object
 from asyncjob.kube.paging import PageTooLargeError
-from asyncjob.kube.sockets import keepalive_socket
+
+KEEPALIVE_IDLE_SECONDS: Final = 15
+KEEPALIVE_PROBE_SECONDS: Final = 5
+KEEPALIVE_PROBES: Final = 3
+
+_KEEPALIVE_OPTIONS: Final = (
+    ("TCP_KEEPIDLE", KEEPALIVE_IDLE_SECONDS),
+    ("TCP_KEEPINTVL", KEEPALIVE_PROBE_SECONDS),
+    ("TCP_KEEPCNT", KEEPALIVE_PROBES),
+    (
+        "TCP_USER_TIMEOUT",
+        (KEEPALIVE_IDLE_SECONDS + KEEPALIVE_PROBE_SECONDS * KEEPALIVE_PROBES) * 1000,
+    ),
+)
+"""Not every system has all of them; those that lack one fall back to its own default."""
+
+
+def keepalive_socket(
+    address: tuple[
+        int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[object, ...]
+    ],
+) -> socket.socket:
+    """Return a socket whose connection breaks within about half a minute of losing its peer."""
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE_OPTIONS:
+        option = getattr(socket, name, None)
+        if option is not None:
+            made.setsockopt(socket.IPPROTO_TCP, option, value)
+    return made
+
+
+_ERROR_BY_CODE: dict[int, type[ApiError]] = {
+    400: InvalidError,
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: ObjectNotFoundError,
+    409: ConflictError,
+    410: ExpiredError,
+    413: TooLargeError,
+    422: InvalidError,
+}
+
+_TOO_LARGE_MESSAGES = ("request is too large", "message larger than max", "exceeds the limit")
+"""What etcd and its client say, behind a 500, of an object that can never be stored."""
+
+
+def parse_object(body: bytes) -> JsonObject:
+    """Return the JSON object of an answer, or an empty one where it is none."""
+    try:
+        return as_object(loads(body))
+    except orjson.JSONDecodeError:
+        return {}
+
+
+def error_from_response(code: int, body: bytes, retry_after: str | None = None) -> ApiError:
+    """Return the error that an answer with a code of 400 or more stands for."""
+    answer = parse_object(body)
+    reason = text(answer, "reason")
+    message = text(answer, "message") or body[:500].decode(errors="replace") or f"HTTP {code}"
+    if code == HTTPStatus.TOO_MANY_REQUESTS:
+        wait = float(retry_after) if retry_after and retry_after.isdigit() else 1.0
+        return ThrottledError(message, status=code, reason=reason, retry_after=wait)
+    return _error_type(code, reason, message)(message, status=code, reason=reason)
+
+
+def error_from_watch_event(answer: JsonObject) -> ApiError:
+    """Return the error of a watch's ERROR event, whose object is a Status."""
+    code = integer(answer, "code", 500)
+    message, reason = text(answer, "message", f"watch error {code}"), text(answer, "reason")
+    return _error_type(code, reason, message)(message, status=code, reason=reason)
+
+
+def _error_type(code: int, reason: str, message: str) -> type[ApiError]:
+    if reason == "AlreadyExists":
+        return AlreadyExistsError
+    if code >= HTTPStatus.INTERNAL_SERVER_ERROR and any(
+        words in message for words in _TOO_LARGE_MESSAGES
+    ):
+        return TooLargeError
+    if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return UnknownOutcomeError
+    return _ERROR_BY_CODE.get(code, ApiError)
+
 
 _JSON: Final = "application/json"
 _CONNECT_TIMEOUT_SECONDS: Final = 5.0

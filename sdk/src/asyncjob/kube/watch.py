@@ -12,13 +12,12 @@ from typing import Final
 import aiohttp
 import orjson
 
-from asyncjob.depth import loads
+from asyncjob.deep_json import loads
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject, as_object, child, text
-from asyncjob.kube.answers import error_from_watch_event
+from asyncjob.kube.pacing import TimeSlice
 from asyncjob.kube.session import KubeSession
-from asyncjob.kube.transport import Params, abort_response
-from asyncjob.kube.turns import TimeSlice
+from asyncjob.kube.transport import Params, abort_response, error_from_watch_event
 
 OBJECTS_TYPE: Final = "application/json"
 TABLE_TYPE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -1,5 +1,5 @@
-"""The rules of a job's life, pure: no clock, chance, event loop or I/O.
+"""The rules of a job's life, pure: no clock, randomness, event loop or I/O.
 
-`phases` and `transitions` are the table everything else is generated from; `policy` and `retry`
-decide; `claim`, `outcome` and `gate` compute the one status change that carries a decision.
+`phases` and `transitions` are the table that everything else is generated from; `policy` decides on
+retries; `claim` and `phase_change` compute the one status change that carries a decision.
 """

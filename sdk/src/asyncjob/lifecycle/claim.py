@@ -1,10 +1,13 @@
-"""The claim: the one write that makes a queued job somebody's."""
+"""The claim.
+
+The conditional write by which a worker takes a queued job, and the renewals of its lease.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from asyncjob.json_types import Json, JsonObject
-from asyncjob.lifecycle.move import StatusFields
+from asyncjob.lifecycle.phase_change import StatusFields
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.policy import EffectivePolicy, PolicyLayer
 

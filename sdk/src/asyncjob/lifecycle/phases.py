@@ -1,4 +1,7 @@
-"""Phases and reasons: closed lists, each with the sentence that documents it."""
+"""Phases of a job and the reasons for being in one.
+
+Closed lists, each entry with the sentence that documents it.
+"""
 
 from enum import StrEnum
 

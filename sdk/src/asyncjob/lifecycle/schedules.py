@@ -1,4 +1,7 @@
-"""The closed lists that say what a schedule does, and why it has done what it did."""
+"""Closed lists about schedules.
+
+Concurrency and misfire policies, and the reasons in an AsyncCronJob's status.
+"""
 
 from enum import StrEnum
 from typing import Final

@@ -1,4 +1,4 @@
-"""Times as the API server stores them: RFC 3339 text in UTC, with milliseconds."""
+"""Timestamps as the API server stores them: RFC 3339 text in UTC, with milliseconds."""
 
 from datetime import UTC, datetime, timedelta
 

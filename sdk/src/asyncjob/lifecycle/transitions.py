@@ -1,4 +1,8 @@
-"""The state machine as data: CEL rules, documentation and tests are made from this table."""
+"""The state machine as data.
+
+Every legal change of phase, who makes it, why, and which counters it increments. CEL rules,
+documentation and tests are generated from this table.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,14 +1,14 @@
-"""Why a job waits, worked out on reading: most of it is written nowhere, because that would cost.
+"""Why a job waits, derived when it is read: storing it would cost a write per job.
 
-What the job's own status says comes first, then what its queue's AsyncQueue says.
+The job's own status comes first, then what its AsyncQueue says.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from asyncjob.json_types import Json, JsonObject, as_object, child, flag, items, opt_integer, text
+from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob.lifecycle.view import JobView, read_job
 
 _NO_QUEUE: JsonObject = {}
 

@@ -1,13 +1,12 @@
-"""All metrics of all parts in one table. Names, labels and meanings are part of the interface.
+"""The metrics of all components in one table: names, labels and meanings are part of the interface.
 
-What exports them is built from it, see `asyncjob.instruments`, and so is the reference.
+The exporters and the reference page are built from it; see `asyncjob.metrics.prometheus`.
 """
 
 from typing import Final
 
 from asyncjob.metrics import gateway, jobs, operator, worker
-from asyncjob.metrics.bounds import OTHER_LABEL, CardinalityLimit
-from asyncjob.metrics.spec import Component, MetricSpec, MetricType
+from asyncjob.metrics.metric import OTHER_LABEL, CardinalityLimit, Component, MetricSpec, MetricType
 
 __all__ = ["OTHER_LABEL", "TABLE", "CardinalityLimit", "Component", "MetricSpec", "MetricType"]
 

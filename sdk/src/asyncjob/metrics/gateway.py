@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from asyncjob.metrics.spec import SHORT_BUCKETS, Component, MetricSpec, MetricType
+from asyncjob.metrics.metric import SHORT_BUCKETS, Component, MetricSpec, MetricType
 
 _counter = partial(MetricSpec, kind=MetricType.COUNTER, part=Component.GATEWAY)
 _gauge = partial(MetricSpec, kind=MetricType.GAUGE, part=Component.GATEWAY)

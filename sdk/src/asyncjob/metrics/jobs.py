@@ -7,7 +7,7 @@ new operator has listed them. Counters and histograms take in what was seen to h
 from functools import partial
 from typing import Final
 
-from asyncjob.metrics.spec import LONG_BUCKETS, Component, MetricSpec, MetricType
+from asyncjob.metrics.metric import LONG_BUCKETS, Component, MetricSpec, MetricType
 
 _gauge = partial(MetricSpec, kind=MetricType.GAUGE, part=Component.LEADER)
 _counter = partial(MetricSpec, kind=MetricType.COUNTER, part=Component.LEADER, unit="jobs")

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from asyncjob.metrics.spec import LONG_BUCKETS, SHORT_BUCKETS, Component, MetricSpec, MetricType
+from asyncjob.metrics.metric import LONG_BUCKETS, SHORT_BUCKETS, Component, MetricSpec, MetricType
 
 _gauge = partial(MetricSpec, kind=MetricType.GAUGE, part=Component.OPERATOR)
 _counter = partial(MetricSpec, kind=MetricType.COUNTER, part=Component.OPERATOR)

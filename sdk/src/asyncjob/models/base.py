@@ -1,4 +1,7 @@
-"""What all models share: camelCase on the wire, docstrings as descriptions, bounded types.
+"""What the resource models share.
+
+The base class (camelCase on the wire, docstrings as descriptions), bounded types, object metadata,
+the retry policy.
 
 Every string, list and map has a maximum: unbounded ones exceed the API server's budget for CEL.
 """
@@ -8,7 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from asyncjob.lifecycle.policy import MAX_DURATION_SECONDS
+from asyncjob.lifecycle.policy import MAX_DURATION_SECONDS, Backoff
 
 
 class Model(BaseModel):
@@ -51,3 +54,49 @@ Uid = Annotated[str, Field(max_length=64)]
 Count = Annotated[int, Field(ge=0, le=2_147_483_647)]
 Seconds = Annotated[int, Field(ge=0, le=315_360_000)]
 DelaySeconds = Annotated[float, Field(ge=0, le=MAX_DURATION_SECONDS)]
+
+
+class ObjectMeta(Model):
+    """Standard object metadata; what is not listed here is left to the API server."""
+
+    name: str | None = None
+    generate_name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+
+
+CategoryList = Annotated[list[CategoryName], Field(max_length=20)]
+
+
+class RetryPolicy(Model):
+    """How often and how fast a failed attempt is tried again. What is absent is inherited."""
+
+    max_retries: Annotated[int, Field(ge=0, le=100_000)] | None = None
+    """Retries after the first attempt; 0 means none. Built in: 3."""
+
+    backoff: Backoff | None = None
+    """Fixed: always the initial delay. Exponential: doubled each time. Built in: Exponential."""
+
+    initial_delay_seconds: DelaySeconds | None = None
+    """Delay before the first retry, in seconds; 0 is allowed. Built in: 2."""
+
+    max_delay_seconds: DelaySeconds | None = None
+    """The delay never grows beyond this, jitter apart, in seconds. Built in: 3600."""
+
+    jitter: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Share by which the delay is spread to both sides, 0 to 1. Built in: 0.2."""
+
+    retry_on: CategoryList | None = None
+    """Retry only errors of these categories; empty means all."""
+
+    no_retry_on: CategoryList | None = None
+    """Never retry errors of these categories; wins over retryOn."""
+
+    max_crashes: Annotated[int, Field(ge=0, le=1000)] | None = None
+    """Deaths of the worker or of the handler's process that are survived; they spend no retry.
+    Built in: 3."""

@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from asyncjob.lifecycle.schedules import ConcurrencyPolicy, CronReason, MisfirePolicy
-from asyncjob.models.base import Count, Model, ObjectName, Seconds, Timestamp
-from asyncjob.models.meta import ObjectMeta
-from asyncjob.models.spec import AsyncJobSpec, JobReference
+from asyncjob.models.base import Count, Model, ObjectMeta, ObjectName, Seconds, Timestamp
+from asyncjob.models.job import AsyncJobSpec, JobReference
 
 
 class TemplateMetadata(Model):

@@ -1,14 +1,15 @@
-"""AsyncQueue: limits and defaults for the jobs of one queue; without one a queue is open."""
+"""AsyncQueue: limits and defaults for the jobs of one queue.
+
+A queue without one is open and unlimited.
+"""
 
 from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from asyncjob.models.base import Count, Key, Model, Seconds, Timestamp, Uid
-from asyncjob.models.meta import ObjectMeta
-from asyncjob.models.retry_policy import RetryPolicy
-from asyncjob.models.status import Condition
+from asyncjob.models.base import Count, Key, Model, ObjectMeta, RetryPolicy, Seconds, Timestamp, Uid
+from asyncjob.models.job_status import Condition
 
 Limit = Annotated[int, Field(ge=1, le=1_000_000)]
 ConcurrencyLimit = Annotated[int, Field(ge=1, le=1000)]

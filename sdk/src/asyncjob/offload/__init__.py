@@ -3,7 +3,7 @@
 Knows nothing of jobs' rules or of Kubernetes; worker, gateway and client read and write alike.
 """
 
-from asyncjob.offload.addresses import Address, AllowList
+from asyncjob.offload.addresses import Address, AllowList, default_prefixes
 from asyncjob.offload.errors import (
     AddressError,
     DriverMissingError,
@@ -15,9 +15,8 @@ from asyncjob.offload.errors import (
     StoreRefusedError,
     StoreUnavailableError,
 )
-from asyncjob.offload.exchange import fetch, offload
-from asyncjob.offload.naming import default_prefixes
 from asyncjob.offload.store import Store
+from asyncjob.offload.transfer import fetch, offload
 
 __all__ = [
     "Address",

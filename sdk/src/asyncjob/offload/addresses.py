@@ -1,8 +1,15 @@
-"""Addresses in stores, and which of them may be used. Pure: no store is asked.
+"""Addresses in object stores.
 
-An address comes from whoever wrote the job, and is opened with our rights. So there is one way only
+Which are accepted, which may be read, and where payloads and results lie. Pure: no store is asked.
+
+An address comes from whoever wrote the job and is opened with our rights. So there is only one way
 to write each: what a driver, a file system or a web server might take for another place (`..`, an
-encoded slash, a chain of protocols, a query) is refused rather than understood.
+encoded slash, a chain of protocols, a query) is refused.
+
+Results and payloads have a folder each above the namespaces, so that one lifecycle rule of the
+store covers all results, and one rule of its access policy a namespace. A result's name holds the
+claim that made it: a retry does not meet an earlier attempt's result, nor a fenced attempt that of
+its successor.
 """
 
 import re
@@ -156,3 +163,24 @@ def _redacted(text: str) -> str:
     """Return what of a refused address can be repeated: nothing that might be a credential."""
     kept = re.split(r"[?#]", text)[0]
     return repr(re.sub(r"//[^/]*@", "//…@", kept))
+
+
+RESULTS_FOLDER: Final = "results"
+PAYLOADS_FOLDER: Final = "payloads"
+
+
+def result_address(
+    store: Address, *, namespace: str, uid: str, attempt: int, claim: str
+) -> Address:
+    """Return where the result of one attempt lies."""
+    return store.join(RESULTS_FOLDER, namespace, uid, f"{attempt}-{claim}.json")
+
+
+def payload_address(store: Address, *, namespace: str, sha256: str) -> Address:
+    """Return where a payload lies: the same content at the same place, however often it is sent."""
+    return store.join(PAYLOADS_FOLDER, namespace, f"{sha256}.json")
+
+
+def default_prefixes(store: Address, namespace: str) -> tuple[Address, ...]:
+    """Return what jobs of a namespace may read unless configured otherwise: what is their own."""
+    return store.join(PAYLOADS_FOLDER, namespace), store.join(RESULTS_FOLDER, namespace)

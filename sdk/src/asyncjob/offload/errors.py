@@ -1,7 +1,7 @@
-"""What can go wrong between us and an object store.
+"""Errors of object stores.
 
-Those that a job can fail with derive from the built-in error of their category as well, so that
-`retryOn: [NotFound]` means an object that is missing, too.
+Those that a job can fail with also derive from the built-in error of their category, so that
+`retryOn: [NotFound]` includes an object that is missing.
 """
 
 from asyncjob.errors import AsyncJobError, ConfigError

@@ -1,18 +1,192 @@
-"""Reads and writes whole objects through fsspec, in the calling thread.
+"""`Store` reads and writes whole objects through fsspec, in the calling thread.
 
-Sizes are in bytes, times in seconds. What fsspec's drivers raise leaves here as OffloadError.
+The only module that names fsspec, which is imported late, because few who use the SDK offload
+anything.
+
+Sizes are in bytes, times in seconds. What fsspec's drivers raise is translated to `OffloadError` by
+a table, because each driver has its own errors and fsspec no common ones; an error not known to be
+permanent is an outage, so that no work is lost for want of a rule. Local addresses stay inside
+their folder wherever symbolic links lead, and local files appear whole or not at all and survive a
+loss of power.
 """
 
+import errno
+import os
+import re
+import secrets
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from asyncjob.offload.addresses import Address
-from asyncjob.offload.confinement import resolve_within
-from asyncjob.offload.drivers import Driver, open_driver
-from asyncjob.offload.errors import ObjectTooLargeError, StoreRefusedError
-from asyncjob.offload.failures import translate_driver_errors
-from asyncjob.offload.whole_files import write_file_atomically
+from asyncjob.offload.errors import (
+    AddressError,
+    DriverMissingError,
+    ObjectMissingError,
+    ObjectTooLargeError,
+    OffloadError,
+    StoreForbiddenError,
+    StoreRefusedError,
+    StoreUnavailableError,
+)
+
+_DEFAULT_OPTIONS: Final[Mapping[str, Mapping[str, object]]] = {
+    "http": {"allow_redirects": False},
+    "https": {"allow_redirects": False},
+}
+"""A redirect could lead out of what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """One fsspec file system; `timeout` in seconds bounds each call that can be interrupted."""
+
+    filesystem: Any
+    timeout: float
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Call one of its methods."""
+        if not self.filesystem.async_impl or not hasattr(self.filesystem, f"_{name}"):
+            return getattr(self.filesystem, name)(*args, **kwargs)
+        from fsspec.asyn import sync
+
+        method = getattr(self.filesystem, f"_{name}")
+        return sync(self.filesystem.loop, method, *args, timeout=self.timeout, **kwargs)
+
+
+def check_driver(protocol: str) -> None:
+    """Raise DriverMissingError that says what to install if a protocol's driver is missing."""
+    import fsspec
+
+    try:
+        fsspec.get_filesystem_class(protocol)
+    except (ImportError, ValueError) as error:
+        raise DriverMissingError(
+            f"no driver for {protocol}://: {_install_hint(protocol, error)}"
+        ) from error
+
+
+def open_driver(protocol: str, options: Mapping[str, Any], timeout: float) -> Driver:
+    """Return a new driver; raises DriverMissingError, and what its constructor raises."""
+    check_driver(protocol)
+    import fsspec
+
+    # What is listed once is not remembered: an object that was missing may have come.
+    own = {"skip_instance_cache": True, "use_listings_cache": False}
+    made = {**_DEFAULT_OPTIONS.get(protocol, {}), **options, **own}
+    return Driver(fsspec.filesystem(protocol, **made), timeout)
+
+
+def _install_hint(protocol: str, error: Exception) -> str:
+    from fsspec.registry import known_implementations
+
+    if protocol not in known_implementations:
+        return "fsspec does not know this protocol"
+    package = str(known_implementations[protocol]["class"]).partition(".")[0]
+    if package == "fsspec":
+        return str(error)
+    return f"pip install {package} ({error})"
+
+
+MAX_ERROR_TEXT_LENGTH: Final = 300
+
+_PERMANENT_ERRNOS: Final = frozenset(
+    {
+        errno.EEXIST,
+        errno.EINVAL,
+        errno.EISDIR,
+        errno.EMSGSIZE,
+        errno.ENAMETOOLONG,
+        errno.ENOSYS,
+        errno.ENOTDIR,
+        errno.EROFS,
+    }
+)
+_PERMANENT_TYPES: Final = (NotImplementedError, TypeError, ValueError, AttributeError, ImportError)
+_NO_CREDENTIALS: Final = frozenset({"NoCredentialsError", "PartialCredentialsError"})
+"""Of botocore, which need not be installed."""
+
+_URL_QUERY: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s?'\"<>]*)\?[^\s'\"<>]*", re.IGNORECASE)
+"""A URL with a query: drivers' errors repeat those they called, signatures and tokens included."""
+
+
+@contextmanager
+def translate_driver_errors(action: str, address: Address) -> Iterator[None]:
+    """Raise what a driver raises as one of ours: what was done, where, and the driver's words."""
+    try:
+        yield
+    except OffloadError:
+        raise
+    except Exception as error:  # drivers raise anything
+        kind, why = _classify(error)
+        raise kind(f"cannot {action} {address}: {why}") from error
+
+
+def _classify(error: Exception) -> tuple[type[OffloadError], str]:
+    if isinstance(error, FileNotFoundError):
+        return (
+            ObjectMissingError,
+            f"there is no such object, folder or bucket ({_error_text(error)})",
+        )
+    if isinstance(error, PermissionError) or type(error).__name__ in _NO_CREDENTIALS:
+        return StoreForbiddenError, f"the store does not allow it ({_error_text(error)})"
+    if isinstance(error, TimeoutError):
+        return StoreUnavailableError, "the store did not answer in time"
+    if isinstance(error, _PERMANENT_TYPES) or _errno(error) in _PERMANENT_ERRNOS:
+        return StoreRefusedError, _error_text(error)
+    return StoreUnavailableError, _error_text(error)
+
+
+def _errno(error: Exception) -> int | None:
+    return error.errno if isinstance(error, OSError) else None
+
+
+def _error_text(error: Exception) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")
+    text = _URL_QUERY.sub(r"\1?…", text)
+    return text if len(text) <= MAX_ERROR_TEXT_LENGTH else text[: MAX_ERROR_TEXT_LENGTH - 1] + "…"
+
+
+def resolve_within(address: Address, roots: Sequence[Address]) -> str:
+    """Return the file that a local address leads to.
+
+    Raises AddressError if that is outside of each of the folders. Whoever may change the folders
+    themselves could do so between this and the opening: they have to be the worker's own, or those
+    of somebody it trusts.
+    """
+    real = Path(address.path).resolve()
+    if any(real.is_relative_to(Path(root.path).resolve()) for root in roots):
+        return str(real)
+    raise AddressError(f"{address} leads out of its folder by a symbolic link")
+
+
+def write_file_atomically(driver: Driver, path: str, data: bytes) -> None:
+    """Write a file under another name, then give it its own; makes its folder."""
+    target = Path(path)
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    driver.call("makedirs", str(target.parent), exist_ok=True)
+    try:
+        driver.call("pipe_file", str(draft), data)
+        _fsync(draft)
+        driver.call("mv", str(draft), path)
+    except BaseException:
+        # On a full disk each try would leave another half of it.
+        with suppress(OSError):
+            draft.unlink()
+        raise
+    _fsync(target.parent)
+
+
+def _fsync(path: Path) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
 
 MAX_OBJECT_BYTES: Final = 64 * 1024 * 1024
 """Larger objects are better read and written by the handler itself, in parts."""

@@ -1,8 +1,8 @@
-"""An error as RFC 9457 has it."""
+"""An error response as RFC 9457 defines it, with the fields at fault."""
 
 from pydantic import Field
 
-from asyncjob.rest.wire import ResponseModel
+from asyncjob.rest.base import ResponseModel
 
 PROBLEM_CONTENT_TYPE = "application/problem+json"
 

@@ -4,10 +4,18 @@ from typing import Annotated
 
 from pydantic import Field
 
-from asyncjob.models.base import FreeJson, JobType, Key, ObjectName, QueueName, Seconds, Timestamp
-from asyncjob.models.retry_policy import RetryPolicy
-from asyncjob.models.spec import Dependency, PayloadSource, RequestData
-from asyncjob.rest.wire import RequestModel, ResponseModel
+from asyncjob.models.base import (
+    FreeJson,
+    JobType,
+    Key,
+    ObjectName,
+    QueueName,
+    RetryPolicy,
+    Seconds,
+    Timestamp,
+)
+from asyncjob.models.job import Dependency, PayloadSource, RequestData
+from asyncjob.rest.base import RequestModel, ResponseModel
 
 MAX_BATCH_JOBS: int = 1000
 """Most jobs in one batch."""

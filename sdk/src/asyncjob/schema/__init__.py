@@ -1,4 +1,4 @@
-"""Manifests made from the models and the transition table: CRDs, their rules, and policies.
+"""Generates the manifests from the models, the transition table and the rules: CRDs and policies.
 
-Runs at development time only; nothing that serves a job imports it.
+Runs at development time; nothing that serves a job imports it.
 """

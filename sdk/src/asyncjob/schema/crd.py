@@ -1,4 +1,10 @@
-"""The three CustomResourceDefinitions: names, columns, selectable fields, schema and rules."""
+"""The three CustomResourceDefinitions: names, columns, selectable fields, schema and validations.
+
+Only few rules stand in the CRDs. A field of `spec` or `status` read by CEL in a CRD costs the API
+server about 20 microseconds, because it copies the schema of all its siblings; in a policy it costs
+a fraction of that. So only those are here that read once, or stand where there is seldom something
+to read.
+"""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -9,8 +15,55 @@ from asyncjob import names
 from asyncjob.columns import CRON_JOB_COLUMNS, JOB_COLUMNS, QUEUE_COLUMNS, Column
 from asyncjob.json_types import Json, as_object, child
 from asyncjob.models import AsyncCronJob, AsyncJob, AsyncQueue
-from asyncjob.schema.rules import CRD_RULES, CrdRule, validations
+from asyncjob.rules import cron_job, job_spec, transitions
+from asyncjob.rules.rule import Rule
 from asyncjob.schema.structural import Schema, structural
+
+
+@dataclass(frozen=True)
+class CrdRule:
+    """A law at the class, or the field of a class (`Class.field`), that `self` is in it.
+
+    `field_path` is the field below it that an error names.
+    """
+
+    scope: str
+    rule: Rule
+    field_path: str = ""
+
+    def manifest(self) -> dict[str, Json]:
+        """Return the entry of `x-kubernetes-validations`."""
+        expression = self.rule.message_expression
+        return {
+            "rule": self.rule.expression,
+            "message": self.rule.message_text,
+            **({"messageExpression": expression} if expression else {}),
+            **({"fieldPath": self.field_path} if self.field_path else {}),
+        }
+
+
+CRD_RULES: Final = (
+    CrdRule("AsyncJobStatus.phase", transitions.TRANSITION_PAIR),
+    CrdRule("AsyncJobSpec", job_spec.SHAPE_DEADLINE, ".notAfter"),
+    CrdRule("AsyncJobSpec.dependsOn", job_spec.SHAPE_DEPENDENCIES),
+    CrdRule("PayloadSource", job_spec.SHAPE_ONE_SOURCE),
+    CrdRule("RetryPolicy", job_spec.SHAPE_DELAYS, ".maxDelaySeconds"),
+    CrdRule("AsyncCronJobSpec.schedule", cron_job.CRON_SCHEDULE),
+    *(CrdRule("AsyncCronJobSpec.schedule", law) for law in cron_job.CRON_SCHEDULE_FIELDS),
+    CrdRule("AsyncCronJobSpec", cron_job.CRON_TRIGGER_GROWS, ".trigger"),
+    CrdRule("Backfill", cron_job.CRON_BACKFILL_RANGE, ".to"),
+    CrdRule("AsyncCronJobStatus", cron_job.CRON_ADVANCES, ".lastScheduleTime"),
+    CrdRule("AsyncCronJobStatus", cron_job.CRON_SETTLED, ".settledTime"),
+)
+
+
+def validations(rules: tuple[CrdRule, ...] = CRD_RULES) -> dict[str, tuple[dict[str, Json], ...]]:
+    """Return the entries of each scope."""
+    return {
+        scope: tuple(rule.manifest() for rule in rules if rule.scope == scope)
+        for scope in dict.fromkeys(rule.scope for rule in rules)
+    }
+
 
 RESOURCE_CATEGORY: Final = "async"
 """`kubectl get async` lists all kinds; `asyncjob` itself would take the place of the kind."""

@@ -10,8 +10,13 @@ from typing import Final
 
 from pydantic import BaseModel
 
+from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json, JsonObject, as_object, child, items, text
-from asyncjob.schema.errors import SchemaError
+
+
+class SchemaError(AsyncJobError):
+    """A model cannot be expressed as a structural schema."""
+
 
 Schema = dict[str, Json]
 Path = tuple[str, ...]

@@ -3,7 +3,7 @@
 `run_handler` runs one attempt of one handler; `FakeCluster` runs jobs through their whole lives.
 """
 
-from asyncjob.app.stop import Stop
+from asyncjob.app.context import Stop
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.testing.clock import FakeClock
 from asyncjob.testing.cluster import FakeCluster
@@ -13,9 +13,14 @@ from asyncjob.testing.errors import (
     StuckError,
     TestKitError,
 )
-from asyncjob.testing.handler_run import HandlerRun, Outcome
+from asyncjob.testing.handler_run import (
+    HandlerCall,
+    HandlerRun,
+    Outcome,
+    run_handler,
+    run_handler_sync,
+)
 from asyncjob.testing.job import FakeJob
-from asyncjob.testing.run_handler import HandlerCall, run_handler, run_handler_sync
 
 __all__ = [
     "FakeClock",

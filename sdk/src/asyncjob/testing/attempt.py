@@ -1,25 +1,147 @@
-"""One attempt at a job: runs the handler for real and decides its outcome as a worker would.
+"""One attempt at a job.
 
-What becomes of the outcome is not its concern.
+Calls the handler as a worker does, with its resources and inside its app's middleware, and decides
+its outcome as a worker would.
+
+What becomes of the outcome is the simulator's concern.
 """
 
 import asyncio
+import concurrent.futures
+import inspect
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
 
 from pydantic import ValidationError
 
-from asyncjob.app import Handler, outcomes
-from asyncjob.app.stop import Stop
-from asyncjob.json_types import JsonObject, child
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.app import Handler, Isolation, JobInfo, Resources, WorkerApp, outcomes
+from asyncjob.app.context import JobParent, Stop
+from asyncjob.app.handler import wrap_in_middleware
+from asyncjob.app.threads import run_in_daemon_thread
+from asyncjob.free_json import MAX_STORED_BYTES
+from asyncjob.json_types import JsonObject, as_object, child, integer, opt_text, text
+from asyncjob.lifecycle.job_view import JobView, read_job
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.policy import BUILT_IN_POLICY, DEFAULT_CANCEL_GRACE_SECONDS
-from asyncjob.lifecycle.view import read_job
-from asyncjob.testing.bench import AttemptServices, make_job_info
-from asyncjob.testing.calling import HandlerExitError, call_handler, runs_in_loop
-from asyncjob.testing.children import FakeChildJobs
-from asyncjob.testing.reports import ClusterCall, Inbox, Report, SteppedContext
-from asyncjob.testing.skipping import HandlerTime, context_with_fake_time
+from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION
+from asyncjob.testing.child_jobs import FakeChildJobs
+from asyncjob.testing.clock import FakeClock, HandlerTime, context_with_fake_time
+from asyncjob.testing.handler_messages import ClusterCall, Inbox, Report, SteppedContext
+from asyncjob.testing.store import JobStore
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptServices:
+    """What all attempts share. `wake` tells that a handler has done something.
+
+    `draw` decides the jitter of retries; `max_bytes` is the most that a result or checkpoint takes.
+    """
+
+    app: WorkerApp
+    clock: FakeClock
+    store: JobStore
+    resources: Resources
+    wake: Callable[[], object]
+    draw: float = 0.5
+    max_bytes: int = MAX_STORED_BYTES
+
+
+def make_job_info(job: JobView, obj: JsonObject) -> JobInfo:
+    """Return what the handler is told of the job."""
+    spec, status = child(obj, "spec"), child(obj, "status")
+    return JobInfo(
+        namespace=job.namespace,
+        name=job.name,
+        uid=job.uid,
+        type=job.type,
+        queue=job.queue,
+        attempt=job.attempt,
+        retries=job.retries,
+        max_retries=(job.effective or BUILT_IN_POLICY).max_retries,
+        last_checkpoint=status.get("checkpoint"),
+        request=as_object(spec.get("request")),
+        traceparent=opt_text(spec, "traceparent"),
+        priority=integer(spec, "priority"),
+        parent=_job_parent(child(obj, "metadata")),
+    )
+
+
+def _job_parent(metadata: JsonObject) -> JobParent | None:
+    uid = text(child(metadata, "labels"), PARENT_LABEL)
+    name = opt_text(child(metadata, "annotations"), PARENT_NAME_ANNOTATION)
+    return JobParent(uid, name) if uid else None
+
+
+_EXIT_ERRORS: Final = (SystemExit, KeyboardInterrupt)
+_NOT_FUTURE_SAFE: Final = (
+    *_EXIT_ERRORS,
+    StopIteration,
+    asyncio.CancelledError,
+    concurrent.futures.CancelledError,
+)
+
+
+class HandlerExitError(Exception):
+    """The handler tried to end the process or its own task; a worker's error of this name."""
+
+
+def runs_in_loop(handler: Handler) -> bool:
+    """Return whether the handler is run in the event loop; if not, in a thread."""
+    return handler.isolation is Isolation.LOOP or inspect.iscoroutinefunction(handler.function)
+
+
+async def call_handler(
+    app: WorkerApp, handler: Handler, job: SteppedContext, payload: object, resources: Resources
+) -> object:
+    """Run the handler; not over before the handler is, unless the job's context is abandoned."""
+    positional = (job, payload) if handler.takes_payload else (job,)
+    call = partial(handler.function, *positional, **resources.arguments(handler.needs))
+
+    async def core() -> object:
+        return await (call() if runs_in_loop(handler) else _run_in_thread(call, job))
+
+    try:
+        result: object = await wrap_in_middleware(
+            app.middleware_of(handler), job, resources, core
+        )()
+    except _EXIT_ERRORS as error:
+        raise HandlerExitError(_exit_message(error)) from error
+    await job.wait_for_submissions()
+    return result
+
+
+async def _run_in_thread(call: Callable[[], Any], job: SteppedContext) -> object:
+    """Run it in a thread that holds up nobody's exit; a cancel alone does not end the wait."""
+    future = run_in_daemon_thread(partial(_guard_exit, call), "handler")
+    cancelled: asyncio.CancelledError | None = None
+    while not future.done():
+        try:
+            await asyncio.wait({future})
+        except asyncio.CancelledError as error:
+            cancelled = error
+            if job.abandoned:
+                raise
+    if cancelled is not None:
+        future.exception()  # no longer counts
+        raise cancelled
+    return future.result()
+
+
+def _guard_exit(call: Callable[[], Any]) -> object:
+    """Call a sync handler; what a future cannot carry is wrapped."""
+    try:
+        return call()
+    except _NOT_FUTURE_SAFE as error:
+        raise HandlerExitError(_exit_message(error)) from error
+
+
+def _exit_message(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"the handler called sys.exit({error.code!r})"
+    return f"the handler raised {type(error).__name__}"
+
 
 STOP_GRACE_SECONDS: Final = 5.0
 """Seconds that a handler which was told to stop gets before it is abandoned, unless cancelled."""

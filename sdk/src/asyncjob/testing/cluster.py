@@ -1,8 +1,10 @@
-"""A whole app without a cluster: jobs in memory, one worker, the operator's part, a fake clock.
+"""`FakeCluster`: a whole app without a cluster.
 
-Handlers run for real, and what becomes of them is decided by the functions that workers and
-operator decide with. There is no network, no lease that runs out, no second worker, no retention
-and no queue with limits.
+Jobs in memory, one worker, the operator's part, a fake clock.
+
+Handlers run for real, and their outcomes are decided by the functions that workers decide with;
+what the operator would decide is in `fake_operator`. There is no network, no lease that expires, no
+second worker, no retention and no queue with limits.
 """
 
 import asyncio
@@ -14,21 +16,23 @@ from types import TracebackType
 from typing import Any, Self
 
 from asyncjob.app import WorkerApp
-from asyncjob.app.opening import open_resources
+from asyncjob.app.resource_lifecycle import open_resources
 from asyncjob.free_json import MAX_STORED_BYTES
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.names import CRON_JOB_KIND, JOB_KIND, QUEUE_KIND
-from asyncjob.testing.bench import AttemptServices
-from asyncjob.testing.clock import DEFAULT_START, FakeClock
-from asyncjob.testing.crew import RunningAttempts
-from asyncjob.testing.engine import Simulator
+from asyncjob.testing.attempt import AttemptServices
+from asyncjob.testing.clock import DEFAULT_START, FakeClock, skip_sleeps
 from asyncjob.testing.errors import NotFakedError, StuckError, TestKitError
 from asyncjob.testing.job import FakeJob
-from asyncjob.testing.manifests import Manifest, invalid_error, parse_documents, read_job_manifest
-from asyncjob.testing.queues import QueueStore
-from asyncjob.testing.skipping import skip_sleeps
-from asyncjob.testing.store import JobRecord, JobStore
-from asyncjob.testing.submission import build_job_manifest
+from asyncjob.testing.manifests import (
+    Manifest,
+    build_job_manifest,
+    invalid_error,
+    parse_documents,
+    read_job_manifest,
+)
+from asyncjob.testing.simulator import RunningAttempts, Simulator
+from asyncjob.testing.store import JobRecord, JobStore, QueueStore
 
 
 class FakeCluster:

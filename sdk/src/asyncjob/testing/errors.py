@@ -1,4 +1,4 @@
-"""What the kit itself objects to; what the API server would object to is the SDK's InvalidError."""
+"""Errors of the test kit itself. What the API server would refuse is the SDK's InvalidError."""
 
 from asyncjob.errors import AsyncJobError
 

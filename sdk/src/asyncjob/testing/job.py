@@ -1,13 +1,13 @@
-"""A job in the fake cluster, as a test looks at it and acts on it."""
+"""`FakeJob`: a job in the fake cluster, as a test inspects it and acts on it."""
 
 from collections.abc import Sequence
 
-from asyncjob.app.stop import Stop
+from asyncjob.app.context import Stop
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.models import AsyncJob, AsyncJobStatus
-from asyncjob.models.status import HistoryEntry, JobError, Progress
-from asyncjob.testing.engine import Simulator
+from asyncjob.models.job_status import HistoryEntry, JobError, Progress
+from asyncjob.testing.simulator import Simulator
 from asyncjob.testing.store import JobRecord
 
 

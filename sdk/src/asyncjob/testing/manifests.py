@@ -1,7 +1,11 @@
-"""Manifests as the API server takes them: checked, defaults filled in, unknown fields refused."""
+"""Manifests as the API server accepts them, and the manifest of a job that a test submits.
+
+They are checked, defaults are filled in, and unknown fields are refused.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, TypeVar
 
 import orjson
@@ -9,9 +13,12 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from asyncjob.errors import InvalidError
+from asyncjob.free_json import normalize
 from asyncjob.json_types import Json, JsonObject, as_object, child, text
-from asyncjob.models import AsyncJob, AsyncQueue
+from asyncjob.lifecycle.timestamps import format_timestamp
+from asyncjob.models import AsyncJob, AsyncJobSpec, AsyncQueue
 from asyncjob.models.base import NAME_PATTERN
+from asyncjob.names import API_VERSION, JOB_KIND
 
 Manifest = Mapping[str, Any] | str | BaseModel
 """A manifest as a mapping, as YAML or JSON text, or as a model."""
@@ -117,3 +124,47 @@ def _describe_validation_error(error: ValidationError) -> str:
     return "; ".join(
         f"{'.'.join(str(step) for step in item['loc'])}: {item['msg']}" for item in problems
     )
+
+
+_MAX_PAYLOAD_BYTES = 1024 * 1024
+_POSITIONAL_FIELDS = {"type", "payload"}
+_OPTION_FIELDS = {
+    name: field.alias or name
+    for name, field in AsyncJobSpec.model_fields.items()
+    if name not in _POSITIONAL_FIELDS
+} | {"retry": "retryPolicy", "timeout": "executionTimeoutSeconds"}
+
+
+def build_job_manifest(
+    name: str, type_: str, payload: object, options: Mapping[str, object]
+) -> JsonObject:
+    """Return the manifest of a job.
+
+    `options` are fields of its spec in Python's spelling; `retry` and `timeout` are short for
+    retry_policy and execution_timeout_seconds. Raises TypeError for any other.
+    """
+    unknown = sorted(set(options) - set(_OPTION_FIELDS))
+    if unknown:
+        raise TypeError(
+            f"a job has no {', '.join(unknown)}; it has {', '.join(sorted(_OPTION_FIELDS))}"
+        )
+    spec: dict[str, Json] = {"type": type_}
+    if payload is not None:
+        spec["payload"] = normalize(payload, what="the payload", max_bytes=_MAX_PAYLOAD_BYTES)
+    given = {name: value for name, value in options.items() if value is not None}
+    spec |= {_OPTION_FIELDS[name]: _option_json(name, value) for name, value in given.items()}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": JOB_KIND,
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def _option_json(name: str, value: object) -> Json:
+    if isinstance(value, datetime):
+        return format_timestamp(value)
+    dump = getattr(value, "model_dump", None)
+    if dump is not None:
+        return dump(mode="json", by_alias=True, exclude_none=True)  # type: ignore[no-any-return]  # a model of ours
+    return normalize(value, what=name)

@@ -1,16 +1,151 @@
-"""The objects of the fake cluster: kept whole, version by version, and checked at each write."""
+"""The objects of the fake cluster.
+
+Jobs, version by version, and queues, checked at each write as the API server checks them.
+
+Changes of status are checked against the transition table, changes of spec against the validation
+rules. The rules are CEL, which nothing here evaluates: each that matters is written out once more,
+and the contract tests hold the two together.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from asyncjob.errors import AlreadyExistsError, ObjectNotFoundError
-from asyncjob.json_types import Json, JsonObject, child
+from asyncjob.json_types import (
+    Json,
+    JsonObject,
+    as_object,
+    child,
+    flag,
+    integer,
+    items,
+    number,
+    opt_integer,
+    text,
+)
+from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.view import JobView, read_job
+from asyncjob.lifecycle.policy import PolicyLayer, read_policy_layer
+from asyncjob.lifecycle.timestamps import parse_timestamp
+from asyncjob.lifecycle.transitions import StatusCounter, Transition, find_transition
 from asyncjob.names import API_VERSION, JOB_KIND
+from asyncjob.rules import job_spec
+from asyncjob.rules.rule import Rule
 from asyncjob.testing.clock import FakeClock
-from asyncjob.testing.legality import check_transition
-from asyncjob.testing.spec_laws import check_new_spec, check_spec_change
+from asyncjob.testing.errors import IllegalTransitionError, NotFakedError
+from asyncjob.testing.manifests import invalid_error, read_queue_manifest
+
+_REDRIVE: Final = (Phase.DEAD_LETTER, Phase.QUEUED)
+_BUDGET_COUNTERS: Final = (StatusCounter.RETRIES, StatusCounter.CRASHES, StatusCounter.RELEASES)
+
+
+def check_transition(name: str, before: JsonObject, after: JsonObject) -> None:
+    """Raise IllegalTransitionError unless a job may go from the one status to the other."""
+    source, target = Phase(text(before, "phase")), Phase(text(after, "phase"))
+    if source is target:
+        _check_same_phase(name, before, after)
+        return
+    edge = find_transition(source, target)
+    if edge is None:
+        raise IllegalTransitionError(f"{name}: no edge leads from {source} to {target}")
+    reason = text(after, "reason")
+    if reason not in (edge.reasons or {""}):
+        raise IllegalTransitionError(
+            f"{name}: reason {reason!r} does not lead from {source} to {target}"
+        )
+    _check_counters(name, edge, before, after)
+
+
+def _check_same_phase(name: str, before: JsonObject, after: JsonObject) -> None:
+    for counter in StatusCounter:
+        if integer(before, counter) != integer(after, counter):
+            raise IllegalTransitionError(f"{name}: {counter} changed without a change of phase")
+
+
+def _check_counters(name: str, edge: Transition, before: JsonObject, after: JsonObject) -> None:
+    if (edge.source, edge.target) == _REDRIVE:
+        if any(integer(after, budget) for budget in _BUDGET_COUNTERS):
+            raise IllegalTransitionError(f"{name}: a redrive starts the budgets anew")
+        return
+    for counter in StatusCounter:
+        grown = integer(after, counter) - integer(before, counter)
+        if grown not in ({0, 1} if counter in edge.incremented else {0}):
+            raise IllegalTransitionError(
+                f"{name}: {counter} grew by {grown} from {edge.source} to {edge.target}"
+            )
+
+
+_IMMUTABLE_FIELDS: Final = dict(
+    zip(job_spec.IMMUTABLE_FIELDS, job_spec.IMMUTABLE_FIELD_RULES, strict=True)
+)
+
+_UNSUPPORTED_SPEC_FIELDS: Final[Mapping[str, str]] = {
+    "dependsOn": "create the job once the others have finished",
+    "deduplicationId": "test it on a real API server",
+    "payloadFrom": "give the payload itself",
+}
+
+
+def check_new_spec(spec: JsonObject) -> None:
+    """Raise InvalidError for a spec that no job is created with, NotFakedError for one too hard."""
+    _raise_first(_broken_shape_rules(spec))
+    if integer(spec, "redrive") or integer(spec, "rerun"):
+        _raise_first([job_spec.NO_COUNTERS_AT_CREATION])
+    for name, way_out in _UNSUPPORTED_SPEC_FIELDS.items():
+        if spec.get(name):
+            raise NotFakedError(f"the fake cluster does not heed spec.{name}: {way_out}")
+
+
+def check_spec_change(before: JsonObject, after: JsonObject, phase: Phase) -> None:
+    """Raise InvalidError for a change of spec that the API server refuses."""
+    _raise_first(_broken_shape_rules(after))
+    _raise_first(
+        law for name, law in _IMMUTABLE_FIELDS.items() if before.get(name) != after.get(name)
+    )
+    _raise_first(_broken_control_rules(before, after, phase))
+
+
+def _broken_shape_rules(spec: JsonObject) -> Iterator[Rule]:
+    start, end = text(spec, "notBefore"), text(spec, "notAfter")
+    if start and end and parse_timestamp(end) <= parse_timestamp(start):
+        yield job_spec.SHAPE_DEADLINE
+    names = [text(as_object(one), "name") for one in items(spec, "dependsOn")]
+    if len(set(names)) < len(names):
+        yield job_spec.SHAPE_DEPENDENCIES
+    if "payloadFrom" in spec and len(as_object(spec["payloadFrom"])) != 1:
+        yield job_spec.SHAPE_ONE_SOURCE
+    retry = as_object(spec.get("retryPolicy"))
+    both = "maxDelaySeconds" in retry and "initialDelaySeconds" in retry
+    if both and number(retry, "maxDelaySeconds") < number(retry, "initialDelaySeconds"):
+        yield job_spec.SHAPE_DELAYS
+
+
+def _broken_control_rules(before: JsonObject, after: JsonObject, phase: Phase) -> Iterator[Rule]:
+    if flag(before, "cancel") and not flag(after, "cancel"):
+        yield job_spec.CANCEL_LATCHES
+    if flag(after, "cancel") and not flag(before, "cancel") and phase is Phase.SUCCEEDED:
+        yield job_spec.CANCEL_TOO_LATE
+    redrives = integer(after, "redrive") - integer(before, "redrive")
+    if redrives < 0:
+        yield job_spec.REDRIVE_GROWS
+    if redrives > 0 and phase is not Phase.DEAD_LETTER:
+        yield job_spec.REDRIVE_DEAD_LETTER
+    if integer(after, "rerun") < integer(before, "rerun"):
+        yield job_spec.RERUN_GROWS
+    if _differs(before, after, "priority") and phase is Phase.RUNNING:
+        yield job_spec.PRIORITY_WHILE_RUNNING
+
+
+def _differs(before: JsonObject, after: JsonObject, name: str) -> bool:
+    was: Json = before.get(name)
+    return was != after.get(name)
+
+
+def _raise_first(broken: Iterator[Rule] | list[Rule]) -> None:
+    for law in broken:
+        raise invalid_error(law.message_text)
+
 
 _COUNTERS = ("attempt", "retries", "crashes", "releases", "redrives", "reruns")
 _CONFLICT = 409
@@ -143,3 +278,43 @@ def is_claimable(job: JobView) -> bool:
 def can_be_claimed(job: JobView) -> bool:
     """Return whether the API server lets a worker claim the job as it is."""
     return is_claimable(job) and not job.control.cancel and not job.control.suspend
+
+
+_SUPPORTED_QUEUE_FIELDS: Final = {"defaults": None, "paused": False, "unknownType": "Wait"}
+
+
+class QueueStore:
+    """AsyncQueues by name; a queue without one is open and unlimited."""
+
+    def __init__(self) -> None:
+        self._specs: dict[str, JsonObject] = {}
+
+    def apply(self, manifest: JsonObject) -> None:
+        """Take an AsyncQueue; raises InvalidError, or NotFakedError for what is not heeded."""
+        spec = read_queue_manifest(manifest)
+        for name, value in spec.items():
+            if name not in _SUPPORTED_QUEUE_FIELDS or not _is_supported_value(name, value):
+                raise NotFakedError(
+                    f"the fake cluster does not heed {name} of an AsyncQueue, only defaults: "
+                    "test it on a real API server"
+                )
+        self._specs[text(child(manifest, "metadata"), "name")] = spec
+
+    def policy_layer(self, queue: str) -> PolicyLayer:
+        """Return what the queue says about the policy of its jobs."""
+        return read_policy_layer(self._defaults(queue))
+
+    def queue_timeout(self, queue: str) -> int | None:
+        """Return how long its jobs may wait, in seconds."""
+        return opt_integer(self._defaults(queue), "queueTimeoutSeconds")
+
+    def cancel_grace(self, queue: str) -> int | None:
+        """Return how long its handlers may take to stop, in seconds."""
+        return opt_integer(self._defaults(queue), "cancelGraceSeconds")
+
+    def _defaults(self, queue: str) -> JsonObject:
+        return child(self._specs.get(queue, {}), "defaults")
+
+
+def _is_supported_value(field: str, value: Json) -> bool:
+    return _SUPPORTED_QUEUE_FIELDS[field] is None or value == _SUPPORTED_QUEUE_FIELDS[field]

@@ -1,10 +1,15 @@
-"""Reads and writes W3C trace context, as far as logs, submissions and child jobs need it.
+"""W3C trace context as logs, submissions and child jobs need it.
 
-OpenTelemetry is looked at only where somebody has loaded it already: it is no dependency here.
+Also the attributes that all spans share.
+
+OpenTelemetry is used only if something else has loaded it: it is no dependency here. Attributes
+never hold a payload, a result or a message: whoever may read traces need not be allowed to read
+jobs.
 """
 
 import re
 import sys
+from typing import Final
 
 _TRACEPARENT = re.compile(
     r"(?P<version>[0-9a-f]{2})-(?P<trace>[0-9a-f]{32})-(?P<span>[0-9a-f]{16})-(?P<flags>[0-9a-f]{2})"
@@ -53,3 +58,27 @@ def _parse_traceparent(traceparent: str | None) -> re.Match[str] | None:
     if found["more"] and found["version"] == _FIRST_VERSION:
         return None
     return found if found["trace"].strip("0") and found["span"].strip("0") else None
+
+
+MESSAGING_SYSTEM: Final = "asyncjob"
+
+SEND: Final = "send"
+RECEIVE: Final = "receive"
+PROCESS: Final = "process"
+
+
+def operation_attributes(name: str, kind: str, type_: str, queue: str) -> dict[str, str]:
+    """Return those of an operation; `kind` is one of the closed list above."""
+    return {
+        "messaging.system": MESSAGING_SYSTEM,
+        "messaging.operation.name": name,
+        "messaging.operation.type": kind,
+        "messaging.destination.name": queue,
+        "asyncjob.type": type_,
+        "asyncjob.queue": queue,
+    }
+
+
+def job_attributes(name: str) -> dict[str, str]:
+    """Return those that name the job."""
+    return {"messaging.message.id": name, "asyncjob.name": name}

@@ -1,4 +1,4 @@
-"""A provider of OpenTelemetry's own SDK that exports by OTLP. Only imported if one is wanted."""
+"""A provider of OpenTelemetry's own SDK that exports by OTLP. Imported only if one is wanted."""
 
 import threading
 from collections.abc import Callable

@@ -1,7 +1,8 @@
-"""Who exports spans: the provider that the program has set up, else one as the environment asks.
+"""Chooses what exports spans.
 
-By the standard variables. Those that are not looked at here, such as `OTEL_TRACES_SAMPLER`, are
-read by OpenTelemetry itself.
+The provider that the program has set up, else one as the environment's standard variables ask.
+
+Variables that are not read here, such as `OTEL_TRACES_SAMPLER`, are read by OpenTelemetry itself.
 """
 
 import sys

@@ -7,12 +7,12 @@ from typing import cast
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.names import CRON_JOB_LABEL, JOBS, QUEUES, collection_path, cron_job_path
-from asyncjob_operator.core.vitals import LoopHealth
-from asyncjob_operator.handlers.following import Informers
-from asyncjob_operator.handlers.job_watch import JobWatch
-from asyncjob_operator.handlers.tasks import TaskSupervisor
+from asyncjob_operator.controllers.job_informer import JobWatch
+from asyncjob_operator.informers import Informers
 from asyncjob_operator.kube import paths
 from asyncjob_operator.kube.preflight import Findings
+from asyncjob_operator.supervision import TaskSupervisor
+from asyncjob_operator.telemetry.loop_health import LoopHealth
 from support.rights.happening import happens
 from support.rights.probes.operating import operating
 from support.rights.probes.probe import Ground, Run

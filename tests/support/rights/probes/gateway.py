@@ -7,18 +7,17 @@ from typing import Any, Final
 
 from starlette.datastructures import Headers
 
-from asyncjob.models.spec import PayloadSource
+from asyncjob.models.job import PayloadSource
 from asyncjob.names import JOBS as JOB_KIND
 from asyncjob.names import QUEUES as QUEUE_KIND
 from asyncjob.names import VOUCH_VERB, collection_path
 from asyncjob.rest.submission import Submission
 from asyncjob_gateway.auth import rights
-from asyncjob_gateway.auth.access import ReviewAuthorizer
-from asyncjob_gateway.auth.caller import Caller
-from asyncjob_gateway.auth.tokens import TokenAuthenticator
+from asyncjob_gateway.auth.authentication import Caller, TokenAuthenticator
+from asyncjob_gateway.auth.authorization import ReviewAuthorizer
 from asyncjob_gateway.cache.namespace import NamespaceCache
 from asyncjob_gateway.operations import Operations
-from asyncjob_gateway.telemetry.metrics import GatewayMetrics
+from asyncjob_gateway.telemetry import GatewayMetrics
 from asyncjob_operator.kube.paths import leases_path
 from support.rights.happening import happens
 from support.rights.model import Right

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from asyncjob.json_types import JsonObject
-from asyncjob.lifecycle.derived_names import rerun_name
+from asyncjob.lifecycle.derived_jobs import rerun_name
 from asyncjob.names import (
     COMPONENT_LABEL,
     OPERATOR_LEASE,
@@ -16,19 +16,19 @@ from asyncjob.names import (
     job_path,
     queue_path,
 )
-from asyncjob_operator.apply.confirm import CacheUpdates, PreconditionChecker
+from asyncjob_operator.cache.adapters import InformerStore, QueueCacheAdapter
+from asyncjob_operator.components import Components
+from asyncjob_operator.controllers.job_informer import load_jobs
+from asyncjob_operator.controllers.preconditions import CacheUpdates, PreconditionChecker
 from asyncjob_operator.core.decision import PodGone, Precondition, WorkerReplaced
-from asyncjob_operator.core.job_event import namespace_event
+from asyncjob_operator.core.events import namespace_event
 from asyncjob_operator.core.options import RetentionOptions
-from asyncjob_operator.core.vitals import LoopHealth
-from asyncjob_operator.handlers.loops import run_retention, run_stale_worker_collection
-from asyncjob_operator.handlers.parts import Components
-from asyncjob_operator.handlers.settings import Settings
-from asyncjob_operator.kube.election import AlwaysLeader, LeaderElector
+from asyncjob_operator.kube.leader_election import AlwaysLeader, LeaderElector
 from asyncjob_operator.kube.paths import leases_path
-from asyncjob_operator.kube.policies import find_missing_policies
-from asyncjob_operator.observe.followers import InformerStore, QueueCacheAdapter
-from asyncjob_operator.observe.listing import load_jobs
+from asyncjob_operator.kube.preflight import find_missing_policies
+from asyncjob_operator.loops import run_retention, run_stale_worker_collection
+from asyncjob_operator.settings import Settings
+from asyncjob_operator.telemetry.loop_health import LoopHealth
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.rights.happening import happens
 from support.rights.probes.probe import Ground

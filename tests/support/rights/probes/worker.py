@@ -7,7 +7,7 @@ from typing import Any, Final
 from asyncjob.names import JOBS as JOB_KIND
 from asyncjob.names import QUEUES as QUEUE_KIND
 from asyncjob.names import collection_path
-from asyncjob_worker.announcement import leases_path
+from asyncjob_worker.leases.registration import leases_path
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.worker import Worker
 from support.rights.happening import happens

@@ -1,13 +1,126 @@
-"""Puts the built-in handlers together, by what the environment allows."""
+"""The app with the built-in handlers `echo`, `sleep`, `http` and `exec`.
 
-from collections.abc import Mapping
+`echo` shows that queue, worker and result work; `sleep` is for trying out priorities, cancels,
+drains and recovery. The environment says which hosts and programs are allowed; what is not listed
+is not.
+"""
 
-from asyncjob import WorkerApp
-from asyncjob_worker.builtin import echo, pause
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from pydantic import Field, JsonValue
+
+from asyncjob import JobContext, WorkerApp
+from asyncjob.errors import ConfigError
 from asyncjob_worker.builtin.errors import BuiltInError
-from asyncjob_worker.builtin.programs.handler import exec_handler
-from asyncjob_worker.builtin.settings import read_settings
-from asyncjob_worker.builtin.web.handler import http_handler
+from asyncjob_worker.builtin.exec_handler import ProgramAllowList, exec_handler
+from asyncjob_worker.builtin.http_allowlist import ALLOW_VARIABLE as HTTP_ALLOW
+from asyncjob_worker.builtin.http_allowlist import HostAllowList, parse_host
+from asyncjob_worker.builtin.http_handler import http_handler
+from asyncjob_worker.builtin.model import BuiltInModel
+
+
+async def echo(job: JobContext, payload: JsonValue = None) -> JsonValue:  # noqa: ARG001  # a handler
+    """Return the payload as it is."""
+    return payload
+
+
+STEPS = 100
+MIN_STEP_SECONDS = 1.0
+"""Reports are stored once a second at most."""
+
+MAX_SLEEP_SECONDS = 7 * 24 * 3600
+
+
+class Sleep(BuiltInModel):
+    """Payload."""
+
+    seconds: float = Field(ge=0, le=MAX_SLEEP_SECONDS, allow_inf_nan=False)
+
+
+class Slept(BuiltInModel):
+    """Result, and checkpoint: seconds slept in all attempts so far."""
+
+    slept: float = Field(default=0.0, ge=0)
+
+
+async def sleep(job: JobContext, payload: Sleep) -> Slept:
+    """Sleep what earlier attempts have left to sleep, by the loop's clock: a test may skip it."""
+    return await sleep_in_steps(
+        job, payload.seconds, asyncio.get_running_loop().time, asyncio.sleep
+    )
+
+
+async def sleep_in_steps(
+    job: JobContext,
+    seconds: float,
+    clock: Callable[[], float],
+    pause: Callable[[float], Awaitable[object]],
+) -> Slept:
+    """Sleep in steps, each of them reported and saved; `clock` and `pause` in seconds."""
+    begin = clock() - Slept.model_validate(job.last_checkpoint or {}).slept
+    step = max(MIN_STEP_SECONDS, seconds / STEPS)
+    while (left := begin + seconds - clock()) > 0:
+        await pause(min(step, left))
+        slept = min(clock() - begin, seconds)
+        await job.checkpoint(Slept(slept=slept))
+        await job.progress(100 * slept / seconds, f"slept {slept:.0f} of {seconds:g} s")
+    return Slept(slept=seconds)
+
+
+EXEC_ALLOW = "ASYNCJOB_EXEC_ALLOW"
+EXEC_PASS_ENV = "ASYNCJOB_EXEC_PASS_ENV"  # noqa: S105  # the name of a variable
+EXEC_JOB_ENV = "ASYNCJOB_EXEC_JOB_ENV"
+PASSED_BY_DEFAULT = "PATH LANG LC_ALL TZ"
+
+_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltInSettings:
+    """Where `http` may call, and what `exec` may run."""
+
+    hosts: HostAllowList
+    programs: ProgramAllowList
+
+
+def read_settings(environ: Mapping[str, str]) -> BuiltInSettings:
+    """Read the variables, lists by commas or white space; raises ConfigError naming the bad one."""
+    passed = _read_names(environ, EXEC_PASS_ENV, PASSED_BY_DEFAULT)
+    programs = ProgramAllowList(
+        paths=frozenset(_check_path(entry) for entry in _read_list(environ, EXEC_ALLOW)),
+        inherited={name: environ[name] for name in passed if name in environ},
+        settable=frozenset(_read_names(environ, EXEC_JOB_ENV)),
+    )
+    return BuiltInSettings(_read_hosts(environ), programs)
+
+
+def _read_hosts(environ: Mapping[str, str]) -> HostAllowList:
+    try:
+        return HostAllowList(tuple(parse_host(entry) for entry in _read_list(environ, HTTP_ALLOW)))
+    except ValueError as error:
+        raise ConfigError(f"{HTTP_ALLOW}: {error}") from error
+
+
+def _check_path(entry: str) -> str:
+    if not entry.startswith("/") or entry != str(PurePosixPath(entry)) or ".." in entry.split("/"):
+        raise ConfigError(f"{EXEC_ALLOW}: {entry!r} is no absolute path of a program")
+    return entry
+
+
+def _read_names(environ: Mapping[str, str], variable: str, default: str = "") -> list[str]:
+    names = _read_list(environ, variable, default)
+    for name in names:
+        if not _VARIABLE_NAME.fullmatch(name):
+            raise ConfigError(f"{variable}: {name!r} is no name of an environment variable")
+    return names
+
+
+def _read_list(environ: Mapping[str, str], variable: str, default: str = "") -> list[str]:
+    return environ.get(variable, default).replace(",", " ").split()
 
 
 def build_app(environ: Mapping[str, str]) -> WorkerApp:
@@ -18,8 +131,8 @@ def build_app(environ: Mapping[str, str]) -> WorkerApp:
     """
     settings = read_settings(environ)
     app = WorkerApp()
-    app.handler("echo")(echo.echo)
-    app.handler("sleep")(pause.sleep)
+    app.handler("echo")(echo)
+    app.handler("sleep")(sleep)
     app.handler("http")(http_handler(settings.hosts))
     if settings.programs.paths:
         app.handler("exec")(exec_handler(settings.programs))

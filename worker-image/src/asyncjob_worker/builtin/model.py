@@ -1,5 +1,10 @@
-"""What payloads and results of the built-in handlers share."""
+"""What payloads and results of the built-in handlers share.
 
+The base model, and buffers that keep the beginning or the end of long output, so that a result fits
+into a job's status.
+"""
+
+import orjson
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
@@ -14,3 +19,55 @@ class BuiltInModel(BaseModel):
         frozen=True,
         extra="forbid",
     )
+
+
+class Head:
+    """The first bytes of a stream, and how many there were in all."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._kept = bytearray()
+        self.size = 0
+
+    @property
+    def data(self) -> bytes:
+        """The bytes that were kept."""
+        return bytes(self._kept)
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether there were more."""
+        return self.size > self._limit
+
+    def add(self, data: bytes) -> None:
+        """Take the next bytes; keep those that fit."""
+        self.size += len(data)
+        self._kept += data[: max(0, self._limit - len(self._kept))]
+
+
+class Tail:
+    """The last bytes of a stream."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._kept = bytearray()
+
+    def add(self, data: bytes) -> None:
+        """Take the next bytes; forget the oldest."""
+        self._kept += data
+        del self._kept[: -self._limit]
+
+    @property
+    def text(self) -> str:
+        """The bytes as text; what is no UTF-8 is replaced."""
+        return bytes(self._kept).decode("utf-8", "replace").strip()
+
+
+def fit_json(text: str, limit: int) -> str:
+    """Return the beginning of the text that takes at most `limit` bytes as JSON.
+
+    A control character takes up to six bytes there, so that the length of a text says little.
+    """
+    while (size := len(orjson.dumps(text))) > limit:
+        text = text[: min(len(text) - 1, len(text) * limit // size)]
+    return text

@@ -1,26 +1,234 @@
-"""A child's main program: `python -m asyncjob_worker.isolation.child SOCKET WORKER-PID`.
+"""The main program of a handler process: `python -m asyncjob_worker.isolation.child`.
 
-Started by the worker, never by people. It imports the app by itself, and nothing that talks to the
-API server.
+Its arguments are a socket and the worker's PID: the worker starts it, people never do. It imports
+the app by itself, and nothing that talks to the API server; runs one job at a time and reports how
+each ended. Of the app's resources it opens only those that its handlers need, at the first job that
+needs them.
 """
 
 import asyncio
+import contextvars
 import faulthandler
 import os
 import socket
 import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
-from asyncjob.app import WorkerApp
+from pydantic import ValidationError
+
+from asyncjob.app import Handler, JobContext, Resources, WorkerApp
+from asyncjob.app.error_report import (
+    ErrorReport,
+    describe_error,
+    to_error_report,
+    to_payload_error_report,
+)
+from asyncjob.app.resource_lifecycle import OpenResources
+from asyncjob.app.resources import NO_RESOURCES
 from asyncjob.errors import ConfigError
+from asyncjob.free_json import FreeJsonError, normalize
+from asyncjob.json_types import Json, JsonObject
 from asyncjob.logs import configure_logging
-from asyncjob_worker.isolation import messages
-from asyncjob_worker.isolation.inbox import MessageReader
-from asyncjob_worker.isolation.lifeline import die_with, exit_group
-from asyncjob_worker.isolation.link import WorkerConnection
-from asyncjob_worker.isolation.messages import ProcessConfig
-from asyncjob_worker.isolation.service import HandlerLoop
-from asyncjob_worker.loading import load_app
-from asyncjob_worker.tracing import tracing_of
+from asyncjob_worker.app_loader import load_app
+from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.isolation import protocol
+from asyncjob_worker.isolation.child_link import (
+    ActiveRun,
+    MessageReader,
+    WorkerConnection,
+    die_with,
+    exit_group,
+)
+from asyncjob_worker.isolation.executor import HandlerExecutor, HandlerExitError
+from asyncjob_worker.isolation.memory import allocated, memory_limit
+from asyncjob_worker.isolation.protocol import MAX_BYTES, MemoryUsage, ProcessConfig
+from asyncjob_worker.tracing import NO_TRACING, Tracing, job_log_context, tracing_of
+
+CLOSE_SECONDS = 2.0
+"""How long closing all of them may take: less than the worker waits for a child to end."""
+
+
+class ProcessResources:
+    """Opens resources and keeps in mind what they take: no job is to answer for that."""
+
+    def __init__(self, app: WorkerApp) -> None:
+        self._open_resources = OpenResources(app)
+        self._resources = NO_RESOURCES
+        self._baseline = allocated()
+        self._failed = False
+
+    def memory_usage(self, *, spent: bool = False) -> MemoryUsage:
+        """Return what the process holds; spent also after a resource could not be opened."""
+        return MemoryUsage(allocated(), self._baseline, spent or self._failed)
+
+    def start_opening(self, handler: Handler) -> "asyncio.Task[Resources]":
+        """Open what a handler needs and what that needs; raises ResourceError."""
+        # Without the context of the job that happens to be the first: they outlive it.
+        work, context = self._open(handler), contextvars.Context()
+        return asyncio.get_running_loop().create_task(work, context=context)
+
+    async def close(self) -> None:
+        """Close in reverse order."""
+        await self._open_resources.close(CLOSE_SECONDS)
+
+    async def _open(self, handler: Handler) -> Resources:
+        before, self._failed = allocated(), True
+        types = [need.type for need in handler.needs.values()]
+        resources = await self._open_resources.open(types)
+        self._failed = False
+        self._baseline += max(0, allocated() - before)
+        return resources
+
+
+def with_resources(handler: Handler, resources: Resources) -> Handler:
+    """Return the handler with its resources filled in."""
+    arguments = resources.arguments(handler.needs)
+    return replace(handler, function=partial(handler.function, **arguments))
+
+
+_ENVELOPE_BYTES = 1024
+"""What a message needs beside the result in it."""
+
+
+class _PayloadRefusedError(Exception):
+    """The payload does not fit the handler's schema."""
+
+    def __init__(self, error: ValidationError) -> None:
+        super().__init__("payload")
+        self.error = error
+
+
+class HandlerLoop:
+    """The handlers of one child process. `max_free_json` is in bytes."""
+
+    def __init__(
+        self,
+        app: WorkerApp,
+        connection: WorkerConnection,
+        *,
+        max_free_json: int,
+        tracing: Tracing = NO_TRACING,
+    ) -> None:
+        self._app = app
+        self._connection = connection
+        self._max_free_json = max_free_json
+        self._tracing = tracing
+        self._executor = HandlerExecutor(threads=1)
+        self._resources = ProcessResources(app)
+
+    async def run(self, runs: asyncio.Queue[ActiveRun | None]) -> None:
+        """Run orders until the end is ordered, then close what is open."""
+        self._connection.send(protocol.ready_message(self._resources.memory_usage()))
+        while (order := await runs.get()) is not None:
+            info = order.request.info
+            with self._tracing.attach(info.traceparent), job_log_context(info):
+                ending = await self._run_to_message(order)
+            order.close()
+            self._connection.send(ending)
+        await self._resources.close()
+
+    async def _run_to_message(self, active: ActiveRun) -> JsonObject:
+        try:
+            result = await self._run_job(active)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001  # a handler may raise anything
+            spent = isinstance(error, MemoryError)
+            report = self._error_report(error, active.request.memory_mib)
+            return protocol.failed_message(report, self._resources.memory_usage(spent=spent))
+        return protocol.done_message(result, self._resources.memory_usage())
+
+    def _error_report(self, error: BaseException, memory_mib: int | None) -> ErrorReport:
+        if isinstance(error, _PayloadRefusedError):
+            return to_payload_error_report(error.error)
+        report = to_error_report(error, self._app.categories)
+        if isinstance(error, MemoryError) and memory_mib is not None and not error.args:
+            return replace(report, message=f"out of memory: memory_mib={memory_mib}")
+        return report
+
+    async def _run_job(self, active: ActiveRun) -> Json:
+        handler = self._handler(active.request.info.type)
+        if handler.needs:
+            handler = with_resources(handler, await self._open_resources(handler, active))
+        with memory_limit(active.request.memory_mib):
+            result = await self._call_handler(handler, active)
+        return _plain_result(handler, result)
+
+    def _handler(self, type_: str) -> Handler:
+        if type_ not in self._app.handlers:
+            raise ConfigError(f"the app has no handler for {type_!r} where its process imports it")
+        return self._app.handlers[type_].inside_process()
+
+    async def _open_resources(self, handler: Handler, active: ActiveRun) -> Resources:
+        """Open what the handler needs. Not limited: what is open counts, its opening does not."""
+        opening = self._resources.start_opening(handler)
+        try:
+            await _wait_for_step(opening, opening.cancel, active)
+        finally:
+            active.interrupt = None
+        if opening.cancelled():
+            raise HandlerExitError("told to stop before its resources were open")
+        return opening.result()
+
+    async def _call_handler(self, handler: Handler, active: ActiveRun) -> object:
+        """Return the handler's result once all that it has submitted is stored."""
+        payload, context = (
+            _read_payload(handler, active.request.payload),
+            self._build_context(active),
+        )
+        started = self._executor.start(handler, context, payload)
+        try:
+            await _wait_for_step(started.future, started.interrupt, active)
+            if started.future.cancelled():
+                raise HandlerExitError("the handler cancelled itself")
+            result = started.future.result()
+            settling = asyncio.ensure_future(context.wait_for_submissions())
+            await _wait_for_step(settling, context.stop, active)
+            settling.result()
+        finally:
+            active.interrupt = None
+        return result
+
+    def _build_context(self, active: ActiveRun) -> JobContext:
+        return JobContext(
+            active.request.info,
+            active.reports,
+            remaining=lambda: active.request.ends_at - lease_seconds(),
+            stopping=active.stopping,
+            max_bytes=self._max_free_json,
+            children=active.children,
+        )
+
+
+async def _wait_for_step(
+    step: asyncio.Future[Any], interrupt: Callable[[], object], active: ActiveRun
+) -> None:
+    """Wait for one step of an order, which a stop interrupts."""
+    active.interrupt = interrupt
+    if active.stopping.is_set():
+        interrupt()
+    await asyncio.wait({step})
+
+
+def _read_payload(handler: Handler, payload: Json) -> object:
+    try:
+        return handler.read_payload(payload)
+    except ValidationError as error:
+        raise _PayloadRefusedError(error) from error
+
+
+def _plain_result(handler: Handler, result: object) -> Json:
+    """Return the result as JSON; raises FreeJsonError."""
+    try:
+        plain = handler.dump_result(result)
+        return normalize(plain, what="the result", max_bytes=MAX_BYTES - _ENVELOPE_BYTES)
+    except FreeJsonError:
+        raise
+    except Exception as error:  # a serializer of the handler's own may raise anything
+        raise FreeJsonError(f"the result is not JSON: {describe_error(error)}") from error
 
 
 def main() -> None:
@@ -36,7 +244,7 @@ def main() -> None:
     try:
         app = load_app(begin.app)
     except ConfigError as error:
-        link.send(messages.unable_message(" ".join(str(error).split())))
+        link.send(protocol.unable_message(" ".join(str(error).split())))
         sys.exit(1)
     asyncio.run(_serve(app, link, begin))
 
@@ -45,7 +253,7 @@ def _receive_config(connection: WorkerConnection) -> ProcessConfig:
     message = next(connection.messages(), None)
     if message is None:
         exit_group()
-    return messages.read_begin(message)
+    return protocol.read_begin(message)
 
 
 async def _serve(app: WorkerApp, connection: WorkerConnection, config: ProcessConfig) -> None:

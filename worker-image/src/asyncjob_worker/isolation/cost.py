@@ -1,4 +1,4 @@
-"""What processes for handlers cost: `python -m asyncjob_worker.isolation.cost MODULE:APP`.
+"""Measures what handler processes cost: `python -m asyncjob_worker.isolation.cost MODULE:APP`.
 
 With `--type` and `--payload` it also runs that handler, again and again in the same process.
 """
@@ -14,11 +14,10 @@ import orjson
 
 from asyncjob.app import Handler, JobContext, JobInfo
 from asyncjob.json_types import Json
-from asyncjob_worker.isolation.errand import ProcessExecution
-from asyncjob_worker.isolation.messages import ProcessConfig
-from asyncjob_worker.isolation.pool import ProcessPool
-from asyncjob_worker.isolation.process import HandlerProcess
-from asyncjob_worker.loading import load_app
+from asyncjob_worker.app_loader import load_app
+from asyncjob_worker.isolation.pool import HandlerProcess, ProcessPool
+from asyncjob_worker.isolation.process_execution import ProcessExecution
+from asyncjob_worker.isolation.protocol import ProcessConfig
 
 _JOBS = 200
 

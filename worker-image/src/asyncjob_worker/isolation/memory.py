@@ -1,4 +1,4 @@
-"""Limits what this process may allocate, and says what it has allocated.
+"""Limits what a handler process may allocate, and measures what it has allocated.
 
 RLIMIT_DATA counts private writable memory: heap, anonymous maps, stacks of threads. RLIMIT_AS would
 also count what is only mapped (libraries, shared memory, reserved address space), which has little

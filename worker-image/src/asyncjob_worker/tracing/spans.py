@@ -1,22 +1,32 @@
-"""One span for the claim and one for each attempt, both under the job's own parent."""
+"""One span for the claim and one for each attempt, both under the job's own parent.
 
+The parent is that of `spec.traceparent`. A job without one has the trace of its UID, which needs no
+write and is the same in all its attempts; whether that is sampled is up to the sampler.
+"""
+
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from opentelemetry import context, trace
 from opentelemetry.context import Context
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TraceFlags, TracerProvider
 
 from asyncjob.json_types import as_object, opt_text
-from asyncjob.lifecycle.move import PhaseChange
+from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.tracing.attributes import PROCESS, RECEIVE, job_attributes, operation_attributes
-from asyncjob.tracing.context import format_traceparent, trace_id_of
-from asyncjob.tracing.remote import remote_context
+from asyncjob.tracing.context import (
+    PROCESS,
+    RECEIVE,
+    format_traceparent,
+    job_attributes,
+    operation_attributes,
+    trace_id_of,
+)
+from asyncjob.tracing.spans import remote_context, remote_context_from_ids
 from asyncjob_worker.clock import lease_seconds, wall_nanoseconds
-from asyncjob_worker.held import HeldJob
-from asyncjob_worker.tracing.parent import parent_context
-from asyncjob_worker.tracing.trace import AttemptTrace
+from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.tracing import AttemptTrace
 
 _NANOSECONDS = 1_000_000_000
 _OPERATION_TYPES = {"claim": RECEIVE, "run": PROCESS}
@@ -107,3 +117,29 @@ class _AttemptSpan:
 
 
 _FAILURES = frozenset({Phase.RETRYING, Phase.DEAD_LETTER})
+
+
+_SPAN_DIGITS = 16
+
+
+def parent_context(traceparent: str | None, uid: str, provider: TracerProvider) -> Context:
+    """Return the context of all attempts of a job."""
+    if traceparent is not None and trace_id_of(traceparent):
+        return remote_context(traceparent)
+    trace_id = int(hashlib.sha256(uid.encode()).hexdigest()[:32], 16)
+    plain = uid.replace("-", "")
+    if trace_id_of(f"00-{plain}-{'1' * _SPAN_DIGITS}-01"):
+        trace_id = int(plain, 16)
+    span_id = int(hashlib.sha256(f"job {uid}".encode()).hexdigest()[:_SPAN_DIGITS], 16)
+    sampled = TraceFlags.SAMPLED if _sampled(trace_id, provider) else TraceFlags.DEFAULT
+    return remote_context_from_ids(trace_id, span_id, sampled)
+
+
+def _sampled(trace_id: int, provider: TracerProvider) -> bool:
+    """Ask the provider's sampler, if it shows one, as it would be asked for a new trace."""
+    sampler = getattr(provider, "sampler", None)
+    if sampler is None:
+        return True
+    decision = sampler.should_sample(None, trace_id, "job").decision
+    sampled: bool = decision.is_sampled()
+    return sampled

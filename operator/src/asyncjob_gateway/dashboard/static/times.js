@@ -7,7 +7,7 @@ export function pageMade(text) {
   offset = Date.parse(text) - Date.now();
 }
 
-// The same words as asyncjob_gateway.dashboard.words.
+// The same words as asyncjob_gateway.dashboard.formatting.
 export function span(seconds) {
   const whole = Math.floor(seconds);
   if (whole < MINUTE) return `${whole} s`;

@@ -1,1 +1,1 @@
-"""What each page shows, by pure functions from REST's models: no request, no clock, no HTML."""
+"""What pages show, by pure functions from REST's models: no request, no clock, no HTML."""

@@ -8,10 +8,10 @@ from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.selection import Selection
-from asyncjob_gateway.cache.labels import parse_label_selector
+from asyncjob.rest.listing import Selection
+from asyncjob_gateway.cache.listing import parse_label_selector
+from asyncjob_gateway.dashboard.formatting import parse_duration
 from asyncjob_gateway.dashboard.links import Query
-from asyncjob_gateway.dashboard.words import parse_duration
 from asyncjob_gateway.errors import RefusedError
 
 TEXT_FILTERS: Final = ("text", "type", "queue", "label", "reason", "parent", "cronJob")

@@ -1,20 +1,254 @@
-"""A job's page: why it is where it is, what happened to it, what may be done about it."""
+"""What the page of a job shows.
 
-from dataclasses import dataclass
+Its facts, which actions are possible, its timeline, the bar of waiting and running, and why it is
+where it is.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
 from asyncjob.json_types import Json
-from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.job import Job
-from asyncjob_gateway.dashboard.allowed import Permissions
+from asyncjob.lifecycle.phases import FINISHED_PHASES, REASON_DOCS, Phase, Reason
+from asyncjob.lifecycle.timestamps import seconds_between, try_parse_timestamp
+from asyncjob.rest.jobs import Happening, Job
+from asyncjob_gateway.dashboard.formatting import (
+    DisplayTime,
+    display_time,
+    format_duration,
+    format_json,
+)
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.views.facts import Fact, job_facts, policy_facts
-from asyncjob_gateway.dashboard.views.family import JobTreeRow
-from asyncjob_gateway.dashboard.views.offers import JobActions, available_actions
-from asyncjob_gateway.dashboard.views.rows import JobRow, job_row
-from asyncjob_gateway.dashboard.views.segments import BAR_WIDTH, PhaseSegment, phase_segments
-from asyncjob_gateway.dashboard.views.timeline import TimelineEntry, job_timeline, reason_meaning
-from asyncjob_gateway.dashboard.words import DisplayTime, display_time, format_json
+from asyncjob_gateway.dashboard.permissions import Permissions
+from asyncjob_gateway.dashboard.views.job_tree import JobTreeRow
+from asyncjob_gateway.dashboard.views.rows import JobRow, PhaseBadge, job_row, phase_badge
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A name and a value; `url` where the value leads somewhere, `time` where it is one."""
+
+    name: str
+    value: str = ""
+    url: str = ""
+    time: DisplayTime | None = None
+
+
+def job_facts(job: Job, links: Links, now: datetime) -> list[Fact]:
+    """Return what there is to be known of it."""
+    cron = job.cron_job
+    parent, origin = job.parent, job.rerun_of
+    found = [
+        Fact("Type", job.type, links.jobs(type=job.type)),
+        Fact("Queue", job.queue, links.jobs(queue=job.queue)),
+        Fact("Priority", str(job.priority)),
+        Fact("Created", time=display_time(job.created_at, now)),
+        Fact("First started", time=display_time(job.first_started_at, now)),
+        Fact("Finished", time=display_time(job.completed_at, now)),
+        Fact("Took", "" if job.duration_seconds is None else format_duration(job.duration_seconds)),
+        Fact("Last report", time=display_time(job.updated_at, now)),
+        Fact("Progress", _progress_text(job)),
+        Fact("Worker", job.worker or ""),
+        Fact("Attempts", str(job.attempt)),
+        Fact("Retries", _count_of(job.retries, job.max_retries)),
+        Fact("Crashes", str(job.crashes or "")),
+        Fact("Given back", str(job.releases or "")),
+        Fact("Redrives", str(job.redrives or "")),
+        Fact("Reruns", str(job.reruns or "")),
+        Fact("Not before", time=display_time(job.not_before, now)),
+        Fact("Not after", time=display_time(job.not_after, now)),
+        Fact(
+            "Submitted by", parent.name if parent else "", links.job(parent.name) if parent else ""
+        ),
+        Fact("Runs again", origin.name if origin else "", links.job(origin.name) if origin else ""),
+        Fact("Cron job", cron.name if cron else "", links.jobs(cronJob=cron.name) if cron else ""),
+        *(Fact("Depends on", one.name, links.job(one.name)) for one in job.depends_on),
+        Fact("Idempotency key", job.idempotency_key or ""),
+        Fact("Deduplication id", job.deduplication_id or ""),
+        Fact("Concurrency key", job.concurrency_key or ""),
+        Fact("Trace", job.traceparent or ""),
+        Fact("UID", job.uid),
+    ]
+    return [fact for fact in found if fact.value or fact.time]
+
+
+def policy_facts(job: Job) -> list[Fact]:
+    """Return the rules in force for its current or last attempt."""
+    rules = job.effective
+    if rules is None:
+        return []
+    delays = f"{rules.initial_delay_seconds:g} s to {rules.max_delay_seconds:g} s"
+    return [
+        Fact("Retries at most", str(rules.max_retries)),
+        Fact("Backoff", f"{rules.backoff}, {delays}, jitter {rules.jitter:g}"),
+        Fact("Retried", ", ".join(rules.retry_on) or "all categories"),
+        Fact("Never retried", ", ".join(rules.no_retry_on) or "none"),
+        Fact("Crashes survived", str(rules.max_crashes)),
+        Fact("Time limit", format_duration(rules.execution_timeout_seconds)),
+        Fact("Lease", format_duration(rules.lease_duration_seconds)),
+    ]
+
+
+def _progress_text(job: Job) -> str:
+    """Return how far it came; of one that runs, the top of the page says it."""
+    if job.progress is None or job.phase is Phase.RUNNING:
+        return ""
+    said = f", {job.progress.message}" if job.progress.message else ""
+    return f"{job.progress.percent} %{said}"
+
+
+def _count_of(count: int, most: int | None) -> str:
+    return str(count) if most is None else f"{count} of {most}"
+
+
+@dataclass(frozen=True, slots=True)
+class JobActions:
+    """What may be done to the job now, by whoever reads the page."""
+
+    cancel: bool = False
+    rerun: bool = False
+    redrive: bool = False
+    dismiss: bool = False
+    suspend: bool = False
+    resume: bool = False
+    priority: bool = False
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything."""
+        return any(getattr(self, name) for name in self.__slots__)
+
+
+def available_actions(job: Job, allowed: Permissions) -> JobActions:
+    """Return what the operator would do something about, and the reader may ask for."""
+    if not allowed.control:
+        return JobActions()
+    dead, ended = job.phase is Phase.DEAD_LETTER, job.phase in FINISHED_PHASES
+    waits = not ended and job.phase is not Phase.RUNNING
+    return JobActions(
+        cancel=not ended and not job.cancelling,
+        rerun=ended,
+        redrive=dead and not job.cancelling,
+        dismiss=dead and not job.cancelling,
+        suspend=waits and not job.suspended,
+        resume=waits and job.suspended,
+        priority=waits,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """An entry of the timeline."""
+
+    word: str
+    colour: str
+    at: DisplayTime | None
+    attempt: int
+    reason: str
+    meaning: str
+    message: str
+    worker: str
+    ran: str
+
+
+def job_timeline(job: Job, now: datetime) -> list[TimelineEntry]:
+    """Return what happened, newest first; a claim is told of while it lasts."""
+    entries = [_timeline_entry(one, now) for one in reversed(job.history)]
+    if job.phase is not Phase.RUNNING or not job.started_at:
+        return entries
+    running = Happening(time=job.started_at, phase=job.phase, attempt=job.attempt)
+    worker = job.worker or ""
+    return [
+        replace(_timeline_entry(running, now), message=f"attempt {job.attempt} on {worker}"),
+        *entries,
+    ]
+
+
+def _timeline_entry(one: Happening, now: datetime) -> TimelineEntry:
+    known = one.phase in set(Phase)
+    shown = phase_badge(Phase(one.phase)) if known else None
+    ran = ""
+    took = seconds_between(one.start_time, one.time) if one.start_time else None
+    if took is not None:
+        ran = format_duration(max(0.0, took))
+    return TimelineEntry(
+        word=shown.word if shown else one.phase,
+        colour=shown.colour if shown else "created",
+        at=display_time(one.time, now),
+        attempt=one.attempt,
+        reason=one.reason or "",
+        meaning=reason_meaning(one.reason),
+        message=one.message or "",
+        worker=one.worker or "",
+        ran=ran,
+    )
+
+
+def reason_meaning(reason: str | None) -> str:
+    """Return what a reason stands for."""
+    known = reason in set(Reason)
+    return REASON_DOCS[Reason(reason)].replace("`", "") if reason and known else ""
+
+
+BAR_WIDTH: Final = 1000
+_MIN_SEGMENT_WIDTH: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseSegment:
+    """A part of the bar: `x` and `width` of `WIDTH`, and what it stands for in words."""
+
+    mark: PhaseBadge
+    words: str
+    x: int
+    width: int
+
+
+_PhaseInterval = tuple[Phase, datetime, datetime]
+
+
+def phase_segments(job: Job, now: datetime) -> list[PhaseSegment]:
+    """Return the parts of the job's life that history tells of, widths true to their lengths."""
+    parts = [part for part in _phase_intervals(job, now) if part[2] > part[1]]
+    whole = sum((end - start).total_seconds() for _, start, end in parts)
+    return list(_lay_out(parts, whole)) if whole > 0 else []
+
+
+def _phase_intervals(job: Job, now: datetime) -> Iterator[_PhaseInterval]:
+    """Yield phase, start and end; claims are not in the history but for the start they leave."""
+    known = [(at, one) for one in job.history if (at := try_parse_timestamp(one.time))]
+    if not known:
+        return
+    at, phase = known[0][0], Phase.QUEUED
+    for time, one in known[1:]:
+        started = try_parse_timestamp(one.start_time) if one.start_time else None
+        if started and at <= started <= time:
+            yield phase, at, started
+            yield Phase.RUNNING, started, time
+        else:
+            yield phase, at, time
+        at, phase = time, Phase(one.phase)
+    if job.phase in FINISHED_PHASES:
+        return
+    if job.phase is Phase.RUNNING and job.started_at:
+        started = max(at, try_parse_timestamp(job.started_at) or at)
+        yield phase, at, started
+        at = started
+    yield job.phase, at, now
+
+
+def _lay_out(parts: Sequence[_PhaseInterval], whole: float) -> Iterator[PhaseSegment]:
+    x = 0.0
+    for phase, start, end in parts:
+        seconds = (end - start).total_seconds()
+        width = BAR_WIDTH * seconds / whole
+        shown = phase_badge(phase)
+        words = f"{shown.word} for {format_duration(seconds)}"
+        yield PhaseSegment(
+            shown, words, round(x), max(_MIN_SEGMENT_WIDTH, round(x + width) - round(x))
+        )
+        x += width
 
 
 @dataclass(frozen=True, slots=True)

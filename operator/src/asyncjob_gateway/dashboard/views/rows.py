@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Final
 
 from asyncjob.lifecycle.phases import PHASE_DOCS, Phase
-from asyncjob.rest.job import JobSummary
+from asyncjob.rest.jobs import JobSummary
+from asyncjob_gateway.dashboard.formatting import DisplayTime, display_time, format_duration
 from asyncjob_gateway.dashboard.links import Links
-from asyncjob_gateway.dashboard.words import DisplayTime, display_time, format_duration
 
 _PHASE_STYLES: Final = {
     Phase.PENDING: ("Pending", "pending"),

@@ -1,4 +1,4 @@
-"""One round of admission, planned: which places are over, and who gets a new one."""
+"""One round of admission, planned: which reservations to reclaim, and which jobs get a new one."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -6,11 +6,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from asyncjob_operator.core.admission.book import Reservation, Reservations, StartRecord
-from asyncjob_operator.core.admission.limits import MAX_RESERVATIONS, QueueLimits
-from asyncjob_operator.core.admission.line import PendingJob, PendingQueue
-from asyncjob_operator.core.admission.pace import Allowance, RateWindow
-from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.admission.pending_queue import PendingJob, PendingQueue
+from asyncjob_operator.core.admission.rate_window import Allowance, RateWindow
+from asyncjob_operator.core.admission.reservations import Reservation, Reservations, StartRecord
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.options import MAX_RESERVATIONS, QueueLimits
 
 
 class ReservationState(Enum):

@@ -1,1 +1,4 @@
-"""One policy per module: a small pure predicate over a snapshot and the effect it asks for."""
+"""What the operator does about a job: one pure function for each rule.
+
+Each policy takes a snapshot of the job and returns the effect that is due, if any.
+"""

@@ -1,13 +1,26 @@
-"""Jobs of dead workers: at once where the death is proven, else when the lease has run out."""
+"""Policies for running jobs that their worker does not finish: recovery and execution timeout.
+
+A job is taken from a lost worker at once where the loss is proven, and else when the lease has
+expired. `executionTimeoutSeconds` is enforced here where the worker did not end the attempt
+itself.
+"""
 
 from typing import Final
 
-from asyncjob.lifecycle.move import PhaseChange
-from asyncjob.lifecycle.outcome import cancel_running_job, crash, release
-from asyncjob.lifecycle.view import JobView
-from asyncjob_operator.core.death import HolderLoss, loss_on_expiry, proven_loss
+from asyncjob.lifecycle.job_view import JobView
+from asyncjob.lifecycle.phase_change import (
+    Failure,
+    PhaseChange,
+    cancel_running_job,
+    crash,
+    fail,
+    release,
+)
+from asyncjob.lifecycle.phases import Reason
+from asyncjob.lifecycle.policy import BUILT_IN_POLICY
 from asyncjob_operator.core.decision import ChangePhase, PolicyResult, Wait
-from asyncjob_operator.core.moment import Now
+from asyncjob_operator.core.liveness import HolderLoss, loss_on_expiry, proven_loss
+from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.snapshot import Snapshot
 
 RECOVERY: Final = "recover"
@@ -36,3 +49,23 @@ def _loss_outcome(job: JobView, loss: HolderLoss, now: Now) -> PhaseChange:
         )
     take = crash if loss.is_crash else release
     return take(job, loss.reason, loss.message, now=now.timestamp, draw=now.jitter)
+
+
+EXECUTION_TIMEOUT: Final = "execution-timeout"
+TIMEOUT_CATEGORY: Final = "Timeout"
+
+
+def enforce_execution_timeout(snapshot: Snapshot, now: Now) -> PolicyResult:
+    """Fail an attempt that has run for too long since this replica first saw its claim."""
+    job = snapshot.job
+    limit = (job.effective or BUILT_IN_POLICY).execution_timeout_seconds
+    ends_at = snapshot.observation.entered_at + limit + snapshot.options.timeout_margin
+    if now.monotonic < ends_at:
+        return Wait(ends_at)
+    failure = Failure(
+        type=Reason.EXECUTION_TIMEOUT.value,
+        category=TIMEOUT_CATEGORY,
+        message=f"the attempt ran longer than {limit} s and its worker did not end it",
+        reason=Reason.EXECUTION_TIMEOUT,
+    )
+    return ChangePhase(EXECUTION_TIMEOUT, fail(job, failure, now=now.timestamp, draw=now.jitter))

@@ -1,6 +1,7 @@
-"""`export` and `restore`: all objects of a namespace, or of all, into a file and back.
+"""`export` and `restore`.
 
-What a file holds, which jobs come back and as what: pure. A status cannot be restored through the
-API, so a job that comes back has not begun; the file keeps what is known of it. It must not know
-of REST: a gateway has no such thing.
+All objects of a namespace, or of all namespaces, written to a file and created again from it.
+
+A status cannot be restored through the API, so a restored job has not started yet; the file keeps
+its former status. Backup talks to the API server itself, because a gateway offers neither.
 """

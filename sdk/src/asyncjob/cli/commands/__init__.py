@@ -1,1 +1,5 @@
-"""Commands, a module for each group of them: they act, and leave judging to the pure modules."""
+"""The commands, a module for each group of them.
+
+They call the client and print; what to print and which exit code to return is decided by pure
+functions.
+"""

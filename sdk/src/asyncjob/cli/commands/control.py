@@ -1,18 +1,18 @@
-"""`cancel`, `suspend`, `resume`, `priority`, `rerun`: wishes about jobs that there are."""
+"""`cancel`, `suspend`, `resume`, `priority`, `rerun`: requests about existing jobs."""
 
 from collections.abc import Callable, Sequence
 
 import click
 
-from asyncjob.cli.commands.each import for_each
+from asyncjob.cli.command_classes import SectionedCommand
 from asyncjob.cli.commands.wait import WaitRequest, wait_for_jobs
-from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.naming import NameParam
-from asyncjob.cli.place import ConnectionOptions, with_connection
-from asyncjob.cli.screen import Printer, with_printer
-from asyncjob.cli.world import CliContext
+from asyncjob.cli.connection import ConnectionOptions, with_connection
+from asyncjob.cli.context import CliContext
+from asyncjob.cli.error_messages import for_each
+from asyncjob.cli.input.resource_names import NameParam
+from asyncjob.cli.output.printer import Printer, with_printer
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.job import Job
+from asyncjob.rest.jobs import Job
 
 CREATION_GRACE_SECONDS = 30.0
 """Seconds within which the operator creates what is asked for."""

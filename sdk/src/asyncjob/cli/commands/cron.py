@@ -4,26 +4,27 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from asyncjob.cli import offering
+from asyncjob.cli.command_classes import SectionedCommand, SectionedGroup
 from asyncjob.cli.commands.wait import WaitRequest, wait_for_jobs
-from asyncjob.cli.cron_sheet import cron_job_detail
+from asyncjob.cli.connection import ConnectionOptions, with_all_namespaces, with_connection
+from asyncjob.cli.context import CliContext
 from asyncjob.cli.durations import TimeParam
 from asyncjob.cli.exit_codes import ExitCode
-from asyncjob.cli.job_sheet import RenderContext
-from asyncjob.cli.lazy import SectionedCommand, SectionedGroup
-from asyncjob.cli.naming import NameParam, current_program
-from asyncjob.cli.place import ConnectionOptions, with_all_namespaces, with_connection
-from asyncjob.cli.screen import OutputFormat, Printer, note, with_printer
-from asyncjob.cli.surroundings_rows import cron_job_table
-from asyncjob.cli.world import CliContext
-from asyncjob.client.interface import Jobs
+from asyncjob.cli.input import resource_names
+from asyncjob.cli.input.resource_names import NameParam, current_program
+from asyncjob.cli.output.detail import RenderContext, cron_job_detail
+from asyncjob.cli.output.printer import OutputFormat, Printer, note, with_printer
+from asyncjob.cli.output.resource_tables import cron_job_table
+from asyncjob.client.api import Jobs
 from asyncjob.models.cron import MAX_ACTIVE_RUNS, MAX_RUNS
-from asyncjob.rest.surroundings import CronJobInfo
+from asyncjob.rest.resources import CronJobInfo
 
 CREATION_GRACE_SECONDS = 30.0
 """Seconds within which the operator creates what a trigger asks for."""
 
-NAME_ARGUMENT = click.argument("name", type=NameParam(offering.cron_job_names), metavar="NAME")
+NAME_ARGUMENT = click.argument(
+    "name", type=NameParam(resource_names.cron_job_names), metavar="NAME"
+)
 
 
 @click.group(cls=SectionedGroup)

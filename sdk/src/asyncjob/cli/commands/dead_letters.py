@@ -1,23 +1,77 @@
-"""`redrive` and `dismiss`: dead letters, one by one or all that match."""
+"""`redrive` and `dismiss`.
+
+Dead letters by name, or all that match filters, after a preview and a confirmation.
+"""
 
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
 import click
 
-from asyncjob.cli.bulk import BulkAction, bulk_summary, confirmation_question
-from asyncjob.cli.commands.each import for_each
+from asyncjob.cli.command_classes import SectionedCommand
+from asyncjob.cli.connection import ConnectionOptions, with_connection
+from asyncjob.cli.context import CliContext
+from asyncjob.cli.error_messages import for_each
 from asyncjob.cli.exit_codes import ExitCode
-from asyncjob.cli.filters import combine_options, selects_all, with_selection
-from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.naming import NameParam
-from asyncjob.cli.place import ConnectionOptions, with_connection
-from asyncjob.cli.screen import OutputFormat, Printer, note, with_printer
-from asyncjob.cli.world import CliContext
-from asyncjob.client.interface import Jobs
-from asyncjob.rest.selection import MAX_BULK_JOBS, BulkReport, Selection
+from asyncjob.cli.input.filters import combine_options, selects_all, with_selection
+from asyncjob.cli.input.resource_names import NameParam
+from asyncjob.cli.output.printer import OutputFormat, Printer, note, with_printer
+from asyncjob.client.api import Jobs
+from asyncjob.rest.listing import MAX_BULK_JOBS, BulkReport, Selection
+
+MAX_NAMED = 3
+"""So many are named in a question; the rest is counted."""
+
+
+class BulkAction(StrEnum):
+    """What is done to dead letters."""
+
+    REDRIVE = "redrive"
+    DISMISS = "dismiss"
+
+    @property
+    def past_participle(self) -> str:
+        """Return the participle."""
+        return "redriven" if self is BulkAction.REDRIVE else "dismissed"
+
+    @property
+    def progressive(self) -> str:
+        """Return what can be said once the wish is written."""
+        return f"is being {self.past_participle}"
+
+
+def count_dead_letters(count: int) -> str:
+    """Return them counted."""
+    return f"{count} dead letter" if count == 1 else f"{count} dead letters"
+
+
+def confirmation_question(action: BulkAction, preview: BulkReport) -> str:
+    """Return what a person is asked."""
+    some = ", ".join(preview.done[:MAX_NAMED])
+    more = len(preview.done) - MAX_NAMED
+    which = f"{some} and {more} more" if more > 0 else some
+    held_back = preview.matched - len(preview.done)
+    rest = f"; {held_back} more match, see --limit" if held_back > 0 else ""
+    return f"{action.value.capitalize()} {count_dead_letters(len(preview.done))} ({which}{rest})?"
+
+
+def bulk_summary(action: BulkAction, report: BulkReport) -> str:
+    """Return what was done, in one line."""
+    if not report.matched:
+        return "no dead letters match"
+    done = count_dead_letters(len(report.done))
+    would = f"would {action.value} {done}" if report.dry_run else f"{action.past_participle} {done}"
+    left = report.matched - len(report.done) - len(report.failed)
+    parts = [would]
+    if report.failed:
+        parts.append(f"{len(report.failed)} could not be")
+    if left > 0:
+        parts.append(f"{left} more match: again, or with a higher --limit")
+    return "; ".join(parts)
+
 
 Callback = Callable[..., Any]
 

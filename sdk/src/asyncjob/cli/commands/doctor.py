@@ -1,19 +1,19 @@
-"""`doctor`: what is wrong, and the way out."""
+"""`doctor`: runs the checks and prints the findings, each with a way out."""
 
 import click
 
+from asyncjob.cli.command_classes import SectionedCommand
+from asyncjob.cli.connection import ConnectionOptions, with_connection
+from asyncjob.cli.context import CliContext
 from asyncjob.cli.doctor.examination import examine_environment, examine_jobs, is_reachable
-from asyncjob.cli.doctor.finding import Finding
-from asyncjob.cli.doctor.report import (
+from asyncjob.cli.doctor.findings import (
+    Finding,
     finding_json,
     finding_lines,
     findings_exit_code,
     findings_summary,
 )
-from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.place import ConnectionOptions, with_connection
-from asyncjob.cli.screen import OutputFormat, Printer, note, with_printer
-from asyncjob.cli.world import CliContext
+from asyncjob.cli.output.printer import OutputFormat, Printer, note, with_printer
 from asyncjob.errors import AsyncJobError
 
 

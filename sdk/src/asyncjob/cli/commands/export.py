@@ -1,22 +1,29 @@
-"""`export`: everything of a namespace, or of all, into a file."""
+"""`export`.
+
+Lists all objects of each kind at one resource version, page by page, and writes them to a file.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import click
 
 from asyncjob import __version__
-from asyncjob.cli.backup import format as layout
-from asyncjob.cli.backup.choosing import in_queues
-from asyncjob.cli.backup.fetching import read_pages
-from asyncjob.cli.backup.spool import STDOUT, ExportWriter, create_export
-from asyncjob.cli.backup.words import export_summary
-from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.place import ConnectionOptions, with_connection
-from asyncjob.cli.screen import note
-from asyncjob.cli.straight import DirectCluster
-from asyncjob.cli.world import CliContext
-from asyncjob.json_types import child, text
+from asyncjob.cli.backup import export_file as layout
+from asyncjob.cli.backup.export_file import STDOUT, ExportWriter, create_export
+from asyncjob.cli.backup.records import export_summary, in_queues
+from asyncjob.cli.command_classes import SectionedCommand
+from asyncjob.cli.connection import ConnectionOptions, with_connection
+from asyncjob.cli.context import CliContext
+from asyncjob.cli.direct import DirectCluster
+from asyncjob.cli.output.printer import note
+from asyncjob.client.kubernetes.calls import next_page
+from asyncjob.client.steps import Emissions, Emit
+from asyncjob.errors import ExpiredError
+from asyncjob.json_types import JsonObject, as_object, child, items, text
+from asyncjob.kube.paging import ListPager
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.names import API_VERSION, JOB_KIND, collection_path
@@ -86,3 +93,35 @@ def _export_kind(
                 default = Phase.QUEUED if kind == JOB_KIND else ""
                 phases[text(child(obj, "status"), "phase", default)] += 1
     return phases
+
+
+MAX_ATTEMPTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPage:
+    """Objects; `anew`: all that was handed out before is void."""
+
+    objects: tuple[JsonObject, ...] = ()
+    restarted: bool = False
+
+
+def read_pages(path: str, retry_seconds: float) -> Emissions[ObjectPage]:
+    """Hand out a collection, begun anew where the API server has forgotten that moment.
+
+    Raises ExpiredError where that happens again and again.
+    """
+    tries_left, paging = MAX_ATTEMPTS, ListPager()
+    while True:
+        try:
+            found = yield from next_page(paging, path, (), retry_seconds)
+        except ExpiredError:
+            tries_left -= 1
+            if not (paging.has_more and tries_left):
+                raise
+            paging.restart()
+            yield Emit(ObjectPage(restarted=True))
+            continue
+        yield Emit(ObjectPage(tuple(as_object(one) for one in items(found, "items"))))
+        if not paging.has_more:
+            return

@@ -4,17 +4,17 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from asyncjob.cli import offering
+from asyncjob.cli.command_classes import SectionedCommand, SectionedGroup
+from asyncjob.cli.connection import ConnectionOptions, with_all_namespaces, with_connection
+from asyncjob.cli.context import CliContext
 from asyncjob.cli.durations import DurationParam
-from asyncjob.cli.lazy import SectionedCommand, SectionedGroup
-from asyncjob.cli.naming import NameParam
-from asyncjob.cli.place import ConnectionOptions, with_all_namespaces, with_connection
-from asyncjob.cli.screen import Printer, note, with_printer
-from asyncjob.cli.surroundings_rows import queue_table
-from asyncjob.cli.tables import Table
-from asyncjob.cli.world import CliContext
-from asyncjob.client.interface import Jobs
-from asyncjob.rest.surroundings import QueueInfo
+from asyncjob.cli.input import resource_names
+from asyncjob.cli.input.resource_names import NameParam
+from asyncjob.cli.output.printer import Printer, note, with_printer
+from asyncjob.cli.output.resource_tables import queue_table
+from asyncjob.cli.output.tables import Table
+from asyncjob.client.api import Jobs
+from asyncjob.rest.resources import QueueInfo
 
 NO_QUEUES = "no queues: none is configured, and there are neither jobs nor workers"
 
@@ -51,7 +51,7 @@ def _print_queues(
 
 
 @queue.command(cls=SectionedCommand)
-@click.argument("name", type=NameParam(offering.queue_names), metavar="QUEUE")
+@click.argument("name", type=NameParam(resource_names.queue_names), metavar="QUEUE")
 @with_printer()
 @with_connection
 @click.pass_obj
@@ -62,7 +62,7 @@ def get(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: P
 
 
 @queue.command(cls=SectionedCommand)
-@click.argument("name", type=NameParam(offering.queue_names), metavar="QUEUE")
+@click.argument("name", type=NameParam(resource_names.queue_names), metavar="QUEUE")
 @with_printer()
 @with_connection
 @click.pass_obj
@@ -75,7 +75,7 @@ def pause(cli: CliContext, *, name: str, connection: ConnectionOptions, printer:
 
 
 @queue.command(cls=SectionedCommand)
-@click.argument("name", type=NameParam(offering.queue_names), metavar="QUEUE")
+@click.argument("name", type=NameParam(resource_names.queue_names), metavar="QUEUE")
 @with_printer()
 @with_connection
 @click.pass_obj
@@ -125,7 +125,7 @@ def _print_live(
     printer: Printer,
     every: int,
 ) -> None:
-    from asyncjob.cli.live import LiveTable
+    from asyncjob.cli.output.live import LiveTable
 
     now = fetch()
 

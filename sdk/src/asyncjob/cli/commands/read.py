@@ -1,25 +1,24 @@
-"""`get`, `list`, `history`, `result`: jobs as they are."""
+"""`get`, `list`, `history`, `result`: shows jobs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 import click
 
+from asyncjob.cli.command_classes import SectionedCommand
+from asyncjob.cli.connection import ConnectionOptions, with_all_namespaces, with_connection
+from asyncjob.cli.context import CliContext
+from asyncjob.cli.error_messages import error_message, exit_code_for
 from asyncjob.cli.exit_codes import worst_exit_code
-from asyncjob.cli.failures import error_message, exit_code_for
-from asyncjob.cli.filters import with_selection
-from asyncjob.cli.job_rows import job_table
-from asyncjob.cli.job_sheet import RenderContext, job_detail
-from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.naming import NameParam, current_program, unique
-from asyncjob.cli.place import ConnectionOptions, with_all_namespaces, with_connection
-from asyncjob.cli.screen import OutputFormat, Printer, note, with_printer
-from asyncjob.cli.tables import Table, render_lines
-from asyncjob.cli.timeline import history_table
-from asyncjob.cli.world import CliContext
+from asyncjob.cli.input.filters import with_selection
+from asyncjob.cli.input.resource_names import NameParam, current_program, unique
+from asyncjob.cli.output.detail import RenderContext, job_detail
+from asyncjob.cli.output.job_table import history_table, job_table
+from asyncjob.cli.output.printer import OutputFormat, Printer, note, with_printer
+from asyncjob.cli.output.tables import Table, render_lines
 from asyncjob.client.errors import NotFoundError
-from asyncjob.rest.job import Job, JobSummary
-from asyncjob.rest.selection import Selection
+from asyncjob.rest.jobs import Job, JobSummary
+from asyncjob.rest.listing import Selection
 
 BLOCK_SIZE = 500
 """Jobs printed at a time, so that a long list begins at once; columns only grow wider."""

@@ -1,4 +1,4 @@
-"""`restore`: what an export holds, into a cluster."""
+"""`restore`: checks an export, plans what to restore and creates it in a cluster."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -6,16 +6,14 @@ from contextlib import contextmanager
 
 import click
 
-from asyncjob.cli.backup.moving import namespace_map
-from asyncjob.cli.backup.planning import RestorePlan, RestoreSelection, build_plan
-from asyncjob.cli.backup.reading import open_export, read_export
-from asyncjob.cli.backup.restoring import Restorer
-from asyncjob.cli.backup.tally import RestoreReport, report_json, report_lines
-from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.place import ConnectionOptions, with_connection
-from asyncjob.cli.progress import progress_bar
-from asyncjob.cli.screen import OutputFormat, Printer, with_printer
-from asyncjob.cli.world import CliContext
+from asyncjob.cli.backup.manifests import namespace_map
+from asyncjob.cli.backup.plan import RestorePlan, RestoreSelection, build_plan
+from asyncjob.cli.backup.reader import open_export, read_export
+from asyncjob.cli.backup.restore import Restorer, RestoreReport, report_json, report_lines
+from asyncjob.cli.command_classes import SectionedCommand
+from asyncjob.cli.connection import ConnectionOptions, with_connection
+from asyncjob.cli.context import CliContext
+from asyncjob.cli.output.printer import OutputFormat, Printer, progress_bar, with_printer
 
 
 @click.command(cls=SectionedCommand)

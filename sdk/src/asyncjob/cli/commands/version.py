@@ -3,9 +3,9 @@
 import click
 
 from asyncjob import __version__
-from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.naming import current_program
-from asyncjob.cli.screen import OutputFormat, Printer, with_printer
+from asyncjob.cli.command_classes import SectionedCommand
+from asyncjob.cli.input.resource_names import current_program
+from asyncjob.cli.output.printer import OutputFormat, Printer, with_printer
 from asyncjob.names import API_VERSION
 
 

@@ -1,22 +1,26 @@
-"""`watch`: jobs as they change; a live table for people, lines for all else."""
+"""`watch`: follows jobs as they change, in a live table on a terminal and as lines elsewhere.
 
+The live table keeps a bounded number of jobs.
+"""
+
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 import click
 
-from asyncjob.cli.changes import LiveJobs
-from asyncjob.cli.filters import with_selection
-from asyncjob.cli.job_rows import job_table
-from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.naming import NameParam
-from asyncjob.cli.place import ConnectionOptions, with_all_namespaces
-from asyncjob.cli.screen import OutputFormat, Printer, dump, to_json_line, with_printer
-from asyncjob.cli.tables import Table, render_lines
-from asyncjob.cli.world import CliContext
-from asyncjob.rest.job import JobSummary
-from asyncjob.rest.selection import Selection
+from asyncjob.cli.command_classes import SectionedCommand
+from asyncjob.cli.connection import ConnectionOptions, with_all_namespaces
+from asyncjob.cli.context import CliContext
+from asyncjob.cli.input.filters import with_selection
+from asyncjob.cli.input.resource_names import NameParam
+from asyncjob.cli.output.job_table import job_table
+from asyncjob.cli.output.printer import OutputFormat, Printer, dump, to_json_line, with_printer
+from asyncjob.cli.output.tables import Table, render_lines
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.rest.jobs import JobSummary
+from asyncjob.rest.listing import Selection
 
 INITIAL_JOBS = 50
 """Jobs shown before anything has changed, the newest."""
@@ -71,7 +75,7 @@ class _JobStream:
 def _print_live(
     stream: _JobStream, cli: CliContext, connection: ConnectionOptions, printer: Printer
 ) -> None:
-    from asyncjob.cli.live import LiveTable
+    from asyncjob.cli.output.live import LiveTable
 
     changes = LiveJobs()
 
@@ -130,3 +134,40 @@ class _RowPrinter:
         self._widths = table.widths()[:-1]
         for line in drawn:
             self._printer.line(line)
+
+
+MAX_JOBS = 200
+"""Jobs kept in view; what finished longest ago goes first."""
+
+
+class LiveJobs:
+    """Jobs as last seen. A view of a queue that is busy must not grow for ever.
+
+    One thread takes while another draws: copies of the dict are made in one step.
+    """
+
+    def __init__(self, max_jobs: int = MAX_JOBS) -> None:
+        self._max_jobs = max_jobs
+        self._jobs: dict[str, JobSummary] = {}
+
+    def update(self, job: JobSummary) -> None:
+        """See a job."""
+        self._jobs.pop(job.uid, None)
+        self._jobs[job.uid] = job
+        if len(self._jobs) > self._max_jobs:
+            self._evict_one()
+
+    def _evict_one(self) -> None:
+        finished = (uid for uid, job in self._jobs.items() if job.finished)
+        del self._jobs[next(finished, next(iter(self._jobs)))]
+
+    def newest(self) -> list[JobSummary]:
+        """Return the jobs, the newest first; those created at once by name."""
+        copied = list(self._jobs.values())
+        by_name = sorted(copied, key=lambda job: job.id)
+        return sorted(by_name, key=lambda job: job.created_at, reverse=True)
+
+    def phase_summary(self) -> str:
+        """Return how many are in which phase."""
+        counts = Counter(job.phase for job in list(self._jobs.values()))
+        return ", ".join(f"{counts[phase]} {phase.value}" for phase in Phase if counts[phase])

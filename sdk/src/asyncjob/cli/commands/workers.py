@@ -1,13 +1,13 @@
-"""`workers`: who is there to run jobs."""
+"""`workers`: lists the live workers."""
 
 import click
 
-from asyncjob.cli.lazy import SectionedCommand
-from asyncjob.cli.offering import complete_queue_names
-from asyncjob.cli.place import ConnectionOptions, with_all_namespaces
-from asyncjob.cli.screen import Printer, note, with_printer
-from asyncjob.cli.surroundings_rows import worker_table
-from asyncjob.cli.world import CliContext
+from asyncjob.cli.command_classes import SectionedCommand
+from asyncjob.cli.connection import ConnectionOptions, with_all_namespaces
+from asyncjob.cli.context import CliContext
+from asyncjob.cli.input.resource_names import complete_queue_names
+from asyncjob.cli.output.printer import Printer, note, with_printer
+from asyncjob.cli.output.resource_tables import worker_table
 
 
 @click.command(cls=SectionedCommand)

@@ -1,4 +1,5 @@
-"""What `doctor` looks at: a module for each concern. Each looks (asks) and judges (pure) apart.
+"""The checks of `doctor`.
 
-`examination` knows the order, and what depends on what.
+Each one has a function that fetches facts and a pure function that turns them into findings;
+`examination` runs them in order.
 """

@@ -1,4 +1,4 @@
-"""The whole examination: what is asked in which order, and what is left out without it."""
+"""The whole examination: in which order the checks run, and which an earlier failure skips."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -7,25 +7,14 @@ from datetime import datetime
 from itertools import islice
 from typing import Final
 
-from asyncjob.cli.doctor import (
-    api,
-    clock,
-    enforcement,
-    gateway,
-    operator,
-    permissions,
-    policies,
-    stuck,
-    types,
-    workers,
-)
-from asyncjob.cli.doctor.finding import Finding, Severity, problem, warning
-from asyncjob.cli.place import ConnectionOptions
-from asyncjob.client.interface import Jobs
+from asyncjob.cli.connection import ConnectionOptions
+from asyncjob.cli.doctor import endpoints, installation, permissions, processes, stuck_jobs
+from asyncjob.cli.doctor.findings import Finding, Severity, problem, warning
+from asyncjob.client.api import Jobs
 from asyncjob.errors import AsyncJobError
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
-from asyncjob.rest.selection import Selection
+from asyncjob.rest.listing import Selection
 
 Clock = Callable[[], datetime]
 
@@ -40,21 +29,21 @@ def examine_environment(connection: ConnectionOptions, now: Clock) -> list[Findi
     """Return what is found around the jobs: of the gateway, or of the cluster."""
     if connection.server:
         return _examine_gateway(
-            gateway.fetch_gateway_facts(connection.server, connection.token, now)
+            endpoints.fetch_gateway_facts(connection.server, connection.token, now)
         )
     return asyncio.run(_examine_cluster(connection, now))
 
 
 def is_reachable(findings: Sequence[Finding]) -> bool:
     """Return whether anything answered, so that it makes sense to ask on."""
-    doors = {api.API_SERVER_CHECK, gateway.GATEWAY_CHECK}
+    doors = {endpoints.API_SERVER_CHECK, endpoints.GATEWAY_CHECK}
     return not any(one.check in doors and one.severity is Severity.PROBLEM for one in findings)
 
 
-def _examine_gateway(facts: gateway.GatewayFacts) -> list[Finding]:
-    found = [gateway.check_gateway(facts)]
+def _examine_gateway(facts: endpoints.GatewayFacts) -> list[Finding]:
+    found = [endpoints.check_gateway(facts)]
     if facts.sent and facts.received:
-        found.append(clock.check_clock(facts.date, facts.sent, facts.received))
+        found.append(endpoints.check_clock(facts.date, facts.sent, facts.received))
     return found
 
 
@@ -62,41 +51,41 @@ async def _examine_cluster(connection: ConnectionOptions, now: Clock) -> list[Fi
     try:
         access = await load_access(connection.kubeconfig, connection.namespace, connection.context)
         async with KubeSession(access, field_manager="asyncjob-cli") as session:
-            facts = await api.fetch_api_server_facts(session, now)
+            facts = await endpoints.fetch_api_server_facts(session, now)
             found = [
-                api.check_api_server(facts),
-                clock.check_clock(facts.date, facts.sent, facts.received),
+                endpoints.check_api_server(facts),
+                endpoints.check_clock(facts.date, facts.sent, facts.received),
             ]
             return [*found, *await _examine_installation(session, facts.date or now())]
     except AsyncJobError as error:
-        return [problem(api.API_SERVER_CHECK, str(error), CLUSTER_DOWN_HINT)]
+        return [problem(endpoints.API_SERVER_CHECK, str(error), CLUSTER_DOWN_HINT)]
 
 
 async def _examine_installation(session: KubeSession, now: datetime) -> list[Finding]:
-    kinds = types.check_resource_types(await types.fetch_resource_type_facts(session))
-    found = [kinds, *policies.check_policies(await policies.fetch_policy_facts(session))]
-    found.append(enforcement.check_enforcement(await enforcement.probe_enforcement(session)))
+    kinds = installation.check_resource_types(await installation.fetch_resource_type_facts(session))
+    found = [kinds, *installation.check_policies(await installation.fetch_policy_facts(session))]
+    found.append(installation.check_enforcement(await installation.probe_enforcement(session)))
     found.append(
         permissions.check_permissions(
             await permissions.fetch_denied(session), session.access.namespace
         )
     )
-    return [*found, *operator.check_operator(await operator.fetch_operator_leases(session), now)]
+    return [*found, *processes.check_operator(await processes.fetch_operator_leases(session), now)]
 
 
 def examine_jobs(jobs: Jobs, now: datetime) -> list[Finding]:
     """Return what is found of workers and jobs, by whichever way they are reached."""
     findings: list[Finding] = []
-    with _errors_as_findings(findings, workers.WORKERS_CHECK):
+    with _errors_as_findings(findings, processes.WORKERS_CHECK):
         unfinished = list(islice(jobs.list(UNFINISHED), MAX_JOBS_EXAMINED))
         waiting = [job for job in unfinished if job.phase is not Phase.RUNNING]
-        findings += workers.check_workers(jobs.workers(), jobs.queues(), waiting)
-        findings += stuck.check_stuck_jobs(
+        findings += processes.check_workers(jobs.workers(), jobs.queues(), waiting)
+        findings += stuck_jobs.check_stuck_jobs(
             unfinished, now, complete=len(unfinished) < MAX_JOBS_EXAMINED
         )
     with _errors_as_findings(findings, "Dead letters"):
         dead = sum(1 for _ in islice(jobs.list(DEAD_LETTERS), MAX_JOBS_EXAMINED))
-        findings += stuck.check_dead_letters(dead, complete=dead < MAX_JOBS_EXAMINED)
+        findings += stuck_jobs.check_dead_letters(dead, complete=dead < MAX_JOBS_EXAMINED)
     return findings
 
 

@@ -1,11 +1,11 @@
-"""What the caller may do, asked of the API server one by one, as kubectl auth can-i does."""
+"""What the caller may do, asked with SelfSubjectAccessReviews as `kubectl auth can-i` does."""
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from asyncjob.cli.doctor.finding import Finding, join_some, ok, problem, warning
+from asyncjob.cli.doctor.findings import Finding, join_some, ok, problem, warning
 from asyncjob.json_types import JsonObject, child, flag
 from asyncjob.kube import KubeSession
 from asyncjob.names import CRON_JOBS, GROUP, JOBS, QUEUES

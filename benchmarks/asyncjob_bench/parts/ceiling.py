@@ -1,0 +1,199 @@
+"""The API server's own limit: the same three writes by a program that does nothing else.
+
+Raw: on AsyncJobs, with schema and policies. Bare: on a custom resource without schema, defaults,
+columns, selectors or policies; the difference is the price of the rules.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from asyncjob.names import API_VERSION, JOB_KIND, JOBS
+from asyncjob_bench.harness.generator import GeneratorReport, generate, whole_life
+from asyncjob_bench.harness.site import Site
+from asyncjob_bench.harness.space import RBAC, PodToken, Space
+from asyncjob_bench.harness.templates import Step
+from asyncjob_bench.parts.part import Numbers, PartContext
+from asyncjob_bench.stats.results import OTHERS
+from asyncjob_bench.stats.usage import Usage, cpu_row
+from asyncjob_dev.api import Api, Object
+from asyncjob_dev.errors import ApiError
+from asyncjob_dev.process import wait_until
+
+CONNECTIONS: Final = 64
+"""So many that etcd stores several writes at once, as it does for as many slots and submitters."""
+
+BEYOND_CONNECTIONS: Final = 2 * CONNECTIONS
+
+
+def measure_raw(bench: PartContext) -> Numbers:
+    """Return the ceiling, without operator or workers."""
+    scale = bench.scale
+    with bench.site.space("raw") as space:
+        pods = pod_tokens(space, scale.workers)
+        generate(space, whole_life(space), scale.warm_up, workers=pods, prefix="warm-up-")
+        report, used = generate_with_usage(bench, space, pods, scale.jobs, CONNECTIONS)
+    bench.results.cpu.append(cpu_row("raw", used, scale.jobs))
+    return {
+        "raw_ceiling_jobs_s": scale.jobs / report.seconds,
+        "raw_cores_busy": used.utilisation,
+        "raw_generator_share": used.share("client"),
+        "raw_create_p50_ms": report.latencies["create"]["p50"],
+        "raw_claim_p50_ms": report.latencies["claim"]["p50"],
+        "raw_complete_p50_ms": report.latencies["complete"]["p50"],
+    }
+
+
+def measure_sweep(bench: PartContext) -> Numbers:
+    """Show that this many connections reach the ceiling: with twice as many, each waits longer."""
+    rates = {}
+    for connections in bench.scale.sweep:
+        with bench.site.space("sweep") as space:
+            pods = pod_tokens(space, bench.scale.workers)
+            generate(
+                space,
+                whole_life(space),
+                bench.scale.warm_up,
+                workers=pods,
+                prefix="warm-up-",
+                connections=connections,
+            )
+            report, used = generate_with_usage(
+                bench, space, pods, bench.scale.sweep_jobs, connections
+            )
+        rates[connections] = bench.scale.sweep_jobs / report.seconds
+        bench.results.proofs.append(
+            {
+                "connections": connections,
+                "jobs/s": rates[connections],
+                "create p50 ms": report.latencies["create"]["p50"],
+                "create p99 ms": report.latencies["create"]["p99"],
+                "cores busy": used.utilisation,
+                "API server": used.share("kube-apiserver"),
+                "etcd": used.share("etcd"),
+                "generator": used.share("client"),
+                OTHERS: used.foreign,
+            }
+        )
+    return {"raw_beyond_ratio": rates[BEYOND_CONNECTIONS] / rates[CONNECTIONS]}
+
+
+def pod_tokens(space: Space, count: int) -> list[PodToken]:
+    """Return pods' tokens, under the names that workers' pods have."""
+    return [space.pod_token(f"pod-{number}") for number in range(count)]
+
+
+def generate_with_usage(
+    bench: PartContext, space: Space, pods: list[PodToken], count: int, connections: int
+) -> tuple[GeneratorReport, Usage]:
+    """Run the generator and see who uses the machine meanwhile."""
+    steps = whole_life(space)
+    before = bench.site.usage()
+    report = generate(space, steps, count, workers=pods, connections=connections)
+    used = bench.site.usage() - before
+    return report, used.with_client(report.cpu_seconds)
+
+
+GROUP: Final = "bare.bench.local"
+VERSION: Final = "v1"
+CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+ROLE: Final = "bare"
+WITHIN_SECONDS: Final = 30.0
+
+
+def measure_bare(bench: PartContext) -> Numbers:
+    """Return the ceiling of custom resources that nobody checks."""
+    scale = bench.scale
+    with bench.site.space("bare") as space:
+        _prepare(bench.site, space)
+        pods, steps = pod_tokens(space, scale.workers), [_bare_step(it) for it in whole_life(space)]
+        generate(space, steps, scale.warm_up, workers=pods, prefix="warm-up-")
+        report = generate(space, steps, scale.jobs, workers=pods, connections=CONNECTIONS)
+    return {"bare_ceiling_jobs_s": scale.jobs / report.seconds}
+
+
+def _bare_step(step: Step) -> Step:
+    ours, theirs = API_VERSION, f"{GROUP}/{VERSION}"
+    return replace(
+        step,
+        path=step.path.replace(f"/apis/{ours}/", f"/apis/{theirs}/"),
+        body=step.body.replace(f'"{ours}"', f'"{theirs}"'),
+    )
+
+
+def _prepare(site: Site, space: Space) -> None:
+    """Define the resource, unless an earlier round has, and let this namespace's accounts write."""
+    try:
+        space.api.create(CRDS, _definition())
+    except ApiError as error:
+        if error.reason != "AlreadyExists":
+            raise
+    path = f"/apis/{RBAC}/v1/namespaces/{space.name}"
+    space.api.create(f"{path}/roles", _role())
+    space.api.create(f"{path}/rolebindings", _binding(space.name))
+    wait_until(lambda: _served(space.api), "the bare resource", within=WITHIN_SECONDS)
+    wait_until(lambda: _allowed(space), "the right to write it", within=WITHIN_SECONDS)
+    site.await_collector(GROUP)
+
+
+def _definition() -> Object:
+    anything = {
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": True,
+        "x-kubernetes-map-type": "atomic",
+    }
+    schema = {"type": "object", "properties": {"spec": anything, "status": anything}}
+    version = {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+    }
+    names = {"plural": JOBS, "singular": "asyncjob", "kind": JOB_KIND}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{JOBS}.{GROUP}"},
+        "spec": {"group": GROUP, "names": names, "scope": "Namespaced", "versions": [version]},
+    }
+
+
+def _role() -> Object:
+    rule = {"apiGroups": [GROUP], "resources": ["*"], "verbs": ["*"]}
+    return {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "Role",
+        "metadata": {"name": ROLE},
+        "rules": [rule],
+    }
+
+
+def _binding(namespace: str) -> Object:
+    everybody = {"kind": "Group", "name": f"system:serviceaccounts:{namespace}", "apiGroup": RBAC}
+    return {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": ROLE},
+        "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": ROLE},
+        "subjects": [everybody],
+    }
+
+
+def _served(api: Api) -> bool:
+    try:
+        api.get(f"/apis/{GROUP}/{VERSION}/{JOBS}")
+    except ApiError:
+        return False
+    return True
+
+
+def _allowed(space: Space) -> bool:
+    asked = {"group": GROUP, "resource": JOBS, "verb": "create", "namespace": space.name}
+    group = f"system:serviceaccounts:{space.name}"
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"groups": [group], "user": "anybody", "resourceAttributes": asked},
+    }
+    return bool(space.api.create(REVIEWS, review)["status"]["allowed"])

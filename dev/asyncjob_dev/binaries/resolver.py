@@ -1,0 +1,200 @@
+"""Finds each program, or makes it, in a fixed order: KUBEBUILDER_ASSETS.
+
+For kubectl and Prometheus the one on PATH; the cache; the official archive, or for Prometheus
+Debian's package; a build.
+"""
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from asyncjob_dev.binaries.cache import BinaryCache, cache_dir, is_executable
+from asyncjob_dev.binaries.downloads import ArchiveDownload, DebianPackage, read_pinned_archive
+from asyncjob_dev.binaries.gobuild import build
+from asyncjob_dev.binaries.pins import (
+    MONITORING_TOOLS,
+    TOOLS,
+    TOOLS_DIR,
+    Pin,
+    platform_name,
+    read_pin,
+)
+from asyncjob_dev.errors import AssetsFolderMissingError, DownloadError
+from asyncjob_dev.progress import note
+
+MINOR_VERSION_SKEW = 1
+KUBECTL_TIMEOUT = 10.0
+
+
+def kubectl_on_path(server_minor: int, environ: Mapping[str, str]) -> tuple[Path, str] | None:
+    """Return a suitable kubectl and its version, or None."""
+    found = shutil.which("kubectl", path=environ.get("PATH"))
+    if found is None:
+        return None
+    version = _client_version(found, environ)
+    minor = minor_of(version)
+    if minor is None or abs(minor - server_minor) > MINOR_VERSION_SKEW:
+        return None
+    return Path(found), version
+
+
+def minor_of(version: str) -> int | None:
+    """Return the 32 of `v1.32.4-vendor`; None for what is no version."""
+    parts = version.split(".")
+    return int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else None
+
+
+def _client_version(kubectl: str, environ: Mapping[str, str]) -> str:
+    try:
+        done = subprocess.run(
+            [kubectl, "version", "--client", "-o", "json"],
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=KUBECTL_TIMEOUT,
+        )
+        return str(json.loads(done.stdout)["clientVersion"]["gitVersion"])
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError):
+        return ""
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A program that can be run, and where it came from."""
+
+    tool: str
+    path: Path
+    version: str
+    source: str
+
+
+Builder = Callable[[Pin, Path, Mapping[str, str], list[str]], None]
+
+
+class Resolver:
+    """Resolves tools; remembers a failed download, so that it is tried once only."""
+
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        *,
+        tools_dir: Path = TOOLS_DIR,
+        archive: ArchiveDownload | None = None,
+        builder: Builder = build,
+    ) -> None:
+        self._environ = environ
+        self._tools_dir = tools_dir
+        self._target = platform_name()
+        self._cache = BinaryCache(cache_dir(environ))
+        self._archive = archive or ArchiveDownload(self._cache, self._target, read_pinned_archive())
+        self._package = DebianPackage(self._cache, self._target, environ)
+        self._builder = builder
+        self._offline = ""
+
+    def resolve(self, tool: str) -> Binary:
+        """Return the program, making it if need be; raises a `BinaryError` that says what helps."""
+        pin = read_pin(tool, self._tools_dir)
+        return (
+            self._from_assets(tool)
+            or self._from_path(pin)
+            or self._from_cache(pin)
+            or self._from_archive(pin)
+            or self._from_package(pin)
+            or self._from_build(pin)
+        )
+
+    def resolve_all(self, tools: Sequence[str] = TOOLS) -> list[Binary]:
+        """Return all of these, those of the control plane by default."""
+        return [self.resolve(tool) for tool in tools]
+
+    def _from_assets(self, tool: str) -> Binary | None:
+        named = self._environ.get("KUBEBUILDER_ASSETS")
+        if not named:
+            return None
+        folder = Path(named).absolute()
+        path = folder / tool
+        try:
+            if not folder.is_dir():
+                raise AssetsFolderMissingError(folder)
+            return Binary(tool, path, "", "KUBEBUILDER_ASSETS") if is_executable(path) else None
+        except OSError as error:
+            raise AssetsFolderMissingError(folder, f"cannot be read: {error.strerror}") from error
+
+    def _from_path(self, pin: Pin) -> Binary | None:
+        if pin.tool in MONITORING_TOOLS:
+            path = shutil.which(pin.tool, path=self._environ.get("PATH"))
+            return Binary(pin.tool, Path(path), "", "PATH") if path else None
+        found = kubectl_on_path(pin.minor, self._environ) if pin.tool == "kubectl" else None
+        return Binary(pin.tool, found[0], found[1], "PATH") if found else None
+
+    def _from_cache(self, pin: Pin) -> Binary | None:
+        built = self._built_path(pin)
+        if self._cache.has(built):
+            return Binary(pin.tool, built, pin.version, "cache (built)")
+        unpacked = self._archive.path(pin.tool)
+        if unpacked and self._cache.has(unpacked):
+            return Binary(pin.tool, unpacked, self._archive.release.version, "cache (downloaded)")
+        return None
+
+    def _from_archive(self, pin: Pin) -> Binary | None:
+        if self._offline or self._archive.path(pin.tool) is None:
+            return None
+        with self._cache.lock("envtest"):
+            if self._from_cache(pin) is None:
+                try:
+                    self._archive.install()
+                except DownloadError as error:
+                    self._offline = str(error)
+                    note(f"{error}; building from source instead")
+        return self._from_cache(pin)
+
+    def _from_package(self, pin: Pin) -> Binary | None:
+        version = self._package.version() if pin.tool in MONITORING_TOOLS else None
+        if version is None:
+            return None
+        path = self._package.path(pin.tool, version)
+        with self._cache.lock("debian"):
+            if not self._cache.has(path) and not self._package.install(version):
+                note(f"{pin.tool} {version} cannot be downloaded; building from source instead")
+                return None
+        return Binary(pin.tool, path, version, "Debian's package")
+
+    def _from_build(self, pin: Pin) -> Binary:
+        final = self._built_path(pin)
+        with self._cache.lock(pin.tool):
+            if not self._cache.has(final):
+                draft = self._cache.draft(final)
+                self._builder(pin, draft, self._environ, self._tried(pin.tool))
+                self._cache.install(draft, final)
+                return Binary(pin.tool, final, pin.version, "built")
+        return Binary(pin.tool, final, pin.version, "cache (built)")
+
+    def _built_path(self, pin: Pin) -> Path:
+        return self._cache.path(pin.tool, pin.version, self._target, pin.digest)
+
+    def _tried(self, tool: str) -> list[str]:
+        assets = self._environ.get("KUBEBUILDER_ASSETS")
+        return [
+            f"not in KUBEBUILDER_ASSETS={assets}" if assets else "KUBEBUILDER_ASSETS is not set",
+            f"not in the cache {self._cache.root}",
+            self._not_in_the_archive(tool),
+        ]
+
+    def _not_in_the_archive(self, tool: str) -> str:
+        held = self._archive.release.tools
+        if tool not in held:
+            return f"the official archive holds only {', '.join(held)}"
+        return self._offline or "there is no official archive for this platform"
+
+
+@functools.cache
+def default_resolver() -> Resolver:
+    """Return the resolver of this process, for its environment."""
+    return Resolver(os.environ)

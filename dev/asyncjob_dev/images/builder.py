@@ -1,0 +1,193 @@
+"""Builds one image of the repository.
+
+The base image is the one asked for, else the Dockerfile's own, else one made here with debootstrap
+and kept in the cache. pip inside the build gets this machine's pip settings as build secrets, so
+nothing of them stays in the image.
+"""
+
+import ast
+import configparser
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from asyncjob_dev.binaries.cache import BinaryCache, cache_dir
+from asyncjob_dev.errors import EngineFailedError, NoBaseError
+from asyncjob_dev.images.engines import TAIL_LINES, Engine
+from asyncjob_dev.progress import Progress, note
+
+DEBIAN_RELEASE = "bookworm"
+PACKAGES = "python3,python3-venv,ca-certificates"
+MIRROR = "ASYNCJOB_DEBIAN_MIRROR"
+"""Where packages come from. That of a dated snapshot gives the same base tomorrow; else a base has
+what Debian has today. It is for development and tests, never for a release."""
+
+EXCLUDED_PATHS = (
+    "dev",
+    "etc/hostname",
+    "etc/resolv.conf",
+    "usr/share/doc",
+    "usr/share/info",
+    "usr/share/locale",
+    "usr/share/man",
+    "var/cache",
+    "var/lib/apt/lists",
+    "var/log",
+)
+"""What a container brings along, does not read, or has only of the machine that made it."""
+
+_DEFAULT = re.compile(r"^ARG BASE=(\S+)$", re.MULTILINE)
+
+
+def default_base(dockerfile: Path) -> str:
+    """Return the base that a Dockerfile names."""
+    match = _DEFAULT.search(dockerfile.read_text(encoding="utf-8"))
+    assert match, f"{dockerfile} has no line ARG BASE="
+    return match[1]
+
+
+def find_base(engine: Engine, dockerfile: Path, environ: Mapping[str, str]) -> str:
+    """Return a base image that the engine has; raises NoBaseError."""
+    wanted = default_base(dockerfile)
+    if engine.has(wanted):
+        return wanted
+    with Progress(f"fetching {wanted}"):
+        reason = engine.pull(wanted)
+    if not reason:
+        return wanted
+    missing = _missing_for_debootstrap()
+    if missing:
+        raise NoBaseError(wanted, reason, missing)
+    note(f"{wanted} cannot be fetched ({reason}): a base is made of Debian's packages instead")
+    return _debootstrap_base(engine, BinaryCache(cache_dir(environ)), environ.get(MIRROR, ""))
+
+
+def _missing_for_debootstrap() -> str:
+    if shutil.which("debootstrap") is None:
+        return "debootstrap is missing"
+    return "" if os.geteuid() == 0 else "it takes root"
+
+
+def _debootstrap_base(engine: Engine, cache: BinaryCache, mirror: str) -> str:
+    recipe = " ".join((DEBIAN_RELEASE, PACKAGES, *EXCLUDED_PATHS, *filter(None, [mirror])))
+    digest = hashlib.sha256(recipe.encode()).hexdigest()[:12]
+    image = f"localhost/asyncjob-base:{digest}"
+    with cache.lock("base-image"):
+        archive = cache.root / "images" / f"base-{digest}.tar"
+        if not archive.exists():
+            draft = cache.draft(archive)
+            _bootstrap(draft, mirror)
+            cache.install(draft, archive)
+        if not engine.has(image):
+            engine.load(archive, image)
+    return image
+
+
+def _bootstrap(archive: Path, mirror: str) -> None:
+    with (
+        Progress(f"making a base image of Debian {DEBIAN_RELEASE}, about a minute the first time"),
+        tempfile.TemporaryDirectory(prefix="base-", dir=archive.parent) as folder,
+    ):
+        root = Path(folder) / "root"
+        command = [
+            "debootstrap",
+            "--variant=minbase",
+            f"--include={PACKAGES}",
+            DEBIAN_RELEASE,
+            str(root),
+        ]
+        command += [mirror] if mirror else []
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            tail = "\n".join((done.stdout + done.stderr).splitlines()[-TAIL_LINES:])
+            raise EngineFailedError(command, done.returncode, tail)
+        with tarfile.open(archive, "w") as packed:
+            packed.add(root, arcname=".", filter=_exclude_paths)
+
+
+def _exclude_paths(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """Leave out the contents, not the folders themselves."""
+    path = member.name.removeprefix("./")
+    inside = any(path.startswith(f"{name}/") or path == name for name in EXCLUDED_PATHS)
+    return None if inside and not (member.isdir() and path in EXCLUDED_PATHS) else member
+
+
+FORWARDED_OPTIONS = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "retries")
+CA_INSIDE = "/etc/ssl/private-ca.pem"
+
+
+def pip_secrets(folder: Path, environ: Mapping[str, str]) -> list[str]:
+    """Write pip.conf and ca.pem to a folder; return the options that hand them to a build."""
+    options = pip_options(_ask_pip(environ))
+    authority = options.pop("cert", "") or environ.get("SSL_CERT_FILE", "")
+    found = {}
+    if authority and Path(authority).is_file():
+        found["ca.pem"] = Path(authority)
+        options["cert"] = CA_INSIDE
+    found["pip.conf"] = folder / "pip.conf"
+    write_config(found["pip.conf"], options)
+    return [f"--secret=id={name},src={path}" for name, path in found.items()]
+
+
+def pip_options(listing: str) -> dict[str, str]:
+    """Return the options that matter, by name, from `pip config list`; the last of a name wins."""
+    options = {}
+    for line in listing.splitlines():
+        key, _, value = line.partition("=")
+        name = key.rpartition(".")[2]
+        if name in {*FORWARDED_OPTIONS, "cert"}:
+            options[name] = str(ast.literal_eval(value))
+    return options
+
+
+def write_config(path: Path, options: Mapping[str, str]) -> None:
+    """Write a pip.conf that only its owner can read: an index's address may hold a password."""
+    config = configparser.RawConfigParser()
+    config["global"] = dict(options)
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
+        config.write(file)
+
+
+def _ask_pip(environ: Mapping[str, str]) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"],
+        env=dict(environ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout
+
+
+ROOT = Path(__file__).parents[3]
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """Which Dockerfile to build, and what to call it; no `base` means the first to be had."""
+
+    dockerfile: Path
+    tag: str
+    base: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+
+def build_image(engine: Engine, recipe: BuildRequest, environ: Mapping[str, str]) -> None:
+    """Build; raises ImageError that says what is missing or what the engine said."""
+    base = recipe.base or find_base(engine, recipe.dockerfile, environ)
+    arguments = {"BASE": base, **recipe.arguments}
+    given = [f"--build-arg={name}={value}" for name, value in arguments.items()]
+    with (
+        tempfile.TemporaryDirectory(prefix="build-") as folder,
+        Progress(f"building {recipe.tag} on {base} with {engine.name}"),
+    ):
+        files = ["--file", str(recipe.dockerfile), "--tag", recipe.tag]
+        engine.build([*files, *given, *pip_secrets(Path(folder), environ)], ROOT)

@@ -1,0 +1,1 @@
+"""The pages, one module per page: rights, reading or acting, and rendering."""

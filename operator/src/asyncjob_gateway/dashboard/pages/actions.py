@@ -1,0 +1,88 @@
+"""What the buttons do to one job or queue: done once, then the page is shown again."""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Path, Request
+from starlette.responses import Response
+
+from asyncjob.rest.problem import FieldProblem
+from asyncjob_gateway import problem_types
+from asyncjob_gateway.auth import rights
+from asyncjob_gateway.dashboard.layout import see_other
+from asyncjob_gateway.dashboard.links import PREFIX
+from asyncjob_gateway.dashboard.page_context import form_context
+from asyncjob_gateway.dashboard.page_route import PageRoute
+from asyncjob_gateway.dashboard.security import Form, field_value
+from asyncjob_gateway.errors import RefusedError
+from asyncjob_gateway.operations import Operations
+from asyncjob_gateway.routes.api_route import JobId, QueueName
+
+router = APIRouter(prefix=PREFIX, route_class=PageRoute)
+ROUTERS = (router,)
+
+MAX_PRIORITY: Final = 1000
+_PRIORITY_PATTERN: Final = re.compile(r"-?[0-9]{1,4}")
+
+JobAction = Callable[[Operations, str, Form], Awaitable[object]]
+
+
+async def _cancel(operations: Operations, job_id: str, form: Form) -> object:
+    return await operations.cancel(job_id, cascade=field_value(form, "cascade") == "yes")
+
+
+async def _set_priority(operations: Operations, job_id: str, form: Form) -> object:
+    text = field_value(form, "priority")
+    if not _PRIORITY_PATTERN.fullmatch(text) or abs(int(text)) > MAX_PRIORITY:
+        detail = f"a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}"
+        raise RefusedError(
+            problem_types.INVALID, detail, errors=[FieldProblem(field="priority", detail=detail)]
+        )
+    return await operations.change(job_id, suspend=None, priority=int(text))
+
+
+_JOB_ACTIONS: Final[dict[str, tuple[JobAction, str]]] = {
+    "cancel": (_cancel, "cancelled"),
+    "redrive": (lambda operations, job_id, _: operations.redrive(job_id), "redriven"),
+    "dismiss": (lambda operations, job_id, _: operations.dismiss(job_id), "dismissed"),
+    "suspend": (
+        lambda operations, job_id, _: operations.change(job_id, suspend=True, priority=None),
+        "suspended",
+    ),
+    "resume": (
+        lambda operations, job_id, _: operations.change(job_id, suspend=False, priority=None),
+        "resumed",
+    ),
+    "priority": (_set_priority, "priority"),
+}
+_JobActionName = Annotated[str, Path(pattern=f"^({'|'.join(_JOB_ACTIONS)})$")]
+
+
+@router.post("/jobs/{id}/rerun")
+async def rerun(request: Request, job_id: JobId) -> Response:
+    """Run a job again, as a new one, and show that."""
+    room, _ = await form_context(request, rights.CONTROL_JOBS)
+    done = await room.request_context.operations.rerun(job_id)
+    return see_other(room.links.job(done.id, {"did": "rerun", "soon": "1"}))
+
+
+@router.post("/jobs/{id}/{wish}")
+async def act_on_job(request: Request, job_id: JobId, wish: _JobActionName) -> Response:
+    """Do one of the other things, and show the job."""
+    room, form = await form_context(request, rights.CONTROL_JOBS)
+    act, did = _JOB_ACTIONS[wish]
+    await act(room.request_context.operations, job_id, form)
+    return see_other(room.links.job(job_id, {"did": did}))
+
+
+@router.post("/queues/{name}/{wish}")
+async def act_on_queue(
+    request: Request, name: QueueName, wish: Annotated[str, Path(pattern="^(pause|resume)$")]
+) -> Response:
+    """Pause a queue or let it go on."""
+    room, _ = await form_context(request, rights.CONTROL_QUEUES)
+    room.request_context.cache.require_synced()
+    await room.request_context.operations.set_paused(name, paused=wish == "pause")
+    did = "paused" if wish == "pause" else "unpaused"
+    return see_other(room.links.to("/queues", {"did": did}))

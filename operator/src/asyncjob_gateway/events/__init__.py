@@ -1,1 +1,0 @@
-"""Changes as server-sent events."""

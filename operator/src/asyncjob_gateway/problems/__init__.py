@@ -1,1 +1,0 @@
-"""Every error answer, as RFC 9457 has it: what becomes which kind, and how it is sent."""

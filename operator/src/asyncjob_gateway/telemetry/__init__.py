@@ -1,1 +1,0 @@
-"""What the gateway tells of itself: metrics and the access log."""

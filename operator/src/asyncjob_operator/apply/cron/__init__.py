@@ -1,1 +1,0 @@
-"""Decisions about schedules, carried to the API server."""

@@ -1,0 +1,367 @@
+"""The cache of jobs and its indexes: views of the open ones, small records of the finished ones.
+
+Indexed by name, parent, dependency, deduplication id, pod, queue and type. Fed by the watch, by
+lists and by the answers to writes, in any order: an older version never replaces a newer one. A
+job without dependencies, children and parent costs the entry of its name.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from asyncjob.lifecycle.job_view import JobView
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
+from asyncjob_operator.core.admission.reservations import is_active
+from asyncjob_operator.core.policies.deduplication import DuplicateGroup, is_live
+from asyncjob_operator.core.retention import FinishedJob, finished_job
+
+K = TypeVar("K")
+
+
+class UidIndex(Generic[K]):
+    """Groups keep the order in which their members came."""
+
+    def __init__(self) -> None:
+        self._groups: dict[K, dict[str, None]] = {}
+
+    def add(self, key: K, uid: str) -> None:
+        """Put the UID into a group."""
+        self._groups.setdefault(key, {})[uid] = None
+
+    def discard(self, key: K, uid: str) -> None:
+        """Take the UID out of a group, if it is there."""
+        group = self._groups.get(key)
+        if group is not None:
+            group.pop(uid, None)
+            if not group:
+                del self._groups[key]
+
+    def members(self, key: K) -> list[str]:
+        """Return the UIDs of a group."""
+        return list(self._groups.get(key, ()))
+
+    def first(self, key: K) -> str | None:
+        """Return the UID that came first of those in the group, None if it is empty."""
+        return next(iter(self._groups.get(key, ())), None)
+
+    def size(self, key: K) -> int:
+        """Return how many are in a group."""
+        return len(self._groups.get(key, ()))
+
+
+KnownJob = JobView | FinishedJob
+JobName = tuple[str, str]
+"""Namespace and name."""
+
+ParentKey = tuple[str, str]
+"""Namespace and UID. A child names its parent's UID as it likes: only its own namespace counts."""
+
+FAILED_PHASES: Final = FINISHED_PHASES - {Phase.SUCCEEDED}
+
+
+@dataclass(frozen=True, slots=True)
+class ChildrenStatus:
+    """What those who wait for all children of a job need to know of these."""
+
+    any_open: bool = False
+    failed_uid: str | None = None
+
+
+class RelationIndex:
+    """UIDs; what they stand for is the store's business."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, dict[str, str]] = {}
+        self._dependents: UidIndex[JobName] = UidIndex()
+        self._children: UidIndex[ParentKey] = UidIndex()
+        self._open_children: UidIndex[ParentKey] = UidIndex()
+        self._failed_children: UidIndex[ParentKey] = UidIndex()
+
+    def add(self, job: KnownJob) -> None:
+        """Take a job in."""
+        self._by_name.setdefault(job.namespace, {})[job.name] = job.uid
+        if job.parent_uid:
+            for group in self._child_indexes(job):
+                group.add((job.namespace, job.parent_uid), job.uid)
+        if isinstance(job, JobView) and has_pending_dependencies(job):
+            for one in job.gates.depends_on:
+                self._dependents.add((job.namespace, one.name), job.uid)
+
+    def discard(self, job: KnownJob) -> None:
+        """Take a job out; another of its name stays."""
+        names = self._by_name.get(job.namespace, {})
+        if names.get(job.name) == job.uid:
+            del names[job.name]
+            if not names:
+                del self._by_name[job.namespace]
+        if job.parent_uid:
+            for group in self._child_indexes(job):
+                group.discard((job.namespace, job.parent_uid), job.uid)
+        if isinstance(job, JobView) and has_pending_dependencies(job):
+            for one in job.gates.depends_on:
+                self._dependents.discard((job.namespace, one.name), job.uid)
+
+    def uid_of(self, namespace: str, name: str) -> str | None:
+        """Return the UID of the job of a name."""
+        return self._by_name.get(namespace, {}).get(name)
+
+    def dependents(self, namespace: str, name: str) -> list[str]:
+        """Return the jobs that have not started yet and depend on the job of a name."""
+        return self._dependents.members((namespace, name))
+
+    def has_dependents(self, namespace: str, name: str) -> bool:
+        """Return whether any job that has not started yet depends on the job of a name."""
+        return self._dependents.size((namespace, name)) > 0
+
+    def children(self, parent: ParentKey) -> list[str]:
+        """Return the children of a job."""
+        return self._children.members(parent)
+
+    def has_children(self, parent: ParentKey) -> bool:
+        """Return whether the job has any child."""
+        return self._children.size(parent) > 0
+
+    def children_status(self, parent: ParentKey) -> ChildrenStatus:
+        """Return whether a child of the job has not finished, and one that finished badly."""
+        return ChildrenStatus(
+            self._open_children.size(parent) > 0, self._failed_children.first(parent)
+        )
+
+    def _child_indexes(self, job: KnownJob) -> Iterator[UidIndex[ParentKey]]:
+        """Yield the groups that a child is in."""
+        yield self._children
+        if job.phase not in FINISHED_PHASES:
+            yield self._open_children
+        if job.phase in FAILED_PHASES:
+            yield self._failed_children
+
+
+def has_pending_dependencies(job: JobView) -> bool:
+    """Return whether what the job depends on still matters to it."""
+    return bool(job.gates.depends_on) and not job.attempt and not job.finished
+
+
+QueueKey = tuple[str, str]
+"""Namespace and name."""
+
+DedupKey = tuple[str, str]
+"""Namespace and deduplication id."""
+
+MAX_REMEMBERED_DELETED: Final = 10_000
+"""So many deleted jobs are told from new ones: answers are late by seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobAddress:
+    """Where a job is."""
+
+    namespace: str
+    name: str
+    version: str
+
+
+class JobStore:
+    """Jobs by UID."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, str, Phase]] = Counter()
+        self.relations = RelationIndex()
+        self._jobs: dict[str, JobView] = {}
+        self._finished: dict[str, FinishedJob] = {}
+        self._previous_records: dict[str, FinishedJob] = {}
+        """What was kept of finished jobs that are looked at again."""
+
+        self._duplicates: dict[DedupKey, DuplicateGroup] = {}
+        self._finished_duplicates: UidIndex[DedupKey] = UidIndex()
+        self._by_pod: UidIndex[tuple[str, str]] = UidIndex()
+        self._by_type: UidIndex[tuple[str, str, str]] = UidIndex()
+        self._types_in_queue: dict[QueueKey, dict[str, None]] = {}
+        self._active: UidIndex[QueueKey] = UidIndex()
+        self._deleted: dict[str, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._jobs) + len(self._finished)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._jobs or uid in self._finished
+
+    def get(self, uid: str) -> JobView | None:
+        """Return the view of a job that something may still happen to."""
+        return self._jobs.get(uid)
+
+    def uids(self) -> list[str]:
+        """Return the UIDs of the jobs that something may still happen to."""
+        return list(self._jobs)
+
+    def finished(self) -> list[FinishedJob]:
+        """Return the records of finished jobs."""
+        return list(self._finished.values())
+
+    def locate(self, uid: str) -> JobAddress | None:
+        """Return where a job is and which version of it is known."""
+        known = self.find(uid)
+        return _address(known) if known else None
+
+    def addresses(self) -> Iterator[tuple[str, JobAddress]]:
+        """Yield UID and address of all jobs, as they are now."""
+        for uid in [*self._jobs, *self._finished]:
+            known = self.find(uid)
+            if known:
+                yield uid, _address(known)
+
+    def by_phase(self) -> Counter[Phase]:
+        """Return how many jobs are in each phase."""
+        phases: Counter[Phase] = Counter()
+        for (_, _, phase), count in self.counts.items():
+            phases[phase] += count
+        return phases
+
+    def is_new_version(self, uid: str, version: str) -> bool:
+        """Return whether the version is newer than what is known of the job.
+
+        Of one that was deleted nothing is: a late answer must not bring it back.
+        """
+        known = self.find(uid)
+        if known is None:
+            return uid not in self._deleted
+        return is_newer(version, known.resource_version)
+
+    def put(self, job: JobView) -> None:
+        """Keep the whole view."""
+        ended = self._finished.get(job.uid) or self._previous_records.get(job.uid)
+        self.remove(job.uid)
+        if ended and job.finished:
+            self._previous_records[job.uid] = ended
+        self._jobs[job.uid] = job
+        self.relations.add(job)
+        self.counts[job.namespace, job.queue, job.phase] += 1
+        queue = (job.namespace, job.queue)
+        self._by_type.add((*queue, job.type), job.uid)
+        self._types_in_queue.setdefault(queue, {})[job.type] = None
+        if is_active(job):
+            self._active.add(queue, job.uid)
+        if job.gates.deduplication_id:
+            self._index_duplicate(job)
+        if job.lease:
+            self._by_pod.add((job.namespace, job.lease.holder_uid), job.uid)
+
+    def retire(self, job: JobView, observed_at: float) -> None:
+        """Keep only what retention needs of a finished job, seen at this time of the wall clock."""
+        before = self._finished.get(job.uid) or self._previous_records.get(job.uid)
+        record = finished_job(
+            job, observed_at, before
+        )  # may fail, and then all is to stay as it was
+        self.remove(job.uid)
+        self._finished[job.uid] = record
+        self.relations.add(record)
+        self.counts[job.namespace, job.queue, job.phase] += 1
+
+    def remove(self, uid: str) -> None:
+        """Forget a job."""
+        self._previous_records.pop(uid, None)
+        job = self._jobs.pop(uid, None)
+        if job:
+            self._unindex(job)
+        gone = job or self._finished.pop(uid, None)
+        if gone:
+            self.relations.discard(gone)
+            self._uncount((gone.namespace, gone.queue, gone.phase))
+
+    def delete(self, uid: str) -> None:
+        """Take that there is no such job any more, and never will be."""
+        self.remove(uid)
+        self._deleted[uid] = None
+        if len(self._deleted) > MAX_REMEMBERED_DELETED:
+            del self._deleted[next(iter(self._deleted))]
+
+    def live_duplicate(self, job: JobView) -> JobView | None:
+        """Return the first of the other live jobs with the same deduplication id, or None."""
+        contenders = self._duplicates.get(_dedup_key(job)) if job.gates.deduplication_id else None
+        uid = contenders.first_other(job.uid) if contenders else None
+        return self._jobs[uid] if uid is not None else None
+
+    def first_duplicates(self, job: JobView) -> tuple[str, ...]:
+        """Return the UIDs of the first two live jobs with its deduplication id."""
+        contenders = self._duplicates.get(_dedup_key(job)) if job.gates.deduplication_id else None
+        return contenders.first_two() if contenders else ()
+
+    def finished_duplicates(self, job: JobView) -> list[str]:
+        """Return the finished jobs with its deduplication id of which somebody wants more."""
+        return (
+            self._finished_duplicates.members(_dedup_key(job)) if job.gates.deduplication_id else []
+        )
+
+    def of_type(self, queue: QueueKey, job_type: str) -> list[str]:
+        """Return the UIDs of a queue's jobs of one type that something may still happen to."""
+        return self._by_type.members((*queue, job_type))
+
+    def in_queue(self, queue: QueueKey) -> list[str]:
+        """Return the UIDs of a queue's jobs that something may still happen to."""
+        return [
+            uid for one in self._types_in_queue.get(queue, ()) for uid in self.of_type(queue, one)
+        ]
+
+    def active_in_queue(self, queue: QueueKey) -> list[str]:
+        """Return the UIDs of a queue's jobs that run, or may be claimed any moment."""
+        return self._active.members(queue)
+
+    def busy_pods(self) -> set[tuple[str, str]]:
+        """Return namespace and name of each pod that holds a job's lease."""
+        jobs = self._jobs.values()
+        return {(job.namespace, job.lease.holder) for job in jobs if job.lease}
+
+    def held_by(self, namespace: str, pod_uid: str) -> list[str]:
+        """Return the UIDs of the jobs whose lease a pod holds."""
+        return self._by_pod.members((namespace, pod_uid))
+
+    def find(self, uid: str) -> JobView | FinishedJob | None:
+        """Return all that is known of a job, open or finished."""
+        return self._jobs.get(uid) or self._finished.get(uid)
+
+    def _unindex(self, job: JobView) -> None:
+        queue = (job.namespace, job.queue)
+        self._by_type.discard((*queue, job.type), job.uid)
+        if not self._by_type.size((*queue, job.type)):
+            del self._types_in_queue[queue][job.type]
+            if not self._types_in_queue[queue]:
+                del self._types_in_queue[queue]
+        self._active.discard(queue, job.uid)
+        if job.gates.deduplication_id:
+            self._unindex_duplicate(job)
+        if job.lease:
+            self._by_pod.discard((job.namespace, job.lease.holder_uid), job.uid)
+
+    def _index_duplicate(self, job: JobView) -> None:
+        if is_live(job):
+            self._duplicates.setdefault(_dedup_key(job), DuplicateGroup()).add(job)
+        elif job.finished:
+            self._finished_duplicates.add(_dedup_key(job), job.uid)
+
+    def _unindex_duplicate(self, job: JobView) -> None:
+        self._finished_duplicates.discard(_dedup_key(job), job.uid)
+        contenders = self._duplicates.get(_dedup_key(job))
+        if contenders:
+            contenders.discard(job)
+            if not contenders:
+                del self._duplicates[_dedup_key(job)]
+
+    def _uncount(self, label: tuple[str, str, Phase]) -> None:
+        self.counts[label] -= 1
+        if not self.counts[label]:
+            del self.counts[label]
+
+
+def is_newer(version: str, than: str) -> bool:
+    """Return whether one resourceVersion is newer or, where they are no numbers, another."""
+    if version.isdecimal() and than.isdecimal():
+        return int(version) > int(than)
+    return version != than
+
+
+def _address(known: JobView | FinishedJob) -> JobAddress:
+    return JobAddress(known.namespace, known.name, known.resource_version)
+
+
+def _dedup_key(job: JobView) -> DedupKey:
+    return (job.namespace, job.gates.deduplication_id or "")

@@ -1,0 +1,111 @@
+"""Counts over the cached jobs what the status of each AsyncQueue shows."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Final
+
+from asyncjob.json_types import Json
+from asyncjob.lifecycle.job_view import JobView
+from asyncjob.lifecycle.phases import Phase
+from asyncjob_operator.cache.jobs import JobStore
+from asyncjob_operator.cache.queues import QueueCache, QueueName
+from asyncjob_operator.cache.workers import WorkerRegistry
+from asyncjob_operator.core.now import Now, to_epoch
+from asyncjob_operator.core.options import QueueView
+from asyncjob_operator.core.queue_stats import QueueStats, Throughput, stats_fields
+from asyncjob_operator.core.snapshot import is_claimable
+from asyncjob_operator.telemetry.containment import Activity, Containment, ObjectKind, ObjectRef
+
+_WHOLE_SECONDS_LENGTH: Final = len("2026-01-01T00:00:00")
+
+JOBS_PER_TURN: Final = 2000
+"""So many jobs are looked at before others have their turn in the event loop."""
+
+
+class QueueStatsCollector:
+    """One look at all jobs for all queues."""
+
+    def __init__(
+        self,
+        store: JobStore,
+        queues: QueueCache,
+        worker_registry: WorkerRegistry,
+        now: Callable[[], Now],
+        containment: Containment,
+    ) -> None:
+        self._store = store
+        self._queues = queues
+        self._worker_registry = worker_registry
+        self._now = now
+        self._containment = containment
+        self._throughput: defaultdict[QueueName, Throughput] = defaultdict(Throughput)
+
+    def record_finished(self, queue: QueueName) -> None:
+        """Take that a job of the queue has finished."""
+        if queue in self._queues:
+            self._throughput[queue].record_finished(self._now().monotonic)
+
+    async def changed_statuses(self) -> list[tuple[QueueName, dict[str, Json]]]:
+        """Return the fields of each queue whose status does not say the same already."""
+        if not self._queues.names_in(None):
+            return []
+        ages = await self.oldest_waits()
+        counts = self._counts()
+        now = self._now()
+        found = []
+        for queue in self._queues.names_in(None):
+            with self._containment.guard(ObjectRef(ObjectKind.QUEUE, *queue), Activity.REPORT):
+                numbers = QueueStats(
+                    counts=counts[queue],
+                    oldest_queued_seconds=int(ages.get(queue, 0.0)),
+                    workers=self._worker_registry.workers(*queue),
+                    slots=self._worker_registry.slots(*queue) or 0,
+                    finished_per_minute=self._throughput[queue].per_minute(now.monotonic),
+                    paused=self._queues.view(*queue).paused,
+                )
+                fields = stats_fields(numbers, self._queues.status(queue), now.timestamp)
+                if fields is not None:
+                    found.append((queue, fields))
+        return found
+
+    def _counts(self) -> defaultdict[QueueName, dict[Phase, int]]:
+        counts: defaultdict[QueueName, dict[Phase, int]] = defaultdict(dict)
+        for (namespace, queue, phase), count in self._store.counts.items():
+            counts[namespace, queue][phase] = count
+        return counts
+
+    async def oldest_waits(self) -> dict[QueueName, float]:
+        """Return for how many seconds the oldest job of each queue waits for a start.
+
+        A queue with an AsyncQueue is there with 0, any other only if a job waits.
+        """
+        oldest = await self._oldest_queued_since()
+        wall = self._now().wall
+        waiting: dict[QueueName, float] = {}
+        for queue, since in oldest.items():
+            with self._containment.guard(ObjectRef(ObjectKind.QUEUE, *queue), Activity.MEASURE):
+                waiting[queue] = max(0.0, wall - to_epoch(since, default=wall))
+        return dict.fromkeys(self._queues.names_in(None), 0.0) | waiting
+
+    async def _oldest_queued_since(self) -> dict[QueueName, str]:
+        """Return since when the oldest job waits, true to the second: times are text, and long."""
+        oldest: dict[QueueName, str] = {}
+        for number, uid in enumerate(self._store.uids()):
+            if number % JOBS_PER_TURN == 0:
+                await asyncio.sleep(0)
+            job = self._store.get(uid)
+            if job is None or job.phase is not Phase.QUEUED:
+                continue
+            queue = (job.namespace, job.queue)
+            if _waits(job, self._queues.view(*queue)):
+                since = job.last_transition_time or job.creation_timestamp
+                before = oldest.get(queue)
+                if before is None or since[:_WHOLE_SECONDS_LENGTH] < before[:_WHOLE_SECONDS_LENGTH]:
+                    oldest[queue] = since
+        return oldest
+
+
+def _waits(job: JobView, queue: QueueView) -> bool:
+    """Return whether a queued job could start, were there a place and a worker for it."""
+    return is_claimable(job, queue) or (queue.has_limits and not queue.paused)

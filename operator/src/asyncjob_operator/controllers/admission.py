@@ -1,0 +1,264 @@
+"""Admission to queues with limits: reserves places in the AsyncQueue's `status.reservations`.
+
+The write is conditional on the version of the queue that was read, so that of several operators one
+succeeds. Admitting the jobs that hold a reservation is then each job's own reconciliation.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+import structlog
+
+from asyncjob.errors import ApiError, ConflictError, ObjectNotFoundError
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob.kube import KubeSession
+from asyncjob.names import job_path, queue_path, queue_status_path
+from asyncjob_operator.cache.queues import QueueAdmissionState, QueueKey
+from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.workqueue import ItemBackoff
+from asyncjob_operator.core.admission.plan import (
+    AdmissionPlan,
+    AdmissionSnapshot,
+    ReservationState,
+    plan_admission,
+)
+from asyncjob_operator.core.admission.reservations import (
+    Reservation,
+    is_active,
+    is_reclaimable,
+    reservations_body,
+)
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.telemetry.containment import ObjectKind, ObjectRef
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
+
+
+class AdmissionRounds:
+    """Rounds of admission as far as they wait for nothing and write nothing."""
+
+    def __init__(self, controller: JobController) -> None:
+        self._controller = controller
+
+    def unverified(self, queue: QueueKey) -> Sequence[Reservation]:
+        """Return the places whose jobs may be known here as they were before, or not at all."""
+        hall = self._controller.admission_cache.get(queue)
+        if hall is None:
+            return ()
+        places = hall.reservations.by_uid.values()
+        return [place for place in places if self._state(hall, place) is ReservationState.UNKNOWN]
+
+    def record(self, queue: QueueKey, reservation: Reservation, obj: JsonObject | None) -> None:
+        """Take what a live read of a doubtful place's job has shown; None: there is none."""
+        hall = self._controller.admission_cache.get(queue)
+        if hall and (obj is None or text(child(obj, "metadata"), "uid") != reservation.uid):
+            hall.deleted.add(reservation.uid)
+        elif hall:
+            hall.confirmed.add(reservation)
+        if obj is not None:
+            self._controller.on_update(obj, live=False)
+
+    def plan(self, queue: QueueKey, now: Now) -> AdmissionPlan | None:
+        """Plan a round; None for a queue that has no limits. Who is taken has left the line."""
+        hall = self._controller.admission_cache.get(queue)
+        if hall is None:
+            return None
+        table = AdmissionSnapshot(
+            limits=hall.limits,
+            paused=self._controller.queues.view(*queue).paused,
+            reservations=hall.reservations,
+            active=hall.active,
+            pending=hall.pending,
+            rate_window=hall.rate_window,
+            slots=self._controller.worker_registry.slots(*queue),
+        )
+        return plan_admission(table, lambda place: self._state(hall, place), now)
+
+    def on_queue_update(self, obj: JsonObject) -> None:
+        """Take a queue as a write or a live read has answered it."""
+        self._controller.queues.on_update(obj)
+
+    def on_queue_delete(self, queue: QueueKey) -> None:
+        """Take that there is no such AsyncQueue any more."""
+        self._controller.queues.on_delete(*queue)
+
+    def requeue(self, plan: AdmissionPlan) -> None:
+        """Line those up again who were taken for a plan that came to nothing."""
+        for who in plan.admitted:
+            self._controller.evaluate(who.uid)
+
+    def _state(self, admission: QueueAdmissionState, reservation: Reservation) -> ReservationState:
+        if reservation.uid in admission.deleted:
+            return ReservationState.RECLAIMABLE
+        job = self._controller.store.get(reservation.uid)
+        if job and not is_reclaimable(
+            reservation, job, counts_running=admission.limits.counts_running
+        ):
+            return ReservationState.IN_USE if is_active(job) else ReservationState.WAITING
+        known = reservation.uid in self._controller.store and reservation in admission.confirmed
+        return ReservationState.RECLAIMABLE if known else ReservationState.UNKNOWN
+
+
+log = structlog.get_logger()
+
+METRIC_LABEL: Final = "allot"
+
+STALE_RESERVATION_SECONDS: Final = 1.0
+"""Places that are over are struck off with the next that are given, or after so long."""
+
+NamespacedName = tuple[str, str]
+"""Namespace and name."""
+
+
+class RoundPlanner(Protocol):
+    """Who knows the queues with limits and plans the rounds."""
+
+    def unverified(self, queue: NamespacedName) -> Sequence[Reservation]:
+        """Return the places whose jobs a live read has to tell of."""
+
+    def record(
+        self, queue: NamespacedName, reservation: Reservation, obj: JsonObject | None
+    ) -> None:
+        """Take what the live read has shown."""
+
+    def plan(self, queue: NamespacedName, now: Now) -> AdmissionPlan | None:
+        """Plan a round."""
+
+    def requeue(self, plan: AdmissionPlan) -> None:
+        """Take that the plan came to nothing."""
+
+    def on_queue_update(self, obj: JsonObject) -> None:
+        """Take a queue as it is now."""
+
+    def on_queue_delete(self, queue: NamespacedName) -> None:
+        """Take that a queue is gone."""
+
+
+class ReservationController:
+    """Rounds of admission; `enqueue` is called with a queue whose time has come once more."""
+
+    def __init__(
+        self,
+        session: KubeSession,
+        planner: RoundPlanner,
+        *,
+        now: Callable[[], Now],
+        leads: Callable[[], bool],
+        enqueue: Callable[[str], None],
+        backoff: ItemBackoff,
+        metrics: OperatorMetrics,
+    ) -> None:
+        self._session = session
+        self._planner = planner
+        self._now = now
+        self._leads = leads
+        self._enqueue = enqueue
+        self._backoff = backoff
+        self._metrics = metrics
+        self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
+        self._stale_since: dict[str, float] = {}
+
+    async def reconcile(self, key: str) -> None:
+        """Give the places away that can be given in a queue now; `key` is namespace/name."""
+        namespace, _, name = key.partition("/")
+        queue = (namespace, name)
+        try:
+            await self._verify_reservations(queue)
+        except ApiError as error:
+            self._requeue_with_backoff(key, error)
+            return
+        plan = self._planner.plan(queue, self._now())
+        if plan is not None:
+            await self._apply(key, queue, plan)
+
+    def object_ref(self, key: str) -> ObjectRef:
+        """Return the queue; many objects bear on a round, so that its own version tells nothing."""
+        namespace, _, name = key.partition("/")
+        return ObjectRef(ObjectKind.QUEUE, namespace, name)
+
+    def requeue_after(self, key: str, seconds: float) -> None:
+        """Leave a queue alone for a while that makes the operator stumble."""
+        self._add_after(key, seconds)
+
+    async def _verify_reservations(self, queue: NamespacedName) -> None:
+        for place in self._planner.unverified(queue):
+            try:
+                obj = await self._session.get(job_path(queue[0], place.name))
+            except ObjectNotFoundError:
+                self._planner.record(queue, place, None)
+            else:
+                self._planner.record(queue, place, obj)
+
+    async def _apply(self, key: str, queue: NamespacedName, plan: AdmissionPlan) -> None:
+        now = self._now().monotonic
+        if plan.next_at is not None:
+            self._add_after(key, plan.next_at - now)
+        if not plan.admitted and not self._must_release_stale(key, plan, now):
+            return
+        if not self._leads():
+            self._planner.requeue(plan)
+            return
+        body = reservations_body(plan.version, plan.reservations, plan.recent_starts)
+        try:
+            answer = await self._session.merge_patch(queue_status_path(*queue), body)
+        except ApiError as error:
+            await self._on_error(key, queue, plan, error)
+            return
+        self._count("done")
+        self._backoff.reset(key)
+        self._stale_since.pop(key, None)
+        log.debug("places given", queue=key, given=len(plan.admitted), freed=plan.reclaimed)
+        self._planner.on_queue_update(answer)
+
+    def _must_release_stale(self, key: str, plan: AdmissionPlan, now: float) -> bool:
+        """Return whether places have been over for long enough for a write of their own."""
+        if not plan.reclaimed:
+            self._stale_since.pop(key, None)
+            return False
+        since = self._stale_since.setdefault(key, now)
+        if now >= since + STALE_RESERVATION_SECONDS:
+            return True
+        self._add_after(key, since + STALE_RESERVATION_SECONDS - now)
+        return False
+
+    async def _on_error(
+        self, key: str, queue: NamespacedName, plan: AdmissionPlan, error: ApiError
+    ) -> None:
+        """Look at the queue as it is now: the write may have failed for it, or not at all."""
+        try:
+            self._planner.on_queue_update(await self._session.get(queue_path(*queue)))
+        except ObjectNotFoundError:
+            self._planner.on_queue_delete(queue)
+        except ApiError as other:
+            error = other
+        self._planner.requeue(plan)
+        if isinstance(error, ConflictError):
+            self._count("conflict")
+            self._enqueue(key)
+        else:
+            self._count("error")
+            self._requeue_with_backoff(key, error)
+
+    def _requeue_with_backoff(self, key: str, error: ApiError) -> None:
+        pause = self._backoff.record_failure(key)
+        level = log.warning if self._backoff.is_new_error(key, str(error)) else log.debug
+        level("places not given", queue=key, error=str(error), retry_in=round(pause, 1))
+        self._add_after(key, pause)
+
+    def _add_after(self, key: str, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        at = loop.time() + max(0.0, seconds)
+        due_at, timer = self._timers.get(key, (None, None))
+        if due_at is not None and due_at <= at:
+            return
+        if timer is not None:
+            timer.cancel()
+        self._timers[key] = (at, loop.call_at(at, self._on_timer, key))
+
+    def _on_timer(self, key: str) -> None:
+        """Look again; a timer may go off a little before its time, and is done all the same."""
+        del self._timers[key]
+        self._enqueue(key)
+
+    def _count(self, outcome: str) -> None:
+        self._metrics.writes.labels(METRIC_LABEL, outcome).inc()

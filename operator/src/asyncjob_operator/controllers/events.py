@@ -1,0 +1,186 @@
+"""Kubernetes Events: posted without delaying a write, and never in floods.
+
+Besides those of single jobs there is one Event for many recoveries at once, and one for a queue in
+which jobs wait although no worker serves it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+import structlog
+
+from asyncjob.errors import ApiError
+from asyncjob.kube import KubeSession
+from asyncjob_operator.core.events import KubernetesEvent, event_body, namespace_event, queue_event
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.telemetry.containment import Activity, Containment, ObjectKind, ObjectRef
+from asyncjob_operator.telemetry.loop_health import LoopHealth
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
+
+log = structlog.get_logger()
+
+MAX_QUEUED_EVENTS: Final = 1000
+EVENT_BURST: Final = 25.0
+SECONDS_PER_EVENT: Final = 6.0
+MAX_NAME_LENGTH: Final = 200
+EVENTS_LEFT_OUT: Final = "EventsLeftOut"
+SUMMARY_SECONDS: Final = 300.0
+"""What was dropped is told in one Event per namespace so long after the first of it."""
+
+
+class EventRecorder:
+    """A queue of Events; per namespace a burst is told, then one every few seconds."""
+
+    def __init__(
+        self,
+        session: KubeSession,
+        reporting_instance: str,
+        now: Callable[[], Now],
+        metrics: OperatorMetrics,
+        containment: Containment,
+    ) -> None:
+        self._session = session
+        self._reporting_instance = reporting_instance
+        self._now = now
+        self._metrics = metrics
+        self._containment = containment
+        self._queue: asyncio.Queue[KubernetesEvent] = asyncio.Queue(MAX_QUEUED_EVENTS)
+        self._token_buckets: dict[str, tuple[float, float]] = {}
+        self._suppressed_until: dict[tuple[str, str, str, str], float] = {}
+        self._dropped: dict[str, tuple[int, float]] = {}
+
+    def record(self, event: KubernetesEvent) -> None:
+        """Post the notice soon, unless it was told lately or there are too many."""
+        if self._is_suppressed(event):
+            return
+        if self._queue.full() or not self._take_token(event.namespace):
+            self._drop(event.namespace)
+            return
+        if event.min_interval:
+            self._suppressed_until[event.dedup_key] = self._now().monotonic + event.min_interval
+        self._queue.put_nowait(event)
+
+    async def run(self, health: LoopHealth) -> None:
+        """Post until cancelled."""
+        while True:
+            try:
+                with health.idle():
+                    async with asyncio.timeout(SUMMARY_SECONDS / 10):
+                        notice = await self._queue.get()
+            except TimeoutError:
+                pass
+            else:
+                one = ObjectRef(ObjectKind(notice.kind), notice.namespace, notice.name)
+                with self._containment.guard(one, Activity.RECORD_EVENT):
+                    await self._post(notice)
+            await self._post_summaries()
+
+    async def _post(self, event: KubernetesEvent) -> None:
+        now = self._now()
+        name = f"{event.name[:MAX_NAME_LENGTH].rstrip('-.')}.{int(now.wall * 1e6):x}"
+        body = event_body(event, name, self._reporting_instance, now.timestamp)
+        try:
+            await self._session.create(f"/api/v1/namespaces/{event.namespace}/events", body)
+        except ApiError as error:
+            log.warning("event not posted", about=event.name, error=str(error))
+            self._metrics.kubernetes_events.labels("error").inc()
+        else:
+            self._metrics.kubernetes_events.labels("posted").inc()
+
+    def _drop(self, namespace: str) -> None:
+        self._metrics.kubernetes_events.labels("dropped").inc()
+        count, since = self._dropped.get(namespace, (0, self._now().monotonic))
+        self._dropped[namespace] = (count + 1, since)
+
+    async def _post_summaries(self) -> None:
+        """Tell in one Event per namespace how many were dropped."""
+        now = self._now().monotonic
+        for namespace, (count, since) in list(self._dropped.items()):
+            if now >= since + SUMMARY_SECONDS:
+                del self._dropped[namespace]
+                message = (
+                    f"{count} Events about jobs were left out: see "
+                    "kubectl get asyncjobs --field-selector status.phase=DeadLetter"
+                )
+                await self._post(namespace_event(namespace, EVENTS_LEFT_OUT, message))
+
+    def _is_suppressed(self, event: KubernetesEvent) -> bool:
+        now = self._now().monotonic
+        self._suppressed_until = {
+            told: until for told, until in self._suppressed_until.items() if until > now
+        }
+        return event.dedup_key in self._suppressed_until
+
+    def _take_token(self, namespace: str) -> bool:
+        now = self._now().monotonic
+        tokens, at = self._token_buckets.get(namespace, (EVENT_BURST, now))
+        tokens = min(EVENT_BURST, tokens + (now - at) / SECONDS_PER_EVENT)
+        self._token_buckets[namespace] = (max(tokens - 1.0, 0.0) if tokens >= 1.0 else tokens, now)
+        return tokens >= 1.0
+
+
+RECOVERY_STORM: Final = "RecoveryStorm"
+BURST_JOBS: Final = 20
+BURST_SECONDS: Final = 60.0
+
+
+class RecoveryBurstEvents:
+    """Recoveries of the last minute by namespace; `clock` gives monotonic seconds."""
+
+    def __init__(
+        self, record_event: Callable[[KubernetesEvent], None], clock: Callable[[], float]
+    ) -> None:
+        self._record_event = record_event
+        self._clock = clock
+        self._recent: dict[str, deque[float]] = {}
+
+    def on_recovered(self, namespace: str, reason: str) -> None:
+        """Take that a job was recovered; one Event is told for many."""
+        now = self._clock()
+        recent = self._recent.setdefault(namespace, deque(maxlen=BURST_JOBS))
+        recent.append(now)
+        if len(recent) == BURST_JOBS and now - recent[0] <= BURST_SECONDS:
+            recent.clear()
+            message = (
+                f"{BURST_JOBS} jobs or more were taken from dead workers within a minute, "
+                f"the last one for {reason}"
+            )
+            self._record_event(namespace_event(namespace, RECOVERY_STORM, message))
+
+
+NO_WORKERS: Final = "NoWorkers"
+UNSERVED_SECONDS: Final = 300.0
+"""A rollout or a worker that scales from zero takes its time."""
+
+NamespacedName = tuple[str, str]
+"""Namespace and name."""
+
+
+class UnservedQueueEvents:
+    """`oldest_waits` are in seconds, of the oldest job that waits.
+
+    `capacities` are workers and slots.
+    """
+
+    def __init__(
+        self,
+        oldest_waits: Callable[[], Awaitable[Mapping[NamespacedName, float]]],
+        capacities: Callable[[], Mapping[NamespacedName, tuple[int, int]] | None],
+        record_event: Callable[[KubernetesEvent], None],
+    ) -> None:
+        self._oldest_waits = oldest_waits
+        self._capacities = capacities
+        self._record_event = record_event
+
+    async def check(self) -> None:
+        """Look at all queues once; nothing is told while it cannot be known who works."""
+        ages, crews = await self._oldest_waits(), self._capacities()
+        if crews is None:
+            return
+        for queue, age in ages.items():
+            workers, _ = crews.get(queue, (0, 0))
+            if age > UNSERVED_SECONDS and not workers:
+                message = f"no worker serves the queue; its oldest job waits for {age:.0f} s"
+                self._record_event(queue_event(*queue, NO_WORKERS, message))

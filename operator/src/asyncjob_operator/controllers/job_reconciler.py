@@ -1,0 +1,323 @@
+"""Reconciles one job: read it, decide again, verify preconditions, write once, then report.
+
+Each write is conditional on the version that was decided on.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import structlog
+
+from asyncjob.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    ObjectNotFoundError,
+)
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob.kube import KubeSession
+from asyncjob.lifecycle.derived_jobs import is_rerun_of, rerun_manifest
+from asyncjob.lifecycle.job_view import JobView
+from asyncjob.lifecycle.phase_change import StatusFields, status_fields, status_merge_patch
+from asyncjob.names import JOBS, collection_path, job_path, job_status_path
+from asyncjob_operator.controllers.events import EventRecorder
+from asyncjob_operator.controllers.preconditions import PreconditionChecker
+from asyncjob_operator.controllers.workqueue import MAX_REFUSED_BACKOFF, ItemBackoff
+from asyncjob_operator.core.decision import (
+    Admit,
+    CancelDeleted,
+    CascadeCancel,
+    ChangePhase,
+    CreateRerun,
+    Decision,
+    Effect,
+    RefuseRedrive,
+    UpdateWaitReason,
+)
+from asyncjob_operator.core.events import job_event
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.policies import finished, recovery
+from asyncjob_operator.kube.clock import current_time, random_fraction
+from asyncjob_operator.telemetry.containment import ObjectKind, ObjectRef
+from asyncjob_operator.telemetry.logs import RecoverySummary, job_log_context, job_name_log_context
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
+
+
+@dataclass(frozen=True, slots=True)
+class WriteResult:
+    """The job as it is after the write; `name_taken` by a job that is no rerun of it."""
+
+    job: JsonObject
+    name_taken: bool = False
+
+
+async def write_effect(
+    session: KubeSession,
+    effect: ChangePhase | Admit | UpdateWaitReason | CreateRerun | CascadeCancel | CancelDeleted,
+    job: JobView,
+    obj: JsonObject,
+    now: str,
+) -> WriteResult:
+    """Carry out the effect; raises ConflictError if the job has changed since it was read."""
+    if isinstance(effect, CreateRerun):
+        return await _create_rerun(session, effect, job, obj)
+    if isinstance(effect, CascadeCancel):
+        return WriteResult(await _patch_spec(session, job, {"cancel": True, "cancelCascade": True}))
+    if isinstance(effect, CancelDeleted):
+        return WriteResult(await _patch_spec(session, job, {"cancel": True}))
+    return WriteResult(await _patch_status(session, job, _status_fields(effect, obj, now)))
+
+
+def _status_fields(
+    effect: ChangePhase | Admit | UpdateWaitReason, obj: JsonObject, now: str
+) -> StatusFields:
+    match effect:
+        case ChangePhase():
+            return status_fields(effect.change, child(obj, "status"))
+        case Admit():
+            return {"admitted": True, "lastUpdateTime": now}
+        case UpdateWaitReason():
+            reason = effect.reason.value
+            return {"reason": reason, "message": effect.message, "lastUpdateTime": now}
+
+
+async def _patch_spec(session: KubeSession, job: JobView, fields: JsonObject) -> JsonObject:
+    body: JsonObject = {"metadata": {"resourceVersion": job.resource_version}, "spec": fields}
+    return await session.merge_patch(job_path(job.namespace, job.name), body)
+
+
+async def _create_rerun(
+    session: KubeSession, effect: CreateRerun, job: JobView, obj: JsonObject
+) -> WriteResult:
+    taken = False
+    try:
+        await session.create(collection_path(job.namespace, JOBS), rerun_manifest(obj, effect.name))
+    except AlreadyExistsError as error:
+        taken = not await _is_same_rerun(session, effect, job, obj, error)
+    return WriteResult(await _patch_status(session, job, {"reruns": effect.number}), taken)
+
+
+async def _is_same_rerun(
+    session: KubeSession,
+    effect: CreateRerun,
+    job: JobView,
+    obj: JsonObject,
+    error: AlreadyExistsError,
+) -> bool:
+    try:
+        there = await session.get(job_path(job.namespace, effect.name))
+    except ObjectNotFoundError:
+        raise error from None  # gone in between: look again
+    return is_rerun_of(there, obj)
+
+
+async def _patch_status(session: KubeSession, job: JobView, fields: StatusFields) -> JsonObject:
+    body = status_merge_patch(fields, job.resource_version)
+    return await session.merge_patch(job_status_path(job.namespace, job.name), body)
+
+
+log = structlog.get_logger()
+
+IMMEDIATE_CONFLICT_RETRIES: Final = 2
+"""So many conflicts in a row are looked at again at once."""
+
+
+class JobLocation(Protocol):
+    """Where a job is."""
+
+    @property
+    def namespace(self) -> str:
+        """Return its namespace."""
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+
+    @property
+    def version(self) -> str:
+        """Return which version of it is known."""
+
+
+class JobEvaluator(Protocol):
+    """Who knows the jobs and decides about them."""
+
+    def locate(self, uid: str) -> JobLocation | None:
+        """Return where a job is."""
+
+    def refresh(self, obj: JsonObject, jitter: float) -> tuple[JobView, Decision]:
+        """Take a fresh read and decide anew."""
+
+    def on_update(self, obj: JsonObject, *, live: bool) -> None:
+        """Take the answer to a write."""
+
+    def on_delete(self, uid: str) -> None:
+        """Take that a job is gone."""
+
+    def requeue_after(self, uid: str, seconds: float) -> None:
+        """Leave a job alone for so long."""
+
+    def record_refusal(self, uid: str, number: int) -> None:
+        """Remember that a wish was refused and said so."""
+
+    def delay_rerun(self, uid: str, seconds: float) -> None:
+        """Leave the rerun that somebody wants of a job alone for so long, and nothing else."""
+
+    def seconds_since_heartbeat(self, uid: str) -> float | None:
+        """Return the seconds since the last heartbeat of a running job, if one was seen."""
+
+
+class JobReconciler:
+    """Carries out what is due for a job; `leads` is asked again right before each write.
+
+    `on_recovered` is told namespace and reason of each job taken from a dead worker.
+    """
+
+    def __init__(
+        self,
+        session: KubeSession,
+        controller: JobEvaluator,
+        *,
+        preconditions: PreconditionChecker,
+        backoff: ItemBackoff,
+        events: EventRecorder,
+        metrics: OperatorMetrics,
+        recovery_summary: RecoverySummary,
+        leads: Callable[[], bool],
+        now: Callable[[], Now] = current_time,
+        on_recovered: Callable[[str, str], None] = lambda *_: None,
+    ) -> None:
+        self._session = session
+        self._controller = controller
+        self._on_recovered = on_recovered
+        self._preconditions = preconditions
+        self._backoff = backoff
+        self._refused_backoff = ItemBackoff(backoff.initial, MAX_REFUSED_BACKOFF)
+        self._events = events
+        self._metrics = metrics
+        self._recovery_summary = recovery_summary
+        self._leads = leads
+        self._now = now
+
+    async def reconcile(self, key: str) -> None:
+        """Do what is due for the job with this UID now, if still anything is."""
+        uid = key
+        where = self._controller.locate(uid)
+        if where is None:
+            return
+        policy = "none"
+        try:
+            obj = await self._session.get(job_path(where.namespace, where.name))
+            if text(child(obj, "metadata"), "uid") != uid:
+                self._controller.on_delete(uid)
+                return
+            job, decision = self._controller.refresh(obj, random_fraction())
+            if decision.effect is None:
+                self._reset_backoff(uid)
+                return
+            policy = decision.effect.policy
+            with job_log_context(job, obj):
+                await self._apply(decision.effect, job, obj)
+        except ObjectNotFoundError:
+            self._count(policy, "gone")
+            self._reset_backoff(uid)
+            self._controller.on_delete(uid)
+        except ApiError as error:
+            with job_name_log_context(where.namespace, where.name):
+                self._on_error(uid, policy, error)
+
+    def object_ref(self, key: str) -> ObjectRef:
+        """Return the job with this UID in the version that is known."""
+        where = self._controller.locate(key)
+        if where is None:
+            return ObjectRef(ObjectKind.JOB, "", key)
+        return ObjectRef(ObjectKind.JOB, where.namespace, where.name, where.version)
+
+    def requeue_after(self, key: str, seconds: float) -> None:
+        """Leave a job alone that makes the operator stumble."""
+        self._controller.requeue_after(key, seconds)
+
+    async def _apply(self, effect: Effect, job: JobView, obj: JsonObject) -> None:
+        proof = (
+            None
+            if isinstance(effect, UpdateWaitReason | CreateRerun | CancelDeleted)
+            else effect.precondition
+        )
+        if not await self._preconditions.verify(proof):
+            self._count(effect.policy, "disproved")
+            self._controller.requeue_after(job.uid, self._backoff.record_failure(job.uid))
+            return
+        if not self._leads():
+            return
+        if isinstance(effect, RefuseRedrive):
+            self._controller.record_refusal(job.uid, effect.number)
+            self._events.record(job_event(job, "RedriveRefused", effect.message))
+            log.warning("wish refused", policy=effect.policy, why=effect.message)
+            return
+        written = await write_effect(self._session, effect, job, obj, self._now().timestamp)
+        self._on_written(effect, job, written)
+
+    def _on_written(self, effect: Effect, job: JobView, written: WriteResult) -> None:
+        self._count(effect.policy, "done")
+        if text(child(written.job, "metadata"), "resourceVersion") == job.resource_version:
+            log.warning("write changed nothing", policy=effect.policy)
+            self._controller.requeue_after(job.uid, self._backoff.cap)
+            return
+        self._reset_backoff(job.uid)
+        self._report(effect, job, written)
+        self._controller.on_update(written.job, live=True)
+
+    def _report(self, effect: Effect, job: JobView, written: WriteResult) -> None:
+        reason = ""
+        if isinstance(effect, ChangePhase):
+            reason = effect.change.reason.value if effect.change.reason else ""
+            log.debug("moved", policy=effect.policy, to=effect.change.target.value)
+            if effect.policy == recovery.RECOVERY:
+                self._record_recovery(job, reason)
+        if written.name_taken and isinstance(effect, CreateRerun):
+            message = f"not rerun: {effect.name} exists and is another job"
+            self._events.record(job_event(job, "RerunRefused", message))
+
+    def _record_recovery(self, job: JobView, reason: str) -> None:
+        self._metrics.jobs_recovered.labels(reason).inc()
+        self._recovery_summary.add(reason)
+        self._on_recovered(job.namespace, reason)
+        silent_for = self._controller.seconds_since_heartbeat(job.uid)
+        if silent_for is not None:
+            self._metrics.recovery_seconds.observe(silent_for)
+
+    def _on_error(self, uid: str, policy: str, error: ApiError) -> None:
+        pause = self._backoff.record_failure(uid)
+        if isinstance(error, ConflictError):
+            self._count(policy, "conflict")
+            if self._backoff.failures(uid) <= IMMEDIATE_CONFLICT_RETRIES:
+                return
+        elif isinstance(error, InvalidError | ForbiddenError):
+            self._count(policy, "refused")
+            pause = self._refused_backoff.record_failure(uid)
+            if self._refused_backoff.is_new_error(uid, str(error)):
+                log.error(
+                    "write refused by a rule",
+                    uid=uid,
+                    policy=policy,
+                    rule=str(error),
+                    retry_in=pause,
+                )
+        else:
+            self._count(policy, "error")
+            log.warning("write failed", uid=uid, policy=policy, error=str(error), retry_in=pause)
+        if policy == recovery.RECOVERY:
+            self._metrics.recovery_failed.inc()
+        if policy == finished.RERUN:
+            self._controller.delay_rerun(uid, min(pause, self._backoff.cap))
+        else:
+            self._controller.requeue_after(uid, pause)
+
+    def _reset_backoff(self, uid: str) -> None:
+        self._backoff.reset(uid)
+        self._refused_backoff.reset(uid)
+
+    def _count(self, policy: str, outcome: str) -> None:
+        self._metrics.writes.labels(policy, outcome).inc()

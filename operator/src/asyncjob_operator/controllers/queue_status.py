@@ -1,0 +1,97 @@
+"""The numbers of each queue: written into the AsyncQueue's status, and shown as gauges."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+
+from asyncjob.errors import ApiError, ObjectNotFoundError
+from asyncjob.json_types import Json
+from asyncjob.kube import KubeSession
+from asyncjob.names import queue_status_path
+from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.workqueue import MAX_REFUSED_BACKOFF, ItemBackoff
+from asyncjob_operator.telemetry.containment import Activity, Containment, ObjectKind, ObjectRef
+from asyncjob_operator.telemetry.job_metrics import JobStats, NamespacedName
+
+log = structlog.get_logger()
+
+QUEUE_STATUS_INTERVAL: Final = 5.0
+QueueStatusChanges = list[tuple[tuple[str, str], dict[str, Json]]]
+"""Namespace and name of a queue, and the fields of its status that are not as it says."""
+
+
+class QueueStatusWriter:
+    """Writes what `changes` finds to be news.
+
+    A queue whose status cannot be written is left alone for longer each time, and that is said
+    once: what the API server refuses today it refuses in five seconds, too.
+    """
+
+    def __init__(
+        self,
+        session: KubeSession,
+        changes: Callable[[], Awaitable[QueueStatusChanges]],
+        leads: Callable[[], bool],
+        containment: Containment,
+        clock: Callable[[], float],
+    ) -> None:
+        self._session = session
+        self._changes = changes
+        self._leads = leads
+        self._containment = containment
+        self._clock = clock
+        self._backoff = ItemBackoff(QUEUE_STATUS_INTERVAL, MAX_REFUSED_BACKOFF)
+        self._retry_at: dict[str, float] = {}
+
+    async def write(self, on_progress: Callable[[], None] = lambda: None) -> int:
+        """Write what is news and return how many queues that were; `on_progress` is for each."""
+        now = self._clock()
+        self._retry_at = {key: at for key, at in self._retry_at.items() if at > now}
+        written = 0
+        for queue, fields in await self._changes():
+            on_progress()
+            if self._leads() and "/".join(queue) not in self._retry_at:
+                with self._containment.guard(ObjectRef(ObjectKind.QUEUE, *queue), Activity.WRITE):
+                    written += await self._write_queue(queue, fields)
+        return written
+
+    async def _write_queue(self, queue: tuple[str, str], fields: dict[str, Json]) -> bool:
+        key = "/".join(queue)
+        try:
+            await self._session.merge_patch(queue_status_path(*queue), {"status": fields})
+        except ObjectNotFoundError:
+            return False
+        except ApiError as error:
+            pause = self._backoff.record_failure(key)
+            self._retry_at[key] = self._clock() + pause
+            level = log.warning if self._backoff.is_new_error(key, str(error)) else log.debug
+            level("numbers of a queue not written", queue=key, error=str(error), retry_in=pause)
+            return False
+        self._backoff.reset(key)
+        return True
+
+
+class JobStatsCollector:
+    """Shows nothing before it was taken, which it is once all jobs have been listed."""
+
+    def __init__(self, controller: JobController, finished_limit: int | None) -> None:
+        self._controller = controller
+        self._finished_limit = finished_limit
+        self._oldest_wait: dict[NamespacedName, float] | None = None
+
+    async def refresh(self) -> None:
+        """Go through all jobs that wait, letting others have their turn meanwhile."""
+        self._oldest_wait = await self._controller.queue_stats.oldest_waits()
+
+    def stats(self) -> JobStats | None:
+        """Return all that is to be shown."""
+        if self._oldest_wait is None:
+            return None
+        observer = self._controller
+        return JobStats(
+            observer.store.counts,
+            self._oldest_wait,
+            observer.worker_registry.capacity_by_queue(),
+            self._finished_limit,
+        )

@@ -1,0 +1,220 @@
+"""Deletes finished jobs: only in the version judged, a few at a time, namespaces in turn."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
+from typing import Final, Protocol
+
+import structlog
+
+from asyncjob.errors import ApiError, ConflictError, ObjectNotFoundError
+from asyncjob.kube import KubeSession
+from asyncjob.names import job_path
+from asyncjob_operator.controllers.workqueue import MAX_REFUSED_BACKOFF, ItemBackoff
+from asyncjob_operator.core.events import KubernetesEvent, namespace_event
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.options import QueueView, RetentionOptions
+from asyncjob_operator.core.retention import (
+    FinishedJob,
+    Removals,
+    plan_removals,
+    removable_in_queue,
+)
+from asyncjob_operator.telemetry.containment import Activity, Containment, ObjectKind, ObjectRef
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
+
+log = structlog.get_logger()
+
+METRIC_LABEL: Final = "retention"
+MAX_CONCURRENT_DELETIONS: Final = 8
+YIELD_EVERY: Final = 1000
+"""So many records are looked at before others get the event loop: about 1 ms."""
+
+RETRY_SECONDS: Final = 1.0
+MAX_NEEDED_SECONDS: Final = 30 * 86_400.0
+"""Seconds after its end for which a job is kept because one that has not started waits for it."""
+
+STORE_NEAR_LIMIT: Final = "StoreNearLimit"
+
+
+class FinishedJobs(Protocol):
+    """Where the records of finished jobs are."""
+
+    def finished(self) -> Sequence[FinishedJob]:
+        """Return all records."""
+
+    def remove(self, uid: str) -> None:
+        """Forget a job."""
+
+
+IsNeeded = Callable[[FinishedJob], bool]
+"""Whether a job that has not started yet depends on a finished one."""
+
+
+class RetentionController:
+    """One pass over all finished jobs at a time; `rate` is removals per second.
+
+    A pass that would take longer than `interval` seconds at that rate goes faster, so that
+    removals keep up with whatever finishes; how many are under way at once stays the same.
+    """
+
+    def __init__(
+        self,
+        session: KubeSession,
+        finished_jobs: FinishedJobs,
+        *,
+        queue_of: Callable[[str, str], QueueView],
+        options: RetentionOptions,
+        rate: float,
+        interval: float,
+        now: Callable[[], Now],
+        leads: Callable[[], bool],
+        record_event: Callable[[KubernetesEvent], None],
+        is_needed: IsNeeded,
+        metrics: OperatorMetrics,
+        containment: Containment,
+    ) -> None:
+        self._session = session
+        self._finished_jobs = finished_jobs
+        self._queue_of = queue_of
+        self._options = options
+        self._rate = rate
+        self._interval = interval
+        self._backoff = ItemBackoff(RETRY_SECONDS, MAX_REFUSED_BACKOFF)
+        self._retry_at: dict[str, float] = {}
+        self._now = now
+        self._leads = leads
+        self._record_event = record_event
+        self._is_needed = is_needed
+        self._metrics = metrics
+        self._containment = containment
+
+    async def run_once(self, on_progress: Callable[[], None] = lambda: None) -> int:
+        """Remove what is to go and return how many went; `on_progress` is called in between.
+
+        Namespaces take turns, so that none waits for what another has to remove.
+        """
+        now = self._now().monotonic
+        self._retry_at = {uid: at for uid, at in self._retry_at.items() if at > now}
+        crowded = 0
+        queues: list[Sequence[FinishedJob]] = []
+        for namespace, jobs in (await self._unneeded()).items():
+            doomed = self._plan_removals(jobs)
+            queues.append(doomed.jobs)
+            if doomed.excess:
+                crowded += 1
+                self._warn_over_limit(namespace, doomed.total)
+            on_progress()
+            await asyncio.sleep(0)
+        self._metrics.set_namespaces_over_limit(crowded)
+        return await self._delete_all(list(round_robin(queues)), on_progress)
+
+    async def _unneeded(self) -> dict[str, list[FinishedJob]]:
+        """Return, by namespace, the finished jobs that no job depends on which has yet to start."""
+        found: defaultdict[str, list[FinishedJob]] = defaultdict(list)
+        for number, job in enumerate(self._finished_jobs.finished(), 1):
+            if not self._is_still_needed(job):
+                found[job.namespace].append(job)
+            if number % YIELD_EVERY == 0:
+                await asyncio.sleep(0)
+        return found
+
+    def _is_still_needed(self, job: FinishedJob) -> bool:
+        """Return whether it stays for the sake of a job that waits, whatever its age and number.
+
+        Not for ever: who may create a suspended job could else keep any other.
+        """
+        return self._now().wall - job.completed_at < MAX_NEEDED_SECONDS and self._is_needed(job)
+
+    def _plan_removals(self, jobs: Sequence[FinishedJob]) -> Removals:
+        return plan_removals(jobs, self._removable_in_queue, self._options)
+
+    def _removable_in_queue(self, jobs: Sequence[FinishedJob]) -> Sequence[FinishedJob]:
+        namespace, name = jobs[0].namespace, jobs[0].queue
+        with self._containment.guard(ObjectRef(ObjectKind.QUEUE, namespace, name), Activity.RETAIN):
+            queue = self._queue_of(namespace, name)
+            return removable_in_queue(jobs, queue, self._options, self._now().wall)
+        return ()
+
+    def _warn_over_limit(self, namespace: str, finished: int) -> None:
+        limit = self._options.namespace_limit
+        log.warning(
+            "too many finished jobs: removing the oldest, whatever their age",
+            namespace=namespace,
+            finished=finished,
+            limit=limit,
+        )
+        message = (
+            f"{finished} finished jobs, {limit} may be kept: the oldest go, whatever their age"
+        )
+        self._record_event(namespace_event(namespace, STORE_NEAR_LIMIT, message))
+
+    async def _delete_all(
+        self, jobs: Sequence[FinishedJob], on_progress: Callable[[], None]
+    ) -> int:
+        places = asyncio.Semaphore(MAX_CONCURRENT_DELETIONS)
+        pause = min(1.0 / self._rate, self._interval / max(len(jobs), 1))
+        tasks: list[asyncio.Task[bool]] = []
+        async with asyncio.TaskGroup() as group:
+            for job in jobs:
+                if job.uid in self._retry_at or self._is_still_needed(job):
+                    continue
+                on_progress()
+                await places.acquire()
+                if not self._leads():
+                    break
+                tasks.append(group.create_task(self._delete_contained(job, places)))
+                await asyncio.sleep(pause)
+        return sum(task.result() for task in tasks)
+
+    async def _delete_contained(self, job: FinishedJob, slots: asyncio.Semaphore) -> bool:
+        one = ObjectRef(ObjectKind.JOB, job.namespace, job.name, job.resource_version)
+        try:
+            with self._containment.guard(one, Activity.RETAIN):
+                return await self._delete(job)
+        finally:
+            slots.release()
+        return False
+
+    async def _delete(self, job: FinishedJob) -> bool:
+        preconditions = {"uid": job.uid, "resourceVersion": job.resource_version}
+        try:
+            await self._session.delete(
+                job_path(job.namespace, job.name),
+                {"preconditions": preconditions, "propagationPolicy": "Background"},
+            )
+        except ObjectNotFoundError:
+            self._forget(job)
+        except ConflictError:
+            return False
+        except ApiError as error:
+            self._on_error(job, error)
+        else:
+            self._forget(job)
+            self._metrics.jobs_removed.inc()
+            return True
+        return False
+
+    def _forget(self, job: FinishedJob) -> None:
+        self._finished_jobs.remove(job.uid)
+        self._backoff.reset(job.uid)
+
+    def _on_error(self, job: FinishedJob, error: ApiError) -> None:
+        self._metrics.writes.labels(METRIC_LABEL, "error").inc()
+        pause = self._backoff.record_failure(job.uid)
+        self._retry_at[job.uid] = self._now().monotonic + pause
+        if self._backoff.is_new_error(job.uid, str(error)):
+            log.warning(
+                "finished job not removed",
+                namespace=job.namespace,
+                job=job.name,
+                error=str(error),
+                retry_in=pause,
+            )
+
+
+def round_robin(queues: Iterable[Sequence[FinishedJob]]) -> Iterator[FinishedJob]:
+    """Yield one of each, then the next of each, until none is left."""
+    for turn in zip_longest(*queues):
+        yield from (job for job in turn if job is not None)

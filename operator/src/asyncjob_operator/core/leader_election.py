@@ -1,0 +1,110 @@
+"""Leader election by one Lease, judged by this replica's monotonic clock alone.
+
+A leader counts from *sending* its last successful renewal and stops a safety margin before the
+lease's duration is over. A candidate counts the full duration from when it first saw that renewal,
+which cannot be earlier. So no wall clock matters, and no two replicas lead at once.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from asyncjob.json_types import Json, JsonObject, child, integer, text
+
+SAFETY_MARGIN_SECONDS: Final = 1.0
+NEVER: Final = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderElectionRecord:
+    """The Lease as it was read: its holder (empty: released), version and duration in seconds."""
+
+    holder: str
+    version: str
+    duration: float
+    transitions: int
+
+
+class ElectionStep(Enum):
+    """What a candidate should do now."""
+
+    CREATE = auto()
+    TAKE = auto()
+    RENEW = auto()
+    WAIT = auto()
+
+
+class ElectionCandidate:
+    """One replica's view of the election; times are monotonic seconds."""
+
+    def __init__(self, identity: str, duration: float) -> None:
+        self.identity = identity
+        self.duration = duration
+        self.record: LeaderElectionRecord | None = None
+        self._observed_at = 0.0
+        self._leads_until = NEVER
+
+    def observe(self, record: LeaderElectionRecord | None, now: float) -> None:
+        """Take what a read of the Lease showed."""
+        if record is None or self.record is None or record.version != self.record.version:
+            self._observed_at = now
+        self.record = record
+        if record is None or record.holder != self.identity:
+            self._leads_until = NEVER
+
+    def next_step(self, now: float) -> ElectionStep:
+        """Return what to do, given the last observation."""
+        if self.record is None:
+            return ElectionStep.CREATE
+        if self.record.holder == self.identity:
+            return ElectionStep.RENEW
+        free = not self.record.holder or now >= self._observed_at + self.record.duration
+        return ElectionStep.TAKE if free else ElectionStep.WAIT
+
+    def record_write(self, record: LeaderElectionRecord, sent_at: float, now: float) -> None:
+        """Take the answer to a successful write that was sent at the given time."""
+        self.observe(record, now)
+        self._leads_until = sent_at + self.duration - SAFETY_MARGIN_SECONDS
+
+    def resign(self) -> None:
+        """Stop leading at once."""
+        self._leads_until = NEVER
+
+    def leads(self, now: float) -> bool:
+        """Return whether this replica may act."""
+        return now < self._leads_until
+
+
+def read_election_record(lease: JsonObject) -> LeaderElectionRecord:
+    """Read a coordination Lease."""
+    spec = child(lease, "spec")
+    return LeaderElectionRecord(
+        holder=text(spec, "holderIdentity"),
+        version=text(child(lease, "metadata"), "resourceVersion"),
+        duration=float(integer(spec, "leaseDurationSeconds", 10)),
+        transitions=integer(spec, "leaseTransitions"),
+    )
+
+
+def election_lease_body(
+    candidate: ElectionCandidate, name: str, holder: str, time: str
+) -> JsonObject:
+    """Return the Lease to create or, where one was seen, a merge-patch exact on that version."""
+    record = candidate.record
+    metadata: dict[str, Json] = {"name": name}
+    spec: dict[str, Json] = {
+        "holderIdentity": holder,
+        "leaseDurationSeconds": max(1, int(candidate.duration)),
+        "renewTime": time,
+    }
+    if record:
+        metadata["resourceVersion"] = record.version
+    if record is None or (holder and holder != record.holder):
+        spec["acquireTime"] = time
+        spec["leaseTransitions"] = record.transitions + 1 if record else 0
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": metadata,
+        "spec": spec,
+    }

@@ -1,0 +1,80 @@
+"""Policies for what people request of a finished job: dismissal, redrive and rerun.
+
+`spec.cancel` dismisses a dead letter, `spec.redrive` runs it again unless another live job has the
+same deduplication id, and `spec.rerun` creates a new, linked job that does the same. The derived
+name of a rerun makes it happen once.
+"""
+
+from typing import Final
+
+from asyncjob.lifecycle.derived_jobs import rerun_name
+from asyncjob.lifecycle.job_view import JobView
+from asyncjob.lifecycle.phase_change import cancel_waiting_job
+from asyncjob.lifecycle.phase_change import redrive as redriven
+from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob_operator.core.decision import (
+    ChangePhase,
+    CreateRerun,
+    DuplicateStillLive,
+    PolicyResult,
+    RefuseRedrive,
+    Wait,
+)
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.snapshot import Snapshot
+
+DISMISS: Final = "dismiss"
+
+
+def dismiss(snapshot: Snapshot, now: Now) -> PolicyResult:
+    """Dismiss the dead letter."""
+    job = snapshot.job
+    if not job.control.cancel:
+        return None
+    message = f"dismissed; was a dead letter: {job.reason}"
+    return ChangePhase(
+        DISMISS, cancel_waiting_job(job, Reason.DISMISSED, message, now=now.timestamp)
+    )
+
+
+REDRIVE: Final = "redrive"
+
+
+def redrive(snapshot: Snapshot, now: Now) -> PolicyResult:
+    """Queue the dead letter anew, or say which job is in its way."""
+    job = snapshot.job
+    if not is_redrive_requested(job):
+        return None
+    holder = snapshot.live_duplicate
+    if holder is None:
+        return ChangePhase(REDRIVE, redriven(job, now=now.timestamp))
+    if snapshot.refused_redrive == job.control.redrive:
+        return None
+    message = f"not redriven: {holder.name} is live and has the same deduplicationId"
+    proof = DuplicateStillLive(holder.namespace, holder.name, holder.uid)
+    return RefuseRedrive(REDRIVE, job.control.redrive, message, proof)
+
+
+def is_redrive_requested(job: JobView) -> bool:
+    """Return whether somebody wants a dead letter to run again; of any other job it means nothing.
+
+    A wish that was refused stays in the spec when the job is dismissed, and is void then.
+    """
+    return job.phase is Phase.DEAD_LETTER and job.control.redrive > job.redrives
+
+
+RERUN: Final = "rerun"
+
+
+def rerun(snapshot: Snapshot, now: Now) -> PolicyResult:
+    """Create the rerun that was asked for, however far the number was raised.
+
+    It comes last in each chain, and what keeps it from being created holds nothing else up.
+    """
+    job = snapshot.job
+    number = job.control.rerun
+    if number <= job.reruns:
+        return None
+    if now.monotonic < snapshot.rerun_retry_at:
+        return Wait(snapshot.rerun_retry_at)
+    return CreateRerun(RERUN, number, rerun_name(job.name, number))

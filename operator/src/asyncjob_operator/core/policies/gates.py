@@ -1,0 +1,217 @@
+"""What a job waits for before it can be claimed, and the policies that hold, promote and admit it.
+
+A gate (`notBefore`, `suspend`, `dependsOn`) says why it is closed, or None. Gates are tried in
+order; all policies that queue, hold or admit a job ask for the first that is closed. A job in a
+queue with limits also needs a reservation.
+
+A job beside a live one with the same deduplication id is not admitted: the other is cancelled
+first, by a write that fails if it was admitted meanwhile, so that never two are let through. An
+admission is withdrawn by way of Pending, from a job that was admitted before its queue had a
+limit, or whose type no worker of the queue lists any more.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from asyncjob.lifecycle.job_view import JobView
+from asyncjob.lifecycle.phase_change import hold, promote, schedule
+from asyncjob.lifecycle.phase_change import hold as held
+from asyncjob.lifecycle.phases import Reason
+from asyncjob_operator.core.decision import (
+    AWAIT_RESERVATION,
+    Admit,
+    ChangePhase,
+    ChildrenFinished,
+    PolicyResult,
+    UpdateWaitReason,
+    Wait,
+)
+from asyncjob_operator.core.dependencies import DependencyState
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedGate:
+    """`until` is when on the monotonic clock to look again; None: when something changes."""
+
+    reason: Reason
+    message: str
+    until: float | None = None
+
+
+def not_before_gate(snapshot: Snapshot, now: Now) -> ClosedGate | None:
+    """Return closed while `notBefore` lies ahead."""
+    not_before = snapshot.job.gates.not_before
+    if not_before is None or now.seconds_until(not_before) <= 0:
+        return None
+    return ClosedGate(Reason.NOT_BEFORE, f"starts at {not_before}", now.recheck_at(not_before))
+
+
+def suspend_gate(snapshot: Snapshot, _now: Now) -> ClosedGate | None:
+    """Return closed while the user holds the job back."""
+    if not snapshot.job.control.suspend:
+        return None
+    return ClosedGate(Reason.SUSPENDED, "suspended by spec.suspend")
+
+
+MAX_DEPENDENCIES_NAMED: Final = 3
+"""So many of the jobs that are waited for are named."""
+
+
+def dependency_gate(snapshot: Snapshot, _now: Now) -> ClosedGate | None:
+    """Return closed, naming what is waited for."""
+    unmet = snapshot.dependencies.unmet
+    if snapshot.job.admitted or not unmet:
+        return None
+    return ClosedGate(Reason.WAITING_FOR_DEPENDENCY, _waiting_message(unmet))
+
+
+def children_precondition(snapshot: Snapshot) -> ChildrenFinished | None:
+    """Return what a live read has to show before the gate is taken for open.
+
+    A job and its last child may be seen in another order than they were written.
+    """
+    families = [(need.job.uid, need) for need in snapshot.dependencies.with_children if need.job]
+    if not families:
+        return None
+    parents = tuple(uid for uid, _ in families)
+    to_succeed = tuple(uid for uid, need in families if not need.dependency.any_outcome)
+    return ChildrenFinished(snapshot.job.namespace, parents, to_succeed)
+
+
+def _waiting_message(unmet: tuple[DependencyState, ...]) -> str:
+    names, more = (
+        [_dependency_text(need) for need in unmet[:MAX_DEPENDENCIES_NAMED]],
+        len(unmet) - MAX_DEPENDENCIES_NAMED,
+    )
+    if more > 0:
+        return f"waiting for {', '.join(names)} and {more} more"
+    return f"waiting for {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))}"
+
+
+def _dependency_text(state: DependencyState) -> str:
+    name = state.dependency.name
+    if state.job is None:
+        return f"{name} (does not exist)"
+    if state.job.finished and state.open_children:
+        return f"children of {name}"
+    return name
+
+
+__all__ = ["GATES", "ClosedGate", "first_closed_gate"]
+
+GATES: Final[tuple[Callable[[Snapshot, Now], ClosedGate | None], ...]] = (
+    not_before_gate,
+    suspend_gate,
+    dependency_gate,
+)
+
+
+def first_closed_gate(snapshot: Snapshot, now: Now) -> ClosedGate | None:
+    """Return the first gate that is closed, or None if the job may be claimed."""
+    for gate in GATES:
+        closed = gate(snapshot, now)
+        if closed:
+            return closed
+    return None
+
+
+HOLD: Final = "hold"
+
+
+def hold_back(snapshot: Snapshot, now: Now) -> PolicyResult:
+    """Take a job with a closed gate out of the queue."""
+    job = snapshot.job
+    closed = first_closed_gate(snapshot, now)
+    if closed is None:
+        return None
+    if closed.reason is Reason.NOT_BEFORE:
+        return ChangePhase(HOLD, schedule(job, now=now.timestamp))
+    return ChangePhase(HOLD, held(job, closed.reason, closed.message, now=now.timestamp))
+
+
+PROMOTE: Final = "promote"
+
+
+def promote_pending(snapshot: Snapshot, now: Now) -> PolicyResult:
+    """Queue a pending job once no gate that Pending names is closed."""
+    closed = first_closed_gate(snapshot, now)
+    if closed is None or closed.reason is Reason.NOT_BEFORE:
+        return _queue_job(snapshot, now)
+    if closed.reason != snapshot.job.reason or _waits_for_others(closed, snapshot.job):
+        return UpdateWaitReason(PROMOTE, closed.reason, closed.message)
+    return Wait(closed.until) if closed.until is not None else None
+
+
+def promote_scheduled(snapshot: Snapshot, now: Now) -> PolicyResult:
+    """Queue a scheduled job at its `notBefore`."""
+    closed = first_closed_gate(snapshot, now)
+    if closed and closed.reason is Reason.NOT_BEFORE and closed.until is not None:
+        return Wait(closed.until)
+    return _queue_job(snapshot, now)
+
+
+def promote_retrying(snapshot: Snapshot, now: Now) -> PolicyResult:
+    """Queue a retrying job once its backoff is over."""
+    retry_at = snapshot.observation.retry_at
+    if retry_at is not None and now.monotonic < retry_at:
+        return Wait(retry_at)
+    return _queue_job(snapshot, now)
+
+
+def _waits_for_others(closed: ClosedGate, job: JobView) -> bool:
+    """Return whether the job tells of dependencies other than those it waits for now."""
+    return closed.reason is Reason.WAITING_FOR_DEPENDENCY and closed.message != job.pending_message
+
+
+def _queue_job(snapshot: Snapshot, now: Now) -> ChangePhase:
+    move = promote(snapshot.job, now=now.timestamp)
+    if first_closed_gate(snapshot, now) or snapshot.live_duplicate or snapshot.queue.has_limits:
+        return ChangePhase(PROMOTE, replace(move, fields={**move.fields, "admitted": None}))
+    return ChangePhase(PROMOTE, move, children_precondition(snapshot))
+
+
+ADMIT: Final = "admit"
+
+
+def admit(snapshot: Snapshot, now: Now) -> PolicyResult:
+    """Set `admitted`, without which a gated job, or one in a limited queue, is not claimed."""
+    job, limited = snapshot.job, snapshot.queue.has_limits
+    if job.admitted or not (job.gated or limited):
+        return None
+    if first_closed_gate(snapshot, now) or snapshot.live_duplicate:
+        return None
+    if limited and not snapshot.has_reservation:
+        return AWAIT_RESERVATION if snapshot.type_known else None
+    return Admit(ADMIT, children_precondition(snapshot))
+
+
+UNRESERVED: Final = "placeless"
+
+
+def withdraw_unreserved(snapshot: Snapshot, now: Now) -> PolicyResult:
+    """Take the admission back, by way of Pending; the job is queued anew, for a place."""
+    job = snapshot.job
+    if not job.admitted or snapshot.has_reservation or not snapshot.queue.limits.counts_running:
+        return None
+    message = f"admitted before queue {job.queue} had its limit"
+    return ChangePhase(UNRESERVED, hold(job, Reason.CONCURRENCY_LIMIT, message, now=now.timestamp))
+
+
+STRANDED: Final = "stranded"
+
+
+def withdraw_unserved(snapshot: Snapshot, now: Now) -> PolicyResult:
+    """Take the admission back, by way of Pending; the job has no place until a worker is there."""
+    job, since = snapshot.job, snapshot.observation.unknown_type_since
+    if since is None or not job.admitted:
+        return None
+    due_at = since + snapshot.options.unknown_type_delay
+    if now.monotonic < due_at:
+        return Wait(due_at)
+    message = f"no worker of queue {job.queue} lists type {job.type} any more: its place is free"
+    counts = snapshot.queue.limits.counts_running
+    reason = Reason.CONCURRENCY_LIMIT if counts else Reason.RATE_LIMIT
+    return ChangePhase(STRANDED, hold(job, reason, message, now=now.timestamp))

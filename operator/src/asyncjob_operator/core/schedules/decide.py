@@ -1,0 +1,152 @@
+"""The decision about one schedule: an ordered chain of steps, of which the first effect wins.
+
+The step that creates reserved runs, and drops those that come too late, is defined here as well.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from asyncjob.lifecycle.schedules import ConcurrencyPolicy, CronReason
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.schedules.due_runs import (
+    apply_spec_change,
+    count_scheduled,
+    is_scheduled,
+    missed_total,
+    reserve_due_runs,
+    still_due,
+)
+from asyncjob_operator.core.schedules.on_demand import reserve_backfill_runs, reserve_triggered_run
+from asyncjob_operator.core.schedules.reservation import (
+    reservation_fields,
+    take_over,
+    with_fresh_reservation,
+)
+from asyncjob_operator.core.schedules.snapshot import (
+    CancelJobs,
+    CreateRuns,
+    CronJobDecision,
+    CronJobHold,
+    CronJobSnapshot,
+    CronJobStep,
+    CronJobWait,
+    DropRuns,
+    EventToRecord,
+    StepResult,
+    VerifyUnfinished,
+    WriteStatus,
+)
+from asyncjob_operator.core.schedules.status import (
+    display_fields,
+    prune_history,
+    status_reason,
+    update_status,
+)
+from asyncjob_operator.core.schedules.view import CronJobView, Run, format_epoch, runs_to_json
+
+CREATE: Final = "create"
+CREATE_BATCH: Final = 50
+"""So many runs are created under one reservation before it is looked at again."""
+
+
+def create_reserved_runs(snapshot: CronJobSnapshot, now: Now) -> StepResult:
+    """Create reserved runs as soon as they may start; Replace first cancels what is in the way."""
+    cron, pending = snapshot.cron, snapshot.pending_runs
+    if cron.reserved is None:
+        return None
+    if not pending:
+        return WriteStatus(
+            "created", {"reserved": None, **display_fields(snapshot, cron.settled_time)}
+        )
+    if len(pending) < len(cron.runs):
+        fields = {
+            **display_fields(snapshot, cron.settled_time),
+            **reservation_fields(snapshot, pending),
+        }
+        return WriteStatus("created", fields, reserves=True)
+    kept = _runs_still_due(snapshot, now)
+    if len(kept) < len(pending):
+        return DropRuns("late", tuple(run for run in pending if run not in kept)[:CREATE_BATCH])
+    if snapshot.exclusive:
+        return _create_exclusively(snapshot, pending[0], now)
+    return with_fresh_reservation(snapshot, now, CreateRuns(CREATE, pending[:CREATE_BATCH]))
+
+
+def _runs_still_due(snapshot: CronJobSnapshot, now: Now) -> tuple[Run, ...]:
+    """Return the reserved runs that the schedule would run if it chose among them now.
+
+    A quota or a webhook may have kept them from being created for hours; they must not all come at
+    once when it gives way. What a person asked for stays. Under Replace there is but one, and it
+    waits for as long as the earlier run takes to end.
+    """
+    cron, pending = snapshot.cron, snapshot.pending_runs
+    if cron.concurrency_policy is ConcurrencyPolicy.REPLACE:
+        return pending
+    chosen = set(still_due(cron, [run.time for run in pending if is_scheduled(run)], now.wall))
+    return tuple(run for run in pending if not is_scheduled(run) or run.time in chosen)
+
+
+def _create_exclusively(snapshot: CronJobSnapshot, head: Run, now: Now) -> StepResult:
+    blockers = tuple(one for one in snapshot.unfinished if one.name != head.name)
+    if not blockers:
+        return with_fresh_reservation(
+            snapshot, now, CreateRuns(CREATE, (head,), needs_fresh_list=True)
+        )
+    alive = tuple(one for one in blockers if not one.cancel_requested)
+    if snapshot.cron.concurrency_policy is ConcurrencyPolicy.REPLACE and alive:
+        return CancelJobs("replace", alive)
+    return (
+        None
+        if all(one.uid in snapshot.verified_unfinished for one in blockers)
+        else VerifyUnfinished(CREATE)
+    )
+
+
+def drop_runs(
+    cron: CronJobView, runs: Sequence[Run], reason: CronReason, message: str
+) -> WriteStatus:
+    """Return the write that gives up reserved runs that are not created, and says why."""
+    names = {run.name for run in runs}
+    rest = [other for other in cron.runs if other.name not in names]
+    by = cron.reserved.by if cron.reserved else ""
+    fields = {
+        "reserved": {"by": by, "runs": runs_to_json(rest)} if rest else None,
+        "missed": missed_total(cron, count_scheduled(runs)),
+        **status_reason(reason, message),
+    }
+    return WriteStatus("drop", fields, event=EventToRecord(reason, message))
+
+
+def late_message(runs: Sequence[Run]) -> str:
+    """Return what is said of reserved runs that could not be created in time."""
+    newest = format_epoch(runs[-1].time)
+    return f"{len(runs)} times not run, the last {newest}: their jobs could not be created in time"
+
+
+STEPS: Final[tuple[CronJobStep, ...]] = (
+    take_over,
+    apply_spec_change,
+    reserve_due_runs,
+    reserve_triggered_run,
+    reserve_backfill_runs,
+    create_reserved_runs,
+    prune_history,
+    update_status,
+)
+
+
+def decide_cron_job(snapshot: CronJobSnapshot, now: Now) -> CronJobDecision:
+    """Return the one effect due now, or when to look again without anything having changed."""
+    if snapshot.cron.deleting:
+        return CronJobDecision()
+    again: float | None = None
+    for step in STEPS:
+        verdict = step(snapshot, now)
+        if verdict is None:
+            continue
+        if isinstance(verdict, CronJobHold):
+            return CronJobDecision(None, verdict.until)
+        if not isinstance(verdict, CronJobWait):
+            return CronJobDecision(verdict)
+        again = verdict.until if again is None else min(again, verdict.until)
+    return CronJobDecision(None, again)

@@ -1,0 +1,240 @@
+"""Scheduled times that have come: which of them are run, and the write that reserves their runs.
+
+A time is missed if its run could not start within the deadline. However many were missed, the
+schedule goes on; only the newest `MAX_TIMES_CONSIDERED` are looked at and counted. When schedule,
+time zone or suspension change, all times up to now are settled: a schedule owes nothing for before
+it was as it is now.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
+
+from asyncjob.lifecycle.derived_jobs import run_name
+from asyncjob.lifecycle.schedules import ConcurrencyPolicy, CronReason, MisfirePolicy
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.schedules.calendar import Schedule, stable_hash
+from asyncjob_operator.core.schedules.reservation import MAX_RESERVED_RUNS, reservation_fields
+from asyncjob_operator.core.schedules.snapshot import (
+    CronJobSnapshot,
+    CronJobWait,
+    CronStatusFields,
+    EventToRecord,
+    StepResult,
+    WriteStatus,
+    recheck_at,
+)
+from asyncjob_operator.core.schedules.status import (
+    display_fields,
+    problem_event,
+    standing_reason,
+    status_reason,
+)
+from asyncjob_operator.core.schedules.view import CronJobView, ObservedSpec, Run, format_epoch
+
+ON_TIME_SECONDS: Final = 60
+"""A run that starts so late is on time where startingDeadlineSeconds says nothing."""
+
+MIN_DEADLINE_SECONDS: Final = 5
+"""No deadline is shorter: so long may the operator itself take, from a time to its run. With 0
+and Skip a schedule would never run."""
+
+MAX_TIMES_CONSIDERED: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class DueTimes:
+    """Times to run, and how many have come in all; both in order."""
+
+    times: tuple[int, ...]
+    to_run: tuple[int, ...]
+    late: int
+
+    @property
+    def left_out(self) -> int:
+        """Return how many times get no run."""
+        return len(self.times) - len(self.to_run)
+
+
+def fires_at(cron: CronJobView, time: int) -> int:
+    """Return when the run of a scheduled time is to be created, jitter included."""
+    return time + (
+        stable_hash(f"{cron.key} {time}", cron.jitter_seconds + 1) if cron.jitter_seconds else 0
+    )
+
+
+def due_times(cron: CronJobView, schedule: Schedule, wall: float) -> DueTimes:
+    """Return what has come since the schedule was last settled, and what of it to run."""
+    listed = schedule.newest_times(cron.settled_time, wall, MAX_TIMES_CONSIDERED)
+    times = tuple(takewhile(lambda time: fires_at(cron, time) <= wall, listed))
+    return _select_due(cron, times, wall)
+
+
+def still_due(cron: CronJobView, times: Sequence[int], wall: float) -> Sequence[int]:
+    """Return which times, reserved earlier, would be run if they were chosen now."""
+    return _select_due(cron, tuple(times), wall).to_run
+
+
+def _select_due(cron: CronJobView, times: tuple[int, ...], wall: float) -> DueTimes:
+    said = (
+        ON_TIME_SECONDS
+        if cron.starting_deadline_seconds is None
+        else cron.starting_deadline_seconds
+    )
+    deadline = max(said, MIN_DEADLINE_SECONDS)
+    on_time = [time for time in times if wall - fires_at(cron, time) <= deadline]
+    chosen = _apply_misfire_policy(cron.misfire_policy, times, on_time)[-cron.misfire_limit :]
+    return DueTimes(times, tuple(chosen), len(times) - len(on_time))
+
+
+def _apply_misfire_policy(
+    policy: MisfirePolicy, times: Sequence[int], on_time: list[int]
+) -> Sequence[int]:
+    match policy:
+        case MisfirePolicy.SKIP:
+            return on_time
+        case MisfirePolicy.FIRE_ONCE:
+            return on_time or times[-1:]
+        case MisfirePolicy.FIRE_ALL:
+            return times
+
+
+BASELINE: Final = "baseline"
+
+
+def apply_spec_change(snapshot: CronJobSnapshot, now: Now) -> StepResult:
+    """Settle all times up to now when schedule, zone or suspension have changed."""
+    cron = snapshot.cron
+    seen = ObservedSpec(cron.schedule, cron.time_zone, cron.suspend)
+    if cron.observed == seen:
+        return None
+    settled = (
+        max(cron.settled_time, now.wall) if _resets_baseline(cron, seen) else cron.settled_time
+    )
+    fields: CronStatusFields = {
+        "settledTime": format_epoch(settled),
+        "observed": {
+            "schedule": seen.schedule,
+            "timeZone": seen.time_zone,
+            "suspend": seen.suspend,
+        },
+    }
+    shown = {**standing_reason(snapshot), **display_fields(snapshot, settled)}
+    return WriteStatus(BASELINE, {**shown, **fields}, event=problem_event(snapshot, shown))
+
+
+def _resets_baseline(cron: CronJobView, observed: ObservedSpec) -> bool:
+    before = cron.observed
+    if before is None:
+        return False
+    changed = (before.schedule, before.time_zone) != (observed.schedule, observed.time_zone)
+    return changed or (before.suspend and not observed.suspend)
+
+
+DUE: Final = "schedule"
+MAX_MISSED: Final = 2_147_483_647
+
+
+def reserve_due_runs(snapshot: CronJobSnapshot, now: Now) -> StepResult:
+    """Settle the times that have come, or wait for the next."""
+    cron, plan = snapshot.cron, snapshot.schedule
+    if cron.suspend or not isinstance(plan, Schedule):
+        return None
+    first = plan.first_after(cron.settled_time)
+    if first is None:
+        return None
+    if fires_at(cron, first) > now.wall:
+        return CronJobWait(recheck_at(fires_at(cron, first), now))
+    choice = due_times(cron, plan, now.wall)
+    if not choice.times:
+        return CronJobWait(recheck_at(now.wall + 1, now))
+    return _settle(snapshot, choice)
+
+
+def _settle(snapshot: CronJobSnapshot, due: DueTimes) -> WriteStatus:
+    cron, busy = snapshot.cron, snapshot.busy
+    runs, lost = _runs_to_reserve(snapshot, due, busy=busy)
+    new = [run for run in runs if run not in cron.runs]
+    reason = _due_reason(snapshot, due, new, busy=busy)
+    message = _due_message(snapshot, due, new, reason)
+    fields: CronStatusFields = {
+        **display_fields(snapshot, due.times[-1]),
+        **status_reason(reason, message),
+        "settledTime": format_epoch(due.times[-1]),
+        "missed": missed_total(cron, len(due.times) - len(new) + lost),
+        **({"lastScheduleTime": format_epoch(new[-1].time)} if new else {}),
+        **(reservation_fields(snapshot, runs) if new else {}),
+    }
+    quiet = reason in {CronReason.SCHEDULED, CronReason.REPLACED}
+    told = None if quiet else EventToRecord(reason, message)
+    return WriteStatus(
+        DUE, fields, reserves=bool(new), needs_fresh_list=snapshot.exclusive, event=told
+    )
+
+
+def _runs_to_reserve(
+    snapshot: CronJobSnapshot, due: DueTimes, *, busy: bool
+) -> tuple[Sequence[Run], int]:
+    """Return the runs to reserve, in order, and how many reserved before are given up."""
+    pending = snapshot.pending_runs
+    new = [Run(run_name(snapshot.cron.name, time), time) for time in due.to_run]
+    match snapshot.cron.concurrency_policy:
+        case ConcurrencyPolicy.FORBID:
+            return (pending, 0) if busy else (new, 0)
+        case ConcurrencyPolicy.REPLACE:
+            return (new[-1:], count_scheduled(pending)) if new else (pending, 0)
+        case ConcurrencyPolicy.ALLOW:
+            runs = [*pending, *new]
+            return runs[-MAX_RESERVED_RUNS:], max(len(runs) - MAX_RESERVED_RUNS, 0)
+
+
+def is_scheduled(run: Run) -> bool:
+    """Return whether its time asked for the run, and not a person."""
+    return run.trigger is None and not run.backfill
+
+
+def count_scheduled(runs: Sequence[Run]) -> int:
+    """Return how many scheduled times stay without a run if these are not created."""
+    return sum(map(is_scheduled, runs))
+
+
+def missed_total(cron: CronJobView, more: int) -> int:
+    """Return `status.missed` with so many more, as far as the schema lets it grow."""
+    return min(cron.missed + more, MAX_MISSED)
+
+
+def _due_reason(
+    snapshot: CronJobSnapshot, due: DueTimes, new: Sequence[Run], *, busy: bool
+) -> CronReason:
+    if not new:
+        forbids = snapshot.cron.concurrency_policy is ConcurrencyPolicy.FORBID and busy
+        return CronReason.LEFT_OUT if forbids else CronReason.SKIPPED
+    if due.late:
+        return CronReason.MISFIRED
+    replaces = snapshot.cron.concurrency_policy is ConcurrencyPolicy.REPLACE and busy
+    return CronReason.REPLACED if replaces else CronReason.SCHEDULED
+
+
+def _due_message(
+    snapshot: CronJobSnapshot, due: DueTimes, new: Sequence[Run], reason: CronReason
+) -> str:
+    newest = format_epoch(due.times[-1])
+    match reason:
+        case CronReason.LEFT_OUT:
+            return f"no run for {newest}: {blocking_run(snapshot)} is unfinished"
+        case CronReason.SKIPPED:
+            return f"{due.late} times missed, the last {newest}; Skip leaves them out"
+        case CronReason.MISFIRED:
+            policy = snapshot.cron.misfire_policy.value
+            return f"{due.late} times missed, the last {newest}; {policy}: {len(new)} to run"
+        case CronReason.REPLACED:
+            return f"run for {newest} in place of {blocking_run(snapshot)}"
+        case _:
+            return f"run for {newest}"
+
+
+def blocking_run(snapshot: CronJobSnapshot) -> str:
+    """Return the name of a run that is unfinished or about to be created."""
+    names = [one.name for one in snapshot.unfinished] or [run.name for run in snapshot.pending_runs]
+    return names[0] if names else "a run"

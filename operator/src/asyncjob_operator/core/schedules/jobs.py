@@ -1,0 +1,135 @@
+"""The job that a schedule creates for a run, and what is kept of the jobs it has created."""
+
+from dataclasses import dataclass
+
+from asyncjob.json_types import Json, JsonObject, child, text
+from asyncjob.lifecycle.derived_jobs import cron_label_value, is_run_name
+from asyncjob.lifecycle.job_view import JobView
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import (
+    API_VERSION,
+    BACKFILL_LABEL,
+    CRON_JOB_LABEL,
+    CRON_JOB_UID_LABEL,
+    JOB_KIND,
+    SCHEDULED_TIME_ANNOTATION,
+    TRIGGER_ANNOTATION,
+)
+from asyncjob_operator.core.now import to_epoch
+from asyncjob_operator.core.policies.finished import is_redrive_requested
+from asyncjob_operator.core.retention import verified_completion
+from asyncjob_operator.core.schedules.view import CronJobView, Run, format_epoch
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledJob:
+    """A job of a schedule; `has_open_request`: somebody wants more of it, so that it stays.
+
+    `completed_at` is epoch seconds by the API server's clock, 0 for an unfinished one.
+    `has_dedup_key`: it has a key that somebody may ask for again.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    phase: Phase
+    created: str
+    finished: bool
+    completed_at: float
+    cancel_requested: bool
+    has_open_request: bool
+    backfill: bool
+    deleting: bool
+    attempt: int = 0
+    has_dedup_key: bool = False
+
+    def is_run_of(self, cron: CronJobView) -> bool:
+        """Return whether it bears the name that the schedule gives one of its runs.
+
+        Labels may be patched by who may not delete; a name is for ever.
+        """
+        return self.namespace == cron.namespace and is_run_name(self.name, cron.name)
+
+
+def cron_job_uid_of(obj: JsonObject) -> str:
+    """Return the UID of the schedule that a job is of; empty for most jobs."""
+    return text(child(child(obj, "metadata"), "labels"), CRON_JOB_UID_LABEL)
+
+
+def scheduled_job(
+    job: JobView, obj: JsonObject, observed_at: float = 0.0, previous: ScheduledJob | None = None
+) -> ScheduledJob:
+    """Return what is kept of a job of a schedule, seen at this time of the wall clock.
+
+    `previous` is what was kept of it so far: one that has ended keeps the time of its end.
+    """
+    labels = child(child(obj, "metadata"), "labels")
+    return ScheduledJob(
+        namespace=job.namespace,
+        name=job.name,
+        uid=job.uid,
+        version=job.resource_version,
+        phase=job.phase,
+        created=job.creation_timestamp,
+        finished=job.finished,
+        completed_at=_completion_time(job, observed_at, previous),
+        cancel_requested=job.control.cancel,
+        has_open_request=is_redrive_requested(job) or job.control.rerun > job.reruns,
+        backfill=BACKFILL_LABEL in labels,
+        deleting=job.deleting,
+        attempt=job.attempt,
+        has_dedup_key=job.has_dedup_key,
+    )
+
+
+def _completion_time(job: JobView, observed_at: float, previous: ScheduledJob | None) -> float:
+    if not job.finished:
+        return 0.0
+    if previous and (previous.phase, previous.attempt) == (job.phase, job.attempt):
+        return previous.completed_at
+    return verified_completion(
+        job, to_epoch(job.completion_time or "", default=observed_at), observed_at
+    )
+
+
+def run_body(cron: CronJobView, obj: JsonObject, run: Run) -> JsonObject:
+    """Return the job to create: the template's spec exactly, and where it comes from."""
+    template = child(child(obj, "spec"), "jobTemplate")
+    said = child(template, "metadata")
+    labels: dict[str, Json] = {
+        **child(said, "labels"),
+        CRON_JOB_LABEL: cron_label_value(cron.name),
+        CRON_JOB_UID_LABEL: cron.uid,
+        **({BACKFILL_LABEL: "true"} if run.backfill else {}),
+    }
+    annotations: dict[str, Json] = {
+        **child(said, "annotations"),
+        SCHEDULED_TIME_ANNOTATION: format_epoch(run.time),
+        **({TRIGGER_ANNOTATION: str(run.trigger)} if run.trigger is not None else {}),
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "kind": JOB_KIND,
+        "metadata": {
+            "name": run.name,
+            "namespace": cron.namespace,
+            "labels": labels,
+            "annotations": annotations,
+        },
+        "spec": child(template, "spec"),
+    }
+
+
+def is_job_of_run(there: JsonObject, cron: CronJobView, run: Run) -> bool:
+    """Return whether the existing job is the run that was to be created.
+
+    A schedule made anew under the same name takes its predecessor's run of the same time for its
+    own: one run per name and time. Triggers are numbered per schedule.
+    """
+    if run.trigger is not None:
+        return cron_job_uid_of(there) == cron.uid
+    meta = child(there, "metadata")
+    return text(child(meta, "labels"), CRON_JOB_LABEL) == cron_label_value(cron.name) and text(
+        child(meta, "annotations"), SCHEDULED_TIME_ANNOTATION
+    ) == format_epoch(run.time)

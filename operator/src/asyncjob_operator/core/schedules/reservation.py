@@ -1,0 +1,66 @@
+"""The reservation of runs: only the operator that holds it creates them, and only for a while.
+
+A holder creates for `CREATE_WINDOW_SECONDS` after it sent the write that gave it the reservation,
+and each request ends within `REQUEST_TIMEOUT_SECONDS`. Another takes over no sooner than
+`TAKEOVER_DELAY_SECONDS` after it first saw the reservation as it is. So even a holder that was
+frozen in between creates nothing for which somebody else may have acted. No two clocks are
+compared.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.schedules.snapshot import (
+    CreateRuns,
+    CronJobHold,
+    CronJobSnapshot,
+    CronStatusFields,
+    StepResult,
+    WriteStatus,
+)
+from asyncjob_operator.core.schedules.view import Run, runs_to_json
+
+CREATE_WINDOW_SECONDS: Final = 5.0
+REQUEST_TIMEOUT_SECONDS: Final = 5.0
+TAKEOVER_DELAY_SECONDS: Final = 15.0
+MAX_CLAIMS: Final = 2_147_483_647
+"""The schema's bound; after it counting begins anew, as the number only tells renewals apart."""
+
+MAX_RESERVED_RUNS: Final = 2000
+"""As many as a reservation takes."""
+
+
+def reservation_fields(snapshot: CronJobSnapshot, runs: Sequence[Run]) -> CronStatusFields:
+    """Return the fields of a write that makes these runs, and no others, ours to create."""
+    by = snapshot.identity[:256]
+    return {
+        "claims": snapshot.cron.claims % MAX_CLAIMS + 1,
+        "reserved": {"by": by, "runs": runs_to_json(runs)},
+    }
+
+
+def take_over(snapshot: CronJobSnapshot, now: Now) -> StepResult:
+    """Leave another operator's reservation alone until it cannot be acting on it any more."""
+    reserved = snapshot.cron.reserved
+    if reserved is None or reserved.by == snapshot.identity[:256]:
+        return None
+    free_at = snapshot.reservation_observed_at + TAKEOVER_DELAY_SECONDS
+    if now.monotonic < free_at:
+        return CronJobHold(free_at)
+    return WriteStatus(
+        "take-over", reservation_fields(snapshot, snapshot.pending_runs), reserves=True
+    )
+
+
+def may_create(reserved_at: float | None, now: float) -> bool:
+    """Return whether the holder of a reservation may still create."""
+    return reserved_at is not None and now - reserved_at < CREATE_WINDOW_SECONDS
+
+
+def with_fresh_reservation(snapshot: CronJobSnapshot, now: Now, effect: CreateRuns) -> StepResult:
+    """Return the effect, or the write that gives it time enough again."""
+    if may_create(snapshot.reserved_at, now.monotonic):
+        return effect
+    fields = reservation_fields(snapshot, snapshot.pending_runs)
+    return WriteStatus("renew", fields, reserves=True, needs_fresh_list=effect.needs_fresh_list)

@@ -1,0 +1,96 @@
+"""Starts the informers of everything but jobs: AsyncQueues, worker pods and worker Leases."""
+
+from collections.abc import Callable
+
+from asyncjob.kube import KubeSession
+from asyncjob.kube.informer import run_informer
+from asyncjob.names import QUEUES, collection_path
+from asyncjob_operator.cache.adapters import (
+    CacheAdapter,
+    InformerStore,
+    PodCacheAdapter,
+    QueueCacheAdapter,
+    WorkerLeaseCacheAdapter,
+)
+from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.kube.paths import WORKER_SELECTOR, leases_path, pods_path
+from asyncjob_operator.kube.preflight import Findings
+from asyncjob_operator.supervision import TaskSupervisor
+from asyncjob_operator.telemetry.containment import Containment
+from asyncjob_operator.telemetry.loop_health import LoopHealth
+
+
+class Informers:
+    """Starts the loops that follow queues, worker pods and worker Leases; `names` names them."""
+
+    def __init__(
+        self,
+        session: KubeSession,
+        namespaces: tuple[str | None, ...],
+        tasks: TaskSupervisor,
+        containment: Containment,
+    ) -> None:
+        self.names: list[str] = []
+        self._session = session
+        self._containment = containment
+        self._namespaces = namespaces
+        self._tasks = tasks
+
+    def start(
+        self, controller: JobController, findings: Findings, *, recovery: bool
+    ) -> list[InformerStore]:
+        """Follow what may be seen and return what has to be listed before anything is judged."""
+        scopes = self._start_informers(
+            "queues", _queues_path, QueueCacheAdapter(controller.queues), {}
+        )
+        if recovery and findings.allows("list", "pods") and findings.allows("watch", "pods"):
+            controller.worker_pods.pods_known = True
+            workers = controller.worker_pods
+            scopes += self._start_informers(
+                "pods",
+                pods_path,
+                PodCacheAdapter(workers),
+                WORKER_SELECTOR,
+                workers.on_pods_relisted,
+            )
+        if findings.allows("list", "leases") and findings.allows("watch", "leases"):
+            controller.worker_registry.leases_watched = True
+            keeper = WorkerLeaseCacheAdapter(controller.worker_pods, controller.worker_registry)
+            scopes += self._start_informers("leases", leases_path, keeper, WORKER_SELECTOR)
+        return scopes
+
+    def _start_informers(
+        self,
+        name: str,
+        path: Callable[[str | None], str],
+        adapter: CacheAdapter,
+        params: dict[str, str],
+        on_list: Callable[[], None] = lambda: None,
+    ) -> list[InformerStore]:
+        return [
+            self._start_informer(
+                f"watch of {name} in {namespace or 'all namespaces'}",
+                path(namespace),
+                scope,
+                params,
+            )
+            for namespace in self._namespaces
+            for scope in (InformerStore(adapter, namespace, self._containment, on_list),)
+        ]
+
+    def _start_informer(
+        self, name: str, path: str, store: InformerStore, params: dict[str, str]
+    ) -> InformerStore:
+        async def run(pulse: LoopHealth) -> None:
+            def sign(*, went_well: bool) -> None:
+                (pulse.tick if went_well else pulse.attempted)()
+
+            await run_informer(self._session, path, store, params, on_health=sign)
+
+        self.names.append(name)
+        self._tasks.start(name, run)
+        return store
+
+
+def _queues_path(namespace: str | None) -> str:
+    return collection_path(namespace, QUEUES)

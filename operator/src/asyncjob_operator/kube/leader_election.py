@@ -1,0 +1,179 @@
+"""Leader election through a coordination Lease: one operator acts, the others stand by."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+
+from asyncjob.errors import ApiError, ConflictError, ForbiddenError, ObjectNotFoundError
+from asyncjob.json_types import JsonObject
+from asyncjob.kube import KubeSession
+from asyncjob_operator.core.leader_election import (
+    ElectionCandidate,
+    ElectionStep,
+    LeaderElectionRecord,
+    election_lease_body,
+    read_election_record,
+)
+from asyncjob_operator.core.permissions import election
+from asyncjob_operator.kube.clock import micro_time, monotonic
+from asyncjob_operator.kube.preflight import check_permissions
+from asyncjob_operator.telemetry.logs import LogThrottle
+
+log = structlog.get_logger()
+
+LEASE_DURATION: Final = 10.0
+RENEW_INTERVAL: Final = 2.0
+RETRY_INTERVAL: Final = 1.0
+REQUEST_TIMEOUT: Final = 3.0
+
+
+class LeaderElector:
+    """Holds or seeks the Lease; has a session of its own, which no other request can fill up."""
+
+    def __init__(
+        self,
+        session: KubeSession,
+        namespace: str,
+        name: str,
+        identity: str,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._session = session
+        self._namespace = namespace
+        self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+        self._name = name
+        self._clock = clock
+        self._candidate = ElectionCandidate(identity, LEASE_DURATION)
+        self._elected = asyncio.Event()
+        self._log_throttle = LogThrottle(clock)
+
+    def leads(self) -> bool:
+        """Return whether this replica may act now."""
+        return self._candidate.leads(self._clock())
+
+    async def wait_until_elected(self) -> None:
+        """Wait until this replica leads."""
+        while not self.leads():
+            self._elected.clear()
+            await self._elected.wait()
+
+    async def run(self, check_fitness: Callable[[], str]) -> None:
+        """Take part until cancelled; whatever fails is tried again.
+
+        `check_fitness` is asked at each turn and says what keeps this replica from leading, or
+        nothing: it then looks on, or hands over.
+        """
+        led = False
+        while True:
+            try:
+                async with asyncio.timeout(REQUEST_TIMEOUT):
+                    await self.try_acquire_or_renew(check_fitness())
+            except (ApiError, TimeoutError) as error:
+                await self._log_failure(error)
+            if self.leads() is not led:
+                led = not led
+                log.info("leading" if led else "not leading", identity=self._candidate.identity)
+            await asyncio.sleep(RENEW_INTERVAL if led else RETRY_INTERVAL)
+
+    async def _log_failure(self, error: Exception) -> None:
+        """Say what is wrong and, where it is a permission, which; at most once a minute."""
+        message = str(error) or type(error).__name__
+        if not self._log_throttle.allow(message):
+            return
+        log.warning("election turn failed", error=message)
+        if isinstance(error, ForbiddenError):
+            for line in await self._missing_permissions():
+                log.error(line)
+
+    async def _missing_permissions(self) -> list[str]:
+        asked = [(permission, self._namespace) for permission in election(self._name)]
+        try:
+            async with asyncio.timeout(REQUEST_TIMEOUT):
+                return (await check_permissions(self._session, asked)).errors
+        except (ApiError, TimeoutError):
+            return []  # the message of the refusal has to do
+
+    async def try_acquire_or_renew(self, unfit_reason: str = "") -> None:
+        """Do one step: renew, take or look; who is unfit looks on, and hands over if it leads."""
+        if unfit_reason:
+            if self.leads():
+                log.warning("handing leadership over", why=unfit_reason)
+                await self.release()
+            await self._read_lease()
+            return
+        if self._candidate.next_step(self._clock()) is not ElectionStep.RENEW:
+            await self._read_lease()
+        if self._candidate.next_step(self._clock()) is not ElectionStep.WAIT:
+            await self._write_lease(self._candidate.identity)
+
+    async def release(self) -> None:
+        """Stop leading and let the next replica take over at once."""
+        led = self.leads()
+        self._candidate.resign()
+        if not led:
+            return
+        try:
+            async with asyncio.timeout(REQUEST_TIMEOUT):
+                await self._clear_holder()
+        except (ApiError, TimeoutError) as error:
+            log.warning("leadership not released", error=str(error) or type(error).__name__)
+
+    async def _clear_holder(self) -> None:
+        try:
+            await self._patch_lease(
+                election_lease_body(self._candidate, self._name, "", micro_time())
+            )
+        except ConflictError:  # a renewal that was cut short had gone through
+            await self._read_lease()
+            if self._candidate.next_step(self._clock()) is ElectionStep.RENEW:
+                await self._patch_lease(
+                    election_lease_body(self._candidate, self._name, "", micro_time())
+                )
+
+    async def _read_lease(self) -> None:
+        try:
+            record: LeaderElectionRecord | None = read_election_record(
+                await self._session.get(f"{self._collection}/{self._name}")
+            )
+        except ObjectNotFoundError:
+            record = None
+        self._candidate.observe(record, self._clock())
+
+    async def _write_lease(self, holder: str) -> None:
+        sent_at = self._clock()
+        body = election_lease_body(self._candidate, self._name, holder, micro_time())
+        try:
+            if self._candidate.record is None:
+                answer = await self._session.create(self._collection, body)
+            else:
+                answer = await self._patch_lease(body)
+        except (ConflictError, ObjectNotFoundError):
+            await self._read_lease()
+            return
+        self._candidate.record_write(read_election_record(answer), sent_at, self._clock())
+        self._elected.set()
+
+    async def _patch_lease(self, body: JsonObject) -> JsonObject:
+        return await self._session.merge_patch(f"{self._collection}/{self._name}", body)
+
+
+class AlwaysLeader:
+    """Stands in for the election where there is but one operator."""
+
+    def leads(self) -> bool:
+        """Return True."""
+        return True
+
+    async def wait_until_elected(self) -> None:
+        """Return at once."""
+
+    async def run(self, check_fitness: Callable[[], str]) -> None:
+        """Ask on, though nobody could take over: whoever asks is counted among what goes on."""
+        while True:
+            check_fitness()
+            await asyncio.sleep(RETRY_INTERVAL)
+
+    async def release(self) -> None:
+        """Do nothing."""

@@ -1,0 +1,196 @@
+"""The loops driven by time: deadlines, resync, policy checks, queue status, retention."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Final
+
+import structlog
+
+from asyncjob.errors import ApiError
+from asyncjob.kube import KubeSession
+from asyncjob.kube.pacing import TimeSlice
+from asyncjob_operator.controllers.events import UnservedQueueEvents
+from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_informer import ResyncResult, resync_jobs
+from asyncjob_operator.controllers.queue_status import QUEUE_STATUS_INTERVAL, QueueStatusWriter
+from asyncjob_operator.controllers.retention import RetentionController
+from asyncjob_operator.controllers.stale_workers import StaleWorkerCollector
+from asyncjob_operator.controllers.workqueue import Leadership
+from asyncjob_operator.kube.clock import monotonic
+from asyncjob_operator.kube.preflight import find_missing_policies
+from asyncjob_operator.telemetry.logs import RecoverySummary
+from asyncjob_operator.telemetry.loop_health import LoopHealth
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
+
+log = structlog.get_logger()
+
+MAX_SLEEP: Final = 5.0
+MAX_WATCH_PAUSE: Final = 10.0
+"""Seconds between two tries to watch, each of which begins with a comparison.
+
+kopf cannot parse what is nested some 1,000 levels deep: with such a schedule this is how late other
+schedules are seen.
+"""
+
+UNSERVED_QUEUE_INTERVAL: Final = 30.0
+DEADLINE_BATCH: Final = 200
+
+NamespaceCallback = Callable[[str | None], None]
+"""Takes a namespace, or None for all, of which everything is known as it is now."""
+
+
+async def run_deadlines(
+    controller: JobController, metrics: OperatorMetrics, health: LoopHealth
+) -> None:
+    """Look at each job when its time has come."""
+    while True:
+        health.tick()
+        await controller.delaying_queue.wait(monotonic(), MAX_SLEEP)
+        started_at = monotonic()
+        late_by = controller.delaying_queue.late_by(started_at)
+        if late_by is not None:
+            metrics.scheduler_lag.observe(late_by)
+        looked = await _evaluate_due(controller, started_at)
+        metrics.cycles.inc()
+        metrics.cycle_seconds.observe(monotonic() - started_at)
+        log.debug("deadlines judged" if looked else "nothing due", jobs=looked)
+
+
+async def _evaluate_due(controller: JobController, now: float) -> int:
+    looked, turns = 0, TimeSlice()
+    while due := controller.delaying_queue.pop_due(now, DEADLINE_BATCH):
+        for uid in due:
+            controller.evaluate(uid)
+            await turns.yield_if_due()
+        looked += len(due)
+        await asyncio.sleep(0)
+    return looked
+
+
+async def run_resync(
+    session: KubeSession,
+    namespaces: tuple[str | None, ...],
+    controller: JobController,
+    *,
+    metrics: OperatorMetrics,
+    interval: float,
+    on_resync: Callable[[int], None],
+    on_namespace: NamespaceCallback,
+    health: LoopHealth,
+) -> None:
+    """Compare what is known with what there is, every `interval` seconds.
+
+    `on_resync` is told each time how many jobs had to be repaired, `on_namespace` each namespace
+    that could be compared.
+    """
+    while True:
+        with health.idle():
+            await asyncio.sleep(interval)
+        repaired = 0
+        for namespace in namespaces:
+            try:
+                repaired += (await resync_namespace(session, namespace, controller, metrics)).total
+            except ApiError as error:
+                health.attempted()
+                log.warning("comparison failed", namespace=namespace, error=str(error))
+            else:
+                health.tick()
+                on_namespace(namespace)
+        on_resync(repaired)
+
+
+async def resync_namespace(
+    session: KubeSession, namespace: str | None, controller: JobController, metrics: OperatorMetrics
+) -> ResyncResult:
+    """Compare one namespace, or all, and count what was repaired; raises what a request raises."""
+    repairs = await resync_jobs(session, namespace, controller)
+    for kind, count in repairs.by_kind.items():
+        metrics.resync_repairs.labels(kind).inc(count)
+    level = log.info if repairs.total else log.debug
+    level("compared with the cluster", namespace=namespace, repaired=repairs.total)
+    return repairs
+
+
+async def run_policy_checks(
+    session: KubeSession, known_problems: list[str], interval: float, health: LoopHealth
+) -> None:
+    """Look at the policies every `interval` seconds.
+
+    Say what has changed since it was `known_problems`.
+    """
+    while True:
+        with health.idle():
+            await asyncio.sleep(interval)
+        try:
+            lines = await find_missing_policies(session)
+        except ApiError as error:
+            log.warning("policies not looked at", error=str(error))
+            continue
+        if lines != known_problems:
+            _log_policies(lines)
+        known_problems = lines
+
+
+def _log_policies(lines: list[str]) -> None:
+    for line in lines:
+        log.warning(line)
+    if not lines:
+        log.info("all policies are in force again")
+
+
+async def run_recovery_summary(summary: RecoverySummary, health: LoopHealth) -> None:
+    """Log what was recovered, once a second at most."""
+    while True:
+        with health.idle():
+            await asyncio.sleep(1.0)
+        summary.report()
+
+
+async def _while_leading(
+    leadership: Leadership, interval: float, health: LoopHealth
+) -> AsyncGenerator[None]:
+    """Yield once a round while leading; what comes in between need not come."""
+    while True:
+        with health.idle():
+            await leadership.wait_until_elected()
+        yield
+        health.tick()
+        with health.idle():
+            await asyncio.sleep(interval)
+
+
+async def run_queue_status(
+    writer: QueueStatusWriter, leadership: Leadership, health: LoopHealth
+) -> None:
+    """Write the numbers of queues, every few seconds, while leading."""
+    async for _ in _while_leading(leadership, QUEUE_STATUS_INTERVAL, health):
+        await writer.write(health.tick)
+
+
+async def run_unserved_queue_events(
+    unserved_queue_events: UnservedQueueEvents, leadership: Leadership, health: LoopHealth
+) -> None:
+    """Tell of queues without workers, looking every few seconds, while leading."""
+    async for _ in _while_leading(leadership, UNSERVED_QUEUE_INTERVAL, health):
+        await unserved_queue_events.check()
+
+
+async def run_stale_worker_collection(
+    collector: StaleWorkerCollector, leadership: Leadership, interval: float, health: LoopHealth
+) -> None:
+    """Remove the Leases of silent workers, looking every `interval` seconds, while leading."""
+    async for _ in _while_leading(leadership, interval, health):
+        try:
+            await collector.collect()
+        except ApiError as error:
+            log.warning("worker leases not listed", error=str(error))
+
+
+async def run_retention(
+    retention: RetentionController, leadership: Leadership, interval: float, health: LoopHealth
+) -> None:
+    """Remove finished jobs, every `interval` seconds, while leading."""
+    async for _ in _while_leading(leadership, interval, health):
+        removed = await retention.run_once(health.tick)
+        if removed:
+            log.info("finished jobs removed", count=removed)

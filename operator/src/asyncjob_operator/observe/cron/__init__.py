@@ -1,1 +1,0 @@
-"""Schedules and their jobs, as far as the operator sees them."""

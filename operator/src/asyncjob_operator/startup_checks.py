@@ -1,0 +1,88 @@
+"""Waits until the operator can work, and logs once a minute what is missing."""
+
+import asyncio
+from itertools import chain, repeat
+from typing import Final
+
+import structlog
+
+from asyncjob.kube import KubeSession
+from asyncjob_operator.core.permissions import (
+    CORE,
+    RECOVERY,
+    SCHEDULES,
+    STALE_WORKERS,
+    WORKERS,
+    Permission,
+    election,
+)
+from asyncjob_operator.kube.clock import monotonic
+from asyncjob_operator.kube.preflight import Findings, check_job_api, preflight
+from asyncjob_operator.settings import Settings
+from asyncjob_operator.telemetry.logs import LogThrottle
+
+log = structlog.get_logger()
+
+RECHECK_SECONDS: Final = 60.0
+FIRST_RECHECK_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
+JOB_API_RECHECK_SECONDS: Final = (1.0, 2.0, 5.0)
+"""Between looks for the type of jobs while running; the last is repeated."""
+
+
+def required_permissions(
+    settings: Settings, own_namespace: str
+) -> list[tuple[Permission, str | None]]:
+    """Return each permission needed, and the namespace it is needed in."""
+    everywhere = CORE + SCHEDULES + (RECOVERY if settings.options.recovery else WORKERS)
+    everywhere += STALE_WORKERS if settings.worker_timeout else ()
+    pairs = [
+        (permission, scope) for permission in everywhere for scope in settings.watched_namespaces
+    ]
+    if settings.leader_elect:
+        home = settings.lease_namespace or own_namespace
+        pairs += [(permission, home) for permission in election(settings.lease_name)]
+    return pairs
+
+
+async def wait_for_prerequisites(session: KubeSession, settings: Settings) -> Findings:
+    """Return the findings of the first check without errors; warn of all that is found."""
+    said: tuple[list[str], list[str]] = ([], [])
+    tries = 0
+    while True:
+        findings = await preflight(
+            session, required_permissions(settings, session.access.namespace)
+        )
+        say = (sorted(findings.errors), sorted(findings.missing_policies + findings.warnings))
+        pause = (
+            FIRST_RECHECK_SECONDS[tries] if tries < len(FIRST_RECHECK_SECONDS) else RECHECK_SECONDS
+        )
+        if say != said or pause == RECHECK_SECONDS:
+            _log_findings(findings)
+        if not findings.errors:
+            return findings
+        said, tries = say, tries + 1
+        await asyncio.sleep(pause)
+
+
+async def wait_for_job_api(session: KubeSession) -> None:
+    """Wait until jobs can be watched, and say why not, once a minute."""
+    repeats, waited = LogThrottle(monotonic), False
+    for pause in chain(JOB_API_RECHECK_SECONDS, repeat(JOB_API_RECHECK_SECONDS[-1])):
+        wrong = await check_job_api(session)
+        if not wrong:
+            break
+        waited = True
+        if repeats.allow(wrong):
+            log.error(wrong)
+        await asyncio.sleep(pause)
+    if waited:
+        log.info("AsyncJobs are served again")
+
+
+def _log_findings(findings: Findings) -> None:
+    for line in (*findings.missing_policies, *findings.warnings):
+        log.warning(line)
+    for line in findings.errors:
+        log.error(line)
+    if findings.errors:
+        log.error("cannot work yet", problems=len(findings.errors))

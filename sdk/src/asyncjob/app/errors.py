@@ -1,0 +1,164 @@
+"""What handlers raise.
+
+Errors of child jobs, the signals `Retry` and `Fail`, and the categories of errors that `retryOn`
+and `noRetryOn` look at.
+"""
+
+import math
+import socket
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from pydantic import ValidationError
+
+from asyncjob.errors import AsyncJobError
+
+
+def describe_validation_error(error: ValidationError) -> str:
+    """Return a schema error by field, on one line."""
+    parts = (
+        f"{'.'.join(str(step) for step in item['loc']) or 'payload'}: {item['msg']}"
+        for item in error.errors(include_url=False, include_context=False, include_input=False)
+    )
+    return "; ".join(parts)
+
+
+class SubmitError(AsyncJobError):
+    """A child job cannot be submitted, and trying again does not help."""
+
+
+class SubmitForbiddenError(SubmitError):
+    """The worker may not create jobs."""
+
+
+class SubmitRefusedError(SubmitError):
+    """A child job is not what a job has to be, or too large."""
+
+
+class SubmitConflictError(SubmitError):
+    """The name of a child job is taken by a job with other content."""
+
+
+class AttemptOverError(SubmitError):
+    """The attempt has been told to stop: it submits nothing more and waits for nothing."""
+
+
+class ChildFailedError(AsyncJobError):
+    """A child job has not succeeded."""
+
+
+class ChildGoneError(AsyncJobError):
+    """A child job has been deleted."""
+
+
+_TIMEOUT: Final = "Timeout"
+_NETWORK: Final = "Network"
+
+LIBRARY_CATEGORIES: Final[Mapping[str, str]] = {
+    "aiohttp.client_exceptions.ServerTimeoutError": _TIMEOUT,
+    "aiohttp.client_exceptions.ClientConnectionError": _NETWORK,
+    "aiohttp.client_exceptions.ClientPayloadError": _NETWORK,
+    "httpx.TimeoutException": _TIMEOUT,
+    "httpx.TransportError": _NETWORK,
+    "httpcore.TimeoutException": _TIMEOUT,
+    "httpcore.NetworkError": _NETWORK,
+    "requests.exceptions.Timeout": _TIMEOUT,
+    "requests.exceptions.ConnectTimeout": _TIMEOUT,
+    "requests.exceptions.ConnectionError": _NETWORK,
+    "requests.exceptions.ChunkedEncodingError": _NETWORK,
+    "urllib3.exceptions.TimeoutError": _TIMEOUT,
+    "urllib3.exceptions.NewConnectionError": _NETWORK,
+    "urllib3.exceptions.ProtocolError": _NETWORK,
+    "urllib3.exceptions.MaxRetryError": _NETWORK,
+    "botocore.exceptions.ConnectTimeoutError": _TIMEOUT,
+    "botocore.exceptions.ReadTimeoutError": _TIMEOUT,
+    "botocore.exceptions.EndpointConnectionError": _NETWORK,
+    "botocore.exceptions.ConnectionClosedError": _NETWORK,
+    "redis.exceptions.TimeoutError": _TIMEOUT,
+    "redis.exceptions.ConnectionError": _NETWORK,
+}
+"""Class path → category. Subclasses go by the nearest base class, like all others."""
+
+
+class Category(StrEnum):
+    """The built-in categories; an app may add its own by `app.categorize(...)`."""
+
+    TIMEOUT = "Timeout"
+    NETWORK = "Network"
+    RATE_LIMITED = "RateLimited"
+    VALIDATION = "Validation"
+    PERMISSION = "Permission"
+    NOT_FOUND = "NotFound"
+    DEPENDENCY = "Dependency"
+    CRASH = "Crash"
+    INTERNAL = "Internal"
+
+
+BUILT_IN_CATEGORIES: Mapping[type[BaseException], str] = {
+    TimeoutError: Category.TIMEOUT,
+    socket.gaierror: Category.NETWORK,
+    ConnectionError: Category.NETWORK,
+    PermissionError: Category.PERMISSION,
+    FileNotFoundError: Category.NOT_FOUND,
+    LookupError: Category.NOT_FOUND,
+    ValidationError: Category.VALIDATION,
+    ValueError: Category.VALIDATION,
+    SubmitForbiddenError: Category.PERMISSION,
+    SubmitRefusedError: Category.VALIDATION,
+    SubmitConflictError: Category.VALIDATION,
+    ChildFailedError: Category.DEPENDENCY,
+    ChildGoneError: Category.DEPENDENCY,
+}
+
+
+MAX_CATEGORY_LENGTH = 64
+
+
+def is_valid_category(category: str) -> bool:
+    """Return whether a category of the app's own can be stored."""
+    return 0 < len(category) <= MAX_CATEGORY_LENGTH and category.isprintable()
+
+
+def categorize(error: BaseException, app_categories: Mapping[type[BaseException], str]) -> str:
+    """Return the category of an error: the app's own mapping first, the nearest base class wins."""
+    for kind in type(error).__mro__:
+        category = (
+            app_categories.get(kind)
+            or BUILT_IN_CATEGORIES.get(kind)
+            or LIBRARY_CATEGORIES.get(_class_path(kind))
+        )
+        if category:
+            return str(category)
+    return Category.INTERNAL.value
+
+
+def _class_path(kind: type[BaseException]) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+class Retry(Exception):  # noqa: N818  # a signal, read as a verb: `raise Retry(after=30)`
+    """Try again later, whatever the policy says about the category; it spends a retry.
+
+    `after` is in seconds; None takes the policy's backoff. `category` is what `status.error` shows,
+    None that of the exception it was raised from.
+    """
+
+    def __init__(
+        self,
+        message: str = "the handler asked for a retry",
+        *,
+        after: float | None = None,
+        category: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.category = category
+        self.after = after if after is None or math.isfinite(after) else None
+
+
+class Fail(Exception):  # noqa: N818  # a signal, read as a verb: `raise Fail("no such user")`
+    """Give up at once: the job becomes a dead letter without further retries."""
+
+    def __init__(self, message: str, *, category: str = Category.INTERNAL) -> None:
+        super().__init__(message)
+        self.category = category

@@ -1,0 +1,85 @@
+"""Lists and watches all namespaces at once, which the API server offers and a gateway does not."""
+
+import builtins
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from asyncjob.cli.direct import DirectCluster
+from asyncjob.client.api import ALL_JOBS
+from asyncjob.client.errors import NotAllowedError
+from asyncjob.client.following import watch_jobs
+from asyncjob.client.kubernetes import cron_jobs, jobs, queues
+from asyncjob.client.kubernetes.jobs import KubernetesJobStream
+from asyncjob.client.steps import Steps
+from asyncjob.rest.jobs import JobSummary
+from asyncjob.rest.listing import Selection
+from asyncjob.rest.resources import CronJobInfo, QueueInfo, WorkerInfo
+
+T = TypeVar("T")
+
+
+class Lister(Protocol):
+    """What can be listed. A client lists one namespace, `Everywhere` all of them."""
+
+    def list(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
+        """Yield the jobs that match, newest first."""
+
+    def watch(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
+        """Yield each job that matches whenever it changes, for ever."""
+
+    def queues(self) -> builtins.list[QueueInfo]:
+        """Return the queues."""
+
+    def cron_jobs(self) -> builtins.list[CronJobInfo]:
+        """Return the schedules."""
+
+    def workers(self) -> builtins.list[WorkerInfo]:
+        """Return the live workers."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllNamespaces:
+    """All namespaces of a cluster; it takes the right to list across them."""
+
+    cluster: DirectCluster
+    clock: Callable[[], datetime]
+
+    def list(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
+        """Yield the jobs that match, newest first."""
+        yield from self._run(
+            jobs.list_jobs(None, selection, self.clock(), self.cluster.retry_seconds)
+        )
+
+    def watch(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
+        """Yield each job that matches whenever it changes, for ever."""
+        with _suggest_one_namespace():
+            yield from self.cluster.iterate(
+                watch_jobs(KubernetesJobStream(None, selection, self.clock))
+            )
+
+    def queues(self) -> builtins.list[QueueInfo]:
+        """Return the queues."""
+        return self._run(queues.list_queues(None, self.clock(), self.cluster.retry_seconds))
+
+    def cron_jobs(self) -> builtins.list[CronJobInfo]:
+        """Return the schedules."""
+        return self._run(cron_jobs.list_cron_jobs(None, self.cluster.retry_seconds))
+
+    def workers(self) -> builtins.list[WorkerInfo]:
+        """Return the live workers."""
+        return self._run(queues.list_workers(None, self.clock(), self.cluster.retry_seconds))
+
+    def _run(self, steps: Steps[T]) -> T:
+        with _suggest_one_namespace():
+            return self.cluster.run(steps)
+
+
+@contextmanager
+def _suggest_one_namespace() -> Iterator[None]:
+    try:
+        yield
+    except NotAllowedError as error:
+        raise NotAllowedError(f"{error}; -n NAME in place of -A asks for one namespace") from error

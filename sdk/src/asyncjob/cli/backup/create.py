@@ -1,0 +1,82 @@
+"""Creates one object of an export exactly once.
+
+The manifest carries the UID of the exported object in an annotation, so when the name is taken it
+is known whether by this object, from an earlier run or a lost answer, or by another one.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from asyncjob.client.steps import Call, RetryBudget, Steps, call_with_retries
+from asyncjob.errors import AlreadyExistsError, AsyncJobError, ConflictError, ObjectNotFoundError
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob.names import RESTORED_FROM_ANNOTATION
+
+STRICT_VALIDATION: Final = ("fieldValidation", "Strict")
+"""A field that the cluster does not know is refused; it would be dropped in silence otherwise."""
+
+DRY_RUN: Final = ("dryRun", "All")
+
+
+class RestoreOutcome(StrEnum):
+    """What became of an object."""
+
+    CREATED = "created"
+    EXISTS = "there"
+    """It is there already, from an earlier restore or because it was never gone."""
+
+    NAME_TAKEN = "taken"
+    """Another object has its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateResult:
+    """What became of it, and the UID of what has its name now."""
+
+    outcome: RestoreOutcome
+    uid: str
+
+
+def create_object(
+    path: str, manifest: JsonObject, retry_seconds: float, *, dry_run: bool
+) -> Steps[CreateResult]:
+    """Create it in the collection of this path, or look at what has its name."""
+    waiting, lost = RetryBudget(retry_seconds), False
+    params = (STRICT_VALIDATION, DRY_RUN) if dry_run else (STRICT_VALIDATION,)
+    while True:
+        try:
+            answer = yield Call("POST", path, params, body=manifest)
+            return CreateResult(
+                RestoreOutcome.CREATED, text(child(answer.object, "metadata"), "uid")
+            )
+        except AlreadyExistsError:
+            found = yield from _get_existing(path, manifest, retry_seconds)
+            if found is not None:
+                return _compare(found, manifest, answer_lost=lost)
+        except ConflictError:
+            raise
+        except AsyncJobError as error:
+            yield from waiting.wait_or_raise(error)
+            lost = True
+
+
+def _get_existing(
+    path: str, manifest: JsonObject, retry_seconds: float
+) -> Steps[JsonObject | None]:
+    name = text(child(manifest, "metadata"), "name")
+    try:
+        return (yield from call_with_retries(Call("GET", f"{path}/{name}"), retry_seconds)).object
+    except ObjectNotFoundError:
+        return None
+
+
+def _compare(found: JsonObject, manifest: JsonObject, *, answer_lost: bool) -> CreateResult:
+    metadata = child(found, "metadata")
+    uid = text(metadata, "uid")
+    before = text(child(child(manifest, "metadata"), "annotations"), RESTORED_FROM_ANNOTATION)
+    restored_from = text(child(metadata, "annotations"), RESTORED_FROM_ANNOTATION)
+    if before in {uid, restored_from}:
+        mine = answer_lost and restored_from == before
+        return CreateResult(RestoreOutcome.CREATED if mine else RestoreOutcome.EXISTS, uid)
+    return CreateResult(RestoreOutcome.NAME_TAKEN, uid)

@@ -1,0 +1,167 @@
+"""Where the jobs are.
+
+The options that name a cluster and namespace (as in kubectl) or a gateway, and the client they
+open. The clients are slow to import, so they are imported when a connection is opened.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from asyncjob.cli.command_classes import CONNECTION_SECTION, SectionedOption
+from asyncjob.names import is_namespace
+
+Callback = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOptions:
+    """What was said about where to go; None: as kubectl would."""
+
+    namespace: str | None = None
+    context: str | None = None
+    kubeconfig: str | None = None
+    server: str | None = None
+    token: str | None = None
+    everywhere: bool | None = None
+    """Whether all namespaces are meant; only commands that list ask for it."""
+
+    def with_defaults(self, defaults: "ConnectionOptions") -> "ConnectionOptions":
+        """Return what was said here, and the other's where nothing was."""
+        said: dict[str, Any] = {
+            part.name: _first_given(getattr(self, part.name), getattr(defaults, part.name))
+            for part in fields(ConnectionOptions)
+        }
+        return ConnectionOptions(**said)
+
+    def validated(self) -> "ConnectionOptions":
+        """Return the same; raises UsageError where it means two places at once."""
+        if self.server and (self.context or self.kubeconfig):
+            raise click.UsageError(
+                "--server goes through a gateway, --context and --kubeconfig straight to a "
+                "cluster: give one of them (--server '' overrules ASYNCJOB_SERVER)"
+            )
+        if self.namespace and not is_namespace(self.namespace):
+            raise click.UsageError(f"--namespace: {self.namespace!r} is no name of a namespace")
+        if self.everywhere:
+            self._check_all_namespaces()
+        return self
+
+    def _check_all_namespaces(self) -> None:
+        if self.namespace:
+            raise click.UsageError("give --namespace or --all-namespaces, not both")
+        if self.server:
+            raise click.UsageError(
+                "a gateway lists one namespace at a time: give --namespace in place of "
+                "--all-namespaces, or leave --server out (--server '') to ask the cluster itself"
+            )
+
+
+def _first_given(value: object, default: object) -> object:
+    return default if value is None else value
+
+
+_FLAGS: Final[tuple[tuple[tuple[str, ...], str, str, str], ...]] = (
+    (("--namespace", "-n"), "NAME", "Namespace; else the context's.", ""),
+    (("--context",), "NAME", "Context of the kubeconfig; else its current one.", ""),
+    (("--kubeconfig",), "FILE", "Else KUBECONFIG, the pod's own access, ~/.kube/config.", ""),
+    (("--server",), "URL", "Through this gateway instead of the API server.", "ASYNCJOB_SERVER"),
+    (("--token",), "TOKEN", "Bearer token for the gateway.", "ASYNCJOB_TOKEN"),
+)
+
+
+def connection_options(*, reads_environment: bool) -> Callable[[Callback], Callback]:
+    """Return a decorator that adds the options; only the root reads their variables."""
+
+    def decorate(function: Callback) -> Callback:
+        for flags, metavar, text, variable in reversed(_FLAGS):
+            function = click.option(
+                *flags,
+                cls=SectionedOption,
+                section=CONNECTION_SECTION,
+                metavar=metavar,
+                help=f"{text}  [env: {variable}]" if variable else text,
+                envvar=variable if reads_environment and variable else None,
+            )(function)
+        return function
+
+    return decorate
+
+
+def pop_connection_options(options: dict[str, Any]) -> ConnectionOptions:
+    """Take the options of a place out of all that was given."""
+    return ConnectionOptions(
+        **{part.name: options.pop(part.name, None) for part in fields(ConnectionOptions)}
+    )
+
+
+def with_connection(function: Callback) -> Callback:
+    """Add the options of a place to a command, which is given a `connection`."""
+
+    @functools.wraps(function)
+    def call(**options: Any) -> Any:
+        cli = click.get_current_context().obj
+        connection = pop_connection_options(options).with_defaults(cli.root).validated()
+        return function(connection=connection, **options)
+
+    return connection_options(reads_environment=False)(call)
+
+
+def with_all_namespaces(function: Callback) -> Callback:
+    """Add the options of a place to a command that can list all namespaces at once."""
+    return click.option(
+        "--all-namespaces",
+        "-A",
+        "everywhere",
+        cls=SectionedOption,
+        section=CONNECTION_SECTION,
+        is_flag=True,
+        default=None,
+        help="All namespaces at once; not through a gateway.",
+    )(with_connection(function))
+
+
+def describe_connection(connection: ConnectionOptions, environ: Mapping[str, str]) -> str:
+    """Return in words where that is, for messages."""
+    if connection.server:
+        return f"gateway {connection.server}"
+    if connection.context:
+        return f"context {connection.context}"
+    return f"kubeconfig {connection.kubeconfig or environ.get('KUBECONFIG') or '~/.kube/config'}"
+
+
+if TYPE_CHECKING:
+    from asyncjob.client.api import Jobs
+
+
+RETRY_SECONDS: Final = 8.0
+"""Seconds for which a server that is away is tried again: a person sits there."""
+
+
+@contextmanager
+def connect(connection: ConnectionOptions) -> "Iterator[Jobs]":
+    """Open the client that the place asks for; raises NoClusterError where there is none."""
+    if connection.server:
+        from asyncjob.client import JobsClient
+
+        with JobsClient(
+            connection.server,
+            token=connection.token,
+            namespace=connection.namespace,
+            patience=RETRY_SECONDS,
+        ) as gateway:
+            yield gateway
+    else:
+        from asyncjob.client import KubernetesJobsClient
+
+        with KubernetesJobsClient.connect(
+            kubeconfig=connection.kubeconfig,
+            namespace=connection.namespace,
+            context=connection.context,
+            patience=RETRY_SECONDS,
+        ) as cluster:
+            yield cluster

@@ -1,0 +1,88 @@
+"""Whether jobs are stuck, and how many dead letters there are. Pure."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from asyncjob.cli.doctor.findings import Finding, join_some, ok, problem, warning
+from asyncjob.cli.durations import human_duration, parse_time
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.rest.jobs import JobSummary
+
+STUCK_JOBS_CHECK: Final = "Stuck jobs"
+
+MAX_SILENCE_SECONDS: Final = 660.0
+"""The longest lease and a minute: no worker may be silent for longer."""
+MAX_OVERDUE_SECONDS: Final = 120.0
+"""The operator looks at start times every minute at the latest."""
+MAX_CANCELLING_SECONDS: Final = 3_660.0
+"""The longest grace period and a minute."""
+
+CHECK_OPERATOR: Final = "the operator should have seen to it: look at its check above, and its log"
+
+
+@dataclass(frozen=True, slots=True)
+class StuckSymptom:
+    """A way of standing still: which jobs show it, and for how long they may."""
+
+    description: str
+    since: Callable[[JobSummary], str | None]
+    limit_seconds: float
+
+
+def _silent_since(job: JobSummary) -> str | None:
+    return job.updated_at if job.phase is Phase.RUNNING else None
+
+
+def _due_at(job: JobSummary) -> str | None:
+    return job.next_attempt_at if job.phase in {Phase.RETRYING, Phase.SCHEDULED} else None
+
+
+def _cancelling_since(job: JobSummary) -> str | None:
+    return job.updated_at if job.cancelling and job.phase is not Phase.DEAD_LETTER else None
+
+
+SYMPTOMS: Final = (
+    StuckSymptom("Running, but their workers are silent", _silent_since, MAX_SILENCE_SECONDS),
+    StuckSymptom("overdue", _due_at, MAX_OVERDUE_SECONDS),
+    StuckSymptom("to be cancelled, and still there", _cancelling_since, MAX_CANCELLING_SECONDS),
+)
+
+
+def check_stuck_jobs(
+    unfinished: Sequence[JobSummary], now: datetime, *, complete: bool = True
+) -> list[Finding]:
+    """Return which jobs stand still; `now` by the API server's clock. `whole`: these are all."""
+    found = [*_stuck_findings(unfinished, now)]
+    number = f"{len(unfinished)}" if complete else f"the newest {len(unfinished)}"
+    return found or [ok(STUCK_JOBS_CHECK, f"none of {number} unfinished jobs")]
+
+
+def _stuck_findings(unfinished: Sequence[JobSummary], now: datetime) -> Iterator[Finding]:
+    for sign in SYMPTOMS:
+        times = {job.id: sign.since(job) for job in unfinished}
+        late = {
+            name: past
+            for name, time in times.items()
+            if (past := _seconds_since(time, now)) > sign.limit_seconds
+        }
+        if late:
+            worst = human_duration(max(late.values()))
+            said = f"{len(late)} {sign.description} (up to {worst}): {join_some(late, 3)}"
+            yield problem(STUCK_JOBS_CHECK, said, CHECK_OPERATOR)
+
+
+def _seconds_since(time: str | None, now: datetime) -> float:
+    then = parse_time(time)
+    return (now - then).total_seconds() if then else 0.0
+
+
+def check_dead_letters(count: int, *, complete: bool) -> list[Finding]:
+    """Return that there are dead letters, which wait for a person."""
+    if not count:
+        return []
+    number = str(count) if complete else f"{count} and more"
+    word = "dead letter waits" if count == 1 else "dead letters wait"
+    way = "asyncjob list --phase DeadLetter, then redrive or dismiss"
+    return [warning("Dead letters", f"{number} {word} for a person", way)]

@@ -1,0 +1,294 @@
+"""The options of `submit`, one for each field of a submission.
+
+Documents and options make submissions together; all are validated before the first is sent.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import click
+from pydantic import ValidationError
+
+from asyncjob.cli.command_classes import SectionedOption
+from asyncjob.cli.durations import DurationParam, TimeParam
+from asyncjob.cli.input.documents import Document
+from asyncjob.cli.input.filters import Callback, combine_options
+from asyncjob.cli.input.resource_names import NameParam
+from asyncjob.json_types import Json, JsonObject, child
+from asyncjob.lifecycle.policy import Backoff
+from asyncjob.rest.submission import Submission
+from asyncjob.submission.errors import InvalidSubmissionError, from_validation_error
+from asyncjob.submission.manifest import build_manifest
+
+RETRY_SECTION: Final = "Retries"
+PAYLOAD_SECTION: Final = "Payload from elsewhere"
+REQUEST_SECTION: Final = "Request data for the handler"
+
+_DURATION: Final = DurationParam()
+
+
+def _option(*flags: str, section: str = "", **details: Any) -> Any:
+    return click.option(*flags, cls=SectionedOption, section=section, **details)
+
+
+def _parse_pairs(
+    _: click.Context, parameter: click.Parameter, values: Sequence[str]
+) -> Sequence[Any]:
+    pairs = [value.partition("=") for value in values]
+    for (key, sign, _text), value in zip(pairs, values, strict=True):
+        if not key or not sign:
+            raise click.BadParameter(f"{value!r} is no key=value", param=parameter)
+    return [(key, text) for key, _, text in pairs]
+
+
+def _parse_reference(
+    _: click.Context, parameter: click.Parameter, value: str | None
+) -> Mapping[str, str] | None:
+    if value is None:
+        return None
+    name, sign, key = value.partition("/")
+    if not (name and sign and key):
+        raise click.BadParameter(f"{value!r} is no NAME/KEY", param=parameter)
+    return {"name": name, "key": key}
+
+
+_KEY_VALUE: Final[dict[str, Any]] = {
+    "multiple": True,
+    "callback": _parse_pairs,
+    "metavar": "KEY=VALUE",
+}
+_KEY_REFERENCE: Final[dict[str, Any]] = {
+    "callback": _parse_reference,
+    "metavar": "NAME/KEY",
+    "section": PAYLOAD_SECTION,
+}
+
+submission_options: Final[Callable[[Callback], Callback]] = combine_options(
+    [
+        _option("--name", type=NameParam(None), help="The job's id; else one is made."),
+        _option("--queue", "-q", metavar="QUEUE", help="Queue it waits in.  [default: default]"),
+        _option("--label", "-l", "labels", help="To select it by; repeatable.", **_KEY_VALUE),
+        _option("--priority", "-p", type=click.IntRange(-1000, 1000), help="Higher starts first."),
+        _option("--not-before", type=TimeParam(), help="Do not start before: +10m, or RFC 3339."),
+        _option("--not-after", type=TimeParam(), help="Cancel it if it has not started by then."),
+        _option(
+            "--depends-on",
+            multiple=True,
+            metavar="JOB[:any]",
+            help="After this job has succeeded, or with :any has ended; repeatable.",
+        ),
+        _option("--queue-timeout", type=_DURATION, help="Dead letter if not claimed for so long."),
+        _option("--execution-timeout", type=_DURATION, help="Limit of one attempt."),
+        _option("--lease", type=_DURATION, help="Recover it if its worker is silent for so long."),
+        _option(
+            "--cancel-grace", type=_DURATION, help="What a handler gets to stop after a cancel."
+        ),
+        _option("--ttl", type=_DURATION, help="Remove it so long after it has finished."),
+        _option("--idempotency-key", help="The same key with the same job is the same job."),
+        _option("--deduplication-id", help="Refused while another live job has it."),
+        _option("--concurrency-key", help="Shares the queue's maxConcurrencyPerKey."),
+        _option("--traceparent", help="W3C trace context."),
+        _option("--suspend", is_flag=True, help="Submit it suspended."),
+        _option(
+            "--max-retries", type=click.IntRange(0), section=RETRY_SECTION, help="After the first."
+        ),
+        _option(
+            "--backoff",
+            type=click.Choice([one.value for one in Backoff], case_sensitive=False),
+            section=RETRY_SECTION,
+            help="How the delay grows.",
+        ),
+        _option(
+            "--initial-delay", type=_DURATION, section=RETRY_SECTION, help="Before the first retry."
+        ),
+        _option("--max-delay", type=_DURATION, section=RETRY_SECTION, help="Longest delay."),
+        _option(
+            "--jitter", type=click.FloatRange(0, 1), section=RETRY_SECTION, help="Spread, 0 to 1."
+        ),
+        _option(
+            "--retry-on",
+            multiple=True,
+            metavar="CATEGORY",
+            section=RETRY_SECTION,
+            help="Only errors of this category; repeatable.",
+        ),
+        _option(
+            "--no-retry-on",
+            multiple=True,
+            metavar="CATEGORY",
+            section=RETRY_SECTION,
+            help="Never errors of this category; repeatable.",
+        ),
+        _option("--max-crashes", type=click.IntRange(0), section=RETRY_SECTION, help="Survived."),
+        _option("--payload-secret", help="A key of a Secret that holds JSON.", **_KEY_REFERENCE),
+        _option(
+            "--payload-config-map", help="A key of a ConfigMap that holds JSON.", **_KEY_REFERENCE
+        ),
+        _option("--payload-uri", section=PAYLOAD_SECTION, help="A JSON object in a store: s3://…"),
+        _option("--header", "headers", section=REQUEST_SECTION, help="Repeatable.", **_KEY_VALUE),
+        _option(
+            "--route-param",
+            "route_params",
+            section=REQUEST_SECTION,
+            help="Repeatable.",
+            **_KEY_VALUE,
+        ),
+        _option(
+            "--query-param",
+            "query_params",
+            section=REQUEST_SECTION,
+            help="Repeatable.",
+            **_KEY_VALUE,
+        ),
+    ]
+)
+
+_FIELDS: Final = {
+    "name": "name",
+    "queue": "queue",
+    "priority": "priority",
+    "not_before": "notBefore",
+    "not_after": "notAfter",
+    "queue_timeout": "queueTimeoutSeconds",
+    "execution_timeout": "executionTimeoutSeconds",
+    "lease": "leaseDurationSeconds",
+    "cancel_grace": "cancelGraceSeconds",
+    "ttl": "ttlSecondsAfterFinished",
+    "idempotency_key": "idempotencyKey",
+    "deduplication_id": "deduplicationId",
+    "concurrency_key": "concurrencyKey",
+    "traceparent": "traceparent",
+    "suspend": "suspend",
+}
+_RETRY_FIELDS: Final = {
+    "max_retries": "maxRetries",
+    "backoff": "backoff",
+    "initial_delay": "initialDelaySeconds",
+    "max_delay": "maxDelaySeconds",
+    "jitter": "jitter",
+    "retry_on": "retryOn",
+    "no_retry_on": "noRetryOn",
+    "max_crashes": "maxCrashes",
+}
+_PAYLOAD_FIELDS: Final = {
+    "payload_secret": "secretKeyRef",
+    "payload_config_map": "configMapKeyRef",
+    "payload_uri": "uri",
+}
+_REQUEST_FIELDS: Final = {
+    "headers": "headers",
+    "route_params": "routeParams",
+    "query_params": "queryParams",
+}
+
+
+def submission_fields(given: Mapping[str, Any]) -> dict[str, Json]:
+    """Return the fields of a Submission, by the names of JSON, that the options set."""
+    request = {
+        name: _group_values(given[flag])
+        for flag, name in _REQUEST_FIELDS.items()
+        if given.get(flag)
+    }
+    parts: dict[str, Json] = {
+        **_given_fields(given, _FIELDS),
+        "labels": dict(given.get("labels") or ()),
+        "dependsOn": [parse_dependency(one) for one in given.get("depends_on") or ()],
+        "retryPolicy": _given_fields(given, _RETRY_FIELDS),
+        "payloadFrom": _given_fields(given, _PAYLOAD_FIELDS),
+        "request": request,
+    }
+    return {name: value for name, value in parts.items() if value not in ({}, [])}
+
+
+def _given_fields(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Json]:
+    """Return what is set; an empty tuple and a flag that is off are not."""
+    there = {name: given.get(flag) for flag, name in names.items()}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in there.items()
+        if value is not None and value is not False and value != ()
+    }
+
+
+def _group_values(pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
+    values: dict[str, list[str]] = {}
+    for key, text in pairs:
+        values.setdefault(key, []).append(text)
+    return dict(values)
+
+
+def parse_dependency(text: str) -> dict[str, Json]:
+    """Return the dependency that `JOB` or `JOB:any` means."""
+    name, _, outcome = text.rpartition("/")[2].partition(":")
+    return {"name": name, **({"outcome": outcome.capitalize()} if outcome else {})}
+
+
+MERGED_FIELDS: Final = ("labels", "retryPolicy")
+"""Of these an option sets one part, and leaves the others as the file has them."""
+
+SINGLE_JOB_OPTIONS: Final = {"name": "--name", "idempotencyKey": "--idempotency-key"}
+"""Options that would make several jobs one."""
+
+MAX_REPORTED_MISTAKES: Final = 10
+"""So many mistakes are told at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedSubmission:
+    """A submission, and where it comes from."""
+
+    location: str
+    submission: Submission
+
+
+class InvalidInputError(ValueError):
+    """What is to be submitted cannot be; a line for each mistake."""
+
+
+def payload_documents(kind: str, payloads: Iterable[Document]) -> list[Document]:
+    """Return the jobs of a type, one for each payload."""
+    return [Document(one.location, {"type": kind, "payload": one.value}) for one in payloads]
+
+
+def prepare_submissions(jobs: Iterable[Document], options: JsonObject) -> list[PreparedSubmission]:
+    """Return the submissions; options win over what files say. Raises MistakesError."""
+    documents = list(jobs)
+    _check_single_job_options(documents, options)
+    made, mistakes = [], []
+    for document in documents:
+        try:
+            made.append(PreparedSubmission(document.location, _build_submission(document, options)))
+        except InvalidSubmissionError as error:
+            mistakes.append(f"{document.location}: {error}" if document.location else str(error))
+    if mistakes:
+        more = len(mistakes) - MAX_REPORTED_MISTAKES
+        rest = [f"… and {more} more"] if more > 0 else []
+        raise InvalidInputError("\n".join([*mistakes[:MAX_REPORTED_MISTAKES], *rest]))
+    return made
+
+
+def _check_single_job_options(documents: list[Document], options: JsonObject) -> None:
+    for field, flag in SINGLE_JOB_OPTIONS.items():
+        if field in options and len(documents) > 1:
+            raise InvalidInputError(f"{flag} is for one job, and these are {len(documents)}")
+
+
+def _build_submission(document: Document, options: JsonObject) -> Submission:
+    value = document.value if isinstance(document.value, Mapping) else {}
+    try:
+        made = Submission.model_validate(merge_options(value, options))
+    except ValidationError as error:
+        raise from_validation_error(error) from error
+    build_manifest(made, "default", new_id="checked")  # checks what the schema does not
+    return made
+
+
+def merge_options(fields: JsonObject, options: JsonObject) -> dict[str, Json]:
+    """Return the fields with the options over them."""
+    merged = {
+        name: {**child(fields, name), **child(options, name)}
+        for name in MERGED_FIELDS
+        if name in options
+    }
+    return {**fields, **options, **merged}

@@ -1,0 +1,206 @@
+"""Sets the control fields of a job, which the operator acts on: cancel, suspend, redrive, rerun.
+
+A change is decided on what was read, and written once. A lost response is followed by another read:
+a change that is there by then, or has been acted on, is not made again. Bulk actions do the same
+for many dead letters, oldest first; each succeeds or fails by itself.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from asyncjob.client import errors
+from asyncjob.client.kubernetes.calls import merge_patch_call, resource_version, translate_errors
+from asyncjob.client.kubernetes.jobs import list_jobs
+from asyncjob.client.steps import Call, Pause, Steps, call_with_retries
+from asyncjob.errors import AsyncJobError, ConflictError, InvalidError
+from asyncjob.json_types import Json, JsonObject, child, flag, integer, text
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import job_path
+from asyncjob.rest.listing import BulkAsk, BulkFailure, BulkReport, Selection
+
+MAX_WRITE_TRIES: Final = 10
+POLL_ACKNOWLEDGED_SECONDS: Final = 0.3
+
+DecideChange = Callable[[JsonObject], JsonObject | None]
+"""Spec of the job as read → what to change of it, None for nothing; raises where it may not be."""
+
+
+CheckJob = Callable[[JsonObject, float], Steps[None]]
+"""Job as read and patience → nothing; raises where what else there is forbids the wish."""
+
+
+def apply_change(
+    path: str, decide: DecideChange, patience: float, check: CheckJob | None = None
+) -> Steps[JsonObject]:
+    """Make the wish and return the job; NotFoundError passes through."""
+    refusal: InvalidError | None = None
+    for _ in range(MAX_WRITE_TRIES):
+        job = (yield from call_with_retries(Call("GET", path), patience)).object
+        change = decide(job)
+        if change is None:
+            return job
+        if refusal is not None:
+            raise errors.JobStateError(str(refusal)) from refusal
+        if check is not None:
+            yield from check(job, patience)
+        body = {"metadata": {"resourceVersion": resource_version(job)}, "spec": change}
+        try:
+            return (yield from call_with_retries(merge_patch_call(path, body), patience)).object
+        except ConflictError:
+            continue
+        except InvalidError as error:
+            refusal = error
+    raise errors.UnavailableError("the object changes faster than the wish can be written")
+
+
+def set_cancel(*, cascade: bool) -> DecideChange:
+    """Return the wish to cancel, or to dismiss a dead letter."""
+
+    def decide(job: JsonObject) -> JsonObject | None:
+        spec, phase = child(job, "spec"), _phase(job)
+        if phase is Phase.SUCCEEDED:
+            raise errors.NotCancellableError(
+                f"job {_name(job)} has succeeded: there is nothing left to cancel"
+            )
+        wanted: dict[str, Json] = {"cancel": True, **({"cancelCascade": True} if cascade else {})}
+        done = phase is Phase.CANCELLED and not cascade
+        return None if done or all(flag(spec, name) for name in wanted) else wanted
+
+    return decide
+
+
+def set_dismissed(job: JsonObject) -> JsonObject | None:
+    """Return the wish to be done with a dead letter."""
+    spec = child(job, "spec")
+    if flag(spec, "cancel") and _phase(job) in {Phase.DEAD_LETTER, Phase.CANCELLED}:
+        return None
+    _check_dead_letter(job)
+    return {"cancel": True}
+
+
+def set_field(name: str, value: Json, default: Json) -> DecideChange:
+    """Return the wish that a field has a value; `default` is what an absent one means."""
+
+    def decide(job: JsonObject) -> JsonObject | None:
+        return None if child(job, "spec").get(name, default) == value else {name: value}
+
+    return decide
+
+
+@dataclass(slots=True)
+class RedriveRequest:
+    """The wish to run a dead letter again; settled on a number by the first look."""
+
+    number: int = 0
+
+    def __call__(self, job: JsonObject) -> JsonObject | None:
+        """Decide."""
+        asked, done = _requested_and_acknowledged(job, "redrive", "redrives")
+        if (self.number and max(asked, done) >= self.number) or asked > done:
+            return None
+        _check_dead_letter(job)
+        self.number = max(asked, done) + 1
+        return {"redrive": self.number}
+
+
+@dataclass(slots=True)
+class ControlCounter:
+    """A control field that counts up: `spec_field` asks, `status_field` acknowledges."""
+
+    spec_field: str
+    status_field: str
+    number: int = 0
+
+    def __call__(self, obj: JsonObject) -> JsonObject | None:
+        """Decide; ask `is_unacknowledged` first whether an earlier wish is still to be acted on."""
+        asked, done = _requested_and_acknowledged(obj, self.spec_field, self.status_field)
+        if self.number and max(asked, done) >= self.number:
+            return None
+        self.number = max(asked, done) + 1
+        return {self.spec_field: self.number}
+
+    def is_unacknowledged(self, obj: JsonObject) -> bool:
+        """Return whether an earlier wish is open: raising the number would take its place."""
+        asked, done = _requested_and_acknowledged(obj, self.spec_field, self.status_field)
+        return asked > done
+
+
+def raise_counter(path: str, counter: ControlCounter, patience: float) -> Steps[JsonObject]:
+    """Make the wish once the one before has been acted on; returns the object."""
+    since: float | None = None
+    while True:
+        answer = yield from call_with_retries(Call("GET", path), patience)
+        if not counter.is_unacknowledged(answer.object):
+            return (yield from apply_change(path, counter, patience))
+        since = answer.at if since is None else since
+        if answer.at - since >= patience:
+            raise errors.UnavailableError(
+                f"spec.{counter.spec_field}: an earlier one has not been acted on; does the "
+                "operator run?"
+            )
+        yield Pause(POLL_ACKNOWLEDGED_SECONDS)
+
+
+def _requested_and_acknowledged(
+    obj: JsonObject, spec_field: str, status_field: str
+) -> tuple[int, int]:
+    return integer(child(obj, "spec"), spec_field), integer(child(obj, "status"), status_field)
+
+
+def _check_dead_letter(job: JsonObject) -> None:
+    if _phase(job) is not Phase.DEAD_LETTER:
+        raise errors.NotADeadLetterError(
+            f"job {_name(job)} is {_phase(job).value}; only a dead letter can be redriven or"
+            " dismissed"
+        )
+
+
+def _phase(job: JsonObject) -> Phase:
+    return Phase(text(child(job, "status"), "phase", Phase.QUEUED))
+
+
+def _name(job: JsonObject) -> str:
+    return text(child(job, "metadata"), "name")
+
+
+def change_dead_letters(
+    namespace: str,
+    request: BulkAsk,
+    new_change: Callable[[], DecideChange],
+    now: datetime,
+    patience: float,
+    *,
+    check: CheckJob | None = None,
+) -> Steps[BulkReport]:
+    """Make the wish for those that match, `limit` at most; a dry run only says for which."""
+    found = yield from list_jobs(namespace, _dead_letters_only(request.selection), now, patience)
+    meant = (
+        [job.id for job in reversed(found)][: request.limit]
+        if _selects_dead_letters(request.selection)
+        else []
+    )
+    matched = len(found) if meant else 0
+    if request.dry_run:
+        return BulkReport(matched=matched, done=meant, dry_run=True)
+    done: list[str] = []
+    failed: list[BulkFailure] = []
+    for name in meant:
+        try:
+            yield from translate_errors(
+                apply_change(job_path(namespace, name), new_change(), patience, check)
+            )
+            done.append(name)
+        except AsyncJobError as error:
+            failed.append(BulkFailure(id=name, detail=str(error)))
+            patience = 0.0 if error.retryable else patience  # it was waited for once
+    return BulkReport(matched=matched, done=done, failed=failed)
+
+
+def _dead_letters_only(selection: Selection) -> Selection:
+    return selection.model_copy(update={"phase": [Phase.DEAD_LETTER]})
+
+
+def _selects_dead_letters(selection: Selection) -> bool:
+    return selection.phase is None or Phase.DEAD_LETTER in selection.phase

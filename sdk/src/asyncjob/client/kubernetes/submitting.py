@@ -1,0 +1,270 @@
+"""Creates the job of a submission exactly once, even if responses are lost.
+
+The name is chosen before the first request, so the request may be repeated: the API server refuses
+the second, and a read recognises the job by its fingerprint.
+
+With a deduplicationId the next free sequence number is needed. It is read in this order, each time
+consistently: the newest number, a job with the same key, a live job. A submitter at the same time
+is either seen by the last read or takes the same number, which the API server gives away once. What
+was read is valid for 30 seconds; finished jobs with such an id are kept for a day, so no number
+read as taken has become free by then.
+"""
+
+from typing import Final
+
+from asyncjob import names
+from asyncjob.client import errors
+from asyncjob.client.errors import DuplicateJobError, UnavailableError
+from asyncjob.client.kubernetes.calls import Params, jobs_path, list_all, merge_patch_call
+from asyncjob.client.steps import JSON_TYPE, Call, Pause, RetryBudget, Steps, call_with_retries
+from asyncjob.errors import AlreadyExistsError, AsyncJobError, ConflictError, ObjectNotFoundError
+from asyncjob.json_types import JsonObject, as_object, child, items, text
+from asyncjob.kube.session import METADATA_LIST_TYPE
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
+from asyncjob.names import job_path
+from asyncjob.rest.submission import Submitted
+from asyncjob.submission import JobManifest, Match, match_existing, sequence_of
+from asyncjob.submission.matching import has_same_key, is_live, withdrawal_patch
+
+
+def live_duplicates_selector(deduplication_id: str) -> tuple[tuple[str, str], ...]:
+    """Return the parameters of a LIST of the unfinished jobs with the id."""
+    dead = [f"status.phase!={phase.value}" for phase in sorted(FINISHED_PHASES)]
+    return (
+        (
+            "fieldSelector",
+            ",".join([f"spec.deduplicationId={_escape_selector_value(deduplication_id)}", *dead]),
+        ),
+    )
+
+
+def check_no_live_duplicate(job: JsonObject, patience: float) -> Steps[None]:
+    """Raise DuplicateJobError if another live job has the id of this dead letter."""
+    held = text(child(job, "spec"), "deduplicationId")
+    if not held:
+        return
+    meta = child(job, "metadata")
+    path = jobs_path(text(meta, "namespace"))
+    holders = yield from list_all(path, live_duplicates_selector(held), patience, _if_live)
+    for other in holders:
+        name = text(child(other, "metadata"), "name")
+        raise DuplicateJobError(
+            f"deduplicationId: job {name} has it and is live; redrive {text(meta, 'name')} once"
+            " that has finished",
+            job_id=name,
+        )
+
+
+def _if_live(job: JsonObject) -> JsonObject | None:
+    return job if is_live(job) else None
+
+
+def _escape_selector_value(value: str) -> str:
+    """Return the text as the right side of a field selector takes it."""
+    return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
+
+
+READ_VALID_SECONDS: Final = 30.0
+_MAX_READS: Final = 5
+_WITHDRAWAL_WAIT_SECONDS: Final = 0.5
+"""A submitter that came second needs two requests to take its job back."""
+
+
+def next_sequence(order: JobManifest, patience: float) -> Steps[int | JsonObject]:
+    """Return the number to create the job under, or the job that is there already."""
+    for _ in range(_MAX_READS):
+        began = (yield Pause()).at
+        newest = yield from _newest_sequence(order, patience)
+        there = (yield from _find_with_key(order, patience)) or (
+            yield from _find_live(order, patience)
+        )
+        if there is not None:
+            return there
+        if (yield Pause()).at - began <= READ_VALID_SECONDS:
+            return newest + 1
+    raise UnavailableError("looking for jobs with the same deduplicationId takes too long")
+
+
+def _newest_sequence(order: JobManifest, patience: float) -> Steps[int]:
+    """Return the highest number in use; names count down, so that it comes first."""
+    call = Call(
+        "GET",
+        jobs_path(order.namespace),
+        (("labelSelector", _key_selector(order, names.DEDUPLICATION_LABEL)), ("limit", "1")),
+        accept=METADATA_LIST_TYPE,
+    )
+    found = _items((yield from call_with_retries(call, patience)).object)
+    return max((sequence_of(_name(one), order.name_prefix) for one in found), default=0)
+
+
+def _find_with_key(order: JobManifest, patience: float) -> Steps[JsonObject | None]:
+    """Return the job with the order's key, finished or not.
+
+    Of two, one is about to be withdrawn, because the other was quicker: that is waited for.
+    """
+    params = (("labelSelector", _key_selector(order, names.IDEMPOTENCY_LABEL)),)
+    found: list[JsonObject] = []
+    for _ in range(_MAX_READS):
+        found = [
+            one
+            for one in (yield from _list_jobs(order, params, patience))
+            if has_same_key(one, order)
+        ]
+        if len(found) < 2:  # noqa: PLR2004  # one job has the key, as it should be
+            break
+        yield Pause(_WITHDRAWAL_WAIT_SECONDS)
+    return min(found, key=lambda one: match_existing(one, order) is not Match.SAME, default=None)
+
+
+def _find_live(order: JobManifest, patience: float) -> Steps[JsonObject | None]:
+    """Return a live job with the id, whoever created it: also one applied with kubectl."""
+    found = yield from _list_jobs(
+        order, live_duplicates_selector(order.deduplication_id or ""), patience
+    )
+    mine = [one for one in found if has_same_key(one, order)]
+    return next(iter([*mine, *filter(is_live, found)]), None)
+
+
+def find_other_with_key(
+    order: JobManifest, name: str, version: str | None, patience: float
+) -> Steps[str | None]:
+    """Return another job than that of this name that has the order's key, by its name.
+
+    With a version, as of that version, and not as of now.
+    """
+    params: Params = (("labelSelector", _key_selector(order, names.IDEMPOTENCY_LABEL)),)
+    if version:
+        params += (("resourceVersion", version), ("resourceVersionMatch", "Exact"))
+    found = yield from _list_jobs(order, params, patience, accept=METADATA_LIST_TYPE)
+    return next((_name(one) for one in found if _name(one) != name), None)
+
+
+def _list_jobs(
+    order: JobManifest, params: Params, patience: float, accept: str = JSON_TYPE
+) -> Steps[list[JsonObject]]:
+    return (
+        yield from list_all(jobs_path(order.namespace), params, patience, _as_is, accept=accept)
+    )
+
+
+def _as_is(obj: JsonObject) -> JsonObject:
+    return obj
+
+
+def _items(page: JsonObject) -> list[JsonObject]:
+    return [as_object(one) for one in items(page, "items")]
+
+
+def _name(obj: JsonObject) -> str:
+    return text(child(obj, "metadata"), "name")
+
+
+def _key_selector(order: JobManifest, label: str) -> str:
+    return f"{label}={text(order.labels, label)}"
+
+
+MAX_CREATE_TRIES = 20
+
+
+def submit_job(order: JobManifest, patience: float) -> Steps[Submitted]:
+    """Create the job, or find it; raises InTheWayError where another job stands in the way."""
+    for _ in range(MAX_CREATE_TRIES):
+        wanted = order
+        if order.name_prefix:
+            found = yield from next_sequence(order, patience)
+            if not isinstance(found, int):
+                return accept_existing(found, order)
+            wanted = order.with_dedup_sequence(found)
+        done = yield from _create(wanted, patience)
+        if done is not None:
+            return done
+    raise errors.UnavailableError(f"the name {order.name} is taken and freed again and again")
+
+
+def _create(order: JobManifest, patience: float) -> Steps[Submitted | None]:
+    """Create it; None if the name was taken by what is gone or over by now."""
+    waiting, lost = RetryBudget(patience), False
+    while True:
+        try:
+            answer = yield Call("POST", jobs_path(order.namespace), body=order.manifest)
+            yield from _withdraw_if_key_taken(order, answer.object, patience, lost=False)
+            return to_submitted(answer.object, created=True)
+        except AlreadyExistsError:
+            return (yield from _match_existing_job(order, patience, lost=lost))
+        except ConflictError:  # the namespace is going, or quota was in the way for a moment
+            raise
+        except AsyncJobError as error:
+            yield from waiting.wait_or_raise(error)
+            lost = True
+
+
+def _match_existing_job(
+    order: JobManifest, patience: float, *, lost: bool
+) -> Steps[Submitted | None]:
+    path = job_path(order.namespace, order.name)
+    try:
+        existing = (yield from call_with_retries(Call("GET", path), patience)).object
+    except ObjectNotFoundError:
+        return None
+    found = match_existing(existing, order)
+    if found is Match.FINISHED_DUPLICATE:
+        return None
+    if found is Match.SAME and lost:
+        yield from _withdraw_if_key_taken(order, existing, patience, lost=True)
+    return accept_existing(existing, order, created=lost)
+
+
+def _withdraw_if_key_taken(
+    order: JobManifest, job: JsonObject, patience: float, *, lost: bool
+) -> Steps[None]:
+    """Take back a job of our own if another one had its idempotencyKey before it.
+
+    With a deduplicationId the name keeps the id unique, and the key only as far as a look before
+    told. The API server is asked what there was at the moment of the creation: of several jobs
+    each but the first sees an earlier one. Where that moment is not known, because the answer was
+    lost, any other job counts as earlier: at worst none is accepted, never two.
+    """
+    if not order.has_both_keys:
+        return
+    meta = child(job, "metadata")
+    version = None if lost else text(meta, "resourceVersion")
+    other = yield from find_other_with_key(order, text(meta, "name"), version, patience)
+    if other is None:
+        return
+    yield from call_with_retries(
+        merge_patch_call(job_path(order.namespace, order.name), withdrawal_patch()), patience
+    )
+    raise _key_reused_error(other)
+
+
+def _key_reused_error(name: str) -> errors.KeyReusedError:
+    return errors.KeyReusedError(
+        f"idempotencyKey: job {name} was submitted under it with another body;"
+        " take a new key for a new job",
+        job_id=name,
+    )
+
+
+def accept_existing(
+    existing: JsonObject, order: JobManifest, *, created: bool = False
+) -> Submitted:
+    """Return the existing job as what was ordered; raises InTheWayError if it is another."""
+    name = text(child(existing, "metadata"), "name")
+    match match_existing(existing, order):
+        case Match.SAME:
+            return to_submitted(existing, created=created)
+        case Match.KEY_REUSED:
+            raise _key_reused_error(name)
+        case Match.DUPLICATE:
+            raise errors.DuplicateJobError(
+                f"deduplicationId: job {name} has it and is live; wait until it has finished",
+                job_id=name,
+            )
+        case _:
+            raise errors.JobExistsError(f"name: another job is called {name}", job_id=name)
+
+
+def to_submitted(job: JsonObject, *, created: bool) -> Submitted:
+    """Return what a submitter is told of the job."""
+    phase = text(child(job, "status"), "phase", Phase.QUEUED)
+    return Submitted(id=text(child(job, "metadata"), "name"), created=created, phase=phase)

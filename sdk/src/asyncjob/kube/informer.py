@@ -1,0 +1,145 @@
+"""Keeps a handler informed of a collection: a list, then a watch, repeated until cancelled."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import structlog
+
+from asyncjob.errors import ApiError, ExpiredError
+from asyncjob.json_types import JsonObject, as_object, child, items, text
+from asyncjob.kube.pacing import TimeSlice, event_loop_pacer
+from asyncjob.kube.session import KubeSession
+from asyncjob.kube.transport import Params
+from asyncjob.kube.watch import WatchEvent, watch
+
+_LOG = structlog.get_logger()
+
+MAX_WATCH_FAILURES: Final = 5
+"""Watches in a row that may fail at one version before it is given up: a server whose store was put
+back to an earlier state says neither that the version has expired nor anything else for good.
+"""
+
+
+class ResourceEventHandler(Protocol):
+    """Takes what is seen of a small collection."""
+
+    def replace(self, objects: Sequence[JsonObject]) -> None:
+        """Take the whole collection anew."""
+
+    def apply(self, event: WatchEvent) -> None:
+        """Take one change: ADDED, MODIFIED or DELETED."""
+
+
+class WatchHealthCallback(Protocol):
+    """Told whether a watch goes on."""
+
+    def __call__(self, *, went_well: bool) -> None:
+        """Take that something came, were it a bookmark; or that a list or watch has failed."""
+
+
+def ignore_watch_health(*, went_well: bool) -> None:
+    """Take no notice."""
+
+
+async def run_informer(
+    session: KubeSession,
+    path: str,
+    handler: ResourceEventHandler,
+    params: Params | None = None,
+    *,
+    on_watch: Callable[[], None] = lambda: None,
+    on_list: Callable[[str], None] = lambda _version: None,
+    transform: Callable[[JsonObject], JsonObject] = lambda obj: obj,
+    on_health: WatchHealthCallback = ignore_watch_health,
+) -> None:
+    """Keep the follower up to date until cancelled; outages are waited out, 1 to 60 s apart.
+
+    `on_watch` is called at the beginning of each watch, `on_list` with the version of each list,
+    just before the follower gets it, `on_health` with each list, event, bookmark and failure. Large
+    collections are read in pages; `transform` cuts each object down to what the follower needs.
+    """
+    sight = _Reflector(
+        session, path, handler, params or {}, _Callbacks(on_watch, on_list, transform, on_health)
+    )
+    pace = event_loop_pacer()
+    while True:
+        pace.start_round()
+        error = await sight.list_and_watch()
+        pause = pace.next_delay(failed=error is not None)
+        if error is not None:
+            _LOG.warning("watch interrupted", path=path, error=str(error), retry_in=round(pause, 1))
+        await asyncio.sleep(pause)
+
+
+@dataclass(frozen=True, slots=True)
+class _Callbacks:
+    on_watch: Callable[[], None]
+    on_list: Callable[[str], None]
+    transform: Callable[[JsonObject], JsonObject]
+    on_health: WatchHealthCallback
+
+
+class _Reflector:
+    """Where the watch of one collection stands."""
+
+    def __init__(
+        self,
+        session: KubeSession,
+        path: str,
+        handler: ResourceEventHandler,
+        params: Params,
+        callbacks: _Callbacks,
+    ) -> None:
+        self._session = session
+        self._path = path
+        self._handler = handler
+        self._params = params
+        self._callbacks = callbacks
+        self._version: str | None = None
+        self._failures = 0
+
+    async def list_and_watch(self) -> ApiError | None:
+        """Watch until the server ends it, listing first where need be; returns what went wrong.
+
+        After an error the next watch goes on from the last version seen: a list of everything is
+        what an API server that has just come back can least bear.
+        """
+        try:
+            if self._version is None:
+                self._version = await self._list()
+            await self._watch(self._version)
+        except ExpiredError:
+            self._version = None
+        except ApiError as error:
+            self._callbacks.on_health(went_well=False)
+            self._failures += 1
+            if self._failures >= MAX_WATCH_FAILURES:
+                self._version = None
+            return error
+        return None
+
+    async def _list(self) -> str:
+        objects: list[JsonObject] = []
+        self._failures = 0
+        version, turns = "", TimeSlice()
+        async for page in self._session.pages(self._path, self._params):
+            for item in items(page, "items"):
+                objects.append(self._callbacks.transform(as_object(item)))
+                await turns.yield_if_due()
+            version = text(child(page, "metadata"), "resourceVersion")
+        self._callbacks.on_health(went_well=True)
+        self._callbacks.on_list(version)
+        self._handler.replace(objects)
+        return version
+
+    async def _watch(self, version: str) -> None:
+        params = {**self._params, "resourceVersion": version}
+        on_open, shape = self._callbacks.on_watch, self._callbacks.transform
+        async for event in watch(self._session, self._path, params, on_open=on_open):
+            self._failures = 0
+            self._version = event.resource_version or self._version
+            self._callbacks.on_health(went_well=True)
+            if event.type != "BOOKMARK":
+                self._handler.apply(WatchEvent(event.type, shape(event.object)))

@@ -1,0 +1,78 @@
+"""The pace of loops: backoff after failures, pauses between rounds, and yielding to other tasks.
+
+A round that lasted is followed by the next at once. Short rounds, whether they failed or the server
+ended them, come at growing intervals. Long work of small steps gives way to the other tasks of the
+event loop by time, because the steps differ too much in cost to be counted.
+"""
+
+import asyncio
+import random
+from asyncio import get_running_loop, sleep
+from collections.abc import Callable
+from typing import Final
+
+
+class ExponentialBackoff:
+    """Pauses from `initial` doubling up to `cap` seconds, each cut by chance by up to half."""
+
+    def __init__(self, initial: float = 1.0, cap: float = 60.0) -> None:
+        self._initial = initial
+        self._cap = cap
+        self._delay = initial
+
+    def next_delay(self) -> float:
+        """Return how long to wait now, in seconds."""
+        pause, self._delay = self._delay, min(self._delay * 2, self._cap)
+        return pause * random.uniform(0.5, 1.0)
+
+    def reset(self) -> None:
+        """Begin anew: something succeeded."""
+        self._delay = self._initial
+
+
+HEALTHY_ROUND_SECONDS: Final = 5.0
+
+
+class RoundPacer:
+    """Waits between rounds. `clock` gives seconds and never goes back."""
+
+    def __init__(
+        self, clock: Callable[[], float], backoff: ExponentialBackoff | None = None
+    ) -> None:
+        self._clock = clock
+        self._backoff = backoff or ExponentialBackoff()
+        self._started_at = clock()
+
+    def start_round(self) -> None:
+        """Begin a round."""
+        self._started_at = self._clock()
+
+    def next_delay(self, *, failed: bool) -> float:
+        """Return how long to wait after a round, in seconds."""
+        lasted = self._clock() - self._started_at >= HEALTHY_ROUND_SECONDS
+        if lasted:
+            self._backoff.reset()
+        return self._backoff.next_delay() if failed or not lasted else 0.0
+
+
+def event_loop_pacer() -> RoundPacer:
+    """Return a pace by the running event loop's clock."""
+    return RoundPacer(asyncio.get_running_loop().time)
+
+
+TIME_SLICE_SECONDS: Final = 0.02
+"""For so long the loop may be held. Steps differ too much in cost to count them instead."""
+
+
+class TimeSlice:
+    """One stretch of work in the running event loop."""
+
+    def __init__(self) -> None:
+        self._clock = get_running_loop().time
+        self._ends_at = self._clock() + TIME_SLICE_SECONDS
+
+    async def yield_if_due(self) -> None:
+        """Let others go first if it has been long; call it after each small step."""
+        if self._clock() >= self._ends_at:
+            await sleep(0)
+            self._ends_at = self._clock() + TIME_SLICE_SECONDS

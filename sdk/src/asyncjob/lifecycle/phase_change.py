@@ -1,0 +1,319 @@
+"""Changes of phase: how each is computed and how it is written.
+
+`change_phase` computes what every change has in common, and `status_fields`, `status_merge_patch`
+and `status_json_patch` turn a `PhaseChange` into what is sent. The history is extended only then,
+from the status that is current, because whoever decides does not carry the history around. Then
+follow the changes themselves: those out of Running, which worker and operator compute alike
+(`succeed`, `fail`, `crash`, `release`, `cancel_running`), and those of a job that no worker holds,
+which only the operator makes (`promote` to `redrive`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from asyncjob.json_types import Json, JsonObject, integer, items
+from asyncjob.lifecycle.job_view import JobView
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
+from asyncjob.lifecycle.policy import (
+    BUILT_IN_POLICY,
+    MAX_DURATION_SECONDS,
+    EffectivePolicy,
+    is_retryable_category,
+    requested_delay,
+    retry_delay,
+)
+from asyncjob.lifecycle.timestamps import add_seconds, seconds_between
+
+MAX_HISTORY_ENTRIES = 20
+MAX_MESSAGE_LENGTH = 1024
+MAX_HISTORY_MESSAGE_LENGTH = 256
+
+StatusFields = dict[str, Json]
+"""Top-level fields of `status` → new value; None removes the field."""
+
+_CONDITION_TYPES = {
+    Phase.SUCCEEDED: "Complete",
+    Phase.DEAD_LETTER: "Failed",
+    Phase.CANCELLED: "Cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseChange:
+    """A change of phase, decided and not yet written."""
+
+    target: Phase
+    reason: Reason | None
+    fields: Mapping[str, Json]
+    history_entry: JsonObject
+
+
+def truncate(message: str, limit: int = MAX_MESSAGE_LENGTH) -> str:
+    """Return the message within the schema's limit, with a mark where it was cut."""
+    return message if len(message) <= limit else message[: limit - 1] + "…"
+
+
+def change_phase(
+    job: JobView, target: Phase, *, now: str, reason: Reason | None = None, message: str = ""
+) -> PhaseChange:
+    """Return the change of phase with what every change of phase carries.
+
+    `now` is RFC 3339 text. Leaving Running drops the lease and the admission; finishing sets the
+    completion time and the condition that `kubectl wait` looks at.
+    """
+    fields: StatusFields = {
+        "phase": target.value,
+        "reason": reason.value if reason else None,
+        "message": truncate(message) if message else None,
+        "lastTransitionTime": now,
+        "lastUpdateTime": now,
+    }
+    if job.phase is Phase.RUNNING:
+        fields |= {"lease": None, "admitted": None}
+    if job.phase is Phase.RETRYING:
+        fields |= {"nextAttemptTime": None, "retryDelaySeconds": None}
+    if target in FINISHED_PHASES:
+        fields |= {"completionTime": now, "conditions": [_condition(target, reason, message, now)]}
+        fields |= _duration_fields(job, now)
+    elif job.finished:
+        fields |= {"completionTime": None, "durationSeconds": None, "conditions": None}
+    return PhaseChange(target, reason, fields, _history_entry(job, target, reason, message, now))
+
+
+def _duration_fields(job: JobView, now: str) -> StatusFields:
+    """Return the time from the first start, a year at most.
+
+    Two machines' clocks may put the end before the start, and a dead letter may be redriven years
+    after it: what the schema refuses would keep the job from ever finishing.
+    """
+    took = seconds_between(job.first_start_time, now) if job.first_start_time else None
+    if took is None:
+        return {}
+    return {"durationSeconds": round(min(max(took, 0.0), MAX_DURATION_SECONDS), 3)}
+
+
+def _condition(target: Phase, reason: Reason | None, message: str, now: str) -> StatusFields:
+    return {
+        "type": _CONDITION_TYPES[target],
+        "status": "True",
+        "reason": reason.value if reason else target.value,
+        "message": truncate(message),
+        "lastTransitionTime": now,
+    }
+
+
+def _history_entry(
+    job: JobView, target: Phase, reason: Reason | None, message: str, now: str
+) -> JsonObject:
+    entry: StatusFields = {"time": now, "phase": target.value, "attempt": job.attempt}
+    if reason:
+        entry["reason"] = reason.value
+    if message:
+        entry["message"] = truncate(message, MAX_HISTORY_MESSAGE_LENGTH)
+    if job.phase is Phase.RUNNING and job.lease:
+        entry["worker"] = job.lease.worker
+        entry["startTime"] = job.start_time or now
+    return entry
+
+
+def status_fields(change: PhaseChange, status: JsonObject) -> StatusFields:
+    """Return all fields the write replaces, the history of the current status extended."""
+    history = [*items(status, "history"), change.history_entry]
+    omitted = len(history) - MAX_HISTORY_ENTRIES
+    fields: StatusFields = {**change.fields, "history": history[-MAX_HISTORY_ENTRIES:]}
+    if omitted > 0:
+        fields["historyOmitted"] = integer(status, "historyOmitted") + omitted
+    return fields
+
+
+def status_merge_patch(fields: StatusFields, resource_version: str) -> JsonObject:
+    """Return a merge-patch that takes effect only on the given version of the object."""
+    return {"metadata": {"resourceVersion": resource_version}, "status": fields}
+
+
+def status_json_patch(fields: StatusFields, status: JsonObject) -> list[JsonObject]:
+    """Return a JSON Patch that replaces each field whole; `status` tells what there is to remove.
+
+    A merge-patch would merge free JSON into what was there and drop its nulls.
+    """
+    operations: list[JsonObject] = []
+    for name, value in fields.items():
+        path = f"/status/{name}"
+        if value is not None:
+            operations.append({"op": "add", "path": path, "value": value})
+        elif name in status:
+            operations.append({"op": "remove", "path": path})
+    return operations
+
+
+MAX_IMMEDIATE_RELEASES = 3
+"""Releases that requeue at once; later ones wait for a backoff."""
+
+MAX_RELEASES = 100
+"""Releases beyond this count as crashes."""
+
+MAX_ERROR_TYPE_LENGTH = 256
+MAX_ERROR_MESSAGE_LENGTH = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong in an attempt.
+
+    `retry_after` is the delay in seconds the handler asked for; `final` forbids another attempt and
+    `reason` then says why.
+    """
+
+    type: str
+    category: str
+    message: str
+    retry_after: float | None = None
+    final: bool = False
+    reason: Reason | None = None
+
+    def to_json(self) -> StatusFields:
+        """Return the form of `status.error`."""
+        return {
+            "type": truncate(self.type, MAX_ERROR_TYPE_LENGTH),
+            "category": self.category,
+            "message": truncate(self.message, MAX_ERROR_MESSAGE_LENGTH),
+        }
+
+
+def succeed(job: JobView, *, now: str, result: Json = None, result_ref: Json = None) -> PhaseChange:
+    """Return Running → Succeeded, with the result or a reference to it."""
+    done = change_phase(job, Phase.SUCCEEDED, now=now)
+    return _with_fields(
+        done, result=result, resultRef=result_ref, error=None, progress={"percent": 100}
+    )
+
+
+def fail(job: JobView, failure: Failure, *, now: str, draw: float) -> PhaseChange:
+    """Return Running → Retrying or DeadLetter for a failed attempt; `draw` decides the jitter."""
+    policy = _effective_policy(job)
+    asked = failure.retry_after is not None
+    if failure.final or not (asked or is_retryable_category(policy, failure.category)):
+        return _to_dead_letter(
+            job, failure, failure.reason or Reason.NOT_RETRYABLE, failure.message, now
+        )
+    if job.retries >= policy.max_retries:
+        message = f"failed after {job.retries} of {policy.max_retries} retries: {failure.message}"
+        return _to_dead_letter(job, failure, Reason.RETRIES_EXHAUSTED, message, now)
+    wait = retry_delay(policy, job.retries, draw)
+    if failure.retry_after is not None:
+        wait = requested_delay(failure.retry_after)
+    reason = failure.reason or Reason.HANDLER_FAILED
+    message = f"retry {job.retries + 1} of {policy.max_retries}: {failure.message}"
+    retrying = _to_retrying(job, reason, message, wait, now)
+    return _with_fields(retrying, retries=job.retries + 1, error=failure.to_json())
+
+
+def crash(job: JobView, reason: Reason, message: str, *, now: str, draw: float) -> PhaseChange:
+    """Return Running → Retrying or DeadLetter for an attempt whose worker or process died.
+
+    It spends the crash budget and never a retry.
+    """
+    policy = _effective_policy(job)
+    failure = Failure(type=reason.value, category="Crash", message=message)
+    if job.crashes >= policy.max_crashes:
+        text = f"crashed {job.crashes + 1} times, {policy.max_crashes} are allowed: {message}"
+        dead = _to_dead_letter(job, failure, Reason.CRASH_BUDGET_EXHAUSTED, text, now)
+        return _with_fields(dead, crashes=job.crashes + 1)
+    text = f"crash {job.crashes + 1} of {policy.max_crashes} allowed: {message}"
+    retrying = _to_retrying(job, reason, text, retry_delay(policy, job.crashes, draw), now)
+    return _with_fields(retrying, crashes=job.crashes + 1, error=failure.to_json())
+
+
+def release(job: JobView, reason: Reason, message: str, *, now: str, draw: float) -> PhaseChange:
+    """Return Running → Queued for an attempt given back; beyond the third it waits first."""
+    released = job.releases + 1
+    if released > MAX_RELEASES:
+        return _with_fields(crash(job, reason, message, now=now, draw=draw), releases=released)
+    if released > MAX_IMMEDIATE_RELEASES:
+        wait = retry_delay(_effective_policy(job), released - MAX_IMMEDIATE_RELEASES - 1, draw)
+        return _with_fields(_to_retrying(job, reason, message, wait, now), releases=released)
+    queued = change_phase(job, Phase.QUEUED, now=now, reason=reason, message=message)
+    return _with_fields(queued, releases=released)
+
+
+def cancel_running_job(job: JobView, message: str, *, now: str) -> PhaseChange:
+    """Return Running → Cancelled."""
+    return change_phase(
+        job, Phase.CANCELLED, now=now, reason=Reason.CANCEL_REQUESTED, message=message
+    )
+
+
+def _effective_policy(job: JobView) -> EffectivePolicy:
+    return job.effective or BUILT_IN_POLICY
+
+
+def _to_dead_letter(
+    job: JobView, failure: Failure, reason: Reason, message: str, now: str
+) -> PhaseChange:
+    dead = change_phase(job, Phase.DEAD_LETTER, now=now, reason=reason, message=message)
+    return _with_fields(dead, error=failure.to_json())
+
+
+def _to_retrying(job: JobView, reason: Reason, message: str, wait: float, now: str) -> PhaseChange:
+    retrying = change_phase(job, Phase.RETRYING, now=now, reason=reason, message=message)
+    return _with_fields(retrying, retryDelaySeconds=wait, nextAttemptTime=add_seconds(now, wait))
+
+
+def _with_fields(change: PhaseChange, **fields: Json) -> PhaseChange:
+    return replace(change, fields={**change.fields, **fields})
+
+
+_PROMOTION_REASONS = {
+    Phase.PENDING: Reason.GATE_OPENED,
+    Phase.SCHEDULED: Reason.START_TIME_REACHED,
+    Phase.RETRYING: Reason.BACKOFF_ELAPSED,
+}
+
+_FAILURE_CATEGORIES = {
+    Reason.QUEUE_TIMEOUT: "Timeout",
+    Reason.UNKNOWN_TYPE: "NotFound",
+    Reason.DEPENDENCY_FAILED: "Dependency",
+}
+
+
+def promote(job: JobView, *, now: str) -> PhaseChange:
+    """Return Pending, Scheduled or Retrying → Queued, admitted where the job has a gate."""
+    queued = change_phase(job, Phase.QUEUED, now=now, reason=_PROMOTION_REASONS[job.phase])
+    return _with_fields(queued, admitted=True) if job.gated else queued
+
+
+def schedule(job: JobView, *, now: str) -> PhaseChange:
+    """Return Queued → Scheduled, because `notBefore` lies ahead."""
+    message = f"starts at {job.gates.not_before}"
+    scheduled = change_phase(
+        job, Phase.SCHEDULED, now=now, reason=Reason.NOT_BEFORE, message=message
+    )
+    return _with_fields(scheduled, admitted=None)
+
+
+def hold(job: JobView, reason: Reason, message: str, *, now: str) -> PhaseChange:
+    """Return Queued → Pending, with what the job waits for."""
+    held = change_phase(job, Phase.PENDING, now=now, reason=reason, message=message)
+    return _with_fields(held, admitted=None)
+
+
+def dead_letter(job: JobView, reason: Reason, message: str, *, now: str) -> PhaseChange:
+    """Return Queued or Pending → DeadLetter."""
+    failure = Failure(type=reason.value, category=_FAILURE_CATEGORIES[reason], message=message)
+    dead = change_phase(job, Phase.DEAD_LETTER, now=now, reason=reason, message=message)
+    return _with_fields(dead, admitted=None, error=failure.to_json())
+
+
+def cancel_waiting_job(job: JobView, reason: Reason, message: str, *, now: str) -> PhaseChange:
+    """Return a waiting job → Cancelled; a dead letter is dismissed by the same."""
+    gone = change_phase(job, Phase.CANCELLED, now=now, reason=reason, message=message)
+    return _with_fields(gone, admitted=None)
+
+
+def redrive(job: JobView, *, now: str) -> PhaseChange:
+    """Return DeadLetter → Queued with fresh budgets, and the wish acknowledged."""
+    message = f"redrive {job.control.redrive}"
+    queued = change_phase(job, Phase.QUEUED, now=now, reason=Reason.REDRIVEN, message=message)
+    return _with_fields(
+        queued, redrives=job.control.redrive, retries=0, crashes=0, releases=0, admitted=None
+    )

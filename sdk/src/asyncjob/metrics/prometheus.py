@@ -1,0 +1,51 @@
+"""Turns entries of the metrics table into the instruments of the Prometheus client library.
+
+Only for components that depend on `prometheus-client`; the SDK itself does not.
+"""
+
+from collections.abc import Mapping
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+from asyncjob.metrics import MetricSpec, MetricType
+
+# They would be a second series for each counter, which is in no table and no query.
+disable_created_metrics()  # type: ignore[no-untyped-call]  # the library is typed but for this
+
+Samples = Mapping[tuple[str, ...], float]
+"""Label values → value."""
+
+MetricFamily = CounterMetricFamily | GaugeMetricFamily
+
+
+def counter(metric: MetricSpec, registry: CollectorRegistry) -> Counter:
+    """Return a counter."""
+    return Counter(metric.name, metric.help, metric.labels, registry=registry)
+
+
+def gauge(metric: MetricSpec, registry: CollectorRegistry) -> Gauge:
+    """Return a gauge."""
+    return Gauge(metric.name, metric.help, metric.labels, registry=registry)
+
+
+def histogram(metric: MetricSpec, registry: CollectorRegistry) -> Histogram:
+    """Return a histogram."""
+    return Histogram(
+        metric.name, metric.help, metric.labels, buckets=metric.buckets, registry=registry
+    )
+
+
+def metric_family(metric: MetricSpec, samples: Samples) -> MetricFamily:
+    """Return a counter's or a gauge's values as they are now, for a collector."""
+    kind = CounterMetricFamily if metric.kind is MetricType.COUNTER else GaugeMetricFamily
+    made = kind(metric.name, metric.help, labels=metric.labels)
+    for labels, value in samples.items():
+        made.add_metric(labels, value)
+    return made

@@ -1,0 +1,61 @@
+"""What submitters and readers do with a store: offload a large payload, fetch a result.
+
+Both block until done; call them from a thread.
+"""
+
+import hashlib
+import hmac
+
+from asyncjob.free_json import encode, parse
+from asyncjob.json_types import Json
+from asyncjob.models.job import PayloadSource
+from asyncjob.models.job_status import ResultReference
+from asyncjob.offload.addresses import Address, AllowList, payload_address, with_checksum
+from asyncjob.offload.errors import IntegrityError
+from asyncjob.offload.store import Store
+
+
+def offload(value: object, url: str, *, namespace: str, store: Store) -> PayloadSource:
+    """Write a payload to the store at `url` and return what goes into `spec.payloadFrom`.
+
+    Its address carries the content's digest, which the worker checks. Raises FreeJsonError if the
+    value is not JSON or larger than the store's limit, else OffloadError.
+    """
+    root = Address.folder(url)
+    data = encode(value, what="the payload", max_bytes=store.limit)
+    digest = sha256_hex(data)
+    address = payload_address(root, namespace=namespace, sha256=digest)
+    store.write(address, data, root)
+    return PayloadSource(uri=with_checksum(address, digest))
+
+
+def fetch(reference: ResultReference, *, allowed: AllowList, store: Store) -> Json:
+    """Return the result that `status.resultRef` refers to.
+
+    Raises AddressError if it lies outside of what is allowed, IntegrityError if size or digest are
+    not what was written, else OffloadError.
+    """
+    address = Address.parse(reference.uri)
+    data = store.read(address, allowed.roots(address))
+    if len(data) != reference.size_bytes:
+        raise IntegrityError(
+            f"{address} has {len(data)} bytes, not the {reference.size_bytes} that were written"
+        )
+    check_digest(address, data, reference.sha256)
+    return parse(data, what="the result")
+
+
+def result_reference(address: Address, data: bytes) -> ResultReference:
+    """Return what `status.resultRef` says of a result."""
+    return ResultReference(uri=str(address), size_bytes=len(data), sha256=sha256_hex(data))
+
+
+def check_digest(address: Address, data: bytes, sha256: str) -> None:
+    """Raise IntegrityError if the content is not the one with this digest."""
+    if not hmac.compare_digest(sha256_hex(data), sha256):
+        raise IntegrityError(f"{address} is not what was written: its sha256 is another")
+
+
+def sha256_hex(data: bytes) -> str:
+    """Return the digest in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()

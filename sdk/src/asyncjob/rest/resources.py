@@ -1,0 +1,261 @@
+"""Queues, cron jobs and workers as REST, the clients and the command line show them.
+
+Models, and the functions that build them from the API server's objects. Pure.
+"""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Final, Self
+
+from pydantic import Field, model_validator
+
+from asyncjob.json_types import JsonObject, as_object, child, flag, integer, items, text, texts
+from asyncjob.lifecycle.timestamps import parse_timestamp, try_parse_timestamp
+from asyncjob.models.base import Timestamp
+from asyncjob.models.cron import (
+    MAX_ACTIVE_RUNS,
+    MAX_RUNS,
+    AsyncCronJobSpec,
+    AsyncCronJobStatus,
+    Backfill,
+)
+from asyncjob.models.queue import AsyncQueueSpec
+from asyncjob.names import DEFAULT_QUEUE, QUEUE_LABEL, WORKER_LEASE_PREFIX
+from asyncjob.rest.base import RequestModel, ResponseModel
+from asyncjob.worker_lease import read_registration
+
+
+class QueueInfo(ResponseModel):
+    """A queue: one with an AsyncQueue object, or one that merely has jobs or workers."""
+
+    name: str
+    """Its name."""
+
+    namespace: str
+    """Its namespace."""
+
+    configured: bool
+    """Whether an AsyncQueue object exists; without one it is open and unlimited."""
+
+    paused: bool = False
+    """No job of it starts."""
+
+    drained: bool = False
+    """It is paused and none of its jobs runs."""
+
+    counts: dict[str, int] = Field(default_factory=dict)
+    """Jobs by phase; phases without jobs may be missing."""
+
+    oldest_queued_seconds: int | None = None
+    """How long the oldest job that could start has been queued."""
+
+    workers: int = 0
+    """Live workers that serve it."""
+
+    slots: int = 0
+    """How many jobs these workers run at once."""
+
+    finished_per_minute: int | None = None
+    """Jobs that finished within the last minute; known for configured queues."""
+
+    spec: AsyncQueueSpec | None = None
+    """Its limits and defaults."""
+
+
+class CronJobInfo(ResponseModel):
+    """A schedule."""
+
+    name: str
+    """Its name."""
+
+    namespace: str
+    """Its namespace."""
+
+    schedule: str
+    """When, in five fields or by a name."""
+
+    time_zone: str
+    """Zone that the schedule is meant in."""
+
+    suspended: bool = False
+    """It creates no jobs but by trigger and backfill."""
+
+    type: str
+    """Type of its jobs."""
+
+    queue: str
+    """Queue of its jobs."""
+
+    active: int = 0
+    """Unfinished jobs of it."""
+
+    last_scheduled_at: str | None = None
+    """The last time that a run was created for."""
+
+    last_succeeded_at: str | None = None
+    """When a job of it last succeeded."""
+
+    next_scheduled_at: str | None = None
+    """The next time."""
+
+    reason: str | None = None
+    """What it did last, or what keeps it from doing anything."""
+
+    message: str | None = None
+    """The same in words."""
+
+    spec: AsyncCronJobSpec | None = None
+    """All of it, where one is asked for by name."""
+
+    status: AsyncCronJobStatus | None = None
+    """What it has done, where one is asked for by name."""
+
+
+class BackfillAsk(RequestModel):
+    """Runs of a schedule for times gone by."""
+
+    from_: Annotated[Timestamp, Field(alias="from")]
+    """From this time on, itself included."""
+
+    to: Timestamp
+    """Up to this time, itself included; what lies ahead is left to the schedule."""
+
+    limit: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 100
+    """A range that holds more runs is refused whole, by the operator."""
+
+    max_active: Annotated[int, Field(ge=1, le=MAX_ACTIVE_RUNS)] = 1
+    """So many of its runs may be unfinished at once. Under Forbid and Replace one of all runs."""
+
+    replace: bool = False
+    """Take the place of an earlier backfill that is under way."""
+
+    @model_validator(mode="after")
+    def _forwards(self) -> Self:
+        if _parse_time(self.to) < _parse_time(self.from_):
+            raise ValueError("to is before from")
+        return self
+
+    @property
+    def spec_value(self) -> Backfill:
+        """What is written into the schedule's spec."""
+        return Backfill(from_=self.from_, to=self.to, limit=self.limit, max_active=self.max_active)
+
+
+def _parse_time(text: str) -> datetime:
+    try:
+        return parse_timestamp(text)
+    except ValueError as error:
+        raise ValueError(f"there is no such time: {text}") from error
+
+
+class WorkerInfo(ResponseModel):
+    """A worker process that has announced itself and has not fallen silent."""
+
+    name: str
+    """Name of its Lease."""
+
+    namespace: str
+    """Its namespace."""
+
+    pod: str
+    """Its pod."""
+
+    queue: str
+    """Queue that it serves."""
+
+    slots: int
+    """How many jobs it runs at once."""
+
+    running: int = 0
+    """How many it runs now."""
+
+    types: list[str] = Field(default_factory=list)
+    """Types that it has handlers for."""
+
+    version: str | None = None
+    """Version of asyncjob that it runs, where it says so."""
+
+    seen_at: str
+    """Its last sign of life, by its own clock."""
+
+
+_DEFAULT_LEASE_SECONDS: Final = 60
+
+
+def queue_of(queue: JsonObject) -> QueueInfo:
+    """Return an AsyncQueue as REST shows it."""
+    meta, spec, status = child(queue, "metadata"), child(queue, "spec"), child(queue, "status")
+    conditions = map(as_object, items(status, "conditions"))
+    return QueueInfo(
+        name=text(meta, "name"),
+        namespace=text(meta, "namespace"),
+        configured=True,
+        paused=flag(spec, "paused"),
+        drained=any(
+            text(one, "type") == "Drained" and text(one, "status") == "True" for one in conditions
+        ),
+        counts={
+            text(one, "phase"): integer(one, "count")
+            for one in map(as_object, items(status, "counts"))
+        },
+        oldest_queued_seconds=_optional_integer(status, "oldestQueuedSeconds"),
+        workers=integer(status, "workers"),
+        slots=integer(status, "slots"),
+        finished_per_minute=_optional_integer(status, "finishedPerMinute"),
+        spec=AsyncQueueSpec.model_validate(spec),
+    )
+
+
+def cron_job_of(cron_job: JsonObject, *, detailed: bool = False) -> CronJobInfo:
+    """Return an AsyncCronJob as REST shows it; `detailed` with spec and status."""
+    meta = child(cron_job, "metadata")
+    spec, status = child(cron_job, "spec"), child(cron_job, "status")
+    job = child(child(spec, "jobTemplate"), "spec")
+    return CronJobInfo.model_validate(
+        {
+            "name": meta.get("name"),
+            "namespace": meta.get("namespace"),
+            "schedule": spec.get("schedule"),
+            "timeZone": text(spec, "timeZone", "UTC"),
+            "suspended": flag(spec, "suspend"),
+            "type": job.get("type"),
+            "queue": text(job, "queue", DEFAULT_QUEUE),
+            "active": integer(status, "activeCount"),
+            "lastScheduledAt": status.get("lastScheduleTime"),
+            "lastSucceededAt": status.get("lastSuccessfulTime"),
+            "nextScheduledAt": status.get("nextScheduleTime"),
+            "reason": status.get("reason"),
+            "message": status.get("message"),
+            "spec": AsyncCronJobSpec.model_validate(spec) if detailed else None,
+            "status": AsyncCronJobStatus.model_validate(status) if detailed else None,
+        }
+    )
+
+
+def worker_of(lease: JsonObject, *, running: int = 0) -> WorkerInfo:
+    """Return the worker that a Lease announces; `running` is how many jobs its pod holds."""
+    meta, spec = child(lease, "metadata"), child(lease, "spec")
+    about = read_registration(lease)
+    return WorkerInfo(
+        name=text(meta, "name"),
+        namespace=text(meta, "namespace"),
+        pod=text(meta, "name").removeprefix(WORKER_LEASE_PREFIX),
+        queue=text(about, "queue") or text(child(meta, "labels"), QUEUE_LABEL),
+        slots=integer(about, "slots"),
+        running=running,
+        types=list(texts(about, "types")),
+        version=text(about, "version") or None,
+        seen_at=text(spec, "renewTime"),
+    )
+
+
+def is_lease_expired(lease: JsonObject, now: datetime) -> bool:
+    """Return whether a worker has withdrawn, or has missed its announcements by `now`."""
+    spec = child(lease, "spec")
+    seen = text(spec, "renewTime")
+    allowed = timedelta(seconds=integer(spec, "leaseDurationSeconds", _DEFAULT_LEASE_SECONDS))
+    then = try_parse_timestamp(seen)
+    return then is None or not text(spec, "holderIdentity") or now - then > allowed
+
+
+def _optional_integer(status: JsonObject, name: str) -> int | None:
+    return integer(status, name) if name in status else None

@@ -1,0 +1,337 @@
+"""Policies that close gaps of RBAC: metadata, settings, payload sources and Leases.
+
+Removal: the garbage collector removes objects whose owner is missing, a finalizer keeps an object,
+the history limits of a cron job count what bears its labels, and retention goes by the time of the
+last report in managedFields. A right to patch would so be a right to delete, or to stop retention.
+All other labels and annotations stay free, and so do the owners of a new object.
+
+Settings: RBAC knows no fields. `patch` is needed to pause a queue and to trigger a cron job; it
+must not be enough to change what a cron job runs or how long finished jobs are kept.
+
+Payload sources: the worker reads a Secret or ConfigMap on behalf of the job's author, so the author
+must have the right to read it. The operator creates runs and reruns after their author has been
+checked here; the gateway checks its callers itself and vouches for them, and so needs no right to
+read Secrets.
+
+Leases: RBAC knows no name prefixes, and no names at all for `create`, so it lets a worker write any
+Lease of its namespace. Workers are told by the name of their ServiceAccount, because the condition
+is evaluated for every Lease of the cluster, and other leaders must not depend on a call to the
+authorizer. Deleting is left to RBAC: namespace controller and garbage collector delete everywhere
+and may not `operate`; a Lease they were refused would keep its namespace from going away.
+"""
+
+from typing import Final
+
+from asyncjob.names import (
+    BACKFILL_LABEL,
+    CRON_JOB_LABEL,
+    CRON_JOB_UID_LABEL,
+    CRON_JOBS,
+    GROUP,
+    JOBS,
+    OPERATOR_LEASE,
+    PARENT_LABEL,
+    POD_UID_ANNOTATION,
+    QUEUES,
+    SCHEDULED_TIME_ANNOTATION,
+    TRIGGER_ANNOTATION,
+    VERSION,
+    WORKER_ACCOUNT,
+    WORKER_LEASE_PREFIX,
+)
+from asyncjob.rules.policy import (
+    IS_WORKER,
+    MAY_OPERATE,
+    MAY_VOUCH,
+    REQUEST_POD,
+    REQUEST_POD_UID,
+    AdmissionPolicy,
+    PolicyTarget,
+    may_on,
+)
+from asyncjob.rules.rule import Rule, cel_and, cel_list, cel_string
+
+_RUN_LABELS: Final = (CRON_JOB_LABEL, CRON_JOB_UID_LABEL, BACKFILL_LABEL)
+_RUN_ANNOTATIONS: Final = (SCHEDULED_TIME_ANNOTATION, TRIGGER_ANNOTATION)
+
+_MAY_DELETE: Final = may_on("request.resource.resource", "delete")
+_MAY_UPDATE_FINALIZERS: Final = may_on("request.resource.resource", "update", "finalizers")
+
+_MAY_UPDATE_STATUS: Final = may_on("request.resource.resource", "update", "status")
+
+_IS_CREATE: Final = "request.operation == 'CREATE'"
+_IS_JOB: Final = "object.kind == 'AsyncJob'"
+
+
+def _same_metadata(field: str) -> str:
+    return f"object.metadata.?{field} == oldObject.metadata.?{field}"
+
+
+def _same_metadata_key(field: str, key: str) -> str:
+    path = f"metadata.?{field}[?'{key}']"
+    return f"object.{path} == oldObject.{path}"
+
+
+def _none_of(field: str, keys: tuple[str, ...]) -> str:
+    held = f"object.metadata.{field}"
+    return f"!has({held}) || !{cel_list(keys)}.exists(key, key in {held})"
+
+
+def _status_managed_fields(obj: str) -> str:
+    """Return what managedFields has of the status."""
+    entries = f"{obj}.metadata.?managedFields.orValue([])"
+    return f"{entries}.filter(entry, entry.?subresource.orValue('') == 'status')"
+
+
+_SAME_OWNERS: Final = f"{_IS_CREATE} || {_same_metadata('ownerReferences')}"
+_SAME_FINALIZERS: Final = (
+    f"{_IS_CREATE} ? !has(object.metadata.finalizers) : {_same_metadata('finalizers')}"
+)
+_SAME_RUN_METADATA: Final = (
+    f"!({_IS_JOB}) || ({_IS_CREATE} ? "
+    + cel_and((_none_of("labels", _RUN_LABELS), _none_of("annotations", _RUN_ANNOTATIONS)))
+    + " : "
+    + cel_and(
+        (
+            *(_same_metadata_key("labels", key) for key in (*_RUN_LABELS, PARENT_LABEL)),
+            *(_same_metadata_key("annotations", key) for key in _RUN_ANNOTATIONS),
+        )
+    )
+    + ")"
+)
+_SAME_STATUS_MANAGED_FIELDS: Final = (
+    f"{_IS_CREATE} || {_status_managed_fields('object')} == {_status_managed_fields('oldObject')}"
+)
+_HAS_MANAGED_FIELDS: Final = f"!({_IS_CREATE}) || has(object.metadata.managedFields)"
+
+_REMOVAL_OWNERS: Final = Rule(
+    "removal.owners",
+    "The owner references of a job, queue or cron job are changed only by who may delete it.",
+    f"({_SAME_OWNERS}) || {_MAY_DELETE}",
+    is_forbidden=True,
+)
+_REMOVAL_FINALIZERS: Final = Rule(
+    "removal.finalizers",
+    "The finalizers of a job, queue or cron job are set and changed only by who may `update` "
+    f"{JOBS}/finalizers, {QUEUES}/finalizers or {CRON_JOBS}/finalizers; leave them as they are.",
+    f"({_SAME_FINALIZERS}) || {_MAY_UPDATE_FINALIZERS}",
+    is_forbidden=True,
+)
+_REMOVAL_KIN: Final = Rule(
+    "removal.kin",
+    f"The labels {', '.join(_RUN_LABELS)} and the annotations {', '.join(_RUN_ANNOTATIONS)} make a "
+    f"job count as a run of a schedule: who may delete jobs sets and changes them. {PARENT_LABEL} "
+    "is set at creation, and changed likewise.",
+    f"({_SAME_RUN_METADATA}) || {_MAY_DELETE}",
+    is_forbidden=True,
+)
+_REMOVAL_REPORTS: Final = Rule(
+    "removal.reports",
+    "What managedFields has of the status is changed through the object itself only by who may "
+    "`update` its status, not only patch it; leave managedFields out of the change.",
+    f"({_SAME_STATUS_MANAGED_FIELDS}) || {_MAY_UPDATE_STATUS}",
+    is_forbidden=True,
+)
+_REMOVAL_TRACKED: Final = Rule(
+    "removal.tracked",
+    "An object is created so that the API server tracks its managedFields; leave these out of what "
+    "is created.",
+    _HAS_MANAGED_FIELDS,
+)
+
+REMOVAL_POLICY: Final = AdmissionPolicy(
+    name=f"removal.{GROUP}",
+    title="Who may have an object removed, or kept, through its metadata.",
+    targets=(PolicyTarget(GROUP, VERSION, (JOBS, QUEUES, CRON_JOBS)),),
+    operations=("CREATE", "UPDATE"),
+    conditions={
+        "changes": "!("
+        + cel_and(
+            (
+                _SAME_FINALIZERS,
+                _HAS_MANAGED_FIELDS,
+                _SAME_RUN_METADATA,
+                _SAME_OWNERS,
+                _SAME_STATUS_MANAGED_FIELDS,
+            )
+        )
+        + ")"
+    },
+    rules=(_REMOVAL_OWNERS, _REMOVAL_FINALIZERS, _REMOVAL_KIN, _REMOVAL_REPORTS, _REMOVAL_TRACKED),
+)
+
+
+PATCHABLE_FIELDS: Final = {
+    "AsyncQueue": ("paused",),
+    "AsyncCronJob": ("suspend", "trigger", "backfill"),
+}
+"""What who may `patch` changes, by kind."""
+
+RETENTION_FIELDS: Final = {
+    "AsyncQueue": ("retention",),
+    "AsyncCronJob": ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"),
+}
+"""What decides how long finished jobs are kept, by kind."""
+
+_IS_QUEUE: Final = "object.kind == 'AsyncQueue'"
+
+
+# A queue is there before its AsyncQueue: whoever creates this one changes it. The API server has
+# filled in the only default by then.
+_DEFAULT_QUEUE_SPEC: Final = "{'unknownType': dyn('Wait')}"
+_NEW_SPEC: Final = "dyn(object).?spec.orValue({})"
+_OLD_SPEC: Final = "dyn(oldObject).?spec.orValue({})"
+_MAY_DELETE_JOBS: Final = may_on(cel_string(JOBS), "delete", named=False)
+_MAY_UPDATE: Final = may_on("request.resource.resource", "update")
+
+
+def _fields_by_kind(fields: dict[str, tuple[str, ...]]) -> str:
+    queue, cron_job = (cel_list(fields[kind]) for kind in ("AsyncQueue", "AsyncCronJob"))
+    return f"({_IS_QUEUE} ? {queue} : {cron_job})"
+
+
+# Every field that is not listed, those that are added some day included.
+_ONLY_PATCHABLE_CHANGED: Final = (
+    f"variables.new.all(key, key in {_fields_by_kind(PATCHABLE_FIELDS)}"
+    " || variables.old[?key] == optional.of(variables.new[key]))"
+    f" && variables.old.all(key, key in {_fields_by_kind(PATCHABLE_FIELDS)} || key in "
+    "variables.new)"
+)
+# A schedule's own runs come after it: what it keeps of them at first is its author's business.
+_SAME_RETENTION: Final = (
+    f"{_fields_by_kind(RETENTION_FIELDS)}.all(key, variables.new[?key] == variables.old[?key])"
+)
+_IS_NEW_CRON_JOB: Final = f"{_IS_CREATE} && !({_IS_QUEUE})"
+
+_SETTINGS_KEEPING: Final = Rule(
+    "settings.keeping",
+    "How long finished jobs are kept (spec.retention of a queue, the history limits of a cron job) "
+    "is decided by who may delete asyncjobs in the namespace; a cron job's first limits by who "
+    "creates it.",
+    f"({_IS_NEW_CRON_JOB}) || ({_SAME_RETENTION}) || {_MAY_DELETE_JOBS}",
+    is_forbidden=True,
+)
+_SETTINGS_CHANGED: Final = Rule(
+    "settings.changed",
+    f"Of a queue's spec only {', '.join(PATCHABLE_FIELDS['AsyncQueue'])}, of a cron job's only "
+    f"{', '.join(PATCHABLE_FIELDS['AsyncCronJob'])} are changed by who may patch it; the rest "
+    "takes the "
+    "right to update it, and so does a queue that is created with more than that.",
+    f"({_IS_NEW_CRON_JOB}) || ({_ONLY_PATCHABLE_CHANGED}) || {_MAY_UPDATE}",
+    is_forbidden=True,
+)
+
+SETTINGS_POLICY: Final = AdmissionPolicy(
+    name=f"settings.{GROUP}",
+    title="Who may change what a queue or a cron job is like.",
+    targets=(PolicyTarget(GROUP, VERSION, (QUEUES, CRON_JOBS)),),
+    operations=("CREATE", "UPDATE"),
+    variables={
+        "new": _NEW_SPEC,
+        "old": f"{_IS_CREATE} ? ({_IS_QUEUE} ? dyn({_DEFAULT_QUEUE_SPEC}) : dyn({{}})) : "
+        f"{_OLD_SPEC}",
+    },
+    rules=(_SETTINGS_KEEPING, _SETTINGS_CHANGED),
+)
+
+
+def _may_get_rule(field: str, resource: str) -> Rule:
+    return Rule(
+        f"source.{resource}",
+        f"Who has a job read one of the {resource} may get it, or else operate on, or vouch for, "
+        "asyncjobs.",
+        f"!variables.asks || !has(variables.source.{field}) || authorizer.group('')"
+        f".resource('{resource}').namespace(request.namespace)"
+        f".name(variables.source.{field}.name).check('get').allowed()"
+        " || variables.trusted",
+        f"variables.path + '.{field}: ' + request.userInfo.username + ' may not get {resource} '"
+        f" + variables.source.?{field}.?name.orValue('')",
+        is_forbidden=True,
+    )
+
+
+_SOURCE_PAYLOAD_ONCE: Final = Rule(
+    "source.payload-once",
+    "A job has a payload, or takes it from elsewhere, not both.",
+    "request.operation != 'CREATE' && variables.is_job"
+    " || dyn(variables.template).?payload.orValue(null) == null",
+    "variables.path + ': excludes payload'",
+)
+
+PAYLOAD_SOURCE_POLICY: Final = AdmissionPolicy(
+    name=f"payload-source.{GROUP}",
+    title="Where a job may take its payload from, and whose right that is.",
+    targets=(PolicyTarget(GROUP, VERSION, (JOBS, CRON_JOBS)),),
+    operations=("CREATE", "UPDATE"),
+    conditions={
+        "has-source": f"({_IS_JOB} ? has(spec.payloadFrom) : "
+        "has(spec.jobTemplate.spec.payloadFrom))",
+    },
+    variables={
+        "is_job": _IS_JOB,
+        "path": f"({_IS_JOB} ? 'spec' : 'spec.jobTemplate.spec') + '.payloadFrom'",
+        "template": f"{_IS_JOB} ? spec : spec.jobTemplate.spec",
+        "source": "variables.template.payloadFrom",
+        # Apart from the laws: asking the authorizer three times exceeds an expression's budget.
+        "trusted": f"{MAY_OPERATE} || {MAY_VOUCH}",
+        # Suspending a cron job, or cancelling a job, takes no right to what it reads.
+        "asks": "request.operation == 'CREATE' || (variables.is_job"
+        " ? spec.?rerun.orValue(0) > spec_was.?rerun.orValue(0)"
+        " : spec.jobTemplate != spec_was.jobTemplate"
+        " || spec.?trigger.orValue(0) > spec_was.?trigger.orValue(0)"
+        " || (has(spec.backfill) && spec.?backfill != spec_was.?backfill))",
+    },
+    rules=(
+        _SOURCE_PAYLOAD_ONCE,
+        _may_get_rule("secretKeyRef", "secrets"),
+        _may_get_rule("configMapKeyRef", "configmaps"),
+    ),
+)
+
+
+_LEASE_POD_UID: Final = f"object.metadata.?annotations[?'{POD_UID_ANNOTATION}'].orValue('')"
+_IS_OUR_LEASE: Final = (
+    f"object.metadata.name == '{OPERATOR_LEASE}'"
+    f" || object.metadata.name.startsWith('{WORKER_LEASE_PREFIX}')"
+)
+
+_WORKER_LEASE_OWN: Final = Rule(
+    "worker-lease.own",
+    f"The Lease {WORKER_LEASE_PREFIX}POD is written by that pod, with its UID in the annotation "
+    f"{POD_UID_ANNOTATION}, or by who may `operate` on asyncjobs.",
+    f"!variables.name.startsWith('{WORKER_LEASE_PREFIX}') || (variables.pod != ''"
+    f" && variables.uid != '' && variables.name == '{WORKER_LEASE_PREFIX}' + variables.pod"
+    f" && {_LEASE_POD_UID} == variables.uid) || {MAY_OPERATE}",
+    "'lease ' + variables.name + ' with pod UID ' + "
+    f"{_LEASE_POD_UID} + ' is not that of ' + (variables.pod == '' ? request.userInfo.username"
+    " : 'pod ' + variables.pod + ' (' + variables.uid + ')')",
+    is_forbidden=True,
+)
+_WORKER_LEASE_ELECTION: Final = Rule(
+    "worker-lease.election",
+    f"The Lease {OPERATOR_LEASE}, by which the operator elects its leader, is written only by who "
+    "may `operate` on asyncjobs.",
+    f"variables.name != '{OPERATOR_LEASE}' || {MAY_OPERATE}",
+    is_forbidden=True,
+)
+_WORKER_LEASE_NO_OTHER: Final = Rule(
+    "worker-lease.no-other",
+    f"A ServiceAccount {WORKER_ACCOUNT} or {WORKER_ACCOUNT}-… writes no Lease but its worker's, "
+    "unless it may `operate` on asyncjobs.",
+    f"{_IS_OUR_LEASE} || !{IS_WORKER} || {MAY_OPERATE}",
+    "'lease ' + variables.name + ' is not for workers, and ' + request.userInfo.username"
+    " + ' is one'",
+    is_forbidden=True,
+)
+
+WORKER_LEASE_POLICY: Final = AdmissionPolicy(
+    name=f"worker-lease.{GROUP}",
+    title="Who may write the Leases of workers and operators.",
+    targets=(PolicyTarget("coordination.k8s.io", "v1", ("leases",)),),
+    operations=("CREATE", "UPDATE"),
+    conditions={
+        "is-ours-or-a-worker-writes": f"{_IS_OUR_LEASE} || {IS_WORKER}",
+    },
+    variables={"name": "object.metadata.name", "pod": REQUEST_POD, "uid": REQUEST_POD_UID},
+    rules=(_WORKER_LEASE_OWN, _WORKER_LEASE_ELECTION, _WORKER_LEASE_NO_OTHER),
+)

@@ -1,0 +1,226 @@
+"""Policies of a job: its life cycle, who may write its status, and what of its spec may change.
+
+What holder and operator may write follows from the transition table. The holder's own writes are
+let through first, by a condition, so that a worker costs no call to the authorizer. It depends on
+the name of the worker's account: any other account is asked whether it may `operate`, because an
+operator's pod could otherwise claim jobs in its own name and let them succeed.
+
+Acknowledging a control field is reserved to the operator even while a worker holds the job: a
+holder could swallow a rerun. `redrives` and `admitted` need no rule of their own here, because no
+write of a holder may change them: see `ground.redrive` and `claim.admitted`.
+"""
+
+from typing import Final
+
+from asyncjob.lifecycle.transitions import TRANSITIONS, Actor
+from asyncjob.names import CRON_JOBS, GROUP, JOBS, VERSION
+from asyncjob.rules import claim, job_spec, outcome, transitions
+from asyncjob.rules.policy import (
+    IS_WORKER,
+    MAY_OPERATE,
+    REQUEST_POD,
+    REQUEST_POD_UID,
+    AdmissionPolicy,
+    PolicyTarget,
+)
+from asyncjob.rules.rule import Rule, cel_and, cel_list, unchanged, unchanged_json
+
+LIFECYCLE_POLICY: Final = AdmissionPolicy(
+    name=f"lifecycle.{GROUP}",
+    title="What a job's status may become, whoever writes it.",
+    targets=(PolicyTarget(GROUP, VERSION, (f"{JOBS}/status",)),),
+    operations=("UPDATE",),
+    checks_rules_first=True,
+    rules=(
+        transitions.TRANSITION_REASON,
+        claim.CLAIM_ATTEMPT,
+        claim.CLAIM_ID,
+        claim.CLAIM_START_TIME,
+        claim.CLAIM_FIRST_START_TIME,
+        claim.CLAIM_ADMITTED,
+        transitions.GATE_SUSPEND,
+        transitions.GATE_CANCEL,
+        transitions.GATE_ADMITTED,
+        claim.CLAIM_EFFECTIVE,
+        claim.EFFECTIVE_OBEYS_SPEC,
+        claim.EFFECTIVE_OBEYS_RETRY_POLICY,
+        claim.LEASE_IFF_RUNNING,
+        claim.LEASE_STARTS_UNRENEWED,
+        claim.LEASE_DURATION,
+        claim.LEASE_HELD,
+        claim.LEASE_RENEWALS_GROW,
+        outcome.BUDGET_RETRIES,
+        outcome.BUDGET_CRASHES,
+        outcome.BUDGET_RELEASES,
+        outcome.BUDGET_RETRIES_LEFT,
+        outcome.BUDGET_RELEASE_COUNTED,
+        outcome.BUDGET_SPENT,
+        outcome.BUDGET_BY_REASON,
+        transitions.GROUND_CANCEL,
+        transitions.GROUND_DEADLINE,
+        transitions.GROUND_DUPLICATE,
+        transitions.GROUND_NOT_BEFORE,
+        transitions.GROUND_REDRIVE,
+        transitions.GROUND_RERUN,
+        outcome.FINISHED_COMPLETION_TIME,
+        outcome.FINISHED_CONDITION,
+        outcome.FINISHED_FROZEN,
+        outcome.RETRYING_DELAY,
+        outcome.STEADY_LAST_TRANSITION_TIME,
+        outcome.STEADY_ERROR,
+        outcome.RESULT_BY_SUCCESS,
+        outcome.RESULT_ONCE,
+        outcome.RUNNING_PROGRESS,
+        outcome.RUNNING_CHECKPOINT,
+        transitions.HISTORY_GROWS,
+        transitions.HISTORY_KEPT,
+        transitions.HISTORY_OMITTED,
+    ),
+)
+
+
+_HOLDER: Final = "(was.phase == 'Running' ? was.lease : now.lease)"
+_IS_HOLDER: Final = (
+    "(was.phase == 'Running' ? has(was.lease) : claimed && has(now.lease))"
+    f" && {REQUEST_POD} != '' && {_HOLDER}.holder == {REQUEST_POD}"
+    f" && {REQUEST_POD_UID} != '' && {_HOLDER}.holderUID == {REQUEST_POD_UID}"
+)
+_PHASE_CHANGE: Final = "(was.phase + '>' + now.phase + ':' + now.?reason.orValue(''))"
+
+
+def _phase_changes_of(actor: Actor) -> list[str]:
+    """Return the changes of phase that are an actor's, each with a reason; empty for none."""
+    return [
+        f"{edge.source}>{edge.target}:{reason}"
+        for edge in TRANSITIONS
+        if actor in edge.reasons_by_actor
+        for reason in sorted(map(str, edge.reasons_by_actor[actor])) or [""]
+    ]
+
+
+_HOLDER_CHANGES: Final = _phase_changes_of(Actor.WORKER)
+_OPERATOR_CHANGES: Final = _phase_changes_of(Actor.OPERATOR)
+_SHARED_EDGES: Final = {step.split(":")[0] for step in _HOLDER_CHANGES}
+
+# Which steps there are at all is what `transition.pair` and `transition.reason` are about.
+_HOLDER_ONLY_CHANGES: Final = cel_list(
+    step for step in _HOLDER_CHANGES if step not in _OPERATOR_CHANGES
+)
+_OPERATOR_ONLY_CHANGES: Final = cel_list(
+    # On all other edges of the operator's nobody holds the job.
+    step
+    for step in _OPERATOR_CHANGES
+    if step not in _HOLDER_CHANGES and step.split(":")[0] in _SHARED_EDGES
+)
+
+# A claim, a heartbeat and a success have no reason: the commonest writes cost one look more.
+_IS_HOLDER_CHANGE: Final = f"(!has(now.reason) || !({_PHASE_CHANGE} in {_OPERATOR_ONLY_CHANGES}))"
+
+# Every field but one, those that are added some day included.
+_ONLY_RERUNS_CHANGED: Final = (
+    "dyn(now).all(key, key == 'reruns' || dyn(was)[?key] == optional.of(dyn(now)[key]))"
+    " && dyn(was).all(key, key == 'reruns' || key in dyn(now))"
+)
+
+# What the next attempt goes on from: with it, taking a job away could decide how that one ends.
+_PROGRESS_UNCHANGED: Final = cel_and((unchanged("progress"), unchanged_json("now", "checkpoint")))
+
+_OWNER_HOLDER: Final = Rule(
+    "owner.holder",
+    "The status of a job is written by the pod that holds its lease or takes it with this claim, "
+    "or by who may `operate` on asyncjobs.",
+    "variables.mine || variables.operates",
+    "(was.phase == 'Running' ? 'the job is held by pod ' + was.lease.holder + ' ('"
+    " + was.lease.holderUID + ')' : claimed ? 'the claim is in the name of pod '"
+    " + now.lease.holder + ' (' + now.lease.holderUID + ')'"
+    " : 'nobody holds the job, it is ' + was.phase) + '; this request comes from '"
+    f" + ({REQUEST_POD} == '' ? 'no pod' : 'pod ' + {REQUEST_POD} + ' (' + {REQUEST_POD_UID} + ')')"
+    " + ', and ' + request.userInfo.username + ' may not operate on asyncjobs'",
+    is_forbidden=True,
+)
+# A message is evaluated without the authorizer: it cannot ask who `operates`, nor who `holds`.
+_OWNER_EDGE: Final = Rule(
+    "owner.edge",
+    "The phase is changed by whom the table of transitions names, for that actor's reasons: who "
+    "may `operate` neither claims a job nor has it succeed, and a holder does not find its own "
+    "lease expired.",
+    f"!moved || (variables.holds ? {_IS_HOLDER_CHANGE} : !({_PHASE_CHANGE} in "
+    f"{_HOLDER_ONLY_CHANGES}))",
+    "'from ' + was.phase + ' to ' + now.phase + (has(now.reason) ? ' for ' + now.reason : '')"
+    f" + ' is not for ' + ({_PHASE_CHANGE} in {_OPERATOR_ONLY_CHANGES} ? 'the holder of the job'"
+    " : request.userInfo.username + (variables.mine ? ', which may operate on asyncjobs and so"
+    " holds none: give workers an account without that verb' : ', which holds no job'))",
+    is_forbidden=True,
+)
+_OWNER_RUNNING: Final = Rule(
+    "owner.running",
+    "While a job runs, only its holder changes anything of its status; who may `operate` "
+    "acknowledges a rerun in reruns, and takes the job away with progress and checkpoint as they "
+    "are.",
+    f"was.phase != 'Running' || variables.holds || (moved ? {_PROGRESS_UNCHANGED} : "
+    f"{_ONLY_RERUNS_CHANGED})",
+    "'the job is held by pod ' + was.lease.holder + ' (' + was.lease.holderUID"
+    " + '): ' + (moved ? 'others end it with the progress and the checkpoint that it has'"
+    " : 'while it runs others change nothing of its status but reruns')",
+    is_forbidden=True,
+)
+_OWNER_RERUN: Final = Rule(
+    "owner.rerun",
+    "A rerun is acknowledged in reruns by who may `operate` on asyncjobs, not by the holder.",
+    f"{unchanged('reruns')} || variables.operates",
+    is_forbidden=True,
+)
+
+OWNERSHIP_POLICY: Final = AdmissionPolicy(
+    name=f"ownership.{GROUP}",
+    title="Who may write a job's status.",
+    targets=(PolicyTarget(GROUP, VERSION, (f"{JOBS}/status",)),),
+    operations=("UPDATE",),
+    conditions={
+        "not-the-holders-own": f"!({_IS_HOLDER} && {unchanged('reruns')} && {_IS_HOLDER_CHANGE} "
+        f"&& {IS_WORKER})"
+    },
+    variables={
+        "mine": _IS_HOLDER,
+        "operates": MAY_OPERATE,
+        "holds": "variables.mine && !variables.operates",
+    },
+    rules=(_OWNER_HOLDER, _OWNER_EDGE, _OWNER_RUNNING, _OWNER_RERUN),
+)
+
+
+SPEC_POLICY: Final = AdmissionPolicy(
+    name=f"spec.{GROUP}",
+    title="What of a job's spec may change, whoever changes it.",
+    targets=(PolicyTarget(GROUP, VERSION, (JOBS,)),),
+    operations=("UPDATE",),
+    rules=(
+        *job_spec.IMMUTABLE_FIELD_RULES,
+        job_spec.CANCEL_LATCHES,
+        job_spec.CANCEL_TOO_LATE,
+        job_spec.REDRIVE_GROWS,
+        job_spec.REDRIVE_DEAD_LETTER,
+        job_spec.RERUN_GROWS,
+        job_spec.PRIORITY_WHILE_RUNNING,
+    ),
+)
+
+CREATION_POLICY: Final = AdmissionPolicy(
+    name=f"creation.{GROUP}",
+    title="What a job is not created with, nor by a schedule.",
+    targets=(PolicyTarget(GROUP, VERSION, (JOBS, CRON_JOBS)),),
+    operations=("CREATE", "UPDATE"),
+    conditions={
+        "creates": "request.operation == 'CREATE' || object.kind == 'AsyncCronJob'",
+        # A plain job has none of these, and every validation costs it several conditions.
+        "may-be-wrong": "object.kind == 'AsyncCronJob' || has(dyn(spec).redrive)"
+        " || has(dyn(spec).rerun) || has(dyn(spec).dependsOn)",
+    },
+    variables={
+        "template": "object.kind == 'AsyncJob' ? spec : spec.jobTemplate.spec",
+    },
+    rules=(
+        job_spec.NO_COUNTERS_AT_CREATION,
+        job_spec.DEPENDS_ON_OTHERS,
+    ),  # a further one needs its field in the condition
+)

@@ -1,0 +1,95 @@
+"""Rules of a job's spec: what it must be by itself, and which control fields may change later.
+
+Everything in the spec but its control fields is immutable.
+"""
+
+from typing import Final
+
+from asyncjob.models import AsyncJobSpec
+from asyncjob.rules.rule import Rule, unchanged_json
+
+SHAPE_ONE_SOURCE: Final = Rule(
+    "shape.one-source",
+    "A payload comes from exactly one of secretKeyRef, configMapKeyRef and uri.",
+    "[has(self.secretKeyRef), has(self.configMapKeyRef), has(self.uri)].filter(set, set).size()"
+    " == 1",
+)
+SHAPE_DEADLINE: Final = Rule(
+    "shape.deadline",
+    "notAfter is later than notBefore.",
+    "!has(self.notAfter) || !has(self.notBefore) || self.notAfter > self.notBefore",
+)
+SHAPE_DEPENDENCIES: Final = Rule(
+    "shape.dependencies",
+    "dependsOn names each job once.",
+    "self.all(one, self.exists_one(other, other.name == one.name))",
+)
+SHAPE_DELAYS: Final = Rule(
+    "shape.delays",
+    "maxDelaySeconds is not less than initialDelaySeconds.",
+    "!has(self.maxDelaySeconds) || !has(self.initialDelaySeconds)"
+    " || self.maxDelaySeconds >= self.initialDelaySeconds",
+)
+
+
+CONTROL_FIELDS: Final = ("cancel", "cancelCascade", "suspend", "redrive", "rerun", "priority")
+
+IMMUTABLE_FIELDS: Final = tuple(
+    name
+    for name in (field.alias or key for key, field in AsyncJobSpec.model_fields.items())
+    if name not in CONTROL_FIELDS
+)
+
+
+def _immutable_field_rule(field: str) -> Rule:
+    demand = f"spec.{field} cannot be changed; only {', '.join(CONTROL_FIELDS)} can."
+    return Rule(f"spec.fixed.{field}", demand, unchanged_json("spec", field))
+
+
+def _growing_counter_rule(counter: str) -> Rule:
+    return Rule(
+        f"wish.{counter}-grows",
+        f"spec.{counter} never shrinks.",
+        f"spec.?{counter}.orValue(0) >= spec_was.?{counter}.orValue(0)",
+    )
+
+
+IMMUTABLE_FIELD_RULES: Final = tuple(_immutable_field_rule(field) for field in IMMUTABLE_FIELDS)
+CANCEL_LATCHES: Final = Rule(
+    "wish.cancel-latches",
+    "spec.cancel cannot be taken back.",
+    "!spec_was.?cancel.orValue(false) || spec.?cancel.orValue(false)",
+)
+CANCEL_TOO_LATE: Final = Rule(
+    "wish.cancel-too-late",
+    "A succeeded job cannot be cancelled.",
+    "!spec.?cancel.orValue(false) || spec_was.?cancel.orValue(false) || was.phase != 'Succeeded'",
+)
+REDRIVE_GROWS: Final = _growing_counter_rule("redrive")
+REDRIVE_DEAD_LETTER: Final = Rule(
+    "wish.redrive-dead-letter",
+    "spec.redrive is raised only on a dead letter.",
+    "spec.?redrive.orValue(0) <= spec_was.?redrive.orValue(0) || was.phase == 'DeadLetter'",
+    "'spec.redrive is raised only on a dead letter; this job is ' + was.phase",
+)
+RERUN_GROWS: Final = _growing_counter_rule("rerun")
+NO_COUNTERS_AT_CREATION: Final = Rule(
+    "wish.not-at-creation",
+    "A job is created without redrive and rerun: both are about what it has done.",
+    "dyn(variables.template).?redrive.orValue(0) == 0"
+    " && dyn(variables.template).?rerun.orValue(0) == 0",
+    "(object.kind == 'AsyncJob' ? 'spec' : 'spec.jobTemplate.spec')"
+    " + ': redrive and rerun are raised on a job that exists; leave them out of one to be created'",
+)
+DEPENDS_ON_OTHERS: Final = Rule(
+    "spec.depends-on-others",
+    "A job does not depend on itself.",
+    "object.kind != 'AsyncJob'"
+    " || dyn(variables.template).?dependsOn.orValue([]).all(one, one.name != object.metadata.name)",
+    "'spec.dependsOn: ' + object.metadata.name + ' cannot wait for itself; leave it out'",
+)
+PRIORITY_WHILE_RUNNING: Final = Rule(
+    "wish.priority",
+    "spec.priority does not change while the job runs.",
+    "spec.priority == spec_was.priority || was.phase != 'Running'",
+)

@@ -1,0 +1,180 @@
+"""Rules of how an attempt ends: what it costs, and what a retrying or finished job has.
+
+Retries, crashes and releases grow on the edges of the transition table that name them. Result,
+progress and checkpoint change only while the job runs or as it leaves Running.
+"""
+
+from typing import Final
+
+from asyncjob.lifecycle.phases import Reason
+from asyncjob.lifecycle.transitions import TRANSITIONS, StatusCounter
+from asyncjob.rules.rule import Rule, StatusWrite, cel_list, unchanged, unchanged_json
+
+FAILURE_REASONS: Final = (Reason.HANDLER_FAILED, Reason.RETRY_REQUESTED, Reason.EXECUTION_TIMEOUT)
+"""Reasons for which an attempt costs a retry."""
+
+CRASH_REASONS: Final = (Reason.LEASE_EXPIRED, Reason.WORKER_CRASHED, Reason.HANDLER_CRASHED)
+"""Reasons for which an attempt costs a crash."""
+
+_REASON: Final = "now.?reason.orValue('')"
+
+
+def _counter_rule(counter: StatusCounter, name: str) -> Rule:
+    """Return the law of a counter: it grows by one, on the edges that name it."""
+    targets = [edge.target for edge in TRANSITIONS if counter in edge.incremented]
+    grows = (
+        f"now.{counter} == was.{counter} + 1 && was.phase == 'Running'"
+        f" && now.phase in {cel_list(targets)}"
+    )
+    return Rule(
+        f"budget.{counter}",
+        f"{name} grow by at most one, only from Running to {' or '.join(targets)}; a redrive, and "
+        "nothing else, sets them to 0.",
+        {
+            StatusWrite.CLAIM: unchanged(counter),
+            StatusWrite.PHASE_CHANGE: f"redriven ? now.{counter} == 0 : {unchanged(counter)} || "
+            f"({grows})",
+            StatusWrite.SAME_PHASE: unchanged(counter),
+        },
+        f"'{counter} cannot go from ' + string(was.{counter}) + ' to ' + string(now.{counter})"
+        " + ' with the phase going from ' + was.phase + ' to ' + now.phase",
+    )
+
+
+BUDGET_RETRIES: Final = _counter_rule(StatusCounter.RETRIES, "Retries")
+BUDGET_CRASHES: Final = _counter_rule(StatusCounter.CRASHES, "Crashes")
+BUDGET_RELEASES: Final = _counter_rule(StatusCounter.RELEASES, "Releases")
+BUDGET_RETRIES_LEFT: Final = Rule(
+    "budget.retries-left",
+    "Retries do not grow beyond effective.maxRetries.",
+    {
+        StatusWrite.PHASE_CHANGE: "now.retries <= was.retries || now.retries <= "
+        "now.effective.maxRetries"
+    },
+)
+BUDGET_RELEASE_COUNTED: Final = Rule(
+    "budget.release-counted",
+    "A job that goes from Running to Queued has been released once more.",
+    {
+        StatusWrite.PHASE_CHANGE: "was.phase != 'Running' || now.phase != 'Queued'"
+        " || now.releases > was.releases",
+    },
+)
+BUDGET_SPENT: Final = Rule(
+    "budget.spent",
+    "Going from Running to Retrying costs a retry, a crash or a release.",
+    {
+        StatusWrite.PHASE_CHANGE: "now.phase != 'Retrying' || now.retries > was.retries"
+        " || now.crashes > was.crashes || now.releases > was.releases",
+    },
+)
+BUDGET_BY_REASON: Final = Rule(
+    "budget.by-reason",
+    f"On the way to Retrying a failure ({', '.join(FAILURE_REASONS)}), and nothing else, costs a "
+    "retry; "
+    f"a crash ({', '.join(CRASH_REASONS)}) costs a crash.",
+    {
+        StatusWrite.PHASE_CHANGE: "now.phase != 'Retrying' || now.retries + now.crashes + "
+        "now.releases"
+        " == was.retries + was.crashes + was.releases"
+        f" || ((now.retries > was.retries) == ({_REASON} in {cel_list(FAILURE_REASONS)})"
+        f" && (!({_REASON} in {cel_list(CRASH_REASONS)}) || now.crashes > was.crashes))",
+    },
+)
+
+
+_CONDITION_BY_PHASE: Final = (
+    "{'Succeeded': 'Complete', 'DeadLetter': 'Failed', 'Cancelled': 'Cancelled'}"
+)
+
+FINISHED_COMPLETION_TIME: Final = Rule(
+    "finished.completion-time",
+    "A job has a completionTime if, and only if, it is finished; durationSeconds only then.",
+    {
+        StatusWrite.CLAIM: "!has(now.completionTime) && !has(now.durationSeconds)",
+        StatusWrite.PHASE_CHANGE: "has(now.completionTime) == finished"
+        " && (finished || !has(now.durationSeconds))",
+        StatusWrite.SAME_PHASE: f"{unchanged('completionTime')} && {unchanged('durationSeconds')}",
+    },
+)
+FINISHED_CONDITION: Final = Rule(
+    "finished.condition",
+    "A finished job has exactly the condition of its phase (Complete, Failed, Cancelled), True; "
+    "any other job has none.",
+    {
+        StatusWrite.CLAIM: "!has(now.conditions)",
+        StatusWrite.PHASE_CHANGE: "!finished ? !has(now.conditions) : has(now.conditions)"
+        " && now.conditions.size() == 1 && now.conditions[0].status == 'True'"
+        f" && now.conditions[0].type == {_CONDITION_BY_PHASE}[now.phase]",
+        StatusWrite.SAME_PHASE: unchanged("conditions"),
+    },
+)
+FINISHED_FROZEN: Final = Rule(
+    "finished.frozen",
+    "The status of a finished job stays as it is, but for reruns.",
+    {
+        StatusWrite.SAME_PHASE: f"!finished || ({unchanged('message')} && "
+        f"{unchanged('lastUpdateTime')})"
+    },
+)
+RETRYING_DELAY: Final = Rule(
+    "retrying.delay",
+    "A job has retryDelaySeconds and nextAttemptTime if, and only if, it is Retrying; while it is, "
+    "they stay.",
+    {
+        StatusWrite.CLAIM: "!has(now.retryDelaySeconds) && !has(now.nextAttemptTime)",
+        StatusWrite.PHASE_CHANGE: "has(now.retryDelaySeconds) == (now.phase == 'Retrying')"
+        " && has(now.nextAttemptTime) == (now.phase == 'Retrying')",
+        StatusWrite.SAME_PHASE: f"{unchanged('retryDelaySeconds')} && "
+        f"{unchanged('nextAttemptTime')}",
+    },
+)
+STEADY_LAST_TRANSITION_TIME: Final = Rule(
+    "steady.last-transition-time",
+    "Each change of phase, and nothing else, sets lastTransitionTime.",
+    {
+        StatusWrite.CLAIM: "has(now.lastTransitionTime)",
+        StatusWrite.PHASE_CHANGE: "has(now.lastTransitionTime)",
+        StatusWrite.SAME_PHASE: unchanged("lastTransitionTime"),
+    },
+)
+STEADY_ERROR: Final = Rule(
+    "steady.error",
+    "The error changes only as the job leaves a phase.",
+    {StatusWrite.SAME_PHASE: unchanged("error")},
+)
+RESULT_BY_SUCCESS: Final = Rule(
+    "result.by-success",
+    "A job gets its result, or the reference to it, by going from Running to Succeeded; nothing "
+    "changes it afterwards.",
+    {
+        StatusWrite.CLAIM: "!has(dyn(now).result) && !has(now.resultRef)",
+        StatusWrite.PHASE_CHANGE: "now.phase == 'Succeeded' || !has(dyn(now).result) && "
+        "!has(now.resultRef)",
+        StatusWrite.SAME_PHASE: f"{unchanged_json('now', 'result')} && {unchanged('resultRef')}",
+    },
+)
+RESULT_ONCE: Final = Rule(
+    "result.once",
+    "A job has a result or a reference to one, not both.",
+    {StatusWrite.PHASE_CHANGE: "!has(dyn(now).result) || !has(now.resultRef)"},
+)
+RUNNING_PROGRESS: Final = Rule(
+    "running.progress",
+    "Progress changes only while the job runs, or as it leaves Running.",
+    {
+        StatusWrite.CLAIM: unchanged("progress"),
+        StatusWrite.PHASE_CHANGE: f"was.phase == 'Running' || {unchanged('progress')}",
+        StatusWrite.SAME_PHASE: f"was.phase == 'Running' || {unchanged('progress')}",
+    },
+)
+RUNNING_CHECKPOINT: Final = Rule(
+    "running.checkpoint",
+    "The checkpoint changes only while the job runs, or as it leaves Running.",
+    {
+        StatusWrite.CLAIM: unchanged_json("now", "checkpoint"),
+        StatusWrite.PHASE_CHANGE: "was.phase == 'Running' || "
+        f"{unchanged_json('now', 'checkpoint')}",
+        StatusWrite.SAME_PHASE: f"was.phase == 'Running' || {unchanged_json('now', 'checkpoint')}",
+    },
+)

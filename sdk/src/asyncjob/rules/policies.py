@@ -1,0 +1,22 @@
+"""All admission policies, in the order in which the reference lists them."""
+
+from typing import Final
+
+from asyncjob.rules.access_policies import (
+    PAYLOAD_SOURCE_POLICY,
+    REMOVAL_POLICY,
+    SETTINGS_POLICY,
+    WORKER_LEASE_POLICY,
+)
+from asyncjob.rules.job_policies import (
+    CREATION_POLICY,
+    LIFECYCLE_POLICY,
+    OWNERSHIP_POLICY,
+    SPEC_POLICY,
+)
+from asyncjob.rules.policy import AdmissionPolicy
+
+POLICIES: Final[tuple[AdmissionPolicy, ...]] = (
+    *(LIFECYCLE_POLICY, OWNERSHIP_POLICY, SPEC_POLICY, CREATION_POLICY),
+    *(REMOVAL_POLICY, SETTINGS_POLICY, PAYLOAD_SOURCE_POLICY, WORKER_LEASE_POLICY),
+)

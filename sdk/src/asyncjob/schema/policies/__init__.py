@@ -1,1 +1,0 @@
-"""ValidatingAdmissionPolicies: laws that need the user, free JSON, or many fields."""

@@ -1,0 +1,160 @@
+"""The child jobs of one attempt: jobs of the same fake cluster, which run there like all others."""
+
+import concurrent.futures
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from asyncjob.app.child_jobs import ChildRef, ChildView, read_child
+from asyncjob.app.child_manifest import ChildManifest
+from asyncjob.app.errors import AttemptOverError, SubmitConflictError, SubmitRefusedError
+from asyncjob.errors import InvalidError
+from asyncjob.json_types import child, text
+from asyncjob.names import CONTENT_ANNOTATION, PARENT_LABEL
+from asyncjob.testing.clock import FakeClock
+from asyncjob.testing.handler_messages import ClusterCall, Inbox
+from asyncjob.testing.manifests import read_job_manifest
+from asyncjob.testing.store import JobRecord, JobStore
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ChildWait:
+    """Somebody waits for the end of a child, until a time of the fake clock."""
+
+    ref: ChildRef
+    timeout: float | None
+    deadline: float | None
+    future: "concurrent.futures.Future[ChildView]"
+
+
+class FakeChildJobs:
+    """Submits and looks at the children of one attempt; called from the handler's thread.
+
+    What is asked is done by the cluster in its turn, as a step of its own.
+    """
+
+    def __init__(self, store: JobStore, clock: FakeClock, inbox: Inbox, parent_uid: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._inbox = inbox
+        self._parent_uid = parent_uid
+        self._waits: list[ChildWait] = []
+        self._futures: list[concurrent.futures.Future[Any]] = []
+        self._stopped = False
+
+    # ---- what the handler asks
+
+    def submit(self, manifest: ChildManifest) -> "concurrent.futures.Future[ChildRef]":
+        """Create the job; the same order twice is the same job."""
+        if self._stopped:
+            raise AttemptOverError(f"the attempt is over: {manifest.name} is not submitted")
+        return self._call_cluster(lambda: self._submit(manifest))
+
+    def wait(
+        self, child: ChildRef, timeout: float | None
+    ) -> "concurrent.futures.Future[ChildView]":
+        """Look until the job has finished; TimeoutError after so many seconds of fake time."""
+        answer = self._new_future()
+        until = None if timeout is None else self._clock.elapsed + timeout
+        waiting = ChildWait(child, timeout, until, answer)
+        self._inbox.add_call(ClusterCall(lambda: self._waits.append(waiting)))
+        return answer
+
+    def list(self) -> "concurrent.futures.Future[Sequence[ChildView]]":
+        """Look at all children of the job."""
+        return self._call_cluster(
+            lambda: [read_child(one.obj) for one in child_records(self._store, self._parent_uid)]
+        )
+
+    def stop(self) -> None:
+        """Submit nothing more, and cancel all futures that are not filled yet."""
+        self._stopped = True
+        self._waits.clear()
+        for future in self._futures:
+            future.cancel()
+
+    # ---- what the cluster does
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the handler waits for a child, and nothing but the cluster's steps ends that."""
+        return any(not one.future.done() for one in self._waits)
+
+    @property
+    def due_at(self) -> float | None:
+        """When on the fake clock the first wait ends in vain."""
+        return min((one.deadline for one in self._waits if one.deadline is not None), default=None)
+
+    def answer_next_wait(self) -> bool:
+        """Answer one wait that is over; False if there is none."""
+        for one in self._waits:
+            if one.future.done() or self._try_answer(one):
+                self._waits.remove(one)
+                return True
+        return False
+
+    def _try_answer(self, wait: ChildWait) -> bool:
+        seen = read_child(self._store.get(wait.ref.name).obj)
+        if seen.finished:
+            wait.future.set_result(seen)
+        elif wait.deadline is not None and self._clock.elapsed >= wait.deadline:
+            late = f"child {wait.ref.name} has not finished within {wait.timeout} s"
+            wait.future.set_exception(TimeoutError(late))
+        else:
+            return False
+        return True
+
+    def _call_cluster(self, act: Callable[[], T]) -> "concurrent.futures.Future[T]":
+        answer = self._new_future()
+
+        def run() -> None:
+            if answer.cancelled():
+                return
+            try:
+                answer.set_result(act())
+            except Exception as error:  # noqa: BLE001  # it is the handler's, whatever it is
+                answer.set_exception(error)
+
+        self._inbox.add_call(ClusterCall(run))
+        return answer
+
+    def _new_future(self) -> "concurrent.futures.Future[Any]":
+        answer: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        self._futures.append(answer)
+        return answer
+
+    def _submit(self, manifest: ChildManifest) -> ChildRef:
+        if manifest.name in self._store:
+            record = self._store.get(manifest.name)
+            self._check_same_child(record, manifest)
+        else:
+            try:
+                spec = read_job_manifest(manifest.manifest)
+                record = self._store.create(child(manifest.manifest, "metadata"), spec)
+            except InvalidError as error:
+                raise SubmitRefusedError(f"child {manifest.name}: {error}") from error
+        return ChildRef(manifest.name, record.view.uid)
+
+    def _check_same_child(self, found: JobRecord, manifest: ChildManifest) -> None:
+        meta = child(found.obj, "metadata")
+        if text(child(meta, "labels"), PARENT_LABEL) != self._parent_uid:
+            raise SubmitConflictError(
+                f"there is a job {manifest.name} that is no child of this one: give another name"
+            )
+        if text(child(meta, "annotations"), CONTENT_ANNOTATION) != manifest.fingerprint:
+            what = f"name {manifest.name!r}" if manifest.key is None else f"key {manifest.key!r}"
+            raise SubmitConflictError(
+                f"{what} was used by this job for a child with other content ({manifest.name}): "
+                "give each child a key of its own"
+            )
+
+
+def child_records(store: JobStore, uid: str) -> Sequence[JobRecord]:
+    """Return the jobs that a job has submitted, in whichever attempt."""
+    return [
+        record
+        for record in store
+        if text(child(child(record.obj, "metadata"), "labels"), PARENT_LABEL) == uid
+    ]

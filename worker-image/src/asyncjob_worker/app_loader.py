@@ -1,0 +1,159 @@
+"""Imports the app that `module:attribute` names, and reloads it for development.
+
+Each mistake in the name or in the app is one clear line. With `--reload` the worker runs as a child
+process that restarts when its code changes. The reloading process itself imports nothing of the
+app, so that an error in the app ends only the child, and the next change starts another.
+"""
+
+import importlib
+import importlib.util
+import logging
+import os
+import shlex
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import structlog
+
+from asyncjob.app import WorkerApp
+from asyncjob.errors import AsyncJobError, ConfigError
+from asyncjob.interrupts import restore_sigint
+from asyncjob_worker.settings import Settings
+
+
+def load_app(target: str) -> WorkerApp:
+    """Import `module:attribute` (attribute `app` if left out), also from the current directory.
+
+    Raises ConfigError that names what is missing or wrong.
+    """
+    module_name, attribute = _split_target(target)
+    app = _get_attribute(_import_module(module_name), attribute)
+    if not isinstance(app, WorkerApp):
+        raise ConfigError(f"{target} is a {type(app).__name__}, not a WorkerApp")
+    if not app.handlers:
+        raise ConfigError(f'{target} has no handlers: register one with @app.handler("type")')
+    app.check()
+    return app
+
+
+def app_folder(target: str) -> Path:
+    """Return the folder that the app's outermost package or module lies in, importing nothing.
+
+    Raises ConfigError if there is no such module.
+    """
+    _add_current_folder()
+    name = _split_target(target)[0].partition(".")[0]
+    spec = importlib.util.find_spec(name)
+    if spec is None:
+        raise ConfigError(f"cannot import {name}: no module named {name!r}")
+    places = spec.submodule_search_locations
+    return Path(next(iter(places)) if places else str(spec.origin)).resolve().parent / (
+        name if places else ""
+    )
+
+
+def _split_target(target: str) -> tuple[str, str]:
+    module_name, _, attribute = target.partition(":")
+    if not module_name or module_name.startswith("."):
+        raise ConfigError(f"{target!r} names no module: give it as module:attribute")
+    return module_name, attribute or "app"
+
+
+def _add_current_folder() -> None:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+
+
+def _import_module(module_name: str) -> ModuleType:
+    _add_current_folder()
+    try:
+        return importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        why = f"no module named {error.name!r}"
+        if not _is_parent(str(error.name), of=module_name):
+            why = f"{why} ({_location(error)})"
+        raise ConfigError(f"cannot import {module_name}: {why}") from error
+    except (Exception, SystemExit) as error:  # a module may raise anything as it is imported
+        why = f"{_describe_error(error)} ({_location(error)})"
+        raise ConfigError(f"cannot import {module_name}: {why}") from error
+
+
+def _is_parent(name: str, *, of: str) -> bool:
+    return f"{of}.".startswith(f"{name}.")
+
+
+def _describe_error(error: BaseException) -> str:
+    if isinstance(error, AsyncJobError):
+        return _one_line(error)
+    if isinstance(error, SystemExit):
+        return f"it calls sys.exit({error.code!r})"
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg}"
+    return f"{type(error).__name__}: {_one_line(error)}"
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
+
+
+def _location(error: BaseException) -> str:
+    """Return the line of a module's own code that led to the error: what its author looks for."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}:{error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    modules = [frame for frame in frames if frame.name == "<module>"]
+    last = (modules or frames)[-1]
+    return f"{last.filename}:{last.lineno}"
+
+
+def _get_attribute(module: ModuleType, attribute: str) -> object:
+    if not hasattr(module, attribute):
+        raise ConfigError(f"module {module.__name__} has no {attribute!r}")
+    return getattr(module, attribute)
+
+
+log = structlog.get_logger()
+
+RELOAD_GRACE_SECONDS: Final = 2.0
+RELOAD_STOP_SECONDS: Final = 1.0
+KILL_AFTER_SECONDS: Final = 5
+"""Together with the time it takes to release jobs, the child ends by itself before that."""
+
+
+def run_reloading(target: str, arguments: Sequence[str], settings: Settings) -> None:
+    """Run the command with these arguments as a child, again and again, until SIGINT or SIGTERM.
+
+    Raises ConfigError if the app's module is nowhere, or what watches files is not installed.
+    """
+    try:
+        from watchfiles import PythonFilter, run_process
+    except ImportError as error:
+        raise ConfigError("--reload needs watchfiles: install asyncjob-worker[reload]") from error
+    folder = app_folder(target)
+    logging.getLogger("watchfiles").setLevel(logging.WARNING)  # changes are logged below
+    log.info("watching for changes", folder=str(folder))
+    os.environ.pop("ASYNCJOB_WORKER_RELOAD", None)
+    restore_sigint()  # what watches files ends by a KeyboardInterrupt
+    run_process(
+        folder,
+        target=shlex.join(child_command(arguments, settings)),
+        target_type="command",
+        watch_filter=PythonFilter(),
+        callback=lambda changes: log.info("code changed", files=sorted({x for _, x in changes})),
+        debounce=400,
+        sigint_timeout=KILL_AFTER_SECONDS,
+    )
+
+
+def child_command(arguments: Sequence[str], settings: Settings) -> list[str]:
+    """Return the command of the child: the same, without reloading and in a hurry at its end."""
+    kept = [argument for argument in arguments if argument != "--reload"]
+    grace = min(settings.grace, RELOAD_GRACE_SECONDS)
+    stop_wait = min(settings.stop_wait, RELOAD_STOP_SECONDS)
+    hurry = [f"--grace={grace:g}", f"--stop-wait={stop_wait:g}"]
+    return [sys.executable, "-m", "asyncjob_worker", *kept, *hurry]

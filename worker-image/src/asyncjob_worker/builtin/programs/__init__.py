@@ -1,1 +1,0 @@
-"""`exec`: run a program, where the allow-list has it."""

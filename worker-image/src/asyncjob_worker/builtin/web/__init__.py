@@ -1,1 +1,0 @@
-"""`http`: call a URL, where the allow-list lets it."""

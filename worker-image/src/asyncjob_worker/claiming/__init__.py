@@ -1,0 +1,1 @@
+"""From queued jobs to a claimed one: watch, backlog, selection, claim, slots."""

@@ -1,0 +1,196 @@
+"""Claims jobs: one conditional write each.
+
+Of several workers that try, one succeeds; the others get a conflict and have done no work.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import structlog
+
+from asyncjob.app import WorkerApp
+from asyncjob.errors import (
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    ObjectNotFoundError,
+    TooLargeError,
+    UnknownOutcomeError,
+)
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob.kube import KubeSession
+from asyncjob.kube.pacing import ExponentialBackoff
+from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.policy import EffectivePolicy, resolve_policy
+from asyncjob.names import job_path, job_status_path
+from asyncjob_worker.claiming.queue_state import QueueState
+from asyncjob_worker.clock import lease_seconds, now_text
+from asyncjob_worker.errors import HeartbeatsLateError
+from asyncjob_worker.leases.heartbeat import Lateness
+from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.leases.ownership import EnforcementCheck, is_policy_refusal
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class ClaimCounts:
+    """What became of the claims so far."""
+
+    won: int = 0
+    conflicts: int = 0
+    refused: int = 0
+    postponed: int = 0
+
+
+@dataclass(slots=True)
+class _ClaimRequest:
+    """One claim, sent until it is answered: the same body each time, so that it counts once."""
+
+    candidate: Candidate
+    token: str
+    path: str
+    body: JsonObject
+    first_sent_at: float
+    deadline: float
+    outcome_unknown: bool = False
+
+
+class Claimer:
+    """Claims for one worker process."""
+
+    def __init__(
+        self,
+        session: KubeSession,
+        app: WorkerApp,
+        queue: QueueState,
+        holder: LeaseHolder,
+        enforcement: EnforcementCheck,
+        *,
+        lateness: Lateness,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._session = session
+        self._app = app
+        self._queue = queue
+        self._holder = holder
+        self._enforcement = enforcement
+        self._lateness = lateness
+        self._pause = pause
+        self.counts = ClaimCounts()
+
+    async def claim(self, candidate: Candidate) -> HeldJob | None:
+        """Return the job if it is ours now, None if it is not.
+
+        Raises ApiError where no claim can succeed: no permission, or the API server is away;
+        HeartbeatsLateError where this process could not keep the lease; and PolicyMissingError
+        before the first claim, where ownership is not enforced.
+        """
+        self._check_lease(candidate)
+        if not await self._enforcement.is_proven(candidate):
+            return None
+        attempt = self._build_request(candidate)
+        try:
+            held = await self._send(attempt)
+        except (ConflictError, ObjectNotFoundError):
+            self.counts.conflicts += 1
+            return None
+        except (InvalidError, TooLargeError, ForbiddenError) as error:
+            if isinstance(error, ForbiddenError) and not is_policy_refusal(error):
+                raise
+            self._record_refusal(candidate, error)
+            return None
+        self.counts.won += 1
+        held.queue_cancel_grace = self._queue.cancel_grace
+        return held
+
+    def _check_lease(self, candidate: Candidate) -> None:
+        lease, shortest = (
+            self._policy(candidate).lease_duration_seconds,
+            self._lateness.shortest_lease,
+        )
+        if lease < shortest:
+            self.counts.postponed += 1
+            raise HeartbeatsLateError(
+                f"heartbeats are {self._lateness.seconds:.1f} s late: no lease below "
+                f"{shortest:.0f} s can be kept, and {candidate.name} has one of {lease} s"
+            )
+
+    async def _send(self, request: _ClaimRequest) -> HeldJob:
+        """Send until answered. A claim that may have taken effect must not be left to its lease."""
+        backoff = ExponentialBackoff(initial=0.1, cap=5.0)
+        while True:
+            sent_at = lease_seconds()
+            try:
+                answer = await self._session.merge_patch(request.path, request.body)
+            except ApiError as error:
+                ours = await self._after_error(request, error)
+            else:
+                return HeldJob.from_response(answer, sent_at)
+            if ours is not None:
+                return HeldJob.from_response(ours, request.first_sent_at)
+            await self._pause(backoff.next_delay())
+
+    async def _after_error(self, request: _ClaimRequest, error: ApiError) -> JsonObject | None:
+        """Return the job if it is ours all the same, None to send again; else raise the error.
+
+        Whatever the answer says of a repetition, the first sending may have taken effect.
+        """
+        ours = None
+        if isinstance(error, UnknownOutcomeError):
+            request.outcome_unknown = True
+        elif not request.outcome_unknown:
+            raise error
+        else:
+            ours = await self._find_claimed(request, error)
+        if ours is None and lease_seconds() > request.deadline:
+            raise error
+        return ours
+
+    async def _find_claimed(self, request: _ClaimRequest, error: ApiError) -> JsonObject | None:
+        """Return the job if our claim has taken effect; None if nobody says whether it has.
+
+        Raises the error that led here if it has not, NotFoundError if there is no such job.
+        """
+        namespace = self._session.access.namespace
+        try:
+            job = await self._session.get(job_path(namespace, request.candidate.name))
+        except ObjectNotFoundError:
+            raise
+        except ApiError:
+            return None
+        status = child(job, "status")
+        if text(status, "claim") != request.token or text(status, "phase") != Phase.RUNNING:
+            raise error
+        return job
+
+    def _build_request(self, candidate: Candidate) -> _ClaimRequest:
+        token, now = secrets.token_hex(8), lease_seconds()
+        policy = self._policy(candidate)
+        return _ClaimRequest(
+            candidate,
+            token,
+            job_status_path(self._session.access.namespace, candidate.name),
+            claim_patch(candidate, self._holder, policy, claim=token, now=now_text()),
+            first_sent_at=now,
+            deadline=now + policy.lease_duration_seconds,
+        )
+
+    def _policy(self, candidate: Candidate) -> EffectivePolicy:
+        handler = self._app.handlers[candidate.type]
+        return resolve_policy(candidate.policy, self._queue.defaults, handler.policy)
+
+    def _record_refusal(self, candidate: Candidate, error: ApiError) -> None:
+        self.counts.refused += 1
+        log.warning("claim refused", job=candidate.name, error=str(error))
+
+
+def explain_claim_error(error: ApiError | HeartbeatsLateError) -> str:
+    """Return what to do about an error that stops all claims."""
+    if isinstance(error, ForbiddenError):
+        return f"this identity may not claim jobs, check the worker's RBAC and pod: {error}"
+    return str(error)

@@ -1,0 +1,130 @@
+"""What a worker watches of its queue: the AsyncQueue and the queue's live workers.
+
+The AsyncQueue says whether claims are paused or limited, and holds the defaults for jobs. A worker
+counts as live while its Lease keeps changing, by this process's own clock.
+"""
+
+from collections.abc import Callable, Sequence
+
+from asyncjob.json_types import JsonObject, child, flag, opt_integer, text
+from asyncjob.kube import WatchEvent
+from asyncjob.lifecycle.claim import LeaseHolder
+from asyncjob.lifecycle.policy import DEFAULT_CANCEL_GRACE_SECONDS, PolicyLayer, read_policy_layer
+from asyncjob.names import QUEUE_LABEL
+from asyncjob_worker.leases.registration import LIVE_RENEWAL_INTERVALS, claiming_worker
+
+_LIMIT_FIELDS = ("maxConcurrency", "maxConcurrencyPerKey", "rateLimit")
+
+
+class QueueState:
+    """The AsyncQueue of one queue; without such an object the queue is open.
+
+    `on_unlimited` is called when a limit is lifted: jobs passed over before are claimable then.
+    """
+
+    def __init__(
+        self, on_change: Callable[[], None], on_unlimited: Callable[[], None] = lambda: None
+    ) -> None:
+        self._on_change = on_change
+        self._on_unlimited = on_unlimited
+        self.synced = False
+        self.paused = False
+        self.limited = False
+        self.priority_ageing_seconds: int | None = None
+        self.defaults = PolicyLayer()
+        self.cancel_grace = DEFAULT_CANCEL_GRACE_SECONDS
+
+    def replace(self, objects: Sequence[JsonObject]) -> None:
+        """Take the list: the one queue, or nothing."""
+        self._update(objects[0] if objects else {})
+        self.synced = True
+        self._on_change()
+
+    def apply(self, event: WatchEvent) -> None:
+        """Take a change of the queue."""
+        self._update({} if event.type == "DELETED" else event.object)
+        self._on_change()
+
+    def _update(self, queue: JsonObject) -> None:
+        spec = child(queue, "spec")
+        self.paused = flag(spec, "paused")
+        was_limited, self.limited = self.limited, any(name in spec for name in _LIMIT_FIELDS)
+        if was_limited and not self.limited:
+            self._on_unlimited()
+        defaults = child(spec, "defaults")
+        self.defaults = read_policy_layer(defaults)
+        self.priority_ageing_seconds = opt_integer(spec, "priorityAgeingSeconds")
+        grace = opt_integer(defaults, "cancelGraceSeconds")
+        self.cancel_grace = DEFAULT_CANCEL_GRACE_SECONDS if grace is None else grace
+
+
+class LiveWorkers:
+    """Who else works on the queue; `on_change` is called when that changes."""
+
+    def __init__(
+        self,
+        holder: LeaseHolder,
+        interval: float,
+        clock: Callable[[], float],
+        on_change: Callable[[], None],
+    ) -> None:
+        self._holder = holder
+        self._interval = interval
+        self._clock = clock
+        self._on_change = on_change
+        self._observed: dict[str, tuple[str, str, float]] = {}
+        self._live: frozenset[str] = frozenset({holder.worker})
+        self.synced = False
+
+    @property
+    def live(self) -> frozenset[str]:
+        """Identities of the live workers, this one included."""
+        return self._live
+
+    def replace(self, objects: Sequence[JsonObject]) -> None:
+        """Take the list of Leases."""
+        names = {_lease_name(lease) for lease in objects}
+        self._observed = {name: seen for name, seen in self._observed.items() if name in names}
+        for lease in objects:
+            self._observe(lease)
+        first, self.synced = not self.synced, True
+        self.refresh(first=first)
+
+    def apply(self, event: WatchEvent) -> None:
+        """Take a change of one Lease."""
+        if event.type == "DELETED":
+            self._observed.pop(_lease_name(event.object), None)
+        else:
+            self._observe(event.object)
+        self.refresh()
+
+    def tick(self) -> None:
+        """Look at the time; without permission to see others, go on alone after one interval."""
+        first, self.synced = not self.synced, True
+        self.refresh(first=first)
+
+    def refresh(self, *, first: bool = False) -> None:
+        """Forget who has been silent for too long."""
+        oldest = self._clock() - self._interval * LIVE_RENEWAL_INTERVALS
+        live = {
+            worker for worker, _, seen_at in self._observed.values() if worker and seen_at > oldest
+        }
+        live.add(self._holder.worker)
+        if live != self._live or first:
+            self._live = frozenset(live)
+            self._on_change()
+
+    def _observe(self, lease: JsonObject) -> None:
+        worker, renewed = claiming_worker(lease), text(child(lease, "spec"), "renewTime")
+        known = self._observed.get(_lease_name(lease))
+        if known is None or known[:2] != (worker, renewed):
+            self._observed[_lease_name(lease)] = (worker, renewed, self._clock())
+
+
+def worker_leases_params(queue: str) -> dict[str, str]:
+    """Return the query that selects the Leases of a queue's workers."""
+    return {"labelSelector": f"{QUEUE_LABEL}={queue}"}
+
+
+def _lease_name(lease: JsonObject) -> str:
+    return text(child(lease, "metadata"), "name")

@@ -1,0 +1,123 @@
+"""The slots of a worker: each selects a job, claims it, runs it, and selects the next."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from asyncjob.errors import ApiError
+from asyncjob.kube.pacing import ExponentialBackoff
+from asyncjob.lifecycle.claim import Candidate
+from asyncjob_worker.claiming.claimer import Claimer, explain_claim_error
+from asyncjob_worker.claiming.selector import ClaimSelector
+from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.errors import HeartbeatsLateError
+from asyncjob_worker.leases.held_job import HeldJob
+
+log = structlog.get_logger()
+
+
+class Slots:
+    """Works off what there is to choose from, up to `count` jobs at a time.
+
+    `on_failure` is called when a slot fails unexpectedly; the others then drain.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        *,
+        selector: ClaimSelector,
+        claimer: Claimer,
+        run_job: Callable[[HeldJob], Awaitable[None]],
+        on_failure: Callable[[], None],
+    ) -> None:
+        self._count = count
+        self._selector = selector
+        self._claimer = claimer
+        self._run_job = run_job
+        self._on_failure = on_failure
+        self._running: dict[HeldJob, Candidate] = {}
+        self._wakeup = asyncio.Event()
+        self._draining = asyncio.Event()
+
+    def wake(self) -> None:
+        """Look at the backlog: something there, or about the queue, has changed."""
+        self._wakeup.set()
+
+    def on_abandoned(self, held: HeldJob) -> None:
+        """Take that a job's outcome is reported: an abandoned handler holds up no other job."""
+        candidate = self._running.get(held)
+        if candidate is not None and self._selector.on_abandoned(candidate):
+            self.wake()
+
+    def drain(self) -> None:
+        """Claim nothing more; running handlers go on."""
+        self._draining.set()
+        self.wake()
+
+    async def run(self) -> None:
+        """Run all slots until they are drained; raises what one of them has failed with."""
+        slots = [asyncio.ensure_future(self._run_slot()) for _ in range(self._count)]
+        try:
+            _, others = await asyncio.wait(slots, return_when=asyncio.FIRST_EXCEPTION)
+            if others:
+                self._on_failure()
+                self.drain()
+                await asyncio.wait(others)
+            for slot in slots:
+                slot.result()
+        finally:
+            for slot in slots:
+                slot.cancel()
+            await asyncio.gather(*slots, return_exceptions=True)
+
+    async def _run_slot(self) -> None:
+        backoff = ExponentialBackoff()
+        while (candidate := await self._select_next()) is not None:
+            try:
+                await self._claim_and_run(candidate, backoff)
+            finally:
+                if self._selector.release(candidate):
+                    self.wake()
+
+    async def _claim_and_run(self, candidate: Candidate, backoff: ExponentialBackoff) -> None:
+        begun = lease_seconds()
+        try:
+            held = await self._claimer.claim(candidate)
+        except (ApiError, HeartbeatsLateError) as error:
+            self._selector.put_back(candidate)
+            pause = backoff.next_delay()
+            log.warning("cannot claim", error=explain_claim_error(error), retry_in=round(pause, 1))
+            await _wait_for(self._draining, pause)
+            return
+        backoff.reset()
+        self._selector.record_claim(lease_seconds() - begun, won=held is not None)
+        if held is None:
+            return
+        self._running[held] = candidate
+        try:
+            await self._run_job(held)
+        finally:
+            del self._running[held]
+
+    async def _select_next(self) -> Candidate | None:
+        """Wait for a job to claim; None once draining."""
+        while not self._draining.is_set():
+            candidate = self._selector.select()
+            if candidate is not None:
+                return candidate
+            self._wakeup.clear()
+            ready_at = self._selector.ready_at()
+            limit = None if ready_at is None else max(0.0, ready_at - lease_seconds())
+            await _wait_for(self._wakeup, limit)
+        return None
+
+
+async def _wait_for(event: asyncio.Event, limit: float | None) -> None:
+    """Wait for the event, or for so many seconds."""
+    try:
+        async with asyncio.timeout(limit):
+            await event.wait()
+    except TimeoutError:
+        return

@@ -1,0 +1,215 @@
+"""Keeps the backlog in step with the API server: a watch of the queue's queued jobs.
+
+It is requested as a Table, because its printer columns are all that choosing a job needs.
+"""
+
+import asyncio
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
+from sys import intern
+from typing import Any, Final
+
+import orjson
+import structlog
+
+from asyncjob import columns
+from asyncjob.errors import ApiError, ExpiredError, ObjectNotFoundError
+from asyncjob.json_types import Json, JsonObject, as_object, items, text
+from asyncjob.kube import KubeSession, WatchEvent, watch
+from asyncjob.kube.pacing import event_loop_pacer
+from asyncjob.lifecycle.claim import EMPTY_POLICY_LAYER, Candidate
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.policy import PolicyLayer, read_policy_layer
+from asyncjob.names import JOBS, collection_path
+from asyncjob_worker.claiming.backlog import Backlog
+
+log = structlog.get_logger()
+
+
+class QueuedJobWatcher:
+    """Feeds one queue's claimable jobs of known types into a backlog.
+
+    `on_candidate` is called then.
+    """
+
+    def __init__(
+        self,
+        session: KubeSession,
+        backlog: Backlog,
+        *,
+        queue: str,
+        types: Container[str],
+        clock: Callable[[], float],
+        on_candidate: Callable[[], None],
+        on_watch: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._session = session
+        self._backlog = backlog
+        self._selector = f"status.phase={Phase.QUEUED},spec.queue={queue}"
+        self._types = types
+        self._clock = clock
+        self._on_candidate = on_candidate
+        self._on_watch = on_watch
+        self._resource_version = ""
+        self._watch_task: asyncio.Task[ApiError | None] | None = None
+        self.is_watching = False
+
+    def relist(self) -> None:
+        """Start from what is queued now, because not everything was kept in mind before."""
+        self._resource_version = ""
+        self._backlog.clear()
+        if self._watch_task:
+            self._watch_task.cancel()
+
+    async def run(self) -> None:
+        """Watch until cancelled; outages are waited out, 1 to 60 s apart."""
+        pace = event_loop_pacer()
+        while True:
+            pace.start_round()
+            self._watch_task = asyncio.create_task(self._watch())
+            try:
+                await asyncio.wait({self._watch_task})
+            finally:
+                self._watch_task.cancel()
+            if self._watch_task.cancelled():
+                continue
+            error = self._watch_task.result()
+            pause = pace.next_delay(failed=error is not None)
+            if error is not None:
+                self.is_watching = False
+                wait = round(pause, 1)
+                log.warning("watch of jobs interrupted", error=_explain(error), retry_in=wait)
+            await asyncio.sleep(pause)
+
+    async def _watch(self) -> ApiError | None:
+        """Watch until the server ends it; returns what went wrong."""
+        try:
+            await self._consume_events()
+        except ExpiredError:
+            self._resource_version = ""
+        except ApiError as error:
+            return error
+        return None
+
+    async def _consume_events(self) -> None:
+        """Take events, from all there is or from where an earlier watch has got to.
+
+        What there is comes in no order of versions; only a bookmark says that it is complete. A
+        watch that breaks off before is begun anew, or the jobs not yet seen would be lost.
+        """
+        if not self._resource_version:
+            self._backlog.clear()
+        reader = RowReader()
+        params = {"fieldSelector": self._selector, "resourceVersion": self._resource_version}
+        path = collection_path(self._session.access.namespace, JOBS)
+        async for event in watch(self._session, path, params, table=True, on_open=self._on_open):
+            if event.type == "BOOKMARK" or self._resource_version:
+                self._resource_version = event.resource_version
+            # A bookmark is read, too: if it comes first, it is what says which column is which.
+            candidate = reader.read(event.object, event.resource_version)
+            if event.type != "BOOKMARK":
+                self._update_backlog(event, candidate)
+
+    def _on_open(self) -> None:
+        self.is_watching = True
+        self._on_watch()
+
+    def _update_backlog(self, event: WatchEvent, candidate: Candidate | None) -> None:
+        if candidate is None or candidate.type not in self._types:
+            return
+        if event.type == "DELETED" or (candidate.gated and not candidate.admitted):
+            self._backlog.drop(candidate.name)
+        else:
+            self._backlog.put(candidate, self._clock())
+            self._on_candidate()
+
+
+def _explain(error: Exception) -> str:
+    if isinstance(error, ObjectNotFoundError):
+        return "the API server does not know AsyncJobs: apply the CRDs (kubectl apply -f crds/)"
+    return str(error)
+
+
+_NO_GATE = ("", "[]")
+
+_COLUMNS: Final = (
+    columns.NAME,
+    columns.TYPE,
+    columns.PRIORITY,
+    columns.ATTEMPT,
+    columns.CRASHES,
+    columns.ADMITTED,
+    columns.SUSPEND,
+    columns.CANCEL,
+    columns.GATE,
+    columns.TIMEOUT,
+    columns.LEASE,
+    columns.RETRY_POLICY,
+)
+
+CellSelector = Callable[[Sequence[Json]], Sequence[Any]]
+"""Takes the cells of a row, and returns those of `_COLUMNS`."""
+
+
+@dataclass(slots=True)
+class RowReader:
+    """Knows which cell is which; only the first table of a watch says so."""
+
+    _select: CellSelector | None = None
+
+    def read(self, table: JsonObject, resource_version: str) -> Candidate | None:
+        """Return the candidate of a one-row table; None for a table without a row."""
+        definitions = items(table, "columnDefinitions")
+        if definitions:
+            self._select = _cell_selector([text(as_object(item), "name") for item in definitions])
+        rows = items(table, "rows")
+        if not rows or not self._select:
+            return None
+        return _candidate(self._select(items(as_object(rows[0]), "cells")), resource_version)
+
+
+def _cell_selector(names: Sequence[str]) -> CellSelector:
+    """Return what picks the cells; a column that an older CRD lacks, or a row, is empty."""
+    positions, width = {name: position for position, name in enumerate(names)}, len(names)
+    pick, blanks = (
+        itemgetter(*(positions.get(name, width) for name in _COLUMNS)),
+        (None,) * (width + 1),
+    )
+    return lambda cells: pick((*cells[:width], *blanks))
+
+
+def _candidate(cells: Sequence[Any], resource_version: str) -> Candidate:
+    name, type_, priority, attempt, crashes, admitted, suspend, cancel, gate, *policy = cells
+    return Candidate(
+        name=str(name),
+        resource_version=resource_version,
+        # A backlog is long, and mostly of a few types.
+        type=intern(str(type_)),
+        priority=_integer(priority) or 0,
+        attempt=_integer(attempt) or 0,
+        crashes=_integer(crashes) or 0,
+        admitted=admitted is True,
+        gated=suspend is True or cancel is True or str(gate or "") not in _NO_GATE,
+        policy=_policy(*policy),
+    )
+
+
+def _policy(timeout: Json, lease: Json, retry: Json) -> PolicyLayer:
+    if timeout is None and lease is None and not retry:
+        return EMPTY_POLICY_LAYER
+    return _cached_layer(_integer(timeout), _integer(lease), str(retry or ""))
+
+
+@lru_cache(maxsize=256)
+def _cached_layer(timeout: int | None, lease: int | None, retry: str) -> PolicyLayer:
+    """Return one object for all jobs that say the same."""
+    source: dict[str, Json] = {"executionTimeoutSeconds": timeout, "leaseDurationSeconds": lease}
+    if retry:
+        source["retryPolicy"] = as_object(orjson.loads(retry))
+    return read_policy_layer(source)
+
+
+def _integer(value: Json) -> int | None:
+    return value if isinstance(value, int) else None

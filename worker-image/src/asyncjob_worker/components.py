@@ -1,0 +1,152 @@
+"""The components of a worker process and how they are wired.
+
+Which object is given which, from the watches down to the slots. `Worker` starts and stops them.
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+import structlog
+
+from asyncjob.app import WorkerApp, outcomes
+from asyncjob.errors import ApiError
+from asyncjob.kube import KubeSession
+from asyncjob.lifecycle.claim import LeaseHolder
+from asyncjob.lifecycle.phase_change import PhaseChange
+from asyncjob_worker.claiming.backlog import Backlog, assign_partitions
+from asyncjob_worker.claiming.claimer import Claimer
+from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
+from asyncjob_worker.claiming.selector import ClaimSelector
+from asyncjob_worker.claiming.slots import Slots
+from asyncjob_worker.claiming.watcher import QueuedJobWatcher
+from asyncjob_worker.clock import lease_seconds, now_text
+from asyncjob_worker.execution.child_jobs import MAX_CONCURRENT_SUBMITS, AttemptChildJobs
+from asyncjob_worker.execution.hooks import HookEvents, Hooks
+from asyncjob_worker.execution.runner import JobRunner
+from asyncjob_worker.leases.heartbeat import HeartbeatThread
+from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.leases.outcome_writer import OutcomeWriter
+from asyncjob_worker.leases.ownership import EnforcementCheck
+from asyncjob_worker.leases.registration import WorkerLease, WorkerRegistration
+from asyncjob_worker.leases.stall_detector import LivenessCounter
+from asyncjob_worker.metrics import Metrics
+from asyncjob_worker.settings import Settings
+from asyncjob_worker.tracing import NO_TRACING, Tracing
+
+log = structlog.get_logger()
+
+
+class Components:
+    """All parts of one worker process; `Worker` starts and stops them."""
+
+    def __init__(
+        self,
+        app: WorkerApp,
+        settings: Settings,
+        session: KubeSession,
+        holder: LeaseHolder,
+        *,
+        on_exhausted: Callable[[], None],
+        on_failure: Callable[[], None],
+        metrics: Metrics,
+        tracing: Tracing = NO_TRACING,
+    ) -> None:
+        access = session.access
+        self._worker = holder.worker
+        self.loop_liveness = LivenessCounter()
+        self.heartbeat = HeartbeatThread(
+            access.kubeconfig,
+            access.namespace,
+            settings.report_interval,
+            self.loop_liveness,
+            metrics,
+            blocking_job=self._blocking_job,
+        )
+        self.registration = WorkerRegistration(session, _worker_lease(app, settings, holder))
+        limits = {name: one.concurrency for name, one in app.handlers.items() if one.concurrency}
+        self.backlog = Backlog(
+            takeover_delay=settings.takeover_delay, limit=settings.max_backlog, limited_types=limits
+        )
+        self.live_workers = LiveWorkers(
+            holder, settings.worker_lease_interval, lease_seconds, self._reassign_partitions
+        )
+        self.queue = QueueState(self._wake, self._relist)
+        self.hooks = Hooks(app.hooks)
+        self.events = HookEvents(self.hooks, holder, access.namespace, settings)
+        self.runner = JobRunner(
+            app,
+            settings,
+            heartbeat=self.heartbeat,
+            outcome_writer=OutcomeWriter(session, _refused_outcome),
+            on_exhausted=on_exhausted,
+            on_abandoned=self._on_abandoned,
+            read_object=session.get,
+            metrics=metrics,
+            tracing=tracing,
+            events=self.events,
+            children=partial(
+                AttemptChildJobs, session, limiter=asyncio.Semaphore(MAX_CONCURRENT_SUBMITS)
+            ),
+        )
+        self.watcher = QueuedJobWatcher(
+            session,
+            self.backlog,
+            queue=settings.queue,
+            types=app.handlers,
+            clock=lease_seconds,
+            on_candidate=self._wake,
+            on_watch=metrics.watch_starts("jobs"),
+        )
+        choice = ClaimSelector(
+            backlog=self.backlog,
+            queue=self.queue,
+            live_workers=self.live_workers,
+            clock=lease_seconds,
+            relist=self.watcher.relist,
+            limits=limits,
+        )
+        self.enforcement = EnforcementCheck(session, required=settings.require_policy)
+        self.claimer = Claimer(
+            session, app, self.queue, holder, self.enforcement, lateness=self.heartbeat.lateness
+        )
+        self.slots = Slots(
+            settings.slots(),
+            selector=choice,
+            claimer=self.claimer,
+            run_job=self.runner.run,
+            on_failure=on_failure,
+        )
+
+    def _on_abandoned(self, held: HeldJob) -> None:
+        self.slots.on_abandoned(held)
+
+    def _blocking_job(self) -> HeldJob | None:
+        return self.runner.running_handlers.blocking_job()
+
+    def _wake(self) -> None:
+        self.slots.wake()
+
+    def _relist(self) -> None:
+        self.watcher.relist()
+
+    def _reassign_partitions(self) -> None:
+        log.info("workers of the queue changed", live=len(self.live_workers.live))
+        self.backlog.reassign(
+            assign_partitions(self._worker, self.live_workers.live), lease_seconds()
+        )
+        self._wake()
+
+
+def _worker_lease(app: WorkerApp, settings: Settings, holder: LeaseHolder) -> WorkerLease:
+    return WorkerLease(
+        holder,
+        settings.queue,
+        settings.slots(),
+        sorted(app.handlers),
+        settings.worker_lease_interval,
+    )
+
+
+def _refused_outcome(held: HeldJob, move: PhaseChange, error: ApiError) -> PhaseChange:
+    return outcomes.refused_by_api_server(held.job, move, error, now=now_text())

@@ -1,0 +1,1 @@
+"""From a claimed job to its outcome: payload, handler, result, child jobs, hooks."""

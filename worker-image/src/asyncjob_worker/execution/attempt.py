@@ -1,0 +1,176 @@
+"""One attempt from claim to outcome: read the payload, run the handler, decide the outcome."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from asyncjob.app import Handler, JobContext, JobInfo, Resources, WorkerApp, outcomes
+from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
+from asyncjob.app.context import Stop
+from asyncjob.app.errors import AttemptOverError
+from asyncjob.app.resources import NO_RESOURCES
+from asyncjob.json_types import child, integer
+from asyncjob.lifecycle.phase_change import PhaseChange
+from asyncjob_worker.clock import lease_seconds, now_text
+from asyncjob_worker.execution.handler_task import HandlerStopped, HandlerTask, MiddlewareStarter
+from asyncjob_worker.execution.io_retry import AttemptStopped
+from asyncjob_worker.execution.object_store import ObjectStoreClient
+from asyncjob_worker.execution.payloads import PayloadError, PayloadReader, ReadObject, no_cluster
+from asyncjob_worker.execution.results import ResultStore
+from asyncjob_worker.isolation.executor import HandlerExecutor, HandlerFuture
+from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptServices:
+    """What the attempts of one worker process share."""
+
+    executor: HandlerExecutor
+    payloads: PayloadReader
+    results: ResultStore
+    resources: Resources = NO_RESOURCES
+    children: Callable[[HeldJob], ChildJobs] = lambda _: NoChildJobs()
+
+    @classmethod
+    def from_settings(
+        cls, settings: Settings, read_object: ReadObject = no_cluster
+    ) -> "AttemptServices":
+        """Return the tools of a worker process; `read_object` reads from the API server."""
+        transfers = ObjectStoreClient.from_settings(settings.offload, settings.slots())
+        payloads = PayloadReader(settings.offload, transfers, read_object)
+        return cls(
+            HandlerExecutor.from_settings(settings), payloads, ResultStore(settings, transfers)
+        )
+
+
+class Attempt:
+    """Runs the handler of one held job."""
+
+    def __init__(
+        self,
+        held: HeldJob,
+        handler: Handler,
+        app: WorkerApp,
+        settings: Settings,
+        services: AttemptServices,
+        *,
+        on_start: Callable[[HandlerFuture], None] = lambda _: None,
+    ) -> None:
+        self._held = held
+        self._handler = handler
+        self._app = app
+        self._settings = settings
+        self._services = services
+        self._on_start = on_start
+        self._children = services.children(held)
+        self.abandoned: HandlerFuture | None = None
+
+    async def run(self) -> PhaseChange | None:
+        """Return the outcome to report; None if the job is no longer ours."""
+        job = self._held.job
+        try:
+            payload = await self._services.payloads.read(self._held, self._handler)
+        except AttemptStopped as end:
+            return self._on_io_stopped(end)
+        except PayloadError as error:
+            return outcomes.unreadable_payload(job, error, now=now_text())
+        except ValidationError as error:
+            return outcomes.invalid_payload(job, error, now=now_text())
+        except Exception as error:  # noqa: BLE001  # so may a validator of the handler's own
+            return self._failure_outcome(error)
+        return await self._run_handler(payload)
+
+    async def _run_handler(self, payload: object) -> PhaseChange | None:
+        try:
+            result = await self._call_handler(payload)
+        except HandlerStopped as stopped:
+            self.abandoned = stopped.future
+            return self._on_handler_stopped(stopped)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001  # a handler may raise anything
+            return self._failure_outcome(error)
+        finally:
+            self._children.stop()
+        return await self._store_result(result)
+
+    async def _store_result(self, result: object) -> PhaseChange | None:
+        try:
+            return await self._services.results.store(self._held, self._handler, result)
+        except AttemptStopped as end:
+            return self._on_io_stopped(end)
+
+    def _on_handler_stopped(self, stopped: HandlerStopped) -> PhaseChange | None:
+        return self._stop_outcome(stopped.why)
+
+    def _on_io_stopped(self, stopped: AttemptStopped) -> PhaseChange | None:
+        return self._stop_outcome(stopped.why, stopped.detail)
+
+    def _stop_outcome(self, why: Stop, detail: str = "") -> PhaseChange | None:
+        held, now, draw = self._held, now_text(), random.random()
+        return outcomes.stopped(
+            held.job, why, refusal=held.refusal, detail=detail, now=now, draw=draw
+        )
+
+    def _failure_outcome(self, error: BaseException) -> PhaseChange:
+        draw = random.random()
+        return outcomes.failed(
+            self._held.job, error, self._app.categories, now=now_text(), draw=draw
+        )
+
+    async def _call_handler(self, payload: object) -> object:
+        """Return the handler's result once all that it has submitted is stored."""
+        tools, context = self._services, self._build_context()
+        around = MiddlewareStarter(self._app, tools.executor, tools.resources)
+        execution = HandlerTask(self._held, context, around, self._on_start)
+        result = await execution.run(self._handler, payload, self._settings.stop_wait)
+        await self._await_submissions(context)
+        return result
+
+    async def _await_submissions(self, context: JobContext) -> None:
+        """Wait for what the handler has submitted and not waited for; the attempt's limits hold."""
+        held = self._held
+        try:
+            await context.wait_for_submissions()
+        except AttemptOverError:
+            if lease_seconds() >= held.times_out_at:
+                held.stop(Stop.TIMED_OUT)
+            if held.stopped is None:
+                raise
+        if held.stopped is not None:
+            raise HandlerStopped(held.stopped, None)
+
+    def _build_context(self) -> JobContext:
+        held = self._held
+        return JobContext(
+            job_info_of(held),
+            held,
+            remaining=lambda: held.times_out_at - lease_seconds(),
+            max_bytes=self._settings.max_free_json,
+            children=self._children,
+        )
+
+
+def job_info_of(held: HeldJob) -> JobInfo:
+    """Return what the handler is told of the job."""
+    job = held.job
+    return JobInfo(
+        namespace=job.namespace,
+        name=job.name,
+        uid=job.uid,
+        type=job.type,
+        queue=job.queue,
+        attempt=job.attempt,
+        retries=job.retries,
+        max_retries=held.policy.max_retries,
+        last_checkpoint=held.status.get("checkpoint"),
+        request=child(held.spec, "request"),
+        traceparent=held.traceparent,
+        priority=integer(held.spec, "priority"),
+        parent=held.parent,
+        scheduled_time=held.scheduled_time,
+    )

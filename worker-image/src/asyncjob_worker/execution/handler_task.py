@@ -1,0 +1,250 @@
+"""Runs one handler until it ends, or has been told to stop and is killed or abandoned.
+
+The handler runs with its resources and inside its app's middleware. How it is started in the event
+loop, in a thread or in a process is up to `isolation.executor`.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import structlog
+
+from asyncjob.app import Handler, Isolation, JobContext, Resources, WorkerApp
+from asyncjob.app.context import Stop
+from asyncjob.app.handler import Middleware, wrap_in_middleware
+from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.isolation.executor import (
+    HandlerExecutor,
+    HandlerExitError,
+    HandlerFuture,
+    HandlerStarter,
+    RunningHandler,
+)
+from asyncjob_worker.leases.held_job import FENCED_SECONDS, HeldJob
+
+log = structlog.get_logger()
+
+KILL_SECONDS = 5.0
+"""How long a killed process may take to be gone."""
+
+
+class HandlerStopped(Exception):  # noqa: N818  # an end, not an error
+    """The handler was told to stop, and did, or was abandoned (`future` then still runs)."""
+
+    def __init__(self, why: Stop, future: HandlerFuture | None) -> None:
+        super().__init__(why.value)
+        self.why = why
+        self.future = future
+
+
+class HandlerTask:
+    """One attempt's handler at work. `starter` starts it; `on_start` is given the work.
+
+    A handler may be stopped from any thread by `HeldJob.stop`; what it returns or raises after that
+    no longer counts, because a handler that notices the stop is expected to return early.
+    """
+
+    def __init__(
+        self,
+        held: HeldJob,
+        context: JobContext,
+        starter: HandlerStarter,
+        on_start: Callable[[HandlerFuture], None] = lambda _: None,
+    ) -> None:
+        self._held = held
+        self._context = context
+        self._starter = starter
+        self._on_start = on_start
+        self._loop = asyncio.get_running_loop()
+        self._wakeup = asyncio.Event()
+
+    async def run(self, handler: Handler, payload: object, stop_wait: float) -> object:
+        """Return the handler's result; raises what it raises, or Stopped.
+
+        A handler that was told to stop gets `stop_wait` seconds before it is killed, if it can be,
+        or abandoned; the job's own grace if it was cancelled; and next to none before it is killed
+        if another may run the job. One that is stopped beforehand is never started.
+        """
+        self._held.on_stop = self._on_stop
+        try:
+            self._held.fence_if_expired()
+            if self._held.stopped is not None:
+                raise HandlerStopped(self._held.stopped, None)
+            started = self._starter.start(handler, self._context, payload)
+            work, self._held.on_fenced = started.future, started.kill_threadsafe
+            self._on_start(work)
+            await self._wait_until_over(started)
+            if self._held.stopped is not None:
+                raise await self._stop(started, stop_wait)
+        finally:
+            self._held.on_stop = self._held.on_fenced = None
+        if work.cancelled():
+            raise HandlerExitError("the handler cancelled itself")
+        return work.result()
+
+    async def _wait_until_over(self, started: RunningHandler) -> None:
+        started.future.add_done_callback(self._wake)
+        timer = self._loop.call_later(self._seconds_left(), self._time_out)
+        try:
+            await self._wakeup.wait()
+        except asyncio.CancelledError:
+            _interrupt(started)
+            raise
+        finally:
+            timer.cancel()
+
+    def _stop_grace(self, started: RunningHandler, stop_wait: float) -> float:
+        """Return how long a handler may take to stop, in seconds."""
+        if self._held.stopped is Stop.FENCED and started.kill is not None:
+            return min(stop_wait, FENCED_SECONDS)
+        return self._cancel_grace() if self._held.stopped is Stop.CANCELLED else stop_wait
+
+    def _cancel_grace(self) -> float:
+        """Return the job's grace but for the time to report, before the operator does."""
+        grace = self._held.cancel_grace
+        return max(grace - 1.0, grace / 2)
+
+    def _seconds_left(self) -> float:
+        return self._held.times_out_at - lease_seconds()
+
+    def _time_out(self) -> None:
+        self._held.stop(Stop.TIMED_OUT)
+
+    def _on_stop(self) -> None:
+        """End the wait, or look at the new reason; called from any thread."""
+        self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self, _: HandlerFuture | None = None) -> None:
+        self._wakeup.set()
+
+    async def _wait_for_stop(self, started: RunningHandler, stop_wait: float) -> None:
+        """Wait for a handler that was told to stop; a higher reason may shorten its time."""
+        told_at = lease_seconds()
+        while not started.future.done():
+            until = told_at + self._stop_grace(started, stop_wait)
+            self._wakeup.clear()
+            try:
+                async with asyncio.timeout(until - lease_seconds()):
+                    await self._wakeup.wait()
+            except TimeoutError:
+                return
+
+    async def _stop(self, started: RunningHandler, stop_wait: float) -> HandlerStopped:
+        _interrupt(started)
+        await self._wait_for_stop(started, stop_wait)
+        if not started.future.done() and started.kill is not None:
+            log.warning("handler ignores the stop and is killed", job=self._held.job.name)
+            started.kill()
+            await asyncio.wait({started.future}, timeout=KILL_SECONDS)
+        why = self._held.stopped or Stop.DRAINING
+        if started.future.done():
+            return HandlerStopped(why, None)
+        log.error("handler ignores the stop and is abandoned", job=self._held.job.name, why=why)
+        return HandlerStopped(why, started.future)
+
+
+def _interrupt(started: RunningHandler) -> None:
+    started.future.add_done_callback(_consume_error)
+    started.interrupt()
+
+
+def _consume_error(future: HandlerFuture) -> None:
+    """Look at an error that no longer counts, or asyncio would report it as forgotten."""
+    if not future.cancelled():
+        future.exception()
+
+
+_IN_THIS_PROCESS = frozenset({Isolation.LOOP, Isolation.THREAD})
+"""Where a handler shares this process, and with it the open resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class MiddlewareStarter:
+    """What surrounds the handlers of one app."""
+
+    app: WorkerApp
+    executor: HandlerExecutor
+    resources: Resources
+
+    def start(self, handler: Handler, context: JobContext, payload: object) -> RunningHandler:
+        """Start a handler in the running event loop's care."""
+        if handler.needs and handler.isolation in _IN_THIS_PROCESS:
+            arguments = self.resources.arguments(handler.needs)
+            handler = replace(handler, function=partial(handler.function, **arguments))
+        layers = self.app.middleware_of(handler)
+        if not layers:
+            return self.executor.start(handler, context, payload)
+        return self._start_in_middleware(layers, handler, context, payload)
+
+    def _start_in_middleware(
+        self, layers: Sequence[Middleware], handler: Handler, context: JobContext, payload: object
+    ) -> RunningHandler:
+        core = _InnerHandler(self.executor, handler, context, payload)
+        call = wrap_in_middleware(layers, context, self.resources, core.run)
+
+        async def run(_: JobContext) -> object:
+            return await call()
+
+        around = replace(handler, function=run, isolation=Isolation.LOOP, takes_payload=False)
+        started = self.executor.start(around, context, None)
+        return (
+            started
+            if handler.isolation in _IN_THIS_PROCESS
+            else replace(started, kill=core.kill, kill_threadsafe=core.kill_threadsafe)
+        )
+
+
+class _InnerHandler:
+    """The handler within its middleware."""
+
+    def __init__(
+        self, executor: HandlerExecutor, handler: Handler, context: JobContext, payload: object
+    ) -> None:
+        self._executor = executor
+        self._handler = handler
+        self._context = context
+        self._payload = payload
+        self._started: RunningHandler | None = None
+
+    async def run(self) -> object:
+        """Return what the handler returns; not over before the handler is.
+
+        What is async runs in the task of its middleware, so that their context variables and
+        cancel scopes are its own.
+        """
+        handler = self._handler
+        if handler.isolation is Isolation.LOOP:
+            given = (self._context, self._payload) if handler.takes_payload else (self._context,)
+            result: object = await handler.function(*given)
+            return result
+        self._started = self._executor.start(handler, self._context, self._payload)
+        return await _wait_until_done(self._started)
+
+    def kill(self) -> None:
+        """Kill the handler, if it runs where that is possible."""
+        if self._started is not None and self._started.kill is not None:
+            self._started.kill()
+
+    def kill_threadsafe(self) -> None:
+        """Kill the handler from any thread, if it runs where that is possible."""
+        if self._started is not None and self._started.kill_threadsafe is not None:
+            self._started.kill_threadsafe()
+
+
+async def _wait_until_done(started: RunningHandler) -> object:
+    """Wait for a handler that a middleware's own time limit cannot end, only tell to stop."""
+    work: HandlerFuture = started.future
+    cancelled: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.wait({work})
+        except asyncio.CancelledError as error:
+            cancelled = error
+            started.interrupt()
+    if cancelled is not None:
+        if not work.cancelled():
+            work.exception()  # no longer counts
+        raise cancelled
+    return work.result()

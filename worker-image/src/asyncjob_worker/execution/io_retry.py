@@ -1,0 +1,112 @@
+"""Retries what an attempt needs from other processes: payloads to read, results to store.
+
+Until it succeeds, fails for good, or the attempt has to stop.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Generic, TypeVar
+
+import structlog
+
+from asyncjob.app.context import Stop
+from asyncjob.errors import AsyncJobError
+from asyncjob.kube.pacing import ExponentialBackoff
+from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.leases.held_job import HeldJob
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+Pause = Callable[[float], Awaitable[None]]
+
+
+class RetriedCall(Generic[T]):
+    """Tries one call. `refusals` is how often an error that no try mends is met before it counts.
+
+    `failure` completes a sentence: "the payload is not read yet".
+    """
+
+    def __init__(
+        self,
+        held: HeldJob,
+        failure: str,
+        call: Callable[[], Awaitable[T]],
+        *,
+        refusals: int = 1,
+        pause: Pause = asyncio.sleep,
+    ) -> None:
+        self._held = held
+        self._failure = failure
+        self._call = call
+        self._refusals_left = refusals
+        self._pause = pause
+        self._last_error = ""
+
+    async def run(self, *, drain_grace: float = 0.0) -> T:
+        """Return what the call returns, raises its last error, or Interrupted with the last error.
+
+        `drain_grace` in seconds is what a worker that drains gives it.
+        """
+        try:
+            return await run_unless_stopped(
+                self._held, self._retry_until_done(), drain_grace=drain_grace
+            )
+        except AttemptStopped as end:
+            if self._last_error:
+                raise AttemptStopped(end.why, f"{self._failure}: {self._last_error}") from None
+            raise
+
+    async def _retry_until_done(self) -> T:
+        backoff = ExponentialBackoff(initial=0.5, cap=10.0)
+        while True:
+            try:
+                return await self._call()
+            except AsyncJobError as error:
+                self._record_error(error)
+            await self._pause(backoff.next_delay())
+
+    def _record_error(self, error: AsyncJobError) -> None:
+        """Remember the error; raises it if it is final."""
+        if not error.retryable:
+            self._refusals_left -= 1
+            if self._refusals_left <= 0:
+                raise error
+        self._last_error = str(error)
+        log.warning(self._failure, job=self._held.job.name, error=str(error))
+
+
+class AttemptStopped(Exception):  # noqa: N818  # an end, not an error
+    """The attempt was told to stop meanwhile; `detail` is what kept it waiting."""
+
+    def __init__(self, why: Stop, detail: str = "") -> None:
+        super().__init__(why.value)
+        self.why = why
+        self.detail = detail
+
+
+async def run_unless_stopped(
+    held: HeldJob, work: Coroutine[Any, Any, T], *, drain_grace: float = 0.0
+) -> T:
+    """Return what the work returns; cancels it and raises Interrupted once the attempt is to stop.
+
+    A worker that drains gives the work `drain_grace` seconds more. The attempt's time limit counts.
+    """
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+    held.on_stop = lambda: loop.call_soon_threadsafe(over.set)
+    timer = loop.call_later(held.times_out_at - lease_seconds(), held.stop, Stop.TIMED_OUT)
+    task, stop = asyncio.ensure_future(work), asyncio.ensure_future(over.wait())
+    try:
+        if held.stopped is None:
+            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+        if held.stopped is Stop.DRAINING:
+            await asyncio.wait({task}, timeout=drain_grace)
+        if not task.done():
+            raise AttemptStopped(held.stopped or Stop.DRAINING)
+        return task.result()
+    finally:
+        held.on_stop = None
+        timer.cancel()
+        task.cancel()
+        stop.cancel()
+        await asyncio.gather(task, stop, return_exceptions=True)

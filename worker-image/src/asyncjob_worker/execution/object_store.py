@@ -1,0 +1,107 @@
+"""Single requests to an object store, each in a thread of its own and within a time limit.
+
+The threads are daemons: Python waits for the threads of a pool before it ends, and so a store that
+hangs would keep a worker from ending.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from asyncjob.offload import Address, AllowList, Store, StoreUnavailableError
+from asyncjob_worker.settings import OffloadSettings
+
+T = TypeVar("T")
+
+SPARE_THREADS: Final = 4
+"""Besides one per slot: for requests that hang and that nobody waits for any more."""
+
+_MARGIN_SECONDS: Final = 1.0
+"""Drivers that can be interrupted end by themselves a little earlier."""
+
+
+class ObjectStoreClient:
+    """The requests of one worker process; `threads` is the most that are under way."""
+
+    def __init__(self, store: Store, *, threads: int, timeout: float) -> None:
+        self._store = store
+        self._threads = BoundedThreads(threads)
+        self._timeout = timeout
+
+    @classmethod
+    def from_settings(cls, settings: OffloadSettings, slots: int) -> "ObjectStoreClient":
+        """Return the transfers of a worker process with so many slots."""
+        store, timeout = settings.store(), settings.timeout
+        return cls(store, threads=slots + SPARE_THREADS, timeout=timeout)
+
+    async def read(self, address: Address, allowed: AllowList) -> bytes:
+        """Return an object's content; raises OffloadError."""
+        roots = allowed.roots(address)
+        return await self._run_in_thread("read", address, lambda: self._store.read(address, roots))
+
+    async def write(self, address: Address, data: bytes, root: Address) -> None:
+        """Write an object; raises OffloadError."""
+        await self._run_in_thread("write", address, lambda: self._store.write(address, data, root))
+
+    async def _run_in_thread(self, verb: str, address: Address, call: Callable[[], T]) -> T:
+        try:
+            return await self._threads.run(call, seconds=self._timeout + _MARGIN_SECONDS)
+        except TimeoutError as error:
+            why = str(error) or "the store did not answer in time"
+            raise StoreUnavailableError(f"cannot {verb} {address}: {why}") from error
+
+
+class BoundedThreads:
+    """Runs blocking calls; one that nobody waits for any more still counts until it returns."""
+
+    def __init__(self, count: int) -> None:
+        self._free = threading.Semaphore(count)
+
+    async def run(self, call: Callable[[], T], *, seconds: float) -> T:
+        """Return what the call returns, in a thread of its own.
+
+        Raises TimeoutError after `seconds`, though the call itself goes on, and when no
+        thread is free because too many calls hang.
+        """
+        if not self._free.acquire(blocking=False):
+            raise TimeoutError("too many requests to the store hang")
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+        work = _ThreadCall(call, answer, self._free, loop)
+        threading.Thread(target=work.run, name="store", daemon=True).start()
+        async with asyncio.timeout(seconds):
+            return await answer
+
+
+class _ThreadCall:
+    def __init__(
+        self,
+        call: Callable[[], T],
+        answer: "asyncio.Future[T]",
+        free: threading.Semaphore,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._call = call
+        self._answer: asyncio.Future[Any] = answer
+        self._free = free
+        self._loop = loop
+
+    def run(self) -> None:
+        """Make the call; called in the thread."""
+        try:
+            result, error = self._call(), None
+        except Exception as raised:  # noqa: BLE001  # handed to whoever waits
+            result, error = None, raised
+        finally:
+            self._free.release()
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._deliver, result, error)
+
+    def _deliver(self, result: object, error: Exception | None) -> None:
+        if self._answer.done():
+            return
+        if error is not None:
+            self._answer.set_exception(error)
+        else:
+            self._answer.set_result(result)

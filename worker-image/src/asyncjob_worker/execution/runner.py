@@ -1,0 +1,271 @@
+"""Runs claimed jobs: keeps the lease, runs the attempt, writes its outcome.
+
+It also knows which handlers run right now, and stops those whose job has a cancel request.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import structlog
+
+from asyncjob.app import Resources, WorkerApp
+from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
+from asyncjob.app.context import Stop
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob.kube import WatchEvent
+from asyncjob.lifecycle.phase_change import PhaseChange
+from asyncjob.lifecycle.phases import Phase
+from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.execution.attempt import Attempt, AttemptServices, job_info_of
+from asyncjob_worker.execution.hooks import HookEvents
+from asyncjob_worker.execution.payloads import ReadObject, no_cluster
+from asyncjob_worker.isolation.executor import HandlerFuture
+from asyncjob_worker.leases.heartbeat import HeartbeatThread
+from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.leases.outcome_writer import OutcomeWriter
+from asyncjob_worker.metrics import Metrics
+from asyncjob_worker.settings import Settings
+from asyncjob_worker.tracing import NO_TRACING, AttemptTrace, Tracing, job_log_context
+
+log = structlog.get_logger()
+
+
+class JobRunner:
+    """Runs the jobs of one worker process; `on_exhausted` is called when no slot is left."""
+
+    def __init__(
+        self,
+        app: WorkerApp,
+        settings: Settings,
+        *,
+        heartbeat: HeartbeatThread,
+        outcome_writer: OutcomeWriter,
+        on_exhausted: Callable[[], None],
+        on_abandoned: Callable[[HeldJob], None] = lambda _: None,
+        events: HookEvents | None = None,
+        children: Callable[[HeldJob], ChildJobs] = lambda _: NoChildJobs(),
+        read_object: ReadObject = no_cluster,
+        metrics: Metrics | None = None,
+        tracing: Tracing = NO_TRACING,
+    ) -> None:
+        self._app = app
+        self._events = events or HookEvents.disabled()
+        self._settings = settings
+        self._heartbeat = heartbeat
+        self._outcome_writer = outcome_writer
+        self._on_exhausted = on_exhausted
+        self._on_abandoned = on_abandoned
+        self._slots = settings.slots()
+        self._services = replace(
+            AttemptServices.from_settings(settings, read_object), children=children
+        )
+        self._metrics = metrics or Metrics()
+        self._tracing = tracing
+        self.running_handlers = RunningHandlers(lease_seconds, self._metrics.handler_ended)
+        self._abandoned: set[HandlerFuture] = set()
+        self._stopping: Stop | None = None
+        self._closing = asyncio.Event()
+        self.running: set[HeldJob] = set()
+        self.cancel_watcher = CancelWatcher(self.running)
+
+    @property
+    def abandoned(self) -> int:
+        """Slots that are held by handlers which ignored their stop and still run."""
+        return sum(not work.done() for work in tuple(self._abandoned))
+
+    def set_resources(self, resources: Resources) -> None:
+        """Give handlers their resources, before the first job."""
+        self._services = replace(self._services, resources=resources)
+
+    async def run(self, held: HeldJob) -> None:
+        """Run one job to its reported outcome; an abandoned handler keeps the caller waiting."""
+        with self._tracing.attempt(held) as trace, job_log_context(job_info_of(held)):
+            attempt = await self._run(held, trace)
+        if attempt.abandoned is not None:
+            self._on_abandoned(held)
+            await self._wait_for_abandoned(attempt.abandoned)
+
+    async def _run(self, held: HeldJob, trace: AttemptTrace) -> Attempt:
+        """Run the attempt and report it, with its lease renewed all the while.
+
+        What the end of the process finds still running stays leased until the process is gone.
+        """
+        handler = self._app.handlers[held.job.type]
+        note = partial(self._on_handler_started, held)
+        attempt = Attempt(held, handler, self._app, self._settings, self._services, on_start=note)
+        self.running.add(held)
+        self._heartbeat.add(held)
+        held.fence_if_expired()
+        self._apply_earlier_stops(held)
+        self._events.claimed(held)
+        try:
+            move = await attempt.run()
+            if self._outlives_drain(held, attempt):
+                trace.ended(None)
+                return attempt
+            trace.ended(await self._write_outcome(held, move))
+        except Exception:
+            self._remove(held)
+            raise
+        self._remove(held)
+        return attempt
+
+    def _outlives_drain(self, held: HeldJob, attempt: Attempt) -> bool:
+        """Return whether only the end of the process will end the handler.
+
+        To release its job before would let another worker start it beside this handler. The
+        operator releases it once the container has ended.
+        """
+        return attempt.abandoned is not None and held.stopped is Stop.DRAINING
+
+    def _remove(self, held: HeldJob) -> None:
+        self._heartbeat.remove(held)
+        self.running.discard(held)
+
+    def stop_all(self, why: Stop) -> None:
+        """Tell all running handlers to stop, and those of claims yet to be answered."""
+        self._stopping = why
+        for held in list(self.running):
+            held.stop(why)
+
+    async def end_processes(self) -> None:
+        """End the processes that handlers run in."""
+        await self._services.executor.end_processes()
+
+    def close(self) -> None:
+        """Let go of what handlers run in; one that never ends does not hold up the process."""
+        self._services.executor.close()
+
+    def stop_waiting_for_abandoned(self) -> None:
+        """Wait no longer for abandoned handlers: the worker drains."""
+        self._closing.set()
+
+    def _on_handler_started(self, held: HeldJob, future: HandlerFuture) -> None:
+        self._events.started(held)
+        self.running_handlers.add(future, held)
+
+    def _apply_earlier_stops(self, held: HeldJob) -> None:
+        """Apply what was decided before the claim's answer came."""
+        if self._stopping is not None:
+            held.stop(self._stopping)
+        if self.cancel_watcher.is_cancel_requested(held.job.uid):
+            held.stop(Stop.CANCELLED)
+
+    async def _write_outcome(self, held: HeldJob, move: PhaseChange | None) -> PhaseChange | None:
+        """Report an outcome; returns what is stored."""
+        if move is None:
+            log.warning("attempt ended without an outcome", job=held.job.name, why=held.stopped)
+            self._metrics.fenced(held.job.type)
+            return None
+        held.writing_outcome = True
+        seconds = lease_seconds() - held.started_at
+        stored = await self._outcome_writer.write(held, move)
+        if stored is None:
+            self._metrics.fenced(held.job.type)
+            return None
+        self._metrics.finished(held.job.type, stored)
+        self._events.ended(held, stored, seconds)
+        return stored
+
+    async def _wait_for_abandoned(self, future: HandlerFuture) -> None:
+        self._abandoned.add(future)
+        if self.abandoned == self._slots and not self._closing.is_set():
+            log.error("every slot is held by an abandoned handler: the worker restarts")
+            self._on_exhausted()
+        closing = asyncio.ensure_future(self._closing.wait())
+        either: set[asyncio.Future[Any]] = {future, closing}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            closing.cancel()
+        if future.done():
+            self._abandoned.discard(future)
+
+
+OnHandlerEnd = Callable[[str, float], None]
+"""Is told a handler's job type and for how many seconds it ran."""
+
+
+class RunningHandlers:
+    """The handlers at work in one event loop. `clock` gives seconds and never goes back."""
+
+    def __init__(self, clock: Callable[[], float], on_end: OnHandlerEnd = lambda *_: None) -> None:
+        self._clock = clock
+        self._on_end = on_end
+        self._jobs: dict[asyncio.Future[object], HeldJob] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def futures(self) -> set[HandlerFuture]:
+        """What still runs."""
+        return set(self._jobs)
+
+    def add(self, future: HandlerFuture, held: HeldJob) -> None:
+        """Take in a handler that has just been started."""
+        begun, self._loop = self._clock(), future.get_loop()
+        self._jobs[future] = held
+
+        def end(_: HandlerFuture) -> None:
+            del self._jobs[future]
+            self._on_end(held.job.type, self._clock() - begun)
+
+        future.add_done_callback(end)
+
+    def blocking_job(self) -> HeldJob | None:
+        """Return the job whose handler has the event loop right now; called from any thread.
+
+        None if it is nobody's, or a task that a handler has started: whose child a task is cannot
+        be told.
+        """
+        if self._loop is None:
+            return None
+        task = asyncio.current_task(self._loop)
+        return None if task is None else self._jobs.get(task)
+
+
+class CancelWatcher:
+    """Sees running jobs of the queue whose `spec.cancel` is set; stops those that run here.
+
+    It remembers them all, because the wish may be seen before the answer to our own claim.
+    """
+
+    def __init__(self, running: Collection[HeldJob]) -> None:
+        self._running = running
+        self._requested: set[str] = set()
+
+    def is_cancel_requested(self, uid: str) -> bool:
+        """Return whether the running job is to be cancelled."""
+        return uid in self._requested
+
+    def replace(self, objects: Sequence[JsonObject]) -> None:
+        """Take the list."""
+        self._requested = {_uid(obj) for obj in objects}
+        self._stop(self._requested)
+
+    def apply(self, event: WatchEvent) -> None:
+        """Take a change."""
+        uid = _uid(event.object)
+        if event.type == "DELETED":
+            self._requested.discard(uid)
+        else:
+            self._requested.add(uid)
+            self._stop({uid})
+
+    def _stop(self, uids: AbstractSet[str]) -> None:
+        for held in self._running:
+            if held.job.uid in uids:
+                held.stop(Stop.CANCELLED)
+
+
+def cancel_watch_params(queue: str) -> dict[str, str]:
+    """Return the query that selects running jobs of a queue that are to be cancelled."""
+    phase = f"status.phase={Phase.RUNNING}"
+    return {"fieldSelector": f"{phase},spec.queue={queue},spec.cancel=true"}
+
+
+def _uid(obj: JsonObject) -> str:
+    return text(child(obj, "metadata"), "uid")

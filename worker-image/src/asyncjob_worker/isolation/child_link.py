@@ -1,0 +1,287 @@
+"""A handler process's connection to its worker.
+
+It reads in a thread of its own, because a handler may block the event loop; sends progress and
+checkpoints; and asks the worker about child jobs, because the worker holds the lease and alone
+decides what may still be submitted.
+
+The process ends with its worker: on Linux the kernel kills it (PR_SET_PDEATHSIG), even if it is
+blocked in native code; elsewhere, and for what the handler has started, the end of the socket does
+it.
+
+Reports are sent one at a time. What comes while one is on its way waits, and the newest wins: a
+handler that reports all the time costs the worker twenty messages a second.
+"""
+
+import asyncio
+import concurrent.futures
+import ctypes
+import itertools
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from types import FrameType
+from typing import Any, Final, NoReturn, TypeVar
+
+from asyncjob.app.child_jobs import ChildRef, ChildView
+from asyncjob.app.child_manifest import ChildManifest
+from asyncjob.app.errors import AttemptOverError
+from asyncjob.json_types import Json, JsonObject, child
+from asyncjob.lifecycle.phase_change import truncate
+from asyncjob_worker.isolation import protocol
+from asyncjob_worker.isolation.protocol import (
+    ChildJobRequest,
+    FrameDecoder,
+    ListRequest,
+    MessageType,
+    RunRequest,
+    SubmitRequest,
+    WaitRequest,
+    encode,
+    message_type,
+    read_run,
+)
+
+_READ_BYTES = 64 * 1024
+
+
+class WorkerConnection:
+    """The socket to the worker."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._send_lock = threading.Lock()
+        self._incoming = self._receive()
+
+    def send(self, message: JsonObject) -> None:
+        """Send a message; raises FrameTooLargeError, and OSError once the worker is gone."""
+        frame = encode(message)
+        with self._send_lock:
+            self._connection.sendall(frame)
+
+    def messages(self) -> Iterator[JsonObject]:
+        """Return what the worker sends, from where the last reader left off."""
+        return self._incoming
+
+    def _receive(self) -> Iterator[JsonObject]:
+        decoder = FrameDecoder()
+        while piece := self._connection.recv(_READ_BYTES):
+            yield from decoder.feed(piece)
+
+
+class ReportSender:
+    """What one job's handler reports; a ReportSink for any thread."""
+
+    def __init__(self, connection: WorkerConnection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._pending: dict[str, Json] = {}
+        self._awaiting_ack = False
+        self._closed = False
+
+    def progress(self, percent: int, message: str | None) -> None:
+        """Hand on how far the handler is."""
+        self._put("progress", [percent, message and truncate(message)])
+
+    def checkpoint(self, value: Json) -> None:
+        """Hand on where to resume."""
+        self._put("checkpoint", value)
+
+    def acknowledged(self) -> None:
+        """Hand on what has come since the last report, which the worker has taken."""
+        with self._lock:
+            self._awaiting_ack = False
+            self._flush()
+
+    def close(self) -> None:
+        """Hand on what is left; what comes later is another job's time, and dropped."""
+        with self._lock:
+            self._awaiting_ack = False
+            self._flush()
+            self._closed = True
+
+    def _put(self, what: str, value: Json) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._pending[what] = value
+            if not self._awaiting_ack:
+                self._flush()
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        news, self._pending = self._pending, {}
+        self._connection.send({"is": MessageType.REPORT, **news})
+        self._awaiting_ack = True
+
+
+T = TypeVar("T")
+
+_PendingRequest = tuple["concurrent.futures.Future[Any]", Callable[[Json], Any]]
+
+
+class RemoteChildJobs:
+    """The children of one job, for any thread; implements ChildJobs."""
+
+    def __init__(self, connection: WorkerConnection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._pending: dict[int, _PendingRequest] = {}
+        self._closed = False
+
+    def submit(self, order: ChildManifest) -> "concurrent.futures.Future[ChildRef]":
+        """Have the worker create the job."""
+        return self._request(SubmitRequest(order), protocol.read_ref)
+
+    def wait(
+        self, child: ChildRef, timeout: float | None
+    ) -> "concurrent.futures.Future[ChildView]":
+        """Have the worker look until the job has finished."""
+        return self._request(WaitRequest(child, timeout), protocol.read_view)
+
+    def list(self) -> "concurrent.futures.Future[Sequence[ChildView]]":
+        """Have the worker look at all children."""
+        return self._request(ListRequest(), protocol.read_views)
+
+    def stop(self) -> None:
+        """Cancel what is not answered yet; whether more may be asked is the worker's decision."""
+        with self._lock:
+            waiting = list(self._pending.values())
+        for future, _ in waiting:
+            future.cancel()
+
+    def close(self) -> None:
+        """Ask nothing more: what comes later would be another job's."""
+        with self._lock:
+            self._closed = True
+            waiting, self._pending = self._pending, {}
+        for future, _ in waiting.values():
+            future.cancel()
+
+    def handle_answer(self, message: JsonObject) -> None:
+        """Take an answer; one to a question called back, or of an earlier job, is dropped."""
+        with self._lock:
+            future, read = self._pending.pop(protocol.read_number(message), (None, None))
+        if future is None or read is None or not future.set_running_or_notify_cancel():
+            return
+        if "error" in message:
+            future.set_exception(protocol.error_from_json(child(message, "error")))
+        else:
+            future.set_result(read(message.get("value")))
+
+    def _request(
+        self, request: ChildJobRequest, read: Callable[[Json], T]
+    ) -> "concurrent.futures.Future[T]":
+        future: concurrent.futures.Future[T] = concurrent.futures.Future()
+        with self._lock:
+            if self._closed:
+                future.set_exception(AttemptOverError("the attempt is over: it has ended"))
+                return future
+            number = next(self._numbers)
+            self._pending[number] = (future, read)
+            self._connection.send(protocol.ask_message(number, request))
+        future.add_done_callback(partial(self._cancel_request, number))
+        return future
+
+    def _cancel_request(self, number: int, future: "concurrent.futures.Future[Any]") -> None:
+        """Call a question back that nobody waits for any more."""
+        if not future.cancelled():
+            return
+        with self._lock:
+            if self._pending.pop(number, None) is not None:
+                self._connection.send(protocol.forget_message(number))
+
+
+@dataclass(slots=True)
+class ActiveRun:
+    """One job to run. `interrupt` is there while its handler is at work."""
+
+    request: RunRequest
+    reports: ReportSender
+    children: RemoteChildJobs
+    stopping: threading.Event = field(default_factory=threading.Event)
+    interrupt: Callable[[], object] | None = None
+
+    def close(self) -> None:
+        """Hand on and ask nothing more."""
+        self.reports.close()
+        self.children.close()
+
+
+class MessageReader:
+    """Turns messages into orders for the event loop; None is the end."""
+
+    def __init__(self, connection: WorkerConnection) -> None:
+        self._connection = connection
+        self._loop = asyncio.get_running_loop()
+        self._current: ActiveRun | None = None
+        self.runs: asyncio.Queue[ActiveRun | None] = asyncio.Queue()
+
+    def start(self) -> None:
+        """Start the thread."""
+        threading.Thread(target=self._read, name="inbox", daemon=True).start()
+
+    def _read(self) -> None:
+        try:
+            for message in self._connection.messages():
+                self._handle(message)
+        finally:
+            exit_group()
+
+    def _handle(self, message: JsonObject) -> None:
+        match message_type(message):
+            case MessageType.RUN:
+                reports, children = (
+                    ReportSender(self._connection),
+                    RemoteChildJobs(self._connection),
+                )
+                self._current = ActiveRun(read_run(message), reports, children)
+                self._loop.call_soon_threadsafe(self.runs.put_nowait, self._current)
+            case MessageType.STOP if self._current:
+                # At once, for handlers that look: the event loop may be blocked by this one.
+                self._current.stopping.set()
+                self._loop.call_soon_threadsafe(_interrupt, self._current)
+            case MessageType.TAKEN if self._current:
+                self._current.reports.acknowledged()
+            case MessageType.ANSWER if self._current:
+                self._current.children.handle_answer(message)
+            case MessageType.END:
+                self._loop.call_soon_threadsafe(self.runs.put_nowait, None)
+
+
+def _interrupt(active: ActiveRun) -> None:
+    if active.interrupt is not None:
+        active.interrupt()
+
+
+_PR_SET_PDEATHSIG: Final = 1
+
+EXIT_ORPHANED: Final = 70
+
+
+def die_with(parent_pid: int) -> None:
+    """Die with the worker's process; ignore the signals that are meant for it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent_pid:
+        exit_group()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Not SIG_IGN: a program that the handler starts would ignore them too.
+        signal.signal(number, _ignore)
+
+
+def exit_group() -> NoReturn:
+    """End at once, with everything that the handler has started."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(EXIT_ORPHANED)
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Go on."""

@@ -1,0 +1,157 @@
+"""Starts handlers at their isolation level: in the event loop, in a thread, or in a process.
+
+It also guards the process against handlers that would end it.
+"""
+
+import asyncio
+import concurrent.futures
+import contextvars
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from asyncjob.app import Handler, Isolation, JobContext
+from asyncjob.errors import ConfigError
+from asyncjob_worker.isolation.pool import ProcessPool
+from asyncjob_worker.isolation.process_execution import ProcessExecution
+from asyncjob_worker.isolation.protocol import ProcessConfig
+from asyncjob_worker.settings import Settings
+
+__all__ = ["HandlerExecutor", "HandlerExitError", "HandlerFuture", "RunningHandler"]
+
+HandlerFuture = asyncio.Future[object]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningHandler:
+    """A handler at work. `interrupt` asks it to stop; `kill`, where there is one, makes it.
+
+    `kill_threadsafe` does so from any thread, for an event loop that stands still.
+    """
+
+    future: HandlerFuture
+    interrupt: Callable[[], object]
+    kill: Callable[[], object] | None = None
+    kill_threadsafe: Callable[[], object] | None = None
+
+
+class HandlerStarter(Protocol):
+    """Starts handlers, plainly or inside something else."""
+
+    def start(self, handler: Handler, context: JobContext, payload: object) -> RunningHandler:
+        """Start a handler in the running event loop's care."""
+
+
+class HandlerExecutor:
+    """Starts the handlers of one worker process.
+
+    `threads` is the most that run in threads; `process_pool` has the processes of those that need
+    one.
+    """
+
+    def __init__(self, threads: int, process_pool: ProcessPool | None = None) -> None:
+        self._threads = concurrent.futures.ThreadPoolExecutor(threads, "handler")
+        self._process_pool = process_pool
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> "HandlerExecutor":
+        """Return the starts of a worker process with these settings."""
+        begin = ProcessConfig(
+            settings.app, list(sys.path), settings.log_format, settings.max_free_json
+        )
+        pool = ProcessPool(begin, settings.slots(), jobs_per_process=settings.jobs_per_process)
+        return cls(settings.slots(), pool)
+
+    def start(self, handler: Handler, context: JobContext, payload: object) -> RunningHandler:
+        """Start a handler in the running event loop's care."""
+        if handler.isolation is Isolation.PROCESS:
+            return self._start_process(handler, context, payload)
+        arguments = (context, payload) if handler.takes_payload else (context,)
+        if handler.isolation is Isolation.LOOP:
+            return _start_task(handler, context, arguments)
+        return self._start_thread(handler, context, arguments)
+
+    async def end_processes(self) -> None:
+        """End the processes: those that are idle are asked first."""
+        if self._process_pool is not None:
+            await self._process_pool.close()
+
+    def close(self) -> None:
+        """Let go of the threads; one that never ends does not hold up the process."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _start_process(
+        self, handler: Handler, context: JobContext, payload: object
+    ) -> RunningHandler:
+        if self._process_pool is None:
+            raise ConfigError(f"handler {handler.type!r} needs a process, and there are none here")
+        errand = ProcessExecution(self._process_pool, handler, context, payload)
+        work = asyncio.get_running_loop().create_task(errand.run())
+
+        def interrupt() -> None:
+            context.stop()
+            if not errand.stop():
+                work.cancel()
+
+        def kill() -> None:
+            if not errand.kill():
+                work.cancel()
+
+        return RunningHandler(work, interrupt, kill, errand.kill_process)
+
+    def _start_thread(
+        self, handler: Handler, context: JobContext, arguments: tuple[object, ...]
+    ) -> RunningHandler:
+        call = guarded_call(handler.function, arguments)
+        run = contextvars.copy_context().run
+        work = asyncio.get_running_loop().run_in_executor(self._threads, run, call)
+        # A thread only sees that it is to stop, and is not over before it is.
+        return RunningHandler(work, context.stop)
+
+
+def _start_task(
+    handler: Handler, context: JobContext, arguments: tuple[object, ...]
+) -> RunningHandler:
+    work = asyncio.get_running_loop().create_task(guard_exit(handler.function(*arguments)))
+
+    def interrupt() -> None:
+        context.stop()
+        work.cancel()
+
+    return RunningHandler(work, interrupt)
+
+
+_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
+
+
+class HandlerExitError(Exception):
+    """The handler tried to end the process or its own task."""
+
+
+async def guard_exit(handler: Awaitable[object]) -> object:
+    """Keep `sys.exit()` in an async handler from ending the process."""
+    try:
+        return await handler
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise HandlerExitError(_exit_message(error)) from error
+
+
+def guarded_call(
+    function: Callable[..., object], arguments: tuple[object, ...]
+) -> Callable[[], object]:
+    """Return the call of a sync handler; what a future cannot carry is wrapped."""
+
+    def call() -> object:
+        try:
+            return function(*arguments)
+        except (SystemExit, KeyboardInterrupt, StopIteration, *_CANCELLED) as error:
+            raise HandlerExitError(_exit_message(error)) from error
+
+    return call
+
+
+def _exit_message(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"the handler called sys.exit({error.code!r})"
+    return f"the handler raised {type(error).__name__}"

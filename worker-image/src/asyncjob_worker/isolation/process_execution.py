@@ -1,0 +1,233 @@
+"""Runs one job in a handler process, from the worker's side.
+
+Sends it the job, passes on what its handler reports, and serves its requests about child jobs.
+"""
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+import structlog
+
+from asyncjob.app import Category, Handler, JobContext
+from asyncjob.app.error_report import ErrorKind, ErrorReport, HandlerCrashedError, ReportedError
+from asyncjob.app.errors import SubmitError
+from asyncjob.errors import AsyncJobError
+from asyncjob.json_types import Json, JsonObject
+from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.isolation import protocol
+from asyncjob_worker.isolation.pool import HandlerProcess, ProcessPool
+from asyncjob_worker.isolation.protocol import (
+    STOP_MESSAGE,
+    TAKEN_MESSAGE,
+    ChildJobRequest,
+    FrameTooLargeError,
+    ListRequest,
+    MessageType,
+    RunRequest,
+    SubmitRequest,
+    WaitRequest,
+    encode,
+    message_type,
+)
+
+log = structlog.get_logger()
+
+MIN_REPORT_INTERVAL = 0.05
+"""A child hands on what its handler reports at most this often."""
+
+_FINAL_TYPES = (MessageType.DONE, MessageType.FAILED)
+
+
+class ProcessExecution:
+    """Runs one job in a child of the pool, and hands on what its handler reports."""
+
+    def __init__(
+        self, pool: ProcessPool, handler: Handler, context: JobContext, payload: object
+    ) -> None:
+        self._pool = pool
+        self._handler = handler
+        self._context = context
+        self._payload = payload
+        self._loop = asyncio.get_running_loop()
+        self._process: HandlerProcess | None = None
+        self._process_lock = threading.Lock()
+        self._next_ack_at = 0.0
+
+    async def run(self) -> object:
+        """Return the handler's result as JSON.
+
+        Raises ReportedError for what the handler raises, HandlerCrashedError if its process dies,
+        ProcessStartError if there is none.
+        """
+        job = self._encode_request()
+        child = await self._pool.acquire(self._handler.memory_mib)
+        usable = False
+        try:
+            ending = await self._exchange(child, job)
+            child.memory_usage = protocol.read_memory_usage(ending)
+            usable = True
+        except HandlerCrashedError as error:
+            self._log_death(child, error)
+            raise
+        finally:
+            with self._process_lock:
+                self._process = None
+            self._pool.release(child, usable=usable)
+        if protocol.message_type(ending) == MessageType.FAILED:
+            raise ReportedError(protocol.read_error(ending))
+        return ending["result"]
+
+    def stop(self) -> bool:
+        """Ask the handler to stop; False if it has not begun."""
+        if self._process is not None:
+            self._process.send(STOP_MESSAGE)
+        return self._process is not None
+
+    def kill(self) -> bool:
+        """Kill the handler's process and what it has started; False if it has not begun."""
+        if self._process is not None:
+            self._process.kill()
+        return self._process is not None
+
+    def kill_process(self) -> None:
+        """Kill the handler's process from any thread; never that of the child's next job."""
+        with self._process_lock:
+            if self._process is not None:
+                self._process.kill_process()
+
+    async def _exchange(self, process: HandlerProcess, job: bytes) -> JsonObject:
+        """Send the job; return how it ended."""
+        process.write(job)
+        self._process = process
+        desk = ChildJobServer(self._context, process.write)
+        try:
+            while (
+                word := protocol.message_type(message := await process.receive())
+            ) not in _FINAL_TYPES:
+                if word == MessageType.REPORT:
+                    self._apply_report(message)
+                    self._acknowledge(process)
+                else:
+                    desk.handle(message)
+        finally:
+            desk.close()
+        return message
+
+    def _log_death(self, process: HandlerProcess, error: HandlerCrashedError) -> None:
+        if not self._context.cancelled:
+            how, job = str(error), self._context.name
+            log.error("handler's process died", job=job, pid=process.pid, how=how)
+
+    def _encode_request(self) -> bytes:
+        ends_at = lease_seconds() + self._context.seconds_left
+        limit = self._handler.memory_mib
+        job = RunRequest(self._context.info, cast("Json", self._payload), ends_at, limit)
+        try:
+            return encode(protocol.run_message(job))
+        except FrameTooLargeError as error:
+            raise ReportedError(_payload_too_large(error)) from error
+
+    def _apply_report(self, message: JsonObject) -> None:
+        if "checkpoint" in message:
+            self._context.checkpoint(message["checkpoint"])
+        progress = message.get("progress")
+        if isinstance(progress, list):
+            percent, text = progress
+            self._context.progress(percent, text)
+
+    def _acknowledge(self, process: HandlerProcess) -> None:
+        """Ask for the next report: at once, unless the last was just now."""
+        now = self._loop.time()
+        at = max(now, self._next_ack_at)
+        self._next_ack_at = at + MIN_REPORT_INTERVAL
+        if at == now:
+            process.send(TAKEN_MESSAGE)
+        else:
+            self._loop.call_at(at, process.send, TAKEN_MESSAGE)
+
+
+def _payload_too_large(error: FrameTooLargeError) -> ErrorReport:
+    return ErrorReport(
+        ErrorKind.PAYLOAD, type(error).__name__, Category.VALIDATION, f"the payload: {error}"
+    )
+
+
+_Future = concurrent.futures.Future[Any]
+
+
+class ChildJobServer:
+    """Takes the questions of one handler's run to whoever submits; `write` sends frames back."""
+
+    def __init__(self, context: JobContext, write: Callable[[bytes], None]) -> None:
+        self._context = context
+        self._jobs = context.child_jobs
+        self._write = write
+        self._loop = asyncio.get_running_loop()
+        self._pending: dict[int, tuple[ChildJobRequest, _Future]] = {}
+
+    def handle(self, message: JsonObject) -> None:
+        """Begin with a question, or give it up."""
+        number = protocol.read_number(message)
+        if message_type(message) == MessageType.FORGET:
+            self._cancel(number)
+        else:
+            self._start(number, protocol.read_request(message))
+
+    def close(self) -> None:
+        """Give no more answers: the child may be at another job.
+
+        What is still being submitted goes on, as it would for a handler of the worker's own.
+        """
+        for number, (question, future) in list(self._pending.items()):
+            if isinstance(question, SubmitRequest):
+                self._context.track_submission(question.order.name, future)
+            else:
+                self._cancel(number)
+        self._pending.clear()
+
+    def _start(self, number: int, request: ChildJobRequest) -> None:
+        try:
+            future = self._call(request)
+        except AsyncJobError as error:
+            self._write(encode(protocol.error_message(number, error)))
+            return
+        self._pending[number] = request, future
+        future.add_done_callback(partial(self._on_done, number))
+
+    def _call(self, request: ChildJobRequest) -> _Future:
+        match request:
+            case SubmitRequest(order):
+                return self._jobs.submit(order)
+            case WaitRequest(child, timeout):
+                return self._jobs.wait(child, timeout)
+            case ListRequest():
+                return self._jobs.list()
+
+    def _cancel(self, number: int) -> None:
+        if number in self._pending:
+            _, future = self._pending.pop(number)
+            future.cancel()
+
+    def _on_done(self, number: int, future: _Future) -> None:
+        self._loop.call_soon_threadsafe(self._answer, number, future)
+
+    def _answer(self, number: int, future: _Future) -> None:
+        """Send what has come; nothing where it was cancelled: the child is told to stop by then."""
+        if self._pending.pop(number, None) is None or future.cancelled():
+            return
+        self._write(_answer_frame(number, future))
+
+
+def _answer_frame(number: int, future: _Future) -> bytes:
+    error = future.exception()
+    if error is not None:
+        return encode(protocol.error_message(number, error))
+    try:
+        return encode(protocol.answer_message(number, protocol.answer_value(future.result())))
+    except FrameTooLargeError as too_large:
+        told = SubmitError(f"the answer about child jobs: {too_large}")
+        return encode(protocol.error_message(number, told))

@@ -1,0 +1,358 @@
+"""The messages between the worker and a handler process.
+
+On the socket each is a length, then so many bytes of JSON.
+
+Worker to process: begin (once), run, stop, taken (acknowledges a report), answer, end.
+Process to worker: ready or unable (once), report, ask (numbered, about child jobs), forget (an
+answer that is no longer wanted), done or failed.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import Field, asdict, dataclass, fields, replace
+from enum import StrEnum
+from typing import Any, ClassVar, Final, Protocol, TypeVar
+
+import orjson
+
+from asyncjob import errors
+from asyncjob.app import JobInfo, JobParent
+from asyncjob.app import errors as app_errors
+from asyncjob.app.child_jobs import ChildRef, ChildView
+from asyncjob.app.child_manifest import ChildManifest
+from asyncjob.app.error_report import ErrorKind, ErrorReport
+from asyncjob.errors import ApiError, AsyncJobError
+from asyncjob.json_types import (
+    Json,
+    JsonObject,
+    as_object,
+    child,
+    integer,
+    items,
+    opt_number,
+    text,
+    texts,
+)
+from asyncjob.lifecycle.phase_change import MAX_ERROR_MESSAGE_LENGTH, truncate
+from asyncjob.lifecycle.phases import Phase
+from asyncjob_worker.errors import WorkerError
+
+MAX_BYTES: Final = 64 * 1024 * 1024
+"""Largest frame; a payload or result with what belongs to it has to fit."""
+
+_FRAME_LENGTH: Final = struct.Struct(">I")
+
+
+class FrameError(WorkerError):
+    """What came over the socket is no frame."""
+
+
+class FrameTooLargeError(FrameError):
+    """The frame is larger than the socket takes."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(f"it has {size} bytes as JSON, a handler's process takes {limit}")
+        self.size = size
+
+
+def encode(message: JsonObject, *, limit: int = MAX_BYTES) -> bytes:
+    """Return the message as a frame; raises FrameTooLargeError."""
+    body = orjson.dumps(message)
+    if len(body) > limit:
+        raise FrameTooLargeError(len(body), limit)
+    return _FRAME_LENGTH.pack(len(body)) + body
+
+
+class FrameDecoder:
+    """Puts frames together from whatever pieces they arrive in."""
+
+    def __init__(self, *, limit: int = MAX_BYTES) -> None:
+        self._limit = limit
+        self._data = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[JsonObject]:
+        """Take a piece and return the messages that are complete now; raises FrameError."""
+        self._data += data
+        while (body := self._next()) is not None:
+            yield _parse_frame(body)
+
+    def _next(self) -> bytes | None:
+        if len(self._data) < _FRAME_LENGTH.size:
+            return None
+        (size,) = _FRAME_LENGTH.unpack_from(self._data)
+        if size > self._limit:
+            raise FrameTooLargeError(size, self._limit)
+        end = _FRAME_LENGTH.size + size
+        if len(self._data) < end:
+            return None
+        body = bytes(memoryview(self._data)[_FRAME_LENGTH.size : end])
+        del self._data[:end]
+        return body
+
+
+def _parse_frame(body: bytes) -> JsonObject:
+    try:
+        message = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise FrameError(f"a frame of {len(body)} bytes is not JSON") from error
+    if not isinstance(message, dict):
+        raise FrameError(f"a frame of {len(body)} bytes is no object")
+    return message
+
+
+class _Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+T = TypeVar("T", bound=_Dataclass)
+
+
+class MessageType(StrEnum):
+    """What a message is."""
+
+    BEGIN = "begin"
+    RUN = "run"
+    STOP = "stop"
+    TAKEN = "taken"
+    END = "end"
+    READY = "ready"
+    UNABLE = "unable"
+    REPORT = "report"
+    ASK = "ask"
+    FORGET = "forget"
+    ANSWER = "answer"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessConfig:
+    """What a child has to know of its worker. `path` is where modules are looked for."""
+
+    app: str
+    path: list[str]
+    log_format: str = "text"
+    max_free_json: int = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """One job. `ends_at` is its time limit in seconds of the lease clock."""
+
+    info: JobInfo
+    payload: Json
+    ends_at: float
+    memory_mib: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUsage:
+    """What a child holds in memory, in bytes. `spent` ones are not to be used again.
+
+    `at_first` is what it held before all jobs: the app, and the resources since opened.
+    """
+
+    memory: int = 0
+    at_first: int = 0
+    spent: bool = False
+
+
+STOP_MESSAGE: Final[JsonObject] = {"is": MessageType.STOP}
+TAKEN_MESSAGE: Final[JsonObject] = {"is": MessageType.TAKEN}
+END_MESSAGE: Final[JsonObject] = {"is": MessageType.END}
+
+
+def message_type(message: JsonObject) -> str:
+    """Return what a message is."""
+    return text(message, "is")
+
+
+def begin_message(config: ProcessConfig) -> JsonObject:
+    """Return the first message to a child."""
+    return {"is": MessageType.BEGIN, **asdict(config)}
+
+
+def read_begin(message: JsonObject) -> ProcessConfig:
+    """Read the first message to a child."""
+    return read_fields(ProcessConfig, message)
+
+
+def run_message(request: RunRequest) -> JsonObject:
+    """Return the message that starts a job."""
+    return {"is": MessageType.RUN, **shallow_dict(request), "info": _job_info_fields(request.info)}
+
+
+def read_run(message: JsonObject) -> RunRequest:
+    """Read the message that starts a job."""
+    info = read_fields(JobInfo, child(message, "info"))
+    if info.parent is not None:
+        parent = read_fields(JobParent, child(child(message, "info"), "parent"))
+        info = replace(info, parent=parent)
+    return replace(read_fields(RunRequest, message), info=info)
+
+
+def ready_message(usage: MemoryUsage) -> JsonObject:
+    """Return the message of a child that has loaded its app."""
+    return {"is": MessageType.READY, **asdict(usage)}
+
+
+def unable_message(why: str) -> JsonObject:
+    """Return the message of a child that cannot load its app."""
+    return {"is": MessageType.UNABLE, "why": why}
+
+
+def done_message(result: Json, usage: MemoryUsage) -> JsonObject:
+    """Return the message of a handler that has returned."""
+    return {"is": MessageType.DONE, "result": result, **asdict(usage)}
+
+
+def failed_message(report: ErrorReport, usage: MemoryUsage) -> JsonObject:
+    """Return the message of a handler that has raised."""
+    error = {**asdict(report), "message": truncate(report.message, MAX_ERROR_MESSAGE_LENGTH)}
+    return {"is": MessageType.FAILED, "error": error, **asdict(usage)}
+
+
+def read_error(message: JsonObject) -> ErrorReport:
+    """Read what a handler has raised."""
+    error: dict[str, Any] = dict(child(message, "error"))
+    return ErrorReport(**{**error, "kind": ErrorKind(error["kind"])})
+
+
+def read_memory_usage(message: JsonObject) -> MemoryUsage:
+    """Read what a child holds."""
+    return read_fields(MemoryUsage, message)
+
+
+def _job_info_fields(info: JobInfo) -> dict[str, Any]:
+    return {**shallow_dict(info), "parent": info.parent and shallow_dict(info.parent)}
+
+
+def shallow_dict(value: Any) -> dict[str, Any]:
+    """Return the fields without a deep copy of the free JSON in them."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def read_fields(kind: type[T], message: JsonObject) -> T:
+    """Read a dataclass of plain values."""
+    known: dict[str, Any] = {name: message[name] for name in kind.__dataclass_fields__}
+    return kind(**known)
+
+
+def error_to_json(error: BaseException) -> JsonObject:
+    """Return an error with all that an equal one is made of."""
+    names: list[Json] = [kind.__name__ for kind in type(error).__mro__]
+    plain: dict[str, Json] = {"classes": names, "message": str(error)}
+    if isinstance(error, ApiError):
+        plain |= {"status": error.status, "reason": error.reason}
+    return plain
+
+
+def error_from_json(plain: JsonObject) -> Exception:
+    """Return an error of the same class; of the nearest base class that is known here, if not."""
+    names, message = texts(plain, "classes"), text(plain, "message")
+    kind = next((_KNOWN_ERRORS[name] for name in names if name in _KNOWN_ERRORS), None)
+    if kind is None:
+        return AsyncJobError(f"{names[0]}: {message}" if names else message)
+    error = kind(message)
+    if isinstance(error, ApiError):
+        error.status, error.reason = integer(plain, "status"), text(plain, "reason")
+    return error
+
+
+def _error_classes() -> Iterator[type[Exception]]:
+    yield from (TimeoutError, ValueError)
+    for module in (errors, app_errors):
+        for kind in vars(module).values():
+            if isinstance(kind, type) and issubclass(kind, AsyncJobError):
+                yield kind
+
+
+_KNOWN_ERRORS: Final = {kind.__name__: kind for kind in _error_classes()}
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitRequest:
+    """Submit a child."""
+
+    order: ChildManifest
+
+
+@dataclass(frozen=True, slots=True)
+class WaitRequest:
+    """Wait for a child to finish, for `timeout` seconds."""
+
+    child: ChildRef
+    timeout: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListRequest:
+    """Look at all children."""
+
+
+ChildJobRequest = SubmitRequest | WaitRequest | ListRequest
+
+
+def ask_message(number: int, request: ChildJobRequest) -> JsonObject:
+    """Return the message that asks."""
+    message: dict[str, Json] = {"is": MessageType.ASK, "number": number}
+    match request:
+        case SubmitRequest(order):
+            return {**message, "submit": shallow_dict(order)}
+        case WaitRequest(ref, timeout):
+            return {**message, "wait": shallow_dict(ref), "timeout": timeout}
+        case ListRequest():
+            return message
+
+
+def read_request(message: JsonObject) -> ChildJobRequest:
+    """Read what is asked."""
+    if "submit" in message:
+        return SubmitRequest(read_fields(ChildManifest, child(message, "submit")))
+    if "wait" in message:
+        ref = read_fields(ChildRef, child(message, "wait"))
+        return WaitRequest(ref, opt_number(message, "timeout"))
+    return ListRequest()
+
+
+def forget_message(number: int) -> JsonObject:
+    """Return the message that calls a question back."""
+    return {"is": MessageType.FORGET, "number": number}
+
+
+def answer_message(number: int, value: Json) -> JsonObject:
+    """Return the message that answers; see `answer_value`."""
+    return {"is": MessageType.ANSWER, "number": number, "value": value}
+
+
+def error_message(number: int, error: BaseException) -> JsonObject:
+    """Return the message that answers with an error."""
+    return {"is": MessageType.ANSWER, "number": number, "error": error_to_json(error)}
+
+
+def read_number(message: JsonObject) -> int:
+    """Return which question a message is about."""
+    return integer(message, "number")
+
+
+def answer_value(value: ChildRef | ChildView | Sequence[ChildView]) -> Json:
+    """Return an answer as JSON."""
+    if isinstance(value, ChildRef | ChildView):
+        return shallow_dict(value)
+    return [shallow_dict(one) for one in value]
+
+
+def read_ref(value: Json) -> ChildRef:
+    """Read the answer to Submit."""
+    return read_fields(ChildRef, as_object(value))
+
+
+def read_view(value: Json) -> ChildView:
+    """Read the answer to Wait."""
+    view = read_fields(ChildView, as_object(value))
+    return replace(view, phase=Phase(view.phase))
+
+
+def read_views(value: Json) -> Sequence[ChildView]:
+    """Read the answer to List."""
+    return [read_view(one) for one in items({"all": value}, "all")]

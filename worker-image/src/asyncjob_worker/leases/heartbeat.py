@@ -1,0 +1,349 @@
+"""Renews the leases of running jobs, from a thread of its own.
+
+Each heartbeat carries the handler's newest progress and checkpoint. A handler that blocks the event
+loop must not cost its neighbours their leases. Jobs are handed over through a plain set, so that a
+job shorter than a tick costs this thread nothing. Whatever fails in the thread, it starts again; if
+it ends all the same, the worker notices (`alive`, `liveness`).
+
+Nothing in an overloaded process is sure to run in time, heartbeats included. The thread measures
+how late it runs; leases that are too short for that are not claimed, and held ones are given up
+earlier.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+import structlog
+
+from asyncjob.app.context import Stop
+from asyncjob.errors import ApiError, InvalidError, TooLargeError
+from asyncjob.free_json import size_of
+from asyncjob.json_types import child, integer
+from asyncjob.kube import KubeSession, load_access
+from asyncjob.kube.pacing import ExponentialBackoff
+from asyncjob_worker.clock import awake_seconds, lease_seconds, now_text
+from asyncjob_worker.leases.held_job import FENCED_SECONDS, SAFETY_SECONDS, HandlerReport, HeldJob
+from asyncjob_worker.leases.ownership import Ownership, check_ownership
+from asyncjob_worker.leases.patches import renewal_patch
+from asyncjob_worker.leases.stall_detector import (
+    EventLoopStallDetector,
+    LivenessCounter,
+    main_thread_id,
+)
+from asyncjob_worker.metrics import Metrics
+
+log = structlog.get_logger()
+
+TICK_SECONDS = 0.25
+STALL_TICKS = 4
+
+
+class HeartbeatThread:
+    """The heartbeat thread of one worker process. `loop_liveness` beats in the event loop."""
+
+    def __init__(
+        self,
+        kubeconfig: str | None,
+        namespace: str,
+        report_interval: float,
+        loop_liveness: LivenessCounter,
+        metrics: Metrics | None = None,
+        *,
+        blocking_job: Callable[[], HeldJob | None] = lambda: None,
+    ) -> None:
+        self._kubeconfig = kubeconfig
+        self._namespace = namespace
+        self._report_interval = report_interval
+        self._jobs: set[HeldJob] = set()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._main, name="heartbeat", daemon=True)
+        self._metrics = metrics or Metrics()
+        self._stall_detector = EventLoopStallDetector(
+            loop_liveness,
+            self._metrics,
+            allowed_misses=STALL_TICKS,
+            tick=TICK_SECONDS,
+            loop_thread=main_thread_id,
+            blocking_job=blocking_job,
+        )
+        self.liveness = LivenessCounter()
+        self.lateness = Lateness(TICK_SECONDS, awake_seconds)
+        self.renewals = 0
+        self.renewal_failures = 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; leases are no longer renewed."""
+        self._stopping.set()
+        if self.alive:
+            self._thread.join(timeout=5.0)
+
+    def add(self, held: HeldJob) -> None:
+        """Renew the job's lease from now on."""
+        self._jobs.add(held)
+
+    def remove(self, held: HeldJob) -> None:
+        """Renew it no longer."""
+        self._jobs.discard(held)
+
+    def contains(self, held: HeldJob) -> bool:
+        """Return whether the job's lease is still to be renewed."""
+        return held in self._jobs
+
+    def count_renewal(self) -> None:
+        """Count a successful renewal."""
+        self.renewals += 1
+
+    def count_failure(self) -> None:
+        """Count one that failed."""
+        self.renewal_failures += 1
+
+    def _main(self) -> None:
+        backoff = ExponentialBackoff(initial=0.5, cap=5.0)
+        while not self._stopping.is_set():
+            try:
+                asyncio.run(self._run())
+            except Exception:  # the supervisor of this thread: leases depend on it
+                log.exception("heartbeat thread failed and starts again")
+                self._stopping.wait(backoff.next_delay())
+
+    async def _run(self) -> None:
+        access = await load_access(self._kubeconfig, self._namespace)
+        async with (
+            KubeSession(
+                access, field_manager="asyncjob-worker", observer=self._metrics.request
+            ) as session,
+            HeartbeatSender(session, self) as renewals,
+        ):
+            while not self._stopping.is_set():
+                self.liveness.tick()
+                self.lateness.tick()
+                self._stall_detector.check(self._job_names)
+                self._tick(renewals.renew)
+                renewals.reap()
+                await asyncio.sleep(TICK_SECONDS)
+
+    def _tick(self, renew: Callable[[HeldJob], None]) -> None:
+        now = lease_seconds()
+        for held in list(self._jobs):
+            if self._is_lost(held, now):
+                log.error("lease lost: no heartbeat got through in time", job=held.job.name)
+                held.stop(Stop.FENCED)
+            elif self._should_kill(held, now):
+                self._kill(held)
+            elif self._is_due(held, now):
+                renew(held)
+
+    def _is_lost(self, held: HeldJob, now: float) -> bool:
+        if held.writing_outcome or held.stopped is Stop.FENCED:
+            return False
+        return now > self.lateness.safe_until(held)
+
+    def _should_kill(self, held: HeldJob, now: float) -> bool:
+        """Return whether a fenced handler has had its time; the event loop may be blocked."""
+        since = held.fenced_at
+        return since is not None and held.on_fenced is not None and now > since + FENCED_SECONDS
+
+    def _kill(self, held: HeldJob) -> None:
+        kill, held.on_fenced = held.on_fenced, None
+        if kill is not None:
+            log.warning("fenced handler is killed by the heartbeat thread", job=held.job.name)
+            kill()
+
+    def _is_due(self, held: HeldJob, now: float) -> bool:
+        if held.stopped is Stop.FENCED:
+            return False
+        reports = held.unsaved_report() is not None and now >= held.sent_at + self._report_interval
+        return now >= held.renewal_due_at or (reports and not held.writing_outcome)
+
+    def _job_names(self) -> list[str]:
+        return sorted(held.job.name for held in list(self._jobs))
+
+
+MIN_PAUSE_SECONDS = 0.25
+MIN_TIMEOUT_SECONDS = 1.0
+
+
+class HeartbeatRegistry(Protocol):
+    """Knows which jobs are still to be renewed."""
+
+    def contains(self, held: HeldJob) -> bool:
+        """Return whether the job's lease is still to be renewed."""
+
+    def count_renewal(self) -> None:
+        """Count a successful renewal."""
+
+    def count_failure(self) -> None:
+        """Count one that failed."""
+
+
+class HeartbeatSender:
+    """The heartbeats under way over one session; leaving the context cancels them."""
+
+    def __init__(self, session: KubeSession, registry: HeartbeatRegistry) -> None:
+        self._session = session
+        self._registry = registry
+        self._tasks: dict[HeldJob, asyncio.Task[None]] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def renew(self, held: HeldJob) -> None:
+        """Send a heartbeat, unless one of this claim is on its way."""
+        if held not in self._tasks:
+            self._tasks[held] = asyncio.create_task(self.send(held))
+
+    def reap(self) -> None:
+        """Forget those that are through; raises what one of them has raised unexpectedly."""
+        for held, task in list(self._tasks.items()):
+            if task.done():
+                del self._tasks[held]
+                task.result()
+
+    async def send(self, held: HeldJob) -> None:
+        """Send one heartbeat and draw the conclusions."""
+        draft, sent_at = held.unsaved_report(), lease_seconds()
+        body = renewal_patch(held, draft, now_text())
+        try:
+            async with asyncio.timeout(_request_timeout(held, sent_at)):
+                await self._session.json_patch(held.status_path, body)
+        except (ApiError, TimeoutError) as error:
+            self._registry.count_failure()
+            if isinstance(error, TimeoutError) or error.retryable:
+                self._record_unconfirmed(held, sent_at, error)
+            else:
+                await self._on_refused(held, draft, error)
+            pause = held.policy.lease_duration_seconds / 30
+            await asyncio.sleep(max(MIN_PAUSE_SECONDS, pause))
+        else:
+            self._record_success(held, draft, sent_at)
+
+    def _record_success(self, held: HeldJob, report: HandlerReport | None, sent_at: float) -> None:
+        held.sent_at, held.unconfirmed_since = sent_at, None
+        held.renewals += 1
+        if report:
+            held.stored_version = report.version
+        self._registry.count_renewal()
+
+    def _record_unconfirmed(self, held: HeldJob, sent_at: float, error: Exception) -> None:
+        log.warning("heartbeat failed", job=held.job.name, error=str(error) or "no answer")
+        if held.unconfirmed_since is None:
+            held.unconfirmed_since = sent_at
+
+    async def _on_refused(
+        self, held: HeldJob, report: HandlerReport | None, error: ApiError
+    ) -> None:
+        look = await check_ownership(self._session, held)
+        if not self._registry.contains(held) or held.writing_outcome:
+            return  # the outcome went out meanwhile, and its writer judges for itself
+        if look.ownership in {Ownership.FENCED, Ownership.LEFT}:
+            log.warning("fenced: the job is no longer ours", job=held.job.name)
+            held.stop(Stop.FENCED)
+            return
+        known = integer(child(look.status, "lease"), "renewals")
+        if look.ownership is Ownership.HELD and known != held.renewals:
+            self._adopt_unconfirmed(held, known)
+            return
+        log.warning("heartbeat refused", job=held.job.name, error=str(error))
+        if look.ownership is Ownership.HELD and report:
+            self._drop_report(held, report, error)
+
+    def _adopt_unconfirmed(self, held: HeldJob, known: int) -> None:
+        """Take note of a heartbeat that took effect without an answer."""
+        held.renewals = known
+        if held.unconfirmed_since is not None:
+            held.sent_at, held.unconfirmed_since = held.unconfirmed_since, None
+
+    def _drop_report(self, held: HeldJob, report: HandlerReport, error: ApiError) -> None:
+        """Renew without the report from now on: it must not cost the job its lease."""
+        if not isinstance(error, TooLargeError | InvalidError):
+            return
+        held.stored_version = max(held.stored_version, report.version)
+        if report.checkpoint_version and isinstance(error, TooLargeError):
+            size = size_of(report.checkpoint)
+            held.stop_refused(
+                f"the checkpoint has {size} bytes, and with it the job exceeds what the store "
+                f"takes (by default 1572864 bytes in all): {error}"
+            )
+
+
+def _request_timeout(held: HeldJob, now: float) -> float:
+    """Return how long to wait for an answer, so that there is time for another try."""
+    left = held.safe_until - now
+    return min(held.policy.lease_duration_seconds / 3, max(MIN_TIMEOUT_SECONDS, left / 2))
+
+
+WINDOW_SECONDS: Final = 30.0
+"""What was late is remembered for so long, and for twice as long at most."""
+
+_RENEWAL_POINT: Final = 1 / 3
+"""Of a lease, when its heartbeat is due."""
+
+_MAX_LEASE_SHARE: Final = 1 / 4
+"""A held lease is given up no earlier than by this part of it, however late the thread has been."""
+
+
+class Lateness:
+    """By how much a thread that wants to run every `interval` seconds misses that.
+
+    `clock` stands still while the machine sleeps. Written by that thread, read by any.
+    """
+
+    def __init__(self, interval: float, clock: Callable[[], float]) -> None:
+        self._interval = interval
+        self._clock = clock
+        self._last_tick_at: float | None = None
+        self._window_start = 0.0
+        self._worst = 0.0
+        self._worst_before = 0.0
+
+    def tick(self) -> None:
+        """Note that the thread runs."""
+        now = self._clock()
+        late = self._late_by(now)
+        if now - self._window_start > WINDOW_SECONDS:
+            self._worst_before, self._worst, self._window_start = self._worst, 0.0, now
+        self._worst, self._last_tick_at = max(self._worst, late), now
+
+    @property
+    def seconds(self) -> float:
+        """By how much it was late at worst of late, or is right now."""
+        return max(self._worst_before, self._worst, self._late_by(self._clock()))
+
+    @property
+    def shortest_lease(self) -> float:
+        """The shortest lease that can be kept: renewed late, and given up late if that fails."""
+        return (2 * self.seconds + SAFETY_SECONDS) / (1 - _RENEWAL_POINT)
+
+    def safe_until(self, held: HeldJob) -> float:
+        """Return until when a handler may run for sure, if this thread is to stop it then."""
+        longest = held.policy.lease_duration_seconds * _MAX_LEASE_SHARE
+        return held.safe_until - min(self.seconds, longest)
+
+    def _late_by(self, now: float) -> float:
+        return (
+            0.0
+            if self._last_tick_at is None
+            else max(0.0, now - self._last_tick_at - self._interval)
+        )

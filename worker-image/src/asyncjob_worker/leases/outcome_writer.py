@@ -1,0 +1,158 @@
+"""Writes a job's outcome: one write, retried until it is stored or the job is no longer ours."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from asyncjob.errors import ApiError, InvalidError, TooLargeError
+from asyncjob.json_types import text
+from asyncjob.kube import KubeSession
+from asyncjob.kube.pacing import ExponentialBackoff
+from asyncjob.lifecycle.phase_change import PhaseChange
+from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.leases.ownership import Ownership, OwnershipCheck, check_ownership
+from asyncjob_worker.leases.patches import outcome_patch
+
+log = structlog.get_logger()
+
+MAX_OUTCOME_REFUSALS = 4
+"""An outcome that the API server refuses so often while the job is ours is left to the operator."""
+
+OnResultRefused = Callable[[HeldJob, PhaseChange, ApiError], PhaseChange]
+"""Returns the dead letter of a job whose result the store can never take."""
+
+_ABOUT_RESULT = re.compile(r"\bresult\b")
+
+_OUTCOME_FIELDS = ("phase", "lastTransitionTime")
+"""By these an outcome is known as our own, not another's decision on the same claim."""
+
+
+class OutcomeWriter:
+    """Reports outcomes for one worker process."""
+
+    def __init__(
+        self,
+        session: KubeSession,
+        on_result_refused: OnResultRefused,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._session = session
+        self._on_result_refused = on_result_refused
+        self._pause = pause
+
+    async def write(self, held: HeldJob, move: PhaseChange) -> PhaseChange | None:
+        """Store the outcome; returns what is stored, which may be its refusal.
+
+        None means that another claim or the operator decided meanwhile, which is logged as fenced,
+        or that the API server refuses every form of it.
+        """
+        report = _OutcomeWrite(self._session, held, move, self._on_result_refused)
+        backoff = ExponentialBackoff(initial=0.1, cap=5.0)
+        while (stored := await report.try_once()) is None:
+            await self._pause(backoff.next_delay())
+        return report.move if stored else None
+
+
+class _OutcomeWrite:
+    """One outcome on its way."""
+
+    def __init__(
+        self,
+        session: KubeSession,
+        held: HeldJob,
+        move: PhaseChange,
+        on_result_refused: OnResultRefused,
+    ) -> None:
+        self._session = session
+        self._held = held
+        self._move = move
+        self._on_result_refused = on_result_refused
+        self._status = held.status
+        self._with_report = True
+        self._refusals = 0
+
+    @property
+    def move(self) -> PhaseChange:
+        """What is being reported."""
+        return self._move
+
+    async def try_once(self) -> bool | None:
+        """Try once; returns whether it is stored, None if that is open."""
+        if lease_seconds() > self._held.lease_expires_at:
+            # What may be another's by now, e.g. after this process slept, is looked at first.
+            look = await check_ownership(self._session, self._held)
+            known = self._evaluate(look)
+            if known is not None or look.ownership is Ownership.UNKNOWN:
+                return known
+        return await self._write()
+
+    async def _write(self) -> bool | None:
+        draft = self._held.unsaved_report() if self._with_report else None
+        body = outcome_patch(self._held, self._move, self._status, draft)
+        try:
+            await self._session.json_patch(self._held.status_path, body)
+        except ApiError as error:
+            return await self._after_error(error)
+        return True
+
+    async def _after_error(self, error: ApiError) -> bool | None:
+        look = await check_ownership(self._session, self._held)
+        known = self._evaluate(look)
+        if known is not None:
+            return known
+        if look.ownership is Ownership.HELD and isinstance(error, InvalidError | TooLargeError):
+            return self._reduce(error)
+        log.warning("outcome not stored yet", job=self._held.job.name, error=str(error))
+        return None
+
+    def _evaluate(self, check: OwnershipCheck) -> bool | None:
+        """Return what a fresh read says of our outcome, None if it can still be written."""
+        match check.ownership:
+            case Ownership.HELD:
+                self._status = check.status
+                return None
+            case Ownership.UNKNOWN:
+                return None
+            case Ownership.LEFT if self._is_ours(check):
+                return True
+            case _:
+                found = text(check.status, "phase") or "gone"
+                log.warning(
+                    "fenced: the job is no longer ours, outcome not written",
+                    job=self._held.job.name,
+                    outcome=self._move.target.value,
+                    found=found,
+                )
+                return False
+
+    def _is_ours(self, check: OwnershipCheck) -> bool:
+        fields = self._move.fields
+        return all(text(check.status, name) == fields[name] for name in _OUTCOME_FIELDS)
+
+    def _reduce(self, error: ApiError) -> bool | None:
+        """Leave out, or replace, what the API server refuses although the job is ours."""
+        self._refusals += 1
+        log.warning("outcome refused", job=self._held.job.name, error=str(error))
+        if self._refusals >= MAX_OUTCOME_REFUSALS:
+            log.error(
+                "outcome refused for good: the job is left to the operator",
+                job=self._held.job.name,
+                outcome=self._move.target.value,
+                error=str(error),
+            )
+            return False
+        if self._concerns_result(error):
+            self._move = self._on_result_refused(self._held, self._move, error)
+        elif isinstance(error, TooLargeError) or self._refusals > 1:
+            self._with_report = False
+        return None
+
+    def _concerns_result(self, error: ApiError) -> bool:
+        if self._move.fields.get("result") is None:
+            return False
+        if isinstance(error, TooLargeError):
+            return not self._with_report or self._held.unsaved_report() is None
+        return bool(_ABOUT_RESULT.search(str(error)))

@@ -1,0 +1,64 @@
+"""The JSON Patches of a lease holder: heartbeat and outcome.
+
+They carry the claim and the attempt instead of a resourceVersion, so that a user's label or cancel
+does not collide with them. An operation that does not fit makes the API server refuse the whole
+patch; `test` does so even where the CRD's rules are missing.
+"""
+
+from asyncjob.json_types import Json, JsonObject
+from asyncjob.lifecycle.phase_change import PhaseChange, status_fields, status_json_patch
+from asyncjob_worker.leases.held_job import HandlerReport, HeldJob
+
+_RENEWALS_PATH = "/status/lease/renewals"
+
+
+def renewal_patch(held: HeldJob, report: HandlerReport | None, now: str) -> list[JsonObject]:
+    """Return the JSON Patch of a heartbeat, with the handler's newest report if there is one.
+
+    It fits only onto the renewal before it, so that one that was long on its way cannot undo a
+    later one; and onto no job without a lease.
+    """
+    return [
+        *_fence_operations(held),
+        {"op": "test", "path": _RENEWALS_PATH, "value": held.renewals},
+        {"op": "replace", "path": _RENEWALS_PATH, "value": held.renewals + 1},
+        {"op": "replace", "path": "/status/lease/renewTime", "value": now},
+        {"op": "add", "path": "/status/lastUpdateTime", "value": now},
+        *_report_operations(report),
+    ]
+
+
+def outcome_patch(
+    held: HeldJob, move: PhaseChange, status: JsonObject, report: HandlerReport | None
+) -> list[JsonObject]:
+    """Return the JSON Patch that carries an outcome and what the handler reported last.
+
+    `status` is the newest known; the lease is removed whether it knows of one or not, so that the
+    patch fits no job that has left Running.
+    """
+    outcome = status_json_patch(status_fields(move, status), {**status, "lease": {}})
+    return [*_fence_operations(held), *_report_operations(report), *outcome]
+
+
+def _fence_operations(held: HeldJob) -> list[JsonObject]:
+    return [
+        {"op": "test", "path": "/status/claim", "value": held.claim},
+        {"op": "test", "path": "/status/attempt", "value": held.job.attempt},
+    ]
+
+
+def _report_operations(report: HandlerReport | None) -> list[JsonObject]:
+    operations: list[JsonObject] = []
+    if report and report.progress is not None:
+        operations += _set_or_remove("progress", report.progress)
+    if report and report.checkpoint_version:
+        operations += _set_or_remove("checkpoint", report.checkpoint)
+    return operations
+
+
+def _set_or_remove(name: str, value: Json) -> list[JsonObject]:
+    """Replace a field whole; None removes it, whether it is there or not."""
+    path = f"/status/{name}"
+    if value is not None:
+        return [{"op": "add", "path": path, "value": value}]
+    return [{"op": "add", "path": path, "value": ""}, {"op": "remove", "path": path}]
