@@ -176,3 +176,16 @@ def listed_in(readme: Path) -> Iterator[Path]:
 def test_every_link_of_the_index_leads_somewhere() -> None:
     files = [DOCS / target for target in LINK.findall(INDEX.read_text(encoding="utf-8"))]
     assert [str(file) for file in files if not file.exists()] == []
+
+
+def test_every_folder_and_module_that_contributors_are_shown_exists() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    folders = re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
+    shown = [one for one in folders if "/" in one]
+    for line in text.splitlines():
+        if line.startswith("| ") and "/src/" in line and ":" in line:
+            base, inner = line.split("|")[1].strip(" `"), line.split("|")[2].partition(":")[2]
+            shown += [f"{base}/{name}" for name in re.findall(r"`(\w+)`", inner)]
+    assert [one for one in shown if not (ROOT / one).is_dir()] == []
+    for name in re.findall(r"`(asyncjob\w*\.[\w.]+)`", text):
+        importlib.import_module(name)
