@@ -193,6 +193,12 @@ def stamps_sync(job: JobContext, gate: str) -> str:
     return "late"
 
 
+@app.handler("stamps-thread")
+async def stamps_thread(job: JobContext, gate: str) -> str:
+    """Do so in a thread of the event loop's own, whose call is not over when this one is."""
+    return await asyncio.to_thread(stamps_sync, job, gate)
+
+
 @app.handler("big")
 async def big(job: JobContext, size: int) -> str:
     """Return a result of about so many bytes."""

@@ -90,15 +90,16 @@ def overlaps(lives: Stamps) -> list[str]:
 
 @pytest.mark.parametrize("signals", [1, 2])
 @pytest.mark.parametrize("slots", [4, 8], ids=["no slot left", "slots left"])
+@pytest.mark.parametrize("type_", ["stamps-sync", "stamps-thread"])
 def test_no_two_attempts_of_a_job_run_at_any_moment_of_a_rolling_update(
-    field: Field, signals: int, slots: int
+    field: Field, signals: int, slots: int, type_: str
 ) -> None:
-    """Sync handlers that ignore their stop, by what they themselves write into a file."""
+    """Threads that ignore their stop, by what they themselves write into a file."""
     options = (f"--concurrency={slots}", "--grace=0.2", "--stop-wait=0.3")
     names = [f"j{number}" for number in range(4)]
     before = field.worker("w-0", *options)
     for name in names:
-        field.create(name, "stamps-sync", "go", leaseDurationSeconds=5)
+        field.create(name, type_, "go", leaseDurationSeconds=5)
     until(lambda: len(stamps(field)) == len(names), 20, lambda: str(field.jobs()))
     for generation in (1, 2):
         after = field.worker(f"w-{generation}", *options)

@@ -3,12 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob_operator.controllers.admission import AdmissionRounds
 from asyncjob_operator.controllers.job_controller import JobController
 from asyncjob_operator.core.decision import ChangePhase
-from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.now import Now, to_epoch
 from asyncjob_operator.core.options import DecisionOptions
 from support.snapshots import POD, POD_UID, WORKER, at, raw, roll_lease, running, stamp
 
@@ -222,9 +224,32 @@ def test_a_wish_to_redrive_is_void_once_the_dead_letter_was_dismissed() -> None:
     uid = scene.see("dead", phase="DeadLetter", completionTime=stamp(0), spec=spec)
     scene.observer.record_refusal(uid, 1)
     assert scene.observer.store.get(uid)
+    [kept] = scene.observer.store.finished()
+    assert kept.awaits_request
     ended: dict[str, Any] = {"completionTime": stamp(0), "spec": {**spec, "cancel": True}}
     scene.see("dead", phase="Cancelled", **ended)
     assert [record.uid for record in scene.observer.store.finished()] == [uid]
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["in time", "set aside"])
+def test_a_finished_job_whose_rerun_is_pending_is_known_to_retention(
+    monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    scene = Scene()
+    if fails:
+        monkeypatch.setattr(scene.observer, "_decide", broken)
+    uid = scene.see("done", phase="Succeeded", completionTime=stamp(-50), spec={"rerun": 1})
+    [kept] = scene.observer.store.finished()
+    assert (kept.uid, kept.awaits_request) == (uid, True)
+    monkeypatch.undo()
+    scene.see("done", phase="Succeeded", completionTime=stamp(-50), reruns=1, spec={"rerun": 1})
+    [kept] = scene.observer.store.finished()
+    assert not kept.awaits_request
+    assert kept.reported_completion == to_epoch(stamp(-50), default=0.0)
+
+
+def broken(*_: object, **__: object) -> None:
+    raise TypeError("a fault of ours")
 
 
 def test_a_postponed_job_is_left_alone_until_its_time_whatever_is_seen_of_it() -> None:

@@ -42,7 +42,9 @@ class Scene:
             containment=containment(),
         )
 
-    def finished(self, name: str, age: float, namespace: str = "ns") -> None:
+    def finished(
+        self, name: str, age: float, namespace: str = "ns", *, requested: bool = False
+    ) -> None:
         completed = stamp(-age)
         stored = self.session.put(
             job_path(namespace, name),
@@ -51,12 +53,13 @@ class Scene:
         view = job(Phase.SUCCEEDED, name, completionTime=completed)
         version = stored["metadata"]["resourceVersion"]
         fields = {name: getattr(view, name) for name in view.__slots__} | {"namespace": namespace}
-        self.store.retire(
-            type(view)(
-                **{**fields, "resource_version": version, "completion_write_time": completed}
-            ),
-            EPOCH,
-        )
+        changed = {"resource_version": version, "completion_write_time": completed}
+        ended = type(view)(**{**fields, **changed})
+        if requested:
+            self.store.put(ended)
+            self.store.keep_requested(ended, EPOCH)
+        else:
+            self.store.retire(ended, EPOCH)
 
     def names(self) -> set[str]:
         return {record.name for record in self.store.finished()}
@@ -78,6 +81,16 @@ async def test_nobody_keeps_a_finished_job_for_ever_by_waiting_for_it() -> None:
         scene.needed.add(name)
     assert await scene.sweep.run_once() == 1
     assert scene.names() == {"needed-29"}
+
+
+async def test_nobody_keeps_a_finished_job_for_ever_by_a_request_that_cannot_be_carried_out() -> (
+    None
+):
+    scene = Scene()
+    for name, age in (("requested-29", 29), ("requested-31", 31)):
+        scene.finished(name, age * DAY, requested=True)
+    assert await scene.sweep.run_once() == 1
+    assert scene.names() == {"requested-29"}
 
 
 async def test_what_is_to_go_is_deleted_exactly_as_it_was_judged() -> None:

@@ -188,6 +188,57 @@ async def test_a_handler_that_ignores_its_stop_is_abandoned_and_still_runs(run: 
     await ended.value.future
 
 
+async def test_an_async_handler_is_at_work_for_as_long_as_its_threads_are(run: Run) -> None:
+    release, begun = threading.Event(), threading.Event()
+
+    def call() -> None:
+        begun.set()
+        release.wait(PATIENCE)
+
+    async def in_a_task_of_its_own() -> None:
+        await asyncio.to_thread(call)
+
+    async def work(job: JobContext) -> None:
+        task = asyncio.create_task(in_a_task_of_its_own())
+        await asyncio.to_thread(begun.wait, PATIENCE)
+        run.held.stop(Stop.DRAINING)
+        await task
+
+    with pytest.raises(HandlerStopped) as ended:
+        await run(work, wait=0.05)
+    assert ended.value.future is not None
+    assert not ended.value.future.done()
+    release.set()
+    await asyncio.wait({ended.value.future}, timeout=PATIENCE)
+    assert ended.value.future.done()
+
+
+async def test_a_thread_that_ends_within_the_grace_lets_the_handler_end(run: Run) -> None:
+    release = threading.Event()
+
+    async def work(job: JobContext) -> None:
+        asyncio.get_running_loop().call_later(0.05, release.set)
+        run.held.stop(Stop.DRAINING)
+        await asyncio.to_thread(release.wait, PATIENCE)
+
+    with pytest.raises(HandlerStopped) as ended:
+        await run(work)
+    assert ended.value.future is None
+
+
+async def test_a_handler_that_ends_by_itself_does_not_wait_for_its_threads(run: Run) -> None:
+    release = threading.Event()
+
+    async def work(job: JobContext) -> str:
+        thread = asyncio.ensure_future(asyncio.to_thread(release.wait, PATIENCE))
+        await asyncio.sleep(0.01)
+        thread.cancel()
+        return "done"
+
+    assert await run(work) == "done"
+    release.set()
+
+
 async def test_a_cancelled_handler_has_the_jobs_own_grace(starts: HandlerExecutor) -> None:
     release = threading.Event()
     impatient = held(spec={"cancelGraceSeconds": 0})

@@ -7,7 +7,7 @@ job without dependencies, children and parent costs the entry of its name.
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Generic, TypeVar
 
 from asyncjob.lifecycle.job_view import JobView
@@ -169,6 +169,9 @@ class JobStore:
         self.relations = RelationIndex()
         self._jobs: dict[str, JobView] = {}
         self._finished: dict[str, FinishedJob] = {}
+        self._requested: dict[str, FinishedJob] = {}
+        """Records of finished jobs whose whole view is kept, because a request is pending."""
+
         self._previous_records: dict[str, FinishedJob] = {}
         """What was kept of finished jobs that are looked at again."""
 
@@ -195,8 +198,8 @@ class JobStore:
         return list(self._jobs)
 
     def finished(self) -> list[FinishedJob]:
-        """Return the records of finished jobs."""
-        return list(self._finished.values())
+        """Return the records of finished jobs, those with a pending request included."""
+        return [*self._finished.values(), *self._requested.values()]
 
     def locate(self, uid: str) -> JobAddress | None:
         """Return where a job is and which version of it is known."""
@@ -229,7 +232,7 @@ class JobStore:
 
     def put(self, job: JobView) -> None:
         """Keep the whole view."""
-        ended = self._finished.get(job.uid) or self._previous_records.get(job.uid)
+        ended = self._record(job.uid)
         self.remove(job.uid)
         if ended and job.finished:
             self._previous_records[job.uid] = ended
@@ -248,18 +251,26 @@ class JobStore:
 
     def retire(self, job: JobView, observed_at: float) -> None:
         """Keep only what retention needs of a finished job, seen at this time of the wall clock."""
-        before = self._finished.get(job.uid) or self._previous_records.get(job.uid)
-        record = finished_job(
-            job, observed_at, before
-        )  # may fail, and then all is to stay as it was
+        # May fail, and then all is to stay as it was.
+        record = finished_job(job, observed_at, self._record(job.uid))
         self.remove(job.uid)
         self._finished[job.uid] = record
         self.relations.add(record)
         self.counts[job.namespace, job.queue, job.phase] += 1
 
+    def keep_requested(self, job: JobView, observed_at: float) -> None:
+        """Keep the view of a finished job, for a pending request, and a record for retention."""
+        record = finished_job(job, observed_at, self._record(job.uid))
+        self._requested[job.uid] = replace(record, awaits_request=True)
+
+    def _record(self, uid: str) -> FinishedJob | None:
+        records = (self._finished, self._requested, self._previous_records)
+        return next((found[uid] for found in records if uid in found), None)
+
     def remove(self, uid: str) -> None:
         """Forget a job."""
         self._previous_records.pop(uid, None)
+        self._requested.pop(uid, None)
         job = self._jobs.pop(uid, None)
         if job:
             self._unindex(job)

@@ -213,14 +213,21 @@ class JobController:
             self.delaying_queue.requeue_at(job.uid, decision.requeue_at)
             if job.finished:
                 self._retire(job)
-        elif not self.delaying_queue.is_blocked(job.uid, now.monotonic):
+            return
+        if job.finished:
+            self.store.keep_requested(job, now.wall)
+        if not self.delaying_queue.is_blocked(job.uid, now.monotonic):
             self.delaying_queue.forget(job.uid)
             self._listener.enqueue(job.uid, f"{job.namespace}/{decision.effect.policy}")
 
     def _requeue_if_set_aside(self, uid: str, seconds: float | None) -> None:
         """Leave a job alone that was set aside for so long, if it was."""
-        if seconds is not None:
-            self.requeue_after(uid, seconds)
+        if seconds is None:
+            return
+        job = self.store.get(uid)
+        if job and job.finished:  # retention goes on whatever else it makes the operator fail at
+            self.store.keep_requested(job, self._now().wall)
+        self.requeue_after(uid, seconds)
 
     def _decide(self, job: JobView, now: Now, *, live: bool) -> Decision:
         queue, ties = self.queue_view(job), self.dependency_graph.dependencies(job)
@@ -254,7 +261,9 @@ class JobController:
         return decide(snapshot, now)
 
     def _retire(self, job: JobView) -> None:
-        if not is_redrive_requested(job):
+        if is_redrive_requested(job):
+            self.store.keep_requested(job, self._now().wall)
+        else:
             self.store.retire(job, self._now().wall)
         self._observations.pop(job.uid, None)
 

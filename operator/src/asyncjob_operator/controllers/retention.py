@@ -33,7 +33,7 @@ YIELD_EVERY: Final = 1000
 
 RETRY_SECONDS: Final = 1.0
 MAX_NEEDED_SECONDS: Final = 30 * 86_400.0
-"""Seconds after its end for which a job is kept because one that has not started waits for it."""
+"""Seconds after its end for which a pending request, or a job that waits for it, keeps a job."""
 
 STORE_NEAR_LIMIT: Final = "StoreNearLimit"
 
@@ -121,11 +121,13 @@ class RetentionController:
         return found
 
     def _is_still_needed(self, job: FinishedJob) -> bool:
-        """Return whether it stays for the sake of a job that waits, whatever its age and number.
+        """Return whether a pending request or a job that waits keeps it, whatever age and number.
 
-        Not for ever: who may create a suspended job could else keep any other.
+        Not for longer than MAX_NEEDED_SECONDS: who may request a rerun, or create a suspended job
+        that depends on it, could else keep any job.
         """
-        return self._now().wall - job.completed_at < MAX_NEEDED_SECONDS and self._is_needed(job)
+        is_recent = self._now().wall - job.completed_at < MAX_NEEDED_SECONDS
+        return is_recent and (job.awaits_request or self._is_needed(job))
 
     def _plan_removals(self, jobs: Sequence[FinishedJob]) -> Removals:
         return plan_removals(jobs, self._removable_in_queue, self._options)

@@ -46,6 +46,8 @@ class FinishedJob:
     cascades_cancel: bool = False
     attempt: int = 0
     reported_completion: float = 0.0
+    awaits_request: bool = False
+    """A rerun or redrive is requested that could not be carried out yet."""
 
     @property
     def finished(self) -> bool:

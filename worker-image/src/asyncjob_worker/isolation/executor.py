@@ -8,8 +8,10 @@ import concurrent.futures
 import contextvars
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 from asyncjob.app import Handler, Isolation, JobContext
 from asyncjob.errors import ConfigError
@@ -19,6 +21,9 @@ from asyncjob_worker.isolation.protocol import ProcessConfig
 from asyncjob_worker.settings import Settings
 
 __all__ = ["HandlerExecutor", "HandlerExitError", "HandlerFuture", "RunningHandler"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 HandlerFuture = asyncio.Future[object]
 
@@ -34,6 +39,50 @@ class RunningHandler:
     interrupt: Callable[[], object]
     kill: Callable[[], object] | None = None
     kill_threadsafe: Callable[[], object] | None = None
+
+
+class AttemptThreads:
+    """What one async handler runs in threads by `asyncio.to_thread`, its tasks included."""
+
+    def __init__(self) -> None:
+        self._running: set[concurrent.futures.Future[Any]] = set()
+
+    def add(self, call: "concurrent.futures.Future[Any]") -> None:
+        """Record a call that is given to a thread."""
+        self._running.add(call)
+        call.add_done_callback(self._running.discard)
+
+    async def wait_ended(self) -> None:
+        """Wait until no call runs any more."""
+        loop = asyncio.get_running_loop()
+        while running := next(iter(tuple(self._running)), None):
+            ended = asyncio.Event()
+            running.add_done_callback(partial(_set_threadsafe, loop, ended))
+            await ended.wait()
+
+
+def _set_threadsafe(loop: asyncio.AbstractEventLoop, event: asyncio.Event, _: object) -> None:
+    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        loop.call_soon_threadsafe(event.set)
+
+
+_ATTEMPT_THREADS: Final[contextvars.ContextVar[AttemptThreads | None]] = contextvars.ContextVar(
+    "asyncjob_attempt_threads", default=None
+)
+
+
+class LoopThreads(concurrent.futures.ThreadPoolExecutor):
+    """The event loop's own threads, which know the attempt whose handler has given them a call."""
+
+    def submit(
+        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> "concurrent.futures.Future[T]":
+        """Run a call in a thread."""
+        call = super().submit(fn, *args, **kwargs)
+        attempt = _ATTEMPT_THREADS.get()
+        if attempt is not None:
+            attempt.add(call)
+        return call
 
 
 class HandlerStarter(Protocol):
@@ -52,6 +101,7 @@ class HandlerExecutor:
 
     def __init__(self, threads: int, process_pool: ProcessPool | None = None) -> None:
         self._threads = concurrent.futures.ThreadPoolExecutor(threads, "handler")
+        self._loop_threads: LoopThreads | None = None
         self._process_pool = process_pool
 
     @classmethod
@@ -69,8 +119,14 @@ class HandlerExecutor:
             return self._start_process(handler, context, payload)
         arguments = (context, payload) if handler.takes_payload else (context,)
         if handler.isolation is Isolation.LOOP:
+            self._track_loop_threads()
             return _start_task(handler, context, arguments)
         return self._start_thread(handler, context, arguments)
+
+    def _track_loop_threads(self) -> None:
+        if self._loop_threads is None:
+            self._loop_threads = LoopThreads(thread_name_prefix="asyncio")
+            asyncio.get_running_loop().set_default_executor(self._loop_threads)
 
     async def end_processes(self) -> None:
         """End the processes: those that are idle are asked first."""
@@ -113,12 +169,26 @@ class HandlerExecutor:
 def _start_task(
     handler: Handler, context: JobContext, arguments: tuple[object, ...]
 ) -> RunningHandler:
-    work = asyncio.get_running_loop().create_task(guard_exit(handler.function(*arguments)))
+    threads = AttemptThreads()
+    interrupted = False
+
+    async def run() -> object:
+        try:
+            return await guard_exit(handler.function(*arguments))
+        finally:
+            # Another attempt must not begin beside a thread that nobody can end.
+            if interrupted:
+                await threads.wait_ended()
 
     def interrupt() -> None:
+        nonlocal interrupted
+        interrupted = True
         context.stop()
         work.cancel()
 
+    variables = contextvars.copy_context()
+    variables.run(_ATTEMPT_THREADS.set, threads)
+    work = asyncio.get_running_loop().create_task(run(), context=variables)
     return RunningHandler(work, interrupt)
 
 
