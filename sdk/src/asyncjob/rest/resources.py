@@ -179,6 +179,8 @@ class WorkerInfo(ResponseModel):
 
 
 _DEFAULT_LEASE_SECONDS: Final = 60
+_MAX_CLOCK_SKEW: Final = timedelta(hours=1)
+"""A worker's own clock writes its Lease; what is promised holds with clocks 10 minutes off."""
 
 
 def queue_of(queue: JsonObject) -> QueueInfo:
@@ -249,12 +251,17 @@ def worker_of(lease: JsonObject, *, running: int = 0) -> WorkerInfo:
 
 
 def is_lease_expired(lease: JsonObject, now: datetime) -> bool:
-    """Return whether a worker has withdrawn, or has missed its announcements by `now`."""
+    """Return whether a worker has withdrawn, or has missed its announcements by `now`.
+
+    One whose time lies further ahead than any clock is wrong says nothing, either.
+    """
     spec = child(lease, "spec")
     seen = text(spec, "renewTime")
     allowed = timedelta(seconds=integer(spec, "leaseDurationSeconds", _DEFAULT_LEASE_SECONDS))
     then = try_parse_timestamp(seen)
-    return then is None or not text(spec, "holderIdentity") or now - then > allowed
+    if then is None or not text(spec, "holderIdentity"):
+        return True
+    return now - then > allowed or then - now > _MAX_CLOCK_SKEW
 
 
 def _optional_integer(status: JsonObject, name: str) -> int | None:
