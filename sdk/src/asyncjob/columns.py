@@ -39,13 +39,13 @@ class Column:
 
 
 JOB_COLUMNS: Final[tuple[Column, ...]] = (
-    Column(PHASE, "string", ".status.phase", "Where the job is in its life."),
-    Column(TYPE, "string", ".spec.type", "Which handler runs it."),
-    Column(QUEUE, "string", ".spec.queue", "Queue it waits in."),
-    Column(ATTEMPT, "integer", ".status.attempt", "Claims so far."),
+    Column(PHASE, "string", ".status.phase", "Phase of the job's life cycle."),
+    Column(TYPE, "string", ".spec.type", "Type, which selects the handler."),
+    Column(QUEUE, "string", ".spec.queue", "Name of the queue."),
+    Column(ATTEMPT, "integer", ".status.attempt", "Number of claims so far."),
     Column(PROGRESS, "integer", ".status.progress.percent", "Percent done."),
     Column(AGE, "date", ".metadata.creationTimestamp", "Time since it was created."),
-    Column(REASON, "string", ".status.reason", "Why it is in its phase.", wide=True),
+    Column(REASON, "string", ".status.reason", "Reason of the phase.", wide=True),
     Column(
         DURATION,
         "number",
@@ -54,55 +54,67 @@ JOB_COLUMNS: Final[tuple[Column, ...]] = (
         wide=True,
     ),
     Column(CRASHES, "integer", ".status.crashes", "Attempts whose worker died.", wide=True),
-    Column(PRIORITY, "integer", ".spec.priority", "Higher starts first.", wide=True),
-    Column(ADMITTED, "boolean", ".status.admitted", "The operator opened its gate.", wide=True),
+    Column(PRIORITY, "integer", ".spec.priority", "Higher priority starts first.", wide=True),
+    Column(ADMITTED, "boolean", ".status.admitted", "Admitted by the operator.", wide=True),
     Column(
         GATE,
         "string",
         # An empty dependsOn is no gate, and would hide what comes after it.
         ".spec['notBefore','deduplicationId','notAfter','dependsOn']",
-        "What holds it back until it is admitted; of several the first.",
+        "First field that holds the job back until it is admitted.",
         wide=True,
     ),
-    Column(SUSPEND, "boolean", ".spec.suspend", "It is not to be started.", wide=True),
-    Column(CANCEL, "boolean", ".spec.cancel", "It is to be cancelled.", wide=True),
+    Column(SUSPEND, "boolean", ".spec.suspend", "The job is suspended.", wide=True),
+    Column(CANCEL, "boolean", ".spec.cancel", "Cancel is requested.", wide=True),
     Column(
         TIMEOUT,
         "integer",
         ".spec.executionTimeoutSeconds",
-        "Its own limit on an attempt, in seconds.",
+        "Time limit of one attempt set by the job, in seconds.",
         wide=True,
     ),
     Column(
         LEASE,
         "integer",
         ".spec.leaseDurationSeconds",
-        "Its own duration of the lease, in seconds.",
+        "Duration of the lease set by the job, in seconds.",
         wide=True,
     ),
     Column(
-        RETRY_POLICY, "string", ".spec.retryPolicy", "Its own retry policy, as JSON.", wide=True
+        RETRY_POLICY,
+        "string",
+        ".spec.retryPolicy",
+        "Retry policy set by the job, as JSON.",
+        wide=True,
     ),
 )
 
 QUEUE_COLUMNS: Final[tuple[Column, ...]] = (
     Column("Paused", "boolean", ".spec.paused", "No job of the queue starts."),
-    Column("Limit", "integer", ".spec.maxConcurrency", "So many jobs may run at once."),
+    Column("Limit", "integer", ".spec.maxConcurrency", "Maximum number of running jobs."),
     Column(
-        "Queued", "integer", '.status.counts[?(@.phase=="Queued")].count', "Jobs to be claimed."
+        "Queued", "integer", '.status.counts[?(@.phase=="Queued")].count', "Number of queued jobs."
     ),
-    Column("Running", "integer", '.status.counts[?(@.phase=="Running")].count', "Jobs running."),
     Column(
-        "Dead", "integer", '.status.counts[?(@.phase=="DeadLetter")].count', "Dead letters kept."
+        "Running",
+        "integer",
+        '.status.counts[?(@.phase=="Running")].count',
+        "Number of running jobs.",
+    ),
+    Column(
+        "Dead",
+        "integer",
+        '.status.counts[?(@.phase=="DeadLetter")].count',
+        "Number of dead letters.",
     ),
     Column(
         "Oldest",
         "integer",
         ".status.oldestQueuedSeconds",
-        "How long the oldest job that could start has been queued, in seconds.",
+        "Seconds since the oldest job that could start was queued.",
     ),
-    Column("Workers", "integer", ".status.workers", "Live workers that serve the queue."),
-    Column("Slots", "integer", ".status.slots", "How many jobs these run at once.", wide=True),
+    Column("Workers", "integer", ".status.workers", "Number of live workers."),
+    Column("Slots", "integer", ".status.slots", "Jobs that the workers can run.", wide=True),
     Column(
         "Per-Minute",
         "integer",
@@ -115,36 +127,44 @@ QUEUE_COLUMNS: Final[tuple[Column, ...]] = (
         "Per-Key",
         "integer",
         ".spec.maxConcurrencyPerKey",
-        "So many jobs with one concurrencyKey may run at once.",
+        "Maximum number of running jobs with the same concurrencyKey.",
         wide=True,
     ),
-    Column("Rate", "string", ".spec.rateLimit", "So many starts in a period.", wide=True),
+    Column("Rate", "string", ".spec.rateLimit", "Maximum starts in a period.", wide=True),
     Column(
         "Unknown-Type",
         "string",
         ".spec.unknownType",
-        "What becomes of a job whose type nobody knows.",
+        "What happens to a job for whose type no live worker has a handler.",
         wide=True,
     ),
 )
 
 CRON_JOB_COLUMNS: Final[tuple[Column, ...]] = (
-    Column("Schedule", "string", ".spec.schedule", "When jobs are created."),
-    Column("Time-Zone", "string", ".spec.timeZone", "Zone that the schedule is meant in."),
-    Column(SUSPEND, "boolean", ".spec.suspend", "The schedule creates no job."),
-    Column("Active", "integer", ".status.activeCount", "Unfinished jobs."),
+    Column("Schedule", "string", ".spec.schedule", "The schedule."),
+    Column("Time-Zone", "string", ".spec.timeZone", "Time zone of the schedule."),
+    Column(SUSPEND, "boolean", ".spec.suspend", "The schedule is suspended."),
+    Column("Active", "integer", ".status.activeCount", "Number of unfinished jobs."),
     Column("Last", "date", ".status.lastScheduleTime", "Time since the last run was due."),
     Column("Next", "string", ".status.nextScheduleTime", "When the next run is due."),
-    Column(REASON, "string", ".status.reason", "What it did last, or what keeps it."),
+    Column(REASON, "string", ".status.reason", "What it did last, or why it does nothing."),
     Column(AGE, "date", ".metadata.creationTimestamp", "Time since it was created."),
     Column(TYPE, "string", ".spec.jobTemplate.spec.type", "Which handler runs.", wide=True),
     Column(
-        "Concurrency", "string", ".spec.concurrencyPolicy", "If a run is unfinished.", wide=True
+        "Concurrency",
+        "string",
+        ".spec.concurrencyPolicy",
+        "Policy for overlapping runs.",
+        wide=True,
     ),
-    Column("Misfire", "string", ".spec.misfirePolicy", "If runs were missed.", wide=True),
-    Column("Missed", "integer", ".status.missed", "Times without a run.", wide=True),
+    Column("Misfire", "string", ".spec.misfirePolicy", "Policy for missed runs.", wide=True),
+    Column("Missed", "integer", ".status.missed", "Number of missed runs.", wide=True),
     Column(
-        "Last-Success", "date", ".status.lastSuccessfulTime", "Time since a success.", wide=True
+        "Last-Success",
+        "date",
+        ".status.lastSuccessfulTime",
+        "Time since a job succeeded.",
+        wide=True,
     ),
-    Column("Message", "string", ".status.message", "The reason in words.", wide=True),
+    Column("Message", "string", ".status.message", "Explanation of the reason.", wide=True),
 )

@@ -105,7 +105,7 @@ def _copy(admin: Client, path: str, policy: AdmissionPolicy) -> str:
 
 def test_explain_tells_what_a_field_means(kubectl: Callable[..., str]) -> None:
     printed = kubectl("explain", "asyncjob.spec.retryPolicy")
-    assert "How often and how fast a failed attempt is tried again." in printed
+    assert "When and how often a failed attempt is retried." in printed
     assert "maxRetries\t<integer>" in printed
     assert "Exponential" in printed
 

@@ -63,9 +63,9 @@ def test_the_same_wish_is_written_once() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"end": "2025-12-31T00:00:00Z"}, "to is before from"),
+        ({"end": "2025-12-31T00:00:00Z"}, "to must not be before from"),
         ({"start": "yesterday"}, "from: "),
-        ({"end": "2026-02-30T00:00:00Z"}, "there is no such time: 2026-02-30"),
+        ({"end": "2026-02-30T00:00:00Z"}, "not a valid time: 2026-02-30"),
         ({"limit": 1001}, "limit: 1001 is no whole number from 1 to 1000"),
         ({"max_active": 0}, "max_active: 0"),
     ],

@@ -59,7 +59,7 @@ def test_a_deduplication_id_alone_brings_a_key_of_its_own_and_labels_to_find_it_
 @pytest.mark.parametrize("field", ["notBefore", "notAfter"])
 def test_a_time_that_utc_has_no_year_for_is_refused_and_named(field: str) -> None:
     read = read_submission({"type": "t", field: "9999-12-31T23:59:59-14:00"})
-    with pytest.raises(InvalidSubmissionError, match=f"{field}: there is no such time"):
+    with pytest.raises(InvalidSubmissionError, match=f"{field}: not a valid time"):
         build_manifest(read, "ns", new_id="new-id")
 
 

@@ -57,7 +57,7 @@ DelaySeconds = Annotated[float, Field(ge=0, le=MAX_DURATION_SECONDS)]
 
 
 class ObjectMeta(Model):
-    """Standard object metadata; what is not listed here is left to the API server."""
+    """Standard object metadata; other fields are left to the API server."""
 
     name: str | None = None
     generate_name: str | None = None
@@ -74,7 +74,7 @@ CategoryList = Annotated[list[CategoryName], Field(max_length=20)]
 
 
 class RetryPolicy(Model):
-    """How often and how fast a failed attempt is tried again. What is absent is inherited."""
+    """When and how often a failed attempt is retried. Absent fields are inherited."""
 
     max_retries: Annotated[int, Field(ge=0, le=100_000)] | None = None
     """Retries after the first attempt; 0 means none. Built in: 3."""
@@ -86,10 +86,10 @@ class RetryPolicy(Model):
     """Delay before the first retry, in seconds; 0 is allowed. Built in: 2."""
 
     max_delay_seconds: DelaySeconds | None = None
-    """The delay never grows beyond this, jitter apart, in seconds. Built in: 3600."""
+    """Upper bound of the delay before jitter, in seconds. Built in: 3600."""
 
     jitter: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Share by which the delay is spread to both sides, 0 to 1. Built in: 0.2."""
+    """Random share, 0 to 1, by which the delay is lengthened or shortened. Built in: 0.2."""
 
     retry_on: CategoryList | None = None
     """Retry only errors of these categories; empty means all."""
@@ -98,5 +98,5 @@ class RetryPolicy(Model):
     """Never retry errors of these categories; wins over retryOn."""
 
     max_crashes: Annotated[int, Field(ge=0, le=1000)] | None = None
-    """Deaths of the worker or of the handler's process that are survived; they spend no retry.
-    Built in: 3."""
+    """Number of crashes (the worker or the handler's process died) after which the job is tried
+    again. A crash does not count as a retry. Built in: 3."""

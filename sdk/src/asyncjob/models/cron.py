@@ -10,7 +10,7 @@ from asyncjob.models.job import AsyncJobSpec, JobReference
 
 
 class TemplateMetadata(Model):
-    """Labels and annotations of the jobs created."""
+    """Labels and annotations of the created jobs."""
 
     labels: Annotated[dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=32)] = (
         Field(default_factory=dict)
@@ -24,7 +24,7 @@ class TemplateMetadata(Model):
 
 
 class JobTemplate(Model):
-    """The job that is created each time."""
+    """The job to create for each run."""
 
     metadata: TemplateMetadata | None = None
     """Labels and annotations of the job."""
@@ -42,176 +42,180 @@ MAX_ACTIVE_RUNS = 100
 
 
 class Backfill(Model):
-    """Runs for times gone by; each distinct range is acted on once."""
+    """Creates the runs of a past range of time. Each distinct range is processed once."""
 
     from_: Annotated[Timestamp, Field(alias="from")]
-    """From this time on, itself included."""
+    """Start of the range, inclusive."""
 
     to: Timestamp
-    """Up to this time, itself included; what lies ahead is left to the schedule."""
+    """End of the range, inclusive. Times in the future are left to the schedule."""
 
     limit: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 100
-    """A range that holds more runs is refused whole."""
+    """Maximum number of runs; a range with more is rejected as a whole."""
 
     max_active: Annotated[int, Field(ge=1, le=MAX_ACTIVE_RUNS)] = 1
-    """So many of its runs may be unfinished at once. Under Forbid and Replace one of all runs."""
+    """Maximum number of unfinished runs of the backfill. With Forbid and Replace: one run of the
+    cron job in all."""
 
 
 class AsyncCronJobSpec(Model):
-    """When which job is created."""
+    """The schedule and the job that it creates."""
 
     schedule: Annotated[str, Field(min_length=1, max_length=256)]
     """Five fields (minute hour day month weekday), or @hourly, @daily, @weekly, @monthly, @yearly.
-    H stands for a number that follows from namespace and name: H, H/15, H(0-29), H(0-29)/10.
+    H stands for a number derived from namespace and name: H, H/15, H(0-29), H(0-29)/10.
     """
 
     time_zone: Annotated[str, Field(min_length=1, max_length=64, pattern=ZONE_PATTERN)] = "UTC"
-    """IANA name of the zone that the schedule is meant in."""
+    """IANA name of the time zone of the schedule."""
 
     jitter_seconds: Annotated[int, Field(ge=0, le=86_400)] = 0
-    """Each run is created up to so many seconds after its time; how many follows from the time."""
+    """Maximum delay of a run after its scheduled time, in seconds. The delay is derived from the
+    scheduled time."""
 
     concurrency_policy: ConcurrencyPolicy = ConcurrencyPolicy.ALLOW
-    """If an earlier run is unfinished. Allow: start all the same. Forbid: leave this run out.
-    Replace: cancel the earlier one and start when it has ended.
+    """What to do while an earlier run is unfinished. Allow: start the run. Forbid: skip the run.
+    Replace: cancel the earlier run and start when it has ended.
     """
 
     starting_deadline_seconds: Seconds | None = None
-    """A run that could not start within so many seconds counts as missed. Built in: 60; less than 5
-    counts as 5."""
+    """A run that could not start within this many seconds counts as missed. Built in: 60; values
+    below 5 count as 5."""
 
     misfire_policy: MisfirePolicy = MisfirePolicy.FIRE_ONCE
-    """Skip: missed runs are left out. FireOnce: one run for all. FireAll: each, up to the limit."""
+    """What to do about missed runs. Skip: nothing. FireOnce: create one run for all of them.
+    FireAll: create each, up to misfireLimit."""
 
     misfire_limit: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 100
-    """At most so many missed runs are made up for, the newest ones."""
+    """Maximum number of missed runs to create; the newest are chosen."""
 
     suspend: bool = False
-    """While true no job is created but by trigger and backfill; times that pass are not missed."""
+    """While true, jobs are created only by trigger and backfill. Scheduled times that pass
+    meanwhile do not count as missed."""
 
     trigger: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
-    """Raise it to n to create one job <name>-t<n> now."""
+    """Increase it to n to create one job <name>-t<n> now."""
 
     backfill: Backfill | None = None
-    """Creates the runs of a range of time gone by, once. Take it away to stop."""
+    """Creates the runs of a past range of time, once. Remove it to stop."""
 
     successful_jobs_history_limit: Annotated[int, Field(ge=0, le=1000)] = 3
-    """So many succeeded jobs are kept."""
+    """Maximum number of succeeded jobs to keep."""
 
     failed_jobs_history_limit: Annotated[int, Field(ge=0, le=1000)] = 3
-    """So many dead-lettered or cancelled jobs are kept."""
+    """Maximum number of dead-lettered or cancelled jobs to keep."""
 
     job_template: JobTemplate
-    """The job that is created each time."""
+    """The job to create for each run."""
 
 
 class ReservedRun(Model):
-    """A run that is decided on and about to be created."""
+    """A run that is about to be created."""
 
     name: ObjectName
-    """Name of its job."""
+    """Name of the job."""
 
     time: Timestamp
-    """The time it is for."""
+    """Scheduled time of the run."""
 
     trigger: Count | None = None
-    """Number of the trigger that asked for it."""
+    """Value of spec.trigger that requested the run."""
 
     backfill: bool | None = None
-    """A backfill asked for it."""
+    """True if a backfill requested the run."""
 
 
 class Reservation(Model):
-    """What makes each run be created once, whoever decides: only its holder creates them."""
+    """Runs reserved by one operator. Only its holder creates them, so that each is created once."""
 
     by: Annotated[str, Field(max_length=256)]
-    """Identity of the operator that holds it."""
+    """Identity of the operator that holds the reservation."""
 
     runs: Annotated[list[ReservedRun], Field(max_length=2 * MAX_RUNS)]
     """Runs to create, in this order."""
 
 
 class Observed(Model):
-    """The part of the spec that settledTime was judged by."""
+    """The part of the spec that settledTime was computed from."""
 
     schedule: Annotated[str, Field(max_length=256)]
     """The schedule."""
 
     time_zone: Annotated[str, Field(max_length=64)]
-    """The zone."""
+    """The time zone."""
 
     suspend: bool = False
     """Whether it was suspended."""
 
 
 class BackfillStatus(Model):
-    """How far a backfill has come."""
+    """Progress of a backfill."""
 
     from_: Annotated[Timestamp, Field(alias="from")]
-    """Where it began."""
+    """Start of the range."""
 
     to: Timestamp
-    """Where it ends."""
+    """End of the range."""
 
     through: Timestamp | None = None
-    """The last time acted on."""
+    """The last scheduled time processed."""
 
     total: Count = 0
-    """Runs that its range holds."""
+    """Number of runs in the range."""
 
     created: Count = 0
-    """Runs acted on; one whose job existed already is among them."""
+    """Number of runs processed, including those whose job already existed."""
 
     completed: bool = False
-    """Nothing is left to do."""
+    """True once all runs are processed."""
 
 
 class AsyncCronJobStatus(Model):
-    """What the schedule has done."""
+    """Observed state of the cron job."""
 
     active: Annotated[list[JobReference], Field(max_length=100)] | None = None
-    """Unfinished jobs of this schedule, the newest ones."""
+    """The newest unfinished jobs of the cron job."""
 
     active_count: Count | None = None
-    """How many unfinished jobs there are."""
+    """Number of unfinished jobs."""
 
     last_schedule_time: Timestamp | None = None
-    """The last scheduled time that a run was created for; none at or before it is acted on again.
+    """The last scheduled time that a run was created for. Times up to it are not processed again.
     """
 
     last_successful_time: Timestamp | None = None
-    """When a job of this schedule last succeeded."""
+    """When a job of the cron job last succeeded."""
 
     next_schedule_time: Timestamp | None = None
-    """The next scheduled time; jitter comes on top."""
+    """The next scheduled time, without jitter."""
 
     missed: Count | None = None
-    """Scheduled times left without a run since creation, whatever the cause; suspension apart."""
+    """Scheduled times without a run since creation, not counting times of suspension."""
 
     reason: CronReason | None = None
-    """What it did last, or what keeps it from doing anything."""
+    """What the schedule did last, or why it does nothing."""
 
     message: Annotated[str, Field(max_length=1024)] | None = None
-    """The same in words."""
+    """Explanation of the reason."""
 
     settled_time: Timestamp | None = None
-    """All scheduled times up to here are done with: run, left out, or not to be run. It never goes
-    back, whatever the clocks do."""
+    """All scheduled times up to this time are processed: run or skipped. It never moves back, even
+    if a clock does."""
 
     observed: Observed | None = None
-    """The schedule that settledTime was judged by."""
+    """The schedule that settledTime was computed from."""
 
     triggers: Count | None = None
-    """The last trigger acted on."""
+    """The last value of spec.trigger acted on."""
 
     backfill: BackfillStatus | None = None
-    """How far the last backfill has come."""
+    """Progress of the last backfill."""
 
     claims: Count | None = None
-    """Reservations and renewals of them so far."""
+    """Number of reservations made and renewed so far."""
 
     reserved: Reservation | None = None
-    """Runs decided on and about to be created."""
+    """Runs that are about to be created."""
 
 
 class AsyncCronJob(Model):
@@ -222,7 +226,7 @@ class AsyncCronJob(Model):
     metadata: ObjectMeta = Field(default_factory=ObjectMeta)
 
     spec: AsyncCronJobSpec
-    """When which job is created."""
+    """The schedule and the job that it creates."""
 
     status: AsyncCronJobStatus = Field(default_factory=AsyncCronJobStatus)
-    """What it has done."""
+    """Observed state of the cron job."""

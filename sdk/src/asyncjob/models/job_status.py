@@ -22,7 +22,7 @@ StatusMessage = Annotated[str, Field(max_length=1024)]
 
 
 class Lease(Model):
-    """Who holds the running job, and until when unless renewed."""
+    """The worker that holds the running job, and when its hold expires unless renewed."""
 
     holder: Annotated[str, Field(max_length=253)]
     """Name of the worker's pod."""
@@ -43,23 +43,23 @@ class Lease(Model):
     """Last heartbeat, by the worker's clock."""
 
     duration_seconds: Annotated[int, Field(ge=5, le=600)]
-    """The lease ends when no heartbeat comes for so long."""
+    """The lease expires after this many seconds without a heartbeat."""
 
 
 class Effective(Model):
-    """The policy in force for the current or last attempt: job over queue over handler."""
+    """The policy of the current or last attempt: of the job, else the queue, else the handler."""
 
     max_retries: Annotated[int, Field(ge=0, le=100_000)]
     """Retries after the first attempt."""
 
     backoff: Backoff
-    """How the delay grows."""
+    """How the delay grows from retry to retry."""
 
     initial_delay_seconds: DelaySeconds
     """Delay before the first retry, in seconds."""
 
     max_delay_seconds: DelaySeconds
-    """Cap of the delay, in seconds."""
+    """Upper bound of the delay, in seconds."""
 
     jitter: Annotated[float, Field(ge=0, le=1)]
     """Spread of the delay, 0 to 1."""
@@ -71,7 +71,7 @@ class Effective(Model):
     """Categories never retried."""
 
     max_crashes: Annotated[int, Field(ge=0, le=1000)]
-    """Crashes survived."""
+    """Crashes after which the job is tried again; one more makes it a dead letter."""
 
     execution_timeout_seconds: Annotated[int, Field(ge=1, le=31_536_000)]
     """Time limit of one attempt, in seconds."""
@@ -81,13 +81,13 @@ class Effective(Model):
 
 
 class Progress(Model):
-    """How far the handler has come."""
+    """Progress as reported by the handler."""
 
     percent: Annotated[int, Field(ge=0, le=100)] = 0
-    """0 to 100; 100 on success, kept on failure."""
+    """0 to 100. Set to 100 on success, kept on failure."""
 
     message: StatusMessage | None = None
-    """What it is doing, in the handler's words."""
+    """What the handler is doing, as free text."""
 
 
 class JobError(Model):
@@ -97,52 +97,52 @@ class JobError(Model):
     """Type of the exception, or the reason of the crash."""
 
     category: CategoryName
-    """Category that retryOn and noRetryOn look at."""
+    """Category that retryOn and noRetryOn are matched against."""
 
     message: Annotated[str, Field(max_length=4096)]
-    """Its message."""
+    """Message of the exception or crash."""
 
 
 class ResultReference(Model):
-    """Where a result lies that was too large for the job itself."""
+    """Where a result is stored that was too large for the job itself."""
 
     uri: Annotated[str, Field(max_length=2048)]
-    """Its address."""
+    """Address of the result."""
 
     size_bytes: Annotated[int, Field(ge=0)]
-    """Its size."""
+    """Size of the result, in bytes."""
 
     sha256: Annotated[str, Field(max_length=64)]
-    """Its digest, in hexadecimal."""
+    """SHA-256 digest of the result, in hexadecimal."""
 
 
 class HistoryEntry(Model):
     """One change of phase."""
 
     time: Timestamp
-    """When."""
+    """When the phase changed."""
 
     phase: Phase
-    """Into which phase."""
+    """The new phase."""
 
     attempt: Count = 0
-    """Attempts made so far."""
+    """Number of attempts up to then."""
 
     reason: Reason | None = None
-    """Why."""
+    """Reason of the change."""
 
     message: Annotated[str, Field(max_length=256)] | None = None
-    """Why, in words."""
+    """Explanation of the reason."""
 
     worker: WorkerIdentity | None = None
-    """Who ran the attempt that ended here."""
+    """Worker of the attempt that this change ended."""
 
     start_time: Timestamp | None = None
-    """When the attempt that ended here had started."""
+    """When the attempt that this change ended was started."""
 
 
 class Condition(Model):
-    """A standard condition; `kubectl wait --for=condition=Complete` looks at these."""
+    """A standard condition, e.g. for `kubectl wait --for=condition=Complete`."""
 
     type: Annotated[str, Field(max_length=64)]
     """Complete, Failed or Cancelled for a job, Drained for a queue."""
@@ -151,62 +151,62 @@ class Condition(Model):
     """True or False."""
 
     reason: Annotated[str, Field(max_length=64)] | None = None
-    """Machine word."""
+    """Machine-readable reason."""
 
     message: StatusMessage | None = None
-    """For people."""
+    """Human-readable message."""
 
     last_transition_time: Timestamp
-    """When it came to hold."""
+    """When the condition last changed its status."""
 
 
 class AsyncJobStatus(Model):
-    """What has become of the job."""
+    """Observed state of the job."""
 
     phase: Phase = Phase.QUEUED
-    """Where the job is in its life."""
+    """Phase of the job's life cycle."""
 
     reason: Reason | None = None
-    """Why it is there."""
+    """Reason of the current phase."""
 
     message: StatusMessage | None = None
-    """Why it is there, in words."""
+    """Explanation of the reason."""
 
     attempt: Count = 0
-    """Claims so far; with the UID a fencing token for handlers."""
+    """Number of claims so far. Together with the UID a fencing token for handlers."""
 
     claim: Uid | None = None
     """Random id of the current or last claim."""
 
     retries: Count = 0
-    """Retries granted after failures, since creation or redrive."""
+    """Retries after failures, since creation or the last redrive."""
 
     crashes: Count = 0
-    """Attempts whose worker or process died, since creation or redrive."""
+    """Attempts whose worker or process died, since creation or the last redrive."""
 
     releases: Count = 0
-    """Attempts given back unfinished, since creation or redrive."""
+    """Attempts released unfinished, since creation or the last redrive."""
 
     redrives: Count = 0
-    """The last redrive wish acted on."""
+    """The last value of spec.redrive acted on."""
 
     reruns: Count = 0
-    """The last rerun wish acted on."""
+    """The last value of spec.rerun acted on."""
 
     next_attempt_time: Timestamp | None = None
-    """About when the next attempt is due."""
+    """Approximate time of the next attempt."""
 
     retry_delay_seconds: DelaySeconds | None = None
-    """Wait before the next attempt, counted from when the operator sees it."""
+    """Delay before the next attempt, in seconds, counted from when the operator observes it."""
 
     admitted: bool | None = None
-    """The operator has opened the gate that the spec or the queue puts before a claim."""
+    """True once the operator has admitted a job that its spec or queue holds back from claims."""
 
     lease: Lease | None = None
-    """Who holds the running job."""
+    """The worker that holds the running job."""
 
     effective: Effective | None = None
-    """The policy in force, written by the claim."""
+    """The policy of the current or last attempt, written by the claim."""
 
     first_start_time: Timestamp | None = None
     """When the first attempt started."""
@@ -224,28 +224,28 @@ class AsyncJobStatus(Model):
     """When the phase last changed."""
 
     last_update_time: Timestamp | None = None
-    """Last report of any kind, heartbeats and progress included."""
+    """When the status was last updated, including by heartbeats and progress."""
 
     progress: Progress | None = None
-    """How far the handler has come."""
+    """Progress as reported by the handler."""
 
     checkpoint: FreeJson | None = None
-    """What the handler saved to resume from. Any JSON, replaced whole."""
+    """State that the handler saved to resume from: any JSON, replaced as a whole."""
 
     result: FreeJson | None = None
-    """What the handler returned. Any JSON."""
+    """Return value of the handler: any JSON."""
 
     result_ref: ResultReference | None = None
-    """Where the result lies, if it was too large to be kept here."""
+    """Where the result is stored if it was too large for the status."""
 
     error: JobError | None = None
     """The last failure."""
 
     history: Annotated[list[HistoryEntry], Field(max_length=20)] | None = None
-    """Changes of phase, oldest first; the newest 20 are kept."""
+    """The latest 20 changes of phase, oldest first."""
 
     history_omitted: Count | None = None
-    """Older changes that are no longer in history."""
+    """Number of older changes that are no longer in history."""
 
     conditions: Annotated[list[Condition], Field(max_length=8)] | None = None
     """Complete, Failed, Cancelled."""

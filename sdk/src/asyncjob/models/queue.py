@@ -13,101 +13,102 @@ from asyncjob.models.job_status import Condition
 
 Limit = Annotated[int, Field(ge=1, le=1_000_000)]
 ConcurrencyLimit = Annotated[int, Field(ge=1, le=1000)]
-"""Each is written down in the queue's status, which has room for so many."""
+"""Each reservation stands in the queue's status; the maximum bounds its size."""
 
 
 class UnknownType(StrEnum):
-    """What becomes of a job whose type no live worker of the queue knows."""
+    """What happens to a job for whose type no live worker of the queue has a handler."""
 
     WAIT = "Wait"
     DEAD_LETTER = "DeadLetter"
 
 
 class RateLimit(Model):
-    """At most so many starts in a period."""
+    """Maximum number of starts in a period."""
 
     count: Limit
-    """Starts per period."""
+    """Maximum number of starts per period."""
 
     period_seconds: Annotated[int, Field(ge=1, le=86_400)] = 1
     """Length of the period, in seconds."""
 
 
 class QueueDefaults(Model):
-    """What jobs of the queue inherit where they say nothing themselves."""
+    """Values for the fields that a job of the queue leaves out."""
 
     queue_timeout_seconds: Seconds | None = None
-    """A job that waits claimable for longer becomes a dead letter."""
+    """A job that is claimable for longer than this becomes a dead letter."""
 
     execution_timeout_seconds: Annotated[int, Field(ge=1, le=31_536_000)] | None = None
     """Time limit of one attempt, in seconds."""
 
     lease_duration_seconds: Annotated[int, Field(ge=5, le=600)] | None = None
-    """Duration of the lease, in seconds."""
+    """A job is recovered after this many seconds without a heartbeat."""
 
     cancel_grace_seconds: Annotated[int, Field(ge=0, le=3600)] | None = None
-    """How long a running handler may take to stop after cancel."""
+    """Seconds that a running handler has to stop after cancel."""
 
     retry_policy: RetryPolicy | None = None
-    """How often and how fast a failed attempt is tried again."""
+    """When and how often a failed attempt is retried."""
 
 
 class Retention(Model):
     """How long finished jobs are kept."""
 
     max_age_seconds: Seconds | None = None
-    """Finished jobs are removed after so many seconds. Built in: 7 days, dead letters 30."""
+    """Seconds after which finished jobs are deleted. Built in: 7 days, dead letters 30 days."""
 
     max_finished: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
-    """Of the finished jobs the newest so many are kept. Built in: 10000."""
+    """Maximum number of finished jobs; the oldest are deleted first. Built in: 10000."""
 
     min_age_seconds: Seconds | None = None
-    """No finished job is removed sooner. Built in: 600."""
+    """Seconds for which a finished job is kept in any case. Built in: 600."""
 
 
 class AsyncQueueSpec(Model):
     """Limits and defaults of a queue."""
 
     paused: bool = False
-    """While true no job of the queue starts; running ones go on."""
+    """While true, no job of the queue starts. Running jobs continue."""
 
     max_concurrency: ConcurrencyLimit | None = None
-    """At most so many jobs of the queue run at once. Up to 1000."""
+    """Maximum number of jobs of the queue that run at the same time."""
 
     max_concurrency_per_key: ConcurrencyLimit | None = None
-    """At most so many jobs with the same concurrencyKey run at once; of all keys together 1000."""
+    """Maximum number of jobs with the same concurrencyKey that run at the same time. With this
+    limit at most 1000 jobs with a concurrencyKey run at the same time."""
 
     max_queued: Limit | None = None
-    """The gateway refuses new jobs beyond so many waiting ones."""
+    """Maximum number of waiting jobs; the gateway refuses further submissions."""
 
     unknown_type: UnknownType = UnknownType.WAIT
-    """What becomes of a job whose type no live worker of the queue knows."""
+    """What happens to a job for whose type no live worker of the queue has a handler."""
 
     rate_limit: RateLimit | None = None
-    """At most so many starts in a period."""
+    """Maximum number of starts in a period."""
 
     priority_ageing_seconds: Annotated[int, Field(ge=1, le=86_400)] | None = None
-    """A waiting job counts one higher in priority for every so many seconds. Built in: never."""
+    """Seconds of waiting that raise the effective priority of a job by one. Built in: never."""
 
     defaults: QueueDefaults | None = None
-    """What jobs of the queue inherit."""
+    """Values for the fields that a job of the queue leaves out."""
 
     retention: Retention | None = None
     """How long finished jobs are kept."""
 
 
 class PhaseCount(Model):
-    """How many jobs of the queue are in a phase."""
+    """Number of jobs of the queue in a phase."""
 
     phase: Annotated[str, Field(max_length=32)]
     """The phase."""
 
     count: Count
-    """Its jobs."""
+    """Number of jobs in this phase."""
 
 
 class QueueReservation(Model):
-    """A place in a limited queue, taken for a job before it is admitted."""
+    """A slot of a queue with limits, reserved for a job before it is admitted."""
 
     name: Annotated[str, Field(max_length=253)]
     """Name of the job."""
@@ -116,54 +117,54 @@ class QueueReservation(Model):
     """UID of the job."""
 
     queued_time: Timestamp | None = None
-    """Since when the job is Queued; absent: since its creation."""
+    """When the job became Queued; absent: at its creation."""
 
     key: Key | None = None
-    """Its concurrencyKey."""
+    """concurrencyKey of the job."""
 
     time: Timestamp
-    """When it was taken."""
+    """When the slot was reserved."""
 
 
 class RecentStarts(Model):
-    """Starts that a rate limit still counts."""
+    """Starts that count against the rate limit."""
 
     time: Timestamp
-    """When the last of them was let through."""
+    """When the last of them was admitted."""
 
     count: Count
-    """How many."""
+    """Number of starts."""
 
 
 class AsyncQueueStatus(Model):
-    """How the queue is doing."""
+    """Observed state of the queue."""
 
     counts: Annotated[list[PhaseCount], Field(max_length=16)] | None = None
-    """Jobs by phase."""
+    """Number of jobs by phase."""
 
     oldest_queued_seconds: Count | None = None
-    """How long the oldest job that could start has been queued, in seconds."""
+    """Seconds since the oldest job that could start was queued."""
 
     workers: Count | None = None
-    """Live workers that serve the queue."""
+    """Number of live workers that serve the queue."""
 
     slots: Count | None = None
-    """How many jobs these workers run at once."""
+    """Number of jobs that these workers can run at the same time."""
 
     finished_per_minute: Count | None = None
-    """Jobs that finished within the last minute, however."""
+    """Number of jobs that finished within the last minute, with any outcome."""
 
     reservations: Annotated[list[QueueReservation], Field(max_length=1000)] | None = None
-    """Places taken in a queue with limits."""
+    """Reserved slots of a queue with limits."""
 
     recent_starts: Annotated[list[RecentStarts], Field(max_length=100)] | None = None
-    """What a rate limit counts."""
+    """Starts that count against the rate limit."""
 
     conditions: Annotated[list[Condition], Field(max_length=8)] | None = None
-    """Drained: it is paused and none of its jobs runs."""
+    """Drained: the queue is paused and none of its jobs is running."""
 
     last_update_time: Timestamp | None = None
-    """When the numbers were taken."""
+    """When this status was last updated."""
 
 
 class AsyncQueue(Model):
@@ -177,4 +178,4 @@ class AsyncQueue(Model):
     """Limits and defaults."""
 
     status: AsyncQueueStatus = Field(default_factory=AsyncQueueStatus)
-    """How the queue is doing."""
+    """Observed state of the queue."""

@@ -25,75 +25,75 @@ class Link(ResponseModel):
     """Its name."""
 
     uid: str | None = None
-    """Its UID, where it is known."""
+    """Its UID, if known."""
 
 
 class Happening(ResponseModel):
-    """One change of phase. Creation is the first; it is added on reading, not stored."""
+    """One change of phase. The first entry is the creation, which is not stored in the history."""
 
     time: str
-    """When, RFC 3339."""
+    """When the phase changed, RFC 3339."""
 
     phase: str
-    """Into which phase; `Created` for the first."""
+    """The new phase; `Created` in the first entry."""
 
     attempt: int = 0
-    """Attempts made so far."""
+    """Number of attempts up to then."""
 
     reason: str | None = None
-    """Why: one of the closed list of reasons."""
+    """Reason of the change, from the closed list of reasons."""
 
     message: str | None = None
-    """Why, in words."""
+    """Explanation of the reason."""
 
     worker: str | None = None
-    """Who ran the attempt that ended here."""
+    """Worker of the attempt that this change ended."""
 
     start_time: str | None = None
-    """When the attempt that ended here had started."""
+    """When the attempt that this change ended was started."""
 
 
 class JobSummary(ResponseModel):
     """A job in a list. Times are RFC 3339 text."""
 
     id: str
-    """Its name, unique in its namespace for as long as it exists."""
+    """Its name, unique in its namespace while it exists."""
 
     namespace: str
     """Its namespace."""
 
     uid: str
-    """Its UID: unique for ever."""
+    """Its UID, never used again."""
 
     type: str
     """Which handler runs it."""
 
     queue: str
-    """Queue that it waits in."""
+    """Name of its queue."""
 
     phase: Phase
-    """Where it is in its life."""
+    """Phase of its life cycle."""
 
     reason: str | None = None
-    """Why it is there, or what it waits for: one of the closed list."""
+    """Reason of the phase, or what the job waits for, from the closed list of reasons."""
 
     message: str | None = None
-    """The same in words."""
+    """Explanation of the reason."""
 
     priority: int = 0
-    """Higher starts first."""
+    """Jobs with a higher priority start first."""
 
     attempt: int = 0
-    """Attempts begun."""
+    """Number of attempts started."""
 
     retries: int = 0
-    """Retries granted after failures, since creation or redrive."""
+    """Retries after failures, since creation or the last redrive."""
 
     max_retries: int | None = None
-    """Retries that the policy in force allows; unknown before the first claim unless set."""
+    """Maximum number of retries; unknown before the first claim unless the job sets it."""
 
     progress: Progress | None = None
-    """How far the handler has come."""
+    """Progress as reported by the handler."""
 
     worker: str | None = None
     """Pod that runs it."""
@@ -114,16 +114,16 @@ class JobSummary(ResponseModel):
     """When it finished."""
 
     updated_at: str | None = None
-    """Last report of any kind, heartbeats and progress included."""
+    """When its status was last updated, including by heartbeats and progress."""
 
     next_attempt_at: str | None = None
-    """About when the next attempt is due."""
+    """Approximate time of the next attempt."""
 
     duration_seconds: float | None = None
     """From the first start to completion, in seconds."""
 
     cancelling: bool = False
-    """Its cancellation was asked for and has not come about yet."""
+    """True if a cancel was requested and the job is not finished yet."""
 
     @property
     def finished(self) -> bool:
@@ -137,10 +137,10 @@ class JobSummary(ResponseModel):
 
 
 class Job(JobSummary):
-    """A job with all that is known of it."""
+    """A job with all details."""
 
     resource_version: str
-    """Changes with every write."""
+    """Version of the object; changes with every write."""
 
     first_started_at: str | None = None
     """When the first attempt started."""
@@ -152,16 +152,16 @@ class Job(JobSummary):
     """When it was cancelled."""
 
     crashes: int = 0
-    """Attempts whose worker or process died, since creation or redrive."""
+    """Attempts whose worker or process died, since creation or the last redrive."""
 
     releases: int = 0
-    """Attempts given back unfinished, since creation or redrive."""
+    """Attempts released unfinished, since creation or the last redrive."""
 
     redrives: int = 0
-    """How often it was redriven."""
+    """Number of redrives."""
 
     reruns: int = 0
-    """The last rerun created of it."""
+    """Number of the last rerun created of it."""
 
     not_before: str | None = None
     """It does not start before this time."""
@@ -170,16 +170,16 @@ class Job(JobSummary):
     """It is cancelled if it has not started by this time."""
 
     depends_on: list[Dependency] = Field(default_factory=list)
-    """Jobs that have to finish first."""
+    """Jobs that must finish first."""
 
     suspended: bool = False
-    """It is not claimed for as long as this is so."""
+    """While true, it is not claimed."""
 
     idempotency_key: str | None = None
     """Key that it was submitted under."""
 
     deduplication_id: str | None = None
-    """Id that only one live job may have."""
+    """Id that only one unfinished job may have."""
 
     concurrency_key: str | None = None
     """Key of the queue's maxConcurrencyPerKey."""
@@ -191,40 +191,40 @@ class Job(JobSummary):
     """The job whose handler submitted it."""
 
     rerun_of: Link | None = None
-    """The job that it runs again."""
+    """The job that it is a rerun of."""
 
     cron_job: Link | None = None
     """The schedule that created it."""
 
     effective: Effective | None = None
-    """The policy in force for the current or last attempt."""
+    """The policy of the current or last attempt."""
 
     history: list[Happening] = Field(default_factory=list)
-    """What happened to it, oldest first, creation included."""
+    """Its changes of phase, oldest first, including the creation."""
 
     history_omitted: int = 0
-    """Older changes that are no longer kept."""
+    """Number of older changes that are no longer kept."""
 
     has_result: bool = False
-    """Whether there is a result to be fetched."""
+    """True if the job has a result to fetch."""
 
     payload: FreeJson | None = None
-    """Its input, for those who may read it."""
+    """Its input. Only with the permission `read-payload`."""
 
     payload_from: PayloadSource | None = None
-    """Where its input comes from."""
+    """Where its payload comes from."""
 
     request: RequestData | None = None
-    """What its HTTP submitter handed on, for those who may read the payload."""
+    """Parts of the submitting HTTP request. Only with the permission `read-payload`."""
 
     checkpoint: FreeJson | None = None
-    """What the handler saved to resume from, for those who may read the payload."""
+    """State saved by the handler to resume from. Only with the permission `read-payload`."""
 
     result: FreeJson | None = None
-    """What the handler returned, for those who may read the payload."""
+    """Return value of the handler. Only with the permission `read-payload`."""
 
     result_ref: ResultReference | None = None
-    """Where a large result lies, for those who may read the payload."""
+    """Where a large result is stored. Only with the permission `read-payload`."""
 
     def without_payload(self) -> Self:
         """Return the same without what only `read-payload` shows."""
@@ -235,7 +235,7 @@ class Job(JobSummary):
 
 
 class Page(ResponseModel):
-    """A part of a list, newest job first."""
+    """A page of a list, newest job first."""
 
     items: list[JobSummary]
     """The jobs."""
@@ -244,11 +244,11 @@ class Page(ResponseModel):
     """Cursor of the next page; None on the last one. Opaque."""
 
     total: int | None = None
-    """How many jobs the filters select, where that is known without reading them all."""
+    """Number of jobs that match the filters, if known without reading them all."""
 
 
 class PublicStatus(StrEnum):
-    """Where a job is, in the words of the public contract."""
+    """State of a job in the public contract."""
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"
@@ -270,7 +270,7 @@ PUBLIC_STATUS_BY_PHASE: Final = {
 
 
 class PublicSubmission(RequestModel):
-    """A job to be done."""
+    """A job to create."""
 
     job_type: JobType
     """Which handler runs it."""
@@ -279,7 +279,7 @@ class PublicSubmission(RequestModel):
     """Its input: any JSON."""
 
     idempotency_key: Key | None = None
-    """The same key with the same request is the same job."""
+    """The same key with the same request returns the same job."""
 
 
 class PublicAccepted(ResponseModel):
@@ -293,7 +293,7 @@ class PublicAccepted(ResponseModel):
 
 
 class PublicJob(ResponseModel):
-    """A job as the public sees it; nothing of payload, counters, workers, leases or traces."""
+    """The public view of a job, without payload, counters, worker, lease and trace."""
 
     job_id: str
     """Its id."""
@@ -312,10 +312,10 @@ class PublicJob(ResponseModel):
 
 
 class Result(ResponseModel):
-    """One of the two: the result itself, or where a large one lies."""
+    """The result of a job. Exactly one of the two fields is set."""
 
     result: FreeJson | None = None
-    """What the handler returned: any JSON."""
+    """Return value of the handler: any JSON."""
 
     result_ref: ResultReference | None = None
-    """Where it lies, if it was too large to be kept in the job."""
+    """Where the result is stored if it was too large for the job itself."""

@@ -25,7 +25,7 @@ from asyncjob.worker_lease import read_registration
 
 
 class QueueInfo(ResponseModel):
-    """A queue: one with an AsyncQueue object, or one that merely has jobs or workers."""
+    """A queue: with an AsyncQueue object, or only with jobs or workers."""
 
     name: str
     """Its name."""
@@ -34,28 +34,28 @@ class QueueInfo(ResponseModel):
     """Its namespace."""
 
     configured: bool
-    """Whether an AsyncQueue object exists; without one it is open and unlimited."""
+    """True if an AsyncQueue object exists; without one the queue is open and unlimited."""
 
     paused: bool = False
-    """No job of it starts."""
+    """While true, no job of the queue starts."""
 
     drained: bool = False
-    """It is paused and none of its jobs runs."""
+    """True if the queue is paused and none of its jobs is running."""
 
     counts: dict[str, int] = Field(default_factory=dict)
-    """Jobs by phase; phases without jobs may be missing."""
+    """Number of jobs by phase; phases without jobs may be absent."""
 
     oldest_queued_seconds: int | None = None
-    """How long the oldest job that could start has been queued."""
+    """Seconds since the oldest job that could start was queued."""
 
     workers: int = 0
-    """Live workers that serve it."""
+    """Number of live workers that serve the queue."""
 
     slots: int = 0
-    """How many jobs these workers run at once."""
+    """Number of jobs that these workers can run at the same time."""
 
     finished_per_minute: int | None = None
-    """Jobs that finished within the last minute; known for configured queues."""
+    """Number of jobs that finished within the last minute; known for configured queues."""
 
     spec: AsyncQueueSpec | None = None
     """Its limits and defaults."""
@@ -71,13 +71,13 @@ class CronJobInfo(ResponseModel):
     """Its namespace."""
 
     schedule: str
-    """When, in five fields or by a name."""
+    """Schedule: five fields or a name such as @daily."""
 
     time_zone: str
-    """Zone that the schedule is meant in."""
+    """IANA name of the time zone of the schedule."""
 
     suspended: bool = False
-    """It creates no jobs but by trigger and backfill."""
+    """While true, jobs are created only by trigger and backfill."""
 
     type: str
     """Type of its jobs."""
@@ -86,52 +86,53 @@ class CronJobInfo(ResponseModel):
     """Queue of its jobs."""
 
     active: int = 0
-    """Unfinished jobs of it."""
+    """Number of its unfinished jobs."""
 
     last_scheduled_at: str | None = None
-    """The last time that a run was created for."""
+    """The last scheduled time that a run was created for."""
 
     last_succeeded_at: str | None = None
     """When a job of it last succeeded."""
 
     next_scheduled_at: str | None = None
-    """The next time."""
+    """The next scheduled time."""
 
     reason: str | None = None
-    """What it did last, or what keeps it from doing anything."""
+    """What the schedule did last, or why it does nothing."""
 
     message: str | None = None
-    """The same in words."""
+    """Explanation of the reason."""
 
     spec: AsyncCronJobSpec | None = None
-    """All of it, where one is asked for by name."""
+    """The whole spec, when a single schedule is requested."""
 
     status: AsyncCronJobStatus | None = None
-    """What it has done, where one is asked for by name."""
+    """The status, when a single schedule is requested."""
 
 
 class BackfillAsk(RequestModel):
-    """Runs of a schedule for times gone by."""
+    """Runs of a schedule for a past range of time."""
 
     from_: Annotated[Timestamp, Field(alias="from")]
-    """From this time on, itself included."""
+    """Start of the range, inclusive."""
 
     to: Timestamp
-    """Up to this time, itself included; what lies ahead is left to the schedule."""
+    """End of the range, inclusive. Times in the future are left to the schedule."""
 
     limit: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 100
-    """A range that holds more runs is refused whole, by the operator."""
+    """Maximum number of runs; the operator rejects a range with more as a whole."""
 
     max_active: Annotated[int, Field(ge=1, le=MAX_ACTIVE_RUNS)] = 1
-    """So many of its runs may be unfinished at once. Under Forbid and Replace one of all runs."""
+    """Maximum number of unfinished runs of the backfill. With Forbid and Replace: one run of the
+    cron job in all."""
 
     replace: bool = False
-    """Take the place of an earlier backfill that is under way."""
+    """Replace an earlier backfill that is still in progress."""
 
     @model_validator(mode="after")
     def _forwards(self) -> Self:
         if _parse_time(self.to) < _parse_time(self.from_):
-            raise ValueError("to is before from")
+            raise ValueError("to must not be before from")
         return self
 
     @property
@@ -144,11 +145,11 @@ def _parse_time(text: str) -> datetime:
     try:
         return parse_timestamp(text)
     except ValueError as error:
-        raise ValueError(f"there is no such time: {text}") from error
+        raise ValueError(f"not a valid time: {text}") from error
 
 
 class WorkerInfo(ResponseModel):
-    """A worker process that has announced itself and has not fallen silent."""
+    """A registered worker process with a valid Lease."""
 
     name: str
     """Name of its Lease."""
@@ -163,19 +164,19 @@ class WorkerInfo(ResponseModel):
     """Queue that it serves."""
 
     slots: int
-    """How many jobs it runs at once."""
+    """Number of jobs that it can run at the same time."""
 
     running: int = 0
-    """How many it runs now."""
+    """Number of jobs that it is running."""
 
     types: list[str] = Field(default_factory=list)
     """Types that it has handlers for."""
 
     version: str | None = None
-    """Version of asyncjob that it runs, where it says so."""
+    """Version of asyncjob that it runs, if reported."""
 
     seen_at: str
-    """Its last sign of life, by its own clock."""
+    """Last renewal of its Lease, by its own clock."""
 
 
 _DEFAULT_LEASE_SECONDS: Final = 60

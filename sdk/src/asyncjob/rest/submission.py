@@ -30,28 +30,28 @@ class Submission(RequestModel):
     """
 
     type: JobType
-    """Which handler runs the job, e.g. SEND_EMAIL or report.daily."""
+    """Type of the job, which selects its handler, e.g. SEND_EMAIL or report.daily."""
 
     payload: FreeJson | None = None
     """Input of the handler: any JSON."""
 
     payload_from: PayloadSource | None = None
-    """Where the payload comes from, instead of payload."""
+    """Reads the payload from elsewhere. Excludes payload."""
 
     name: ObjectName | None = None
-    """The job's id. Without one it is a UUID; with an idempotencyKey it follows from that."""
+    """The job's id. Default: derived from the idempotencyKey, or else a UUID."""
 
     queue: QueueName = "default"
-    """Queue that the job waits in."""
+    """Name of the queue."""
 
     labels: Annotated[dict[str, LabelValue], Field(max_length=32)] | None = None
-    """Labels of the job, to select it by."""
+    """Labels of the job, for label selectors."""
 
     request: RequestData | None = None
-    """Parts of a request to hand to the handler."""
+    """Parts of an HTTP request, passed to the handler."""
 
     priority: Annotated[int, Field(ge=-1000, le=1000)] = 0
-    """Higher starts first."""
+    """Jobs with a higher priority start first."""
 
     not_before: Timestamp | None = None
     """The job does not start before this time."""
@@ -60,31 +60,31 @@ class Submission(RequestModel):
     """A job that has not started by this time is cancelled."""
 
     depends_on: Annotated[list[Dependency], Field(max_length=20)] | None = None
-    """Jobs that have to finish first."""
+    """Jobs that must finish first."""
 
     queue_timeout_seconds: Seconds | None = None
-    """A job that waits claimable for longer becomes a dead letter."""
+    """A job that is claimable for longer than this becomes a dead letter."""
 
     execution_timeout_seconds: Annotated[int, Field(ge=1, le=31_536_000)] | None = None
     """Time limit of one attempt, in seconds."""
 
     lease_duration_seconds: Annotated[int, Field(ge=5, le=600)] | None = None
-    """The job is recovered when its worker is silent for so long."""
+    """The job is recovered after this many seconds without a heartbeat."""
 
     cancel_grace_seconds: Annotated[int, Field(ge=0, le=3600)] | None = None
-    """How long a running handler may take to stop after cancel."""
+    """Seconds that a running handler has to stop after cancel."""
 
     retry_policy: RetryPolicy | None = None
-    """How often and how fast a failed attempt is tried again."""
+    """When and how often a failed attempt is retried."""
 
     ttl_seconds_after_finished: Seconds | None = None
-    """The finished job is removed after so many seconds."""
+    """Seconds after which the finished job is deleted."""
 
     idempotency_key: Key | None = None
-    """The same key with the same request is the same job; with another request it is refused."""
+    """The same key with the same request returns the same job; another request is refused."""
 
     deduplication_id: Key | None = None
-    """Refused while another live job has this id."""
+    """The submission is refused while another unfinished job has this id."""
 
     concurrency_key: Key | None = None
     """Jobs with the same key share the queue's maxConcurrencyPerKey."""
@@ -93,63 +93,63 @@ class Submission(RequestModel):
     """W3C trace context of the submitter."""
 
     suspend: bool | None = None
-    """While true the job is not claimed."""
+    """While true, the job is not claimed."""
 
 
 class Batch(RequestModel):
-    """Several jobs to be created. Each succeeds or fails by itself."""
+    """Jobs to create. Each is accepted or refused independently."""
 
     jobs: Annotated[list[Submission], Field(min_length=1, max_length=MAX_BATCH_JOBS)]
     """The jobs, at most 1000."""
 
 
 class Submitted(ResponseModel):
-    """What became of a submission."""
+    """Result of a submission."""
 
     id: str
     """The job's id, which is its name."""
 
     created: bool
-    """Whether this submission created it; false: the same one had come before."""
+    """True if this submission created the job, false if it existed already."""
 
     phase: str
-    """Its phase as of now."""
+    """The current phase of the job."""
 
 
 class Refusal(ResponseModel):
-    """Why one of a batch was not accepted."""
+    """Why one job of a batch was refused."""
 
     status: int
-    """The HTTP status that it would have had alone."""
+    """HTTP status of the same submission outside a batch."""
 
     title: str
-    """What kind of refusal it is."""
+    """Type of the problem."""
 
     detail: str
-    """What is wrong, and the way out."""
+    """What is wrong and how to fix it."""
 
     job_id: str | None = None
-    """The existing job that stands in the way, if one does."""
+    """The existing job that conflicts with the submission, if any."""
 
 
 class BatchItem(ResponseModel):
-    """What became of one of a batch: one of the two is set."""
+    """Result for one job of a batch. Exactly one of the two fields is set."""
 
     job: Submitted | None = None
-    """The job."""
+    """The accepted job."""
 
     error: Refusal | None = None
-    """Why there is none."""
+    """Why the job was refused."""
 
 
 class BatchReport(ResponseModel):
-    """What became of a batch, in its order."""
+    """Results of a batch, in the order of its jobs."""
 
     items: list[BatchItem]
-    """One for each job of the batch."""
+    """One result for each job of the batch."""
 
     accepted: int
-    """How many were accepted."""
+    """Number of accepted jobs."""
 
     refused: int
-    """How many were not."""
+    """Number of refused jobs."""

@@ -107,7 +107,7 @@ def _time_problems(submission: Submission) -> Iterator[FieldProblem]:
                 moments[field] = parse_timestamp(value)
                 format_timestamp(moments[field])
             except ValueError:
-                yield field_problem(field, f"there is no such time: {value}")
+                yield field_problem(field, f"not a valid time: {value}")
     if len(moments) > 1 and moments["notAfter"] <= moments["notBefore"]:
         yield field_problem("notAfter", "it has to be later than notBefore")
 
