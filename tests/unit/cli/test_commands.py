@@ -80,25 +80,25 @@ def test_nothing_is_submitted_if_anything_is_wrong(shell: Shell, tmp_path: Path)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["submit"], "Give a TYPE, or files"),
+        (["submit"], "missing argument TYPE"),
         (["submit", "t", "a=1", "-f", "x.json"], "not both"),
         (["submit", "t", "{"], "is not JSON"),
         (["submit", "t", "-f", "gone.json"], "gone.json: No such file"),
         (["submit", "t", "--not-before", "soon"], "+10m"),
         (["get"], "Missing argument"),
-        (["get", " "], "is no name"),
-        (["list", "--phase", "odd"], "is none of Pending"),
+        (["get", " "], "is not a valid name"),
+        (["list", "--phase", "odd"], "is not one of Pending"),
         (["list", "--older-than", "x"], "write 90s"),
         (["list", "--queue", "Not A Queue"], "--queue: String should match"),
         (["list", "-o", "xml"], "'xml' is not one of"),
         (["lst"], "did you mean list?"),
-        (["redrive"], "which? Give jobs by name"),
+        (["redrive"], "missing argument JOB"),
         (["redrive", "a", "--all"], "not both"),
-        (["redrive", "a", "--dry-run"], "--dry-run goes with filters"),
-        (["dismiss", "--all"], "say --yes to dismiss them"),
+        (["redrive", "a", "--dry-run"], "--dry-run needs filters"),
+        (["dismiss", "--all"], "pass --yes to dismiss the jobs"),
         (["priority", "5000", "a"], "-1000<=x<=1000"),
-        (["--server=x", "list", "--context=y"], "give one of them"),
-        (["cron", "backfill", "x", "--from=2026-01-02", "--to=2026-01-01"], "has to be later"),
+        (["--server=x", "list", "--context=y"], "use one of them"),
+        (["cron", "backfill", "x", "--from=2026-01-02", "--to=2026-01-01"], "must be later"),
     ],
 )
 def test_a_mistake_is_one_line_with_the_way_out_and_does_nothing(
@@ -138,7 +138,7 @@ def test_a_wait_for_a_phase_ends_when_it_can_no_longer_come(shell: Shell) -> Non
     shell.jobs.script["x"] = [a_job("x"), a_job("x", "Cancelled")]
     result = shell("wait", "x", "--for=running", "--quiet")
     assert result.exit_code == 5
-    assert result.stderr == "error: x ended as Cancelled, and was never Running\n"
+    assert result.stderr == "error: x ended as Cancelled without reaching Running\n"
 
 
 def test_a_server_that_is_away_for_a_while_ends_no_wait(shell: Shell) -> None:
@@ -232,7 +232,7 @@ def test_results_and_histories_are_printed(shell: Shell) -> None:
         (["suspend", "a"], "a suspended"),
         (["resume", "a"], "a resumed"),
         (["priority", "-5", "a"], "a has priority -5"),
-        (["rerun", "dead"], "dead-r1 will do the same again"),
+        (["rerun", "dead"], "dead-r1 will be created"),
         (["redrive", "dead"], "dead is being redriven"),
         (["dismiss", "dead"], "dead is being dismissed"),
     ],
@@ -268,7 +268,7 @@ def test_many_dead_letters_are_redriven_by_filter(shell: Shell, jobs: FakeJobs) 
     assert result.exit_code == 1
     assert result.stderr.splitlines() == [
         "error: stubborn: it was redriven meanwhile",
-        "redriven 1 dead letter; 1 could not be",
+        "redriven 1 dead letter; 1 failed",
     ]
     assert jobs.asked == [("redrive_many", Selection(type="report.csv"), 5, False)]
 
@@ -393,4 +393,4 @@ def test_errors_print_no_control_characters_of_what_was_given(
 def test_what_is_no_namespace_is_asked_of_nobody(shell: Shell, name: str) -> None:
     done = shell("-n", name, "list")
     assert (done.exit_code, shell.places) == (2, [])
-    assert "is no name of a namespace" in done.stderr
+    assert "is not a valid namespace name" in done.stderr

@@ -109,12 +109,12 @@ def test_every_error_of_the_clients_that_a_script_can_act_on_has_a_code() -> Non
         (
             BulkReport(matched=9, done=["a", "b", "c", "d"]),
             "Redrive 4 dead letters (a, b, c and 1 more; 5 more match, see --limit)?",
-            "redriven 4 dead letters; 5 more match: again, or with a higher --limit",
+            "redriven 4 dead letters; 5 more match: repeat the command, or raise --limit",
         ),
         (
             BulkReport(matched=2, done=["a"], failed=[{"id": "b", "detail": "x"}]),
             "Redrive 1 dead letter (a; 1 more match, see --limit)?",
-            "redriven 1 dead letter; 1 could not be",
+            "redriven 1 dead letter; 1 failed",
         ),
         (
             BulkReport(matched=1, done=["a"], dry_run=True),

@@ -98,11 +98,11 @@ def test_manifests_submissions_and_lists_of_either_are_jobs() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (MANIFEST.replace("AsyncJob", "AsyncQueue"), "AsyncQueue is no asyncjob.dev/v1alpha1"),
-        (MANIFEST.replace("/v1alpha1", "/v9"), "kubectl apply -f takes it"),
+        (MANIFEST.replace("AsyncJob", "AsyncQueue"), "AsyncQueue is not asyncjob.dev/v1alpha1"),
+        (MANIFEST.replace("/v1alpha1", "/v9"), "use kubectl apply -f"),
         (MANIFEST.replace("labels", "annotations"), "metadata.annotations cannot be submitted"),
-        (MANIFEST.replace("labels: {team: mail}", "namespace: mail"), "say so: -n mail"),
-        ("3", "give its TYPE first"),
+        (MANIFEST.replace("labels: {team: mail}", "namespace: mail"), "pass -n mail"),
+        ("3", "pass its TYPE first"),
         ('[{"type": "a"}, 3]', r"x\[2\]: a job is an object"),
     ],
 )

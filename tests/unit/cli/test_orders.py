@@ -123,7 +123,7 @@ def test_all_mistakes_are_told_at_once_but_not_a_thousand() -> None:
 @pytest.mark.parametrize("flag", ["--name=n", "--idempotency-key=k"])
 def test_what_would_make_many_jobs_one_is_refused(flag: str) -> None:
     many = payload_documents("t", [Document("a", 1), Document("b", 2)])
-    with pytest.raises(InvalidInputError, match="is for one job, and these are 2"):
+    with pytest.raises(InvalidInputError, match="is for one job, not 2"):
         prepare_submissions(many, options(flag))
 
 

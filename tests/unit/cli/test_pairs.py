@@ -34,7 +34,7 @@ def test_json_keeps_its_type() -> None:
     ("words", "said"),
     [
         (["{bad"], "'{bad' is not JSON"),
-        (["a=1", "b"], "'b' is no pair"),
+        (["a=1", "b"], "'b' is not a pair"),
         (["a:=one"], "for text write a="),
         (["a=1", "a=2"], "'a' is given twice"),
         (["[" * 100_000], "nested too deeply|not JSON"),

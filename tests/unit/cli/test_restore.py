@@ -56,7 +56,7 @@ def test_what_comes_back_is_what_was_asked_for_and_nothing_of_what_became_of_it(
     assert result.exit_code == 0
     said = result.stdout.splitlines()
     assert said[0] == "restored 1 job"
-    assert said[1].startswith("1 job had begun, 1 of them with a checkpoint: a status cannot be")
+    assert said[1].startswith("1 job had started, 1 of them with a checkpoint: a status cannot be")
     assert [line.split(":")[1].split()[0] for line in said[2:]] == ["reruns", "owner", "finalizers"]
 
 
@@ -148,7 +148,7 @@ def test_children_are_left_to_a_parent_that_submits_them_anew(shell: Shell, tmp_
     )
     said = shell.ok("restore", file)
     assert set(shell.cluster.of("AsyncJob")) == {"up", "left"}
-    assert "left out, children of jobs that come back, which submit them anew: 2" in said
+    assert "left out, children of restored jobs, which submit them again: 2" in said
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_who_waits_for_what_does_not_come_back_is_named(shell: Shell, tmp_path: 
     file = a_file(
         tmp_path, a_job("dead", "DeadLetter"), a_job("waits", dependsOn=[{"name": "dead"}])
     )
-    assert "note: jobs wait for what does not come back (waits for dead)" in shell.ok(
+    assert "note: jobs depend on jobs that are not restored (waits for dead)" in shell.ok(
         "restore", file
     )
 
@@ -259,14 +259,14 @@ FIRST = {"kind": HEADER_KIND, "format": 1}
     ("line", "said"),
     [
         ("{", "not JSON"),
-        ("[]", "no JSON object"),
-        ({"kind": "Pod"}, "kind: 'Pod' is none of AsyncQueue, AsyncCronJob, AsyncJob"),
+        ("[]", "not a JSON object"),
+        ({"kind": "Pod"}, "kind: 'Pod' is not one of AsyncQueue, AsyncCronJob, AsyncJob"),
         (a_job("a") | {"apiVersion": "v2"}, "apiVersion: 'v2' is not asyncjob.dev/v1alpha1"),
         (a_job("A b"), "metadata.name: "),
         (a_job("a", namespace="../x"), "metadata.namespace: '../x'"),
         (a_job("a", priority=5000), "spec.priority: "),
         (a_job("a", retryPolicy={"maxRetries": -1}), "spec.retryPolicy.maxRetries: "),
-        (a_job("a", "Dancing"), "status.phase: 'Dancing' is none that this version knows"),
+        (a_job("a", "Dancing"), "status.phase: 'Dancing' is not known to this version"),
         (a_schedule("s", schedule=5), "spec.schedule: "),
         (
             {"kind": HEADER_KIND, "format": 2, "version": "9.0"},
@@ -294,7 +294,7 @@ def test_a_file_that_was_cut_off_is_taken_only_if_asked(shell: Shell, tmp_path: 
         assert result.exit_code == 2
         assert "--partial" in result.stderr
     twice = broken(tmp_path, FIRST, a_job("a"), a_job("a"))
-    assert "AsyncJob tests/a is here twice" in shell("restore", twice, "--partial").stderr
+    assert "AsyncJob tests/a occurs twice" in shell("restore", twice, "--partial").stderr
     shell.ok("restore", file, "--partial")
 
 
@@ -340,7 +340,7 @@ def test_what_is_so_for_all_ends_it_and_says_how_far_it_came(shell: Shell, tmp_p
     assert "kubectl create namespace tests" in result.stderr
     assert result.stdout.splitlines() == [
         "restored nothing",
-        "not tried: 2; the same command goes on",
+        "not tried: 2; repeat the command to continue",
     ]
 
 

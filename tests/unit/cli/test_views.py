@@ -130,7 +130,7 @@ def test_a_page_of_a_job_has_its_state_first_then_facts_timeline_and_what_to_do(
         "",
         "Next",
         "  asyncjob redrive dead-1                          run it again with fresh budgets",
-        "  asyncjob dismiss dead-1                          give it up for good",
+        "  asyncjob dismiss dead-1                          give it up",
         "  kubectl -n default logs worker-1 | grep dead-1   its lines in the worker's log",
     ]
 

@@ -66,7 +66,7 @@ def test_the_same_wish_is_written_once() -> None:
         ({"end": "2025-12-31T00:00:00Z"}, "to must not be before from"),
         ({"start": "yesterday"}, "from: "),
         ({"end": "2026-02-30T00:00:00Z"}, "not a valid time: 2026-02-30"),
-        ({"limit": 1001}, "limit: 1001 is no whole number from 1 to 1000"),
+        ({"limit": 1001}, "limit: 1001 is not an integer from 1 to 1000"),
         ({"max_active": 0}, "max_active: 0"),
     ],
 )

@@ -124,11 +124,11 @@ def test_a_list_hands_out_all() -> None:
 
 def test_numbers_that_make_no_sense_are_named() -> None:
     api = world("a")
-    with pytest.raises(InvalidRequestError, match="limit: 0 is no whole number from 1"):
+    with pytest.raises(InvalidRequestError, match="limit: 0 is not an integer from 1"):
         run(OPERATIONS.page(Selection(), None, 0), api)
-    with pytest.raises(InvalidRequestError, match="limit: 0 is no whole number from 1"):
+    with pytest.raises(InvalidRequestError, match="limit: 0 is not an integer from 1"):
         run(OPERATIONS.redrive_many(Selection(), limit=0, dry_run=True), api)
-    with pytest.raises(InvalidRequestError, match="priority: 5000 is no whole number from -1000"):
+    with pytest.raises(InvalidRequestError, match="priority: 5000 is not an integer from -1000"):
         run(OPERATIONS.set_priority("a", 5000), api)
     assert api.writes == []
 

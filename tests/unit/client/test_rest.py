@@ -235,7 +235,7 @@ def test_without_an_address_or_a_readable_token_it_says_so(
     monkeypatch.delenv("ASYNCJOB_SERVER", raising=False)
     with pytest.raises(e.ClientConfigError, match="ASYNCJOB_SERVER"):
         JobsClient()
-    with pytest.raises(e.ClientConfigError, match="no address"):
+    with pytest.raises(e.ClientConfigError, match="is not the address"):
         JobsClient("jobs.test")
     with pytest.raises(e.ClientConfigError, match="cannot be read"):
         Gateway(ok({})).client(token=tmp_path / "none").get("j")
@@ -301,7 +301,7 @@ def test_events_are_read_whatever_pieces_they_come_in(size: int) -> None:
     "url", ["http://[bad", "http://host:abc", "http://a b/", "http://a/\x00", "http://:80"]
 )
 def test_what_is_no_address_is_told_before_anything_is_sent(url: str) -> None:
-    with pytest.raises(e.ClientConfigError, match="is no address of a gateway"):
+    with pytest.raises(e.ClientConfigError, match="is not the address of a gateway"):
         JobsClient(url)
 
 
@@ -320,6 +320,6 @@ def test_what_can_be_no_token_is_not_sent_nor_shown(token: str, no_pause: list[f
 def test_a_limit_that_makes_no_sense_is_named(limit: int) -> None:
     with (
         Gateway(ok([])).client() as jobs,
-        pytest.raises(e.InvalidRequestError, match=f"limit: {limit} is no whole number from"),
+        pytest.raises(e.InvalidRequestError, match=f"limit: {limit} is not an integer from"),
     ):
         jobs.redrive_many(limit=limit)

@@ -68,11 +68,11 @@ async def test_without_any_kubeconfig_one_line_says_what_to_do(
 
 
 async def test_what_is_no_namespace_never_becomes_part_of_a_path(two_contexts: str) -> None:
-    with pytest.raises(ConfigError, match=r"'\.\./x' is no name of a namespace"):
+    with pytest.raises(ConfigError, match=r"'\.\./x' is not a valid namespace name"):
         await load_access(two_contexts, namespace="../x")
 
 
 async def test_a_kubeconfig_that_is_no_mapping_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "odd").write_text("just words")
-    with pytest.raises(NoClusterError, match="the kubeconfig is no mapping"):
+    with pytest.raises(NoClusterError, match="the kubeconfig is not a mapping"):
         await load_access(str(tmp_path / "odd"))

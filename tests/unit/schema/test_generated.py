@@ -57,7 +57,7 @@ def test_the_check_passes_on_what_was_written(written: Path) -> None:
 
 def test_the_check_fails_on_a_changed_file_and_names_it(written: Path) -> None:
     changed = written / "crds" / "asyncjobs.yaml"
-    changed.write_text(changed.read_text().replace("Queue it waits in", "Its queue"))
+    changed.write_text(changed.read_text().replace("Name of the queue", "Its queue"))
     result = run(written, "--check")
     assert result.exit_code == 1
     assert "asyncjobs.yaml" in result.output

@@ -99,7 +99,7 @@ class LazyGroup(SectionedGroup):
         if self.get_command(ctx, name) is None:
             close = get_close_matches(name, self._listed, n=1, cutoff=0.5)
             meant = f"; did you mean {close[0]}?" if close else ""
-            ctx.fail(f"there is no command {name}{meant}")
+            ctx.fail(f"unknown command {name}{meant}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click calls it

@@ -42,22 +42,22 @@ class ConnectionOptions:
         """Return the same; raises UsageError where it means two places at once."""
         if self.server and (self.context or self.kubeconfig):
             raise click.UsageError(
-                "--server goes through a gateway, --context and --kubeconfig straight to a "
-                "cluster: give one of them (--server '' overrules ASYNCJOB_SERVER)"
+                "--server is for a gateway, --context and --kubeconfig are for a cluster: "
+                "use one of them (--server '' overrides ASYNCJOB_SERVER)"
             )
         if self.namespace and not is_namespace(self.namespace):
-            raise click.UsageError(f"--namespace: {self.namespace!r} is no name of a namespace")
+            raise click.UsageError(f"--namespace: {self.namespace!r} is not a valid namespace name")
         if self.everywhere:
             self._check_all_namespaces()
         return self
 
     def _check_all_namespaces(self) -> None:
         if self.namespace:
-            raise click.UsageError("give --namespace or --all-namespaces, not both")
+            raise click.UsageError("use --namespace or --all-namespaces, not both")
         if self.server:
             raise click.UsageError(
-                "a gateway lists one namespace at a time: give --namespace in place of "
-                "--all-namespaces, or leave --server out (--server '') to ask the cluster itself"
+                "a gateway lists one namespace at a time: use --namespace instead of "
+                "--all-namespaces, or connect to the cluster itself (--server '')"
             )
 
 
@@ -66,10 +66,15 @@ def _first_given(value: object, default: object) -> object:
 
 
 _FLAGS: Final[tuple[tuple[tuple[str, ...], str, str, str], ...]] = (
-    (("--namespace", "-n"), "NAME", "Namespace; else the context's.", ""),
-    (("--context",), "NAME", "Context of the kubeconfig; else its current one.", ""),
-    (("--kubeconfig",), "FILE", "Else KUBECONFIG, the pod's own access, ~/.kube/config.", ""),
-    (("--server",), "URL", "Through this gateway instead of the API server.", "ASYNCJOB_SERVER"),
+    (("--namespace", "-n"), "NAME", "Namespace. Default: the context's.", ""),
+    (("--context",), "NAME", "Context of the kubeconfig. Default: the current one.", ""),
+    (
+        ("--kubeconfig",),
+        "FILE",
+        "Default: KUBECONFIG, the pod's service account, ~/.kube/config.",
+        "",
+    ),
+    (("--server",), "URL", "Use this gateway instead of the API server.", "ASYNCJOB_SERVER"),
     (("--token",), "TOKEN", "Bearer token for the gateway.", "ASYNCJOB_TOKEN"),
 )
 
@@ -121,7 +126,7 @@ def with_all_namespaces(function: Callback) -> Callback:
         section=CONNECTION_SECTION,
         is_flag=True,
         default=None,
-        help="All namespaces at once; not through a gateway.",
+        help="All namespaces; not with a gateway.",
     )(with_connection(function))
 
 

@@ -16,7 +16,7 @@ def parse_duration(text: str) -> int:
     """Return the seconds of `2h30m`, `90`, `7d`; raises ValueError if it is none."""
     found = _PARTS.fullmatch(text.strip())
     if not found or not any(found.groups()):
-        raise ValueError(f"{text!r} is no duration: write 90s, 10m, 2h30m or 7d")
+        raise ValueError(f"{text!r} is not a duration: write 90s, 10m, 2h30m or 7d")
     counts = [int(part or 0) for part in found.groups()]
     return sum(count * unit for count, unit in zip(counts, _UNITS.values(), strict=True))
 
@@ -90,7 +90,9 @@ class TimeParam(click.ParamType[str]):
                 return relative_time(ctx.obj.now(), value)
             return absolute_time(value)
         except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no time: write 2026-11-21T20:00:00Z, +10m or -2h", param, ctx)
+            self.fail(
+                f"{value!r} is not a time: write 2026-11-21T20:00:00Z, +10m or -2h", param, ctx
+            )
 
 
 def relative_time(now: datetime, text: str) -> str:

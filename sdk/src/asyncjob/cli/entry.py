@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def program_name(path: str) -> str:
-    """Return how whoever called us would write it."""
+    """Return the name that the program was called by."""
     return "kubectl asyncjob" if PurePath(path).stem == KUBECTL_PLUGIN else "asyncjob"
 
 
@@ -49,7 +49,7 @@ def run(arguments: Sequence[str] | None, name: str, cli: CliContext | None = Non
 
 
 def _end_for_closed_pipe(error: BaseException) -> int:
-    """End in silence: whoever read us has enough. Python must not complain when it flushes."""
+    """End silently: the reader of stdout has closed it. Keep Python from failing to flush it."""
     if not isinstance(error, BrokenPipeError) and not isinstance(
         error.__context__, BrokenPipeError
     ):
@@ -100,17 +100,13 @@ _COMMANDS_PACKAGE: Final = "asyncjob.cli.commands"
 
 COMMANDS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
     "Jobs": {
-        "submit": LazyCommand(f"{_COMMANDS_PACKAGE}.submit:submit", "Submit a job, or many."),
-        "get": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.read:get", "Show jobs with all that is known of them."
-        ),
+        "submit": LazyCommand(f"{_COMMANDS_PACKAGE}.submit:submit", "Submit one or more jobs."),
+        "get": LazyCommand(f"{_COMMANDS_PACKAGE}.read:get", "Show jobs in detail."),
         "list": LazyCommand(f"{_COMMANDS_PACKAGE}.read:list_", "List jobs, newest first."),
         "watch": LazyCommand(f"{_COMMANDS_PACKAGE}.watch:watch", "Follow jobs as they change."),
         "wait": LazyCommand(f"{_COMMANDS_PACKAGE}.wait:wait", "Wait until jobs have finished."),
-        "history": LazyCommand(f"{_COMMANDS_PACKAGE}.read:history", "Show what happened to a job."),
-        "result": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.read:result", "Print what a job's handler returned."
-        ),
+        "history": LazyCommand(f"{_COMMANDS_PACKAGE}.read:history", "Show the changes of a job."),
+        "result": LazyCommand(f"{_COMMANDS_PACKAGE}.read:result", "Print the result of a job."),
         "cancel": LazyCommand(
             f"{_COMMANDS_PACKAGE}.control:cancel", "Cancel jobs; a dead letter is dismissed."
         ),
@@ -119,39 +115,36 @@ COMMANDS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
         ),
         "resume": LazyCommand(f"{_COMMANDS_PACKAGE}.control:resume", "Let suspended jobs start."),
         "priority": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.control:priority", "Change which job starts first."
+            f"{_COMMANDS_PACKAGE}.control:priority", "Set the priority of jobs."
         ),
         "rerun": LazyCommand(f"{_COMMANDS_PACKAGE}.control:rerun", "Run jobs again, as new jobs."),
     },
     "Dead letters": {
         "redrive": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.dead_letters:redrive", "Give dead letters a fresh start."
+            f"{_COMMANDS_PACKAGE}.dead_letters:redrive",
+            "Run dead letters again, with fresh retries.",
         ),
         "dismiss": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.dead_letters:dismiss", "Give dead letters up for good."
+            f"{_COMMANDS_PACKAGE}.dead_letters:dismiss", "Give up dead letters."
         ),
     },
     "Around jobs": {
         "queue": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.queue:queue", "Look at queues, pause and resume them."
+            f"{_COMMANDS_PACKAGE}.queue:queue", "Show queues, pause and resume them."
         ),
-        "cron": LazyCommand(f"{_COMMANDS_PACKAGE}.cron:cron", "Look at schedules and act on them."),
+        "cron": LazyCommand(f"{_COMMANDS_PACKAGE}.cron:cron", "Show and control schedules."),
         "workers": LazyCommand(f"{_COMMANDS_PACKAGE}.workers:workers", "List the live workers."),
     },
     "Backup": {
-        "export": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.export:export", "Write everything into a file."
-        ),
-        "restore": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.restore:restore", "Create what an export holds."
-        ),
+        "export": LazyCommand(f"{_COMMANDS_PACKAGE}.export:export", "Write all objects to a file."),
+        "restore": LazyCommand(f"{_COMMANDS_PACKAGE}.restore:restore", "Restore an export."),
     },
     "Help": {
         "doctor": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.doctor:doctor", "Find out what is wrong, and the way out."
+            f"{_COMMANDS_PACKAGE}.doctor:doctor", "Find problems and suggest fixes."
         ),
         "completion": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.completion:completion", "Print a shell's completion script."
+            f"{_COMMANDS_PACKAGE}.completion:completion", "Print a completion script."
         ),
         "version": LazyCommand(f"{_COMMANDS_PACKAGE}.version:version", "Print the version."),
     },
@@ -167,8 +160,8 @@ COMMANDS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
 @connection_options(reads_environment=True)
 @click.pass_context
 def root(context: click.Context, /, **options: Any) -> None:
-    """Durable jobs on Kubernetes: submit them, look at them, act on them.
+    """Submit, inspect and control durable jobs on Kubernetes.
 
-    Goes straight to the API server with your kubeconfig, or through a gateway with --server.
+    Connects to the API server with your kubeconfig, or to a gateway with --server.
     """
     context.obj = replace(context.obj or CliContext(), root=pop_connection_options(options))

@@ -47,19 +47,19 @@ _EXIT_CODES: Final[tuple[tuple[type[AsyncJobError], ExitCode], ...]] = (
 )
 
 _WAYS_OUT: Final[tuple[tuple[type[AsyncJobError], str], ...]] = (
-    (errors.JobNotFoundError, "{program} list shows what there is in this namespace"),
-    (errors.CronJobNotFoundError, "{program} cron list shows what there is"),
-    (errors.QueueNotFoundError, "{program} queue list shows what there is"),
-    (errors.NotFoundError, "{program} doctor tells whether all is installed"),
-    (errors.NotADeadLetterError, "{program} get {job} shows how it stands"),
+    (errors.JobNotFoundError, "{program} list shows the jobs of this namespace"),
+    (errors.CronJobNotFoundError, "{program} cron list shows the schedules"),
+    (errors.QueueNotFoundError, "{program} queue list shows the queues"),
+    (errors.NotFoundError, "{program} doctor checks the installation"),
+    (errors.NotADeadLetterError, "{program} get {job} shows its state"),
     (errors.JobExistsError, "{program} get {job} shows it; choose another --name"),
     (errors.DuplicateJobError, "{program} wait {job} waits for it"),
-    (errors.KeyReusedError, "{program} get {job} shows it; take another key, or the same body"),
-    (errors.UnauthenticatedError, "sign in again, or give --token"),
-    (UnauthorizedError, "sign in again, or give another --kubeconfig or --context"),
-    (errors.UnavailableError, "try again; {program} doctor tells what is wrong"),
-    (UnknownOutcomeError, "try again; {program} doctor tells what is wrong"),
-    (ObjectNotFoundError, "{program} doctor tells whether all is installed"),
+    (errors.KeyReusedError, "{program} get {job} shows it; use another key, or the same request"),
+    (errors.UnauthenticatedError, "sign in again, or pass --token"),
+    (UnauthorizedError, "sign in again, or pass another --kubeconfig or --context"),
+    (errors.UnavailableError, "try again; {program} doctor shows the cause"),
+    (UnknownOutcomeError, "try again; {program} doctor shows the cause"),
+    (ObjectNotFoundError, "{program} doctor checks the installation"),
 )
 
 

@@ -35,7 +35,7 @@ _NAME_PATTERN: Final = re.compile(NAME_PATTERN.strip("^$"))
 def check_name(name: str, missing: NotFoundErrorFactory) -> str:
     """Return the name; raises `missing` for one that nothing can have."""
     if len(name) > MAX_NAME_LENGTH or not _NAME_PATTERN.fullmatch(name):
-        raise missing(f"{name[:MAX_NAME_LENGTH]!r} is no name that anything can have")
+        raise missing(f"{name[:MAX_NAME_LENGTH]!r} is not a valid name")
     return name
 
 
@@ -44,7 +44,7 @@ def check_range(name: str, value: object, minimum: int, maximum: int | None = No
     if isinstance(value, int) and minimum <= value and (maximum is None or value <= maximum):
         return value
     range_ = f"from {minimum} on" if maximum is None else f"from {minimum} to {maximum}"
-    raise InvalidRequestError(f"{name}: {value!r} is no whole number {range_}")
+    raise InvalidRequestError(f"{name}: {value!r} is not an integer {range_}")
 
 
 def build_backfill(

@@ -98,7 +98,7 @@ async def load_access(
     trust = _ssl_context(configuration)
     where = namespace or os.environ.get("POD_NAMESPACE") or default_namespace
     if not is_namespace(where):
-        raise ConfigError(f"{where!r} is no name of a namespace")
+        raise ConfigError(f"{where!r} is not a valid namespace name")
     return ClusterAccess(kubeconfig, configuration, where, trust, context, _now())
 
 
@@ -116,7 +116,7 @@ async def _load_configuration(
         )
     except (ConfigException, OSError, TypeError, yaml.YAMLError) as error:
         no_mapping = isinstance(error, TypeError)
-        reason = "the kubeconfig is no mapping" if no_mapping else " ".join(str(error).split())
+        reason = "the kubeconfig is not a mapping" if no_mapping else " ".join(str(error).split())
         raise NoClusterError(f"no cluster is configured ({reason}): {_HOW_TO_CONNECT}") from error
     chosen = loader.current_context.get("context", {})
     return configuration, chosen.get("namespace") or "default"

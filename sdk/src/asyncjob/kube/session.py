@@ -160,7 +160,7 @@ class KubeSession:
                 continue
             page = parse_object(body)
             if "items" not in page:  # taken for an empty list, it would mean that all are gone
-                raise UnknownOutcomeError(f"answer to GET {path} is no list: {body[:100]!r}")
+                raise UnknownOutcomeError(f"answer to GET {path} is not a list: {body[:100]!r}")
             paging.record_page(page, len(items(page, "items")), len(body))
             return page
 

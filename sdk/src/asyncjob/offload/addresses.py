@@ -146,7 +146,7 @@ def _check_address(address: Address) -> None:
 def _check_part(address: Address, part: str) -> None:
     plain = _fully_decoded(part)
     if plain in {"", ".", ".."} or "/" in plain or "\\" in plain or not plain.isprintable():
-        raise AddressError(f"{address}: {part!r} is no name of a folder or object")
+        raise AddressError(f"{address}: {part!r} is not the name of a folder or object")
 
 
 def _fully_decoded(part: str) -> str:

@@ -129,7 +129,7 @@ def _classify(error: Exception) -> tuple[type[OffloadError], str]:
     if isinstance(error, FileNotFoundError):
         return (
             ObjectMissingError,
-            f"there is no such object, folder or bucket ({_error_text(error)})",
+            f"object, folder or bucket not found ({_error_text(error)})",
         )
     if isinstance(error, PermissionError) or type(error).__name__ in _NO_CREDENTIALS:
         return StoreForbiddenError, f"the store does not allow it ({_error_text(error)})"
@@ -257,7 +257,7 @@ def _check_size(address: Address, info: Mapping[str, object], limit: int) -> Non
     if info.get("type") != "file":
         raise StoreRefusedError(f"cannot read {address}: it is not an object or plain file")
     if not isinstance(size, int):
-        raise StoreRefusedError(f"cannot read {address}: the store does not tell its size")
+        raise StoreRefusedError(f"cannot read {address}: the store does not report its size")
     _check_limit(address, size, limit)
 
 

@@ -44,13 +44,13 @@ class RestoreNote(StrEnum):
 
 
 RESTORE_NOTE_DOCS: Final[Mapping[RestoreNote, str]] = {
-    RestoreNote.OWNERS: "owner references are left out: the owners' UIDs are of another life",
+    RestoreNote.OWNERS: "owner references are left out: the owners have new UIDs",
     RestoreNote.FINALIZERS: "finalizers are left out",
-    RestoreNote.DEADLINE: "notAfter is left out of jobs that had begun before it",
-    RestoreNote.UNSATISFIABLE: "jobs wait for what does not come back",
-    RestoreNote.RERUN: "reruns asked for and not yet created have to be asked for again",
-    RestoreNote.TRIGGER: "trigger is left out: it has acted, or has to be asked for again",
-    RestoreNote.BACKFILL: "backfill is left out: what is left of it has to be asked for again",
+    RestoreNote.DEADLINE: "notAfter is left out of jobs that had started before it",
+    RestoreNote.UNSATISFIABLE: "jobs depend on jobs that are not restored",
+    RestoreNote.RERUN: "reruns requested but not created yet must be requested again",
+    RestoreNote.TRIGGER: "trigger is left out: it was processed, or must be requested again",
+    RestoreNote.BACKFILL: "backfill is left out: its remaining runs must be requested again",
 }
 
 
@@ -87,7 +87,7 @@ def namespace_map(
 ) -> NamespaceMap:
     """Return where all goes; raises UsageError where that is not clear."""
     if namespace and pairs:
-        raise click.UsageError("give --namespace or --map, not both")
+        raise click.UsageError("use --namespace or --map, not both")
     if namespace:
         return _map_all_to(contents.namespaces, namespace)
     targets = dict(map(_parse_mapping, pairs))
@@ -101,7 +101,7 @@ def _map_all_to(namespaces: list[str], target: str) -> NamespaceMap:
     if len(namespaces) > 1:
         raise click.UsageError(
             f"--namespace: the file is of {len(namespaces)} namespaces "
-            f"({', '.join(sorted(namespaces)[:3])}, …); say --map OLD=NEW for each that moves"
+            f"({', '.join(sorted(namespaces)[:3])}, …); use --map OLD=NEW for each that moves"
         )
     return NamespaceMap(dict.fromkeys(namespaces, target))
 
@@ -109,12 +109,12 @@ def _map_all_to(namespaces: list[str], target: str) -> NamespaceMap:
 def _parse_mapping(text: str) -> tuple[str, str]:
     old, _, new = text.partition("=")
     if not (is_namespace(old) and is_namespace(new)):
-        raise click.UsageError(f"--map: {text!r} is not OLD=NEW with two names of namespaces")
+        raise click.UsageError(f"--map: {text!r} is not OLD=NEW with two namespace names")
     return old, new
 
 
 MAX_DEPENDENCIES = 20
-"""So many jobs can be waited for."""
+"""Maximum number of dependencies of a job."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ SKIP_REASON_DOCS: Mapping[SkipReason, str] = {
     SkipReason.SUCCEEDED: "succeeded",
     SkipReason.CANCELLED: "cancelled",
     SkipReason.DEAD_LETTER: "dead letters (--dead-letters restores them)",
-    SkipReason.CHILD: "children of jobs that come back, which submit them anew",
+    SkipReason.CHILD: "children of restored jobs, which submit them again",
     SkipReason.DELETED: "being deleted when they were exported",
     SkipReason.OTHER_QUEUE: "of other queues",
 }

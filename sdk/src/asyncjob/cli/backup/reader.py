@@ -63,14 +63,14 @@ def parse_record(obj: JsonObject, location: str, offset: int) -> ExportRecord:
     """Return what is to be known of the object of a line; raises WrongLineError."""
     kind = text(obj, "kind")
     if kind not in PLURALS:
-        raise InvalidLineError(f"kind: {kind or 'nothing'!r} is none of {', '.join(PLURALS)}")
+        raise InvalidLineError(f"kind: {kind or 'nothing'!r} is not one of {', '.join(PLURALS)}")
     if obj.get("apiVersion") != API_VERSION:
         raise InvalidLineError(f"apiVersion: {obj.get('apiVersion')!r} is not {API_VERSION}")
     _validate(_ObjectMetadata, child(obj, "metadata"), "metadata")
     _validate(SPEC_MODELS[kind], child(obj, "spec"), "spec")
     namespace = text(child(obj, "metadata"), "namespace")
     if not is_namespace(namespace):
-        raise InvalidLineError(f"metadata.namespace: {namespace!r} is no name of a namespace")
+        raise InvalidLineError(f"metadata.namespace: {namespace!r} is not a valid namespace name")
     return _record(obj, kind, location, offset)
 
 
@@ -116,7 +116,7 @@ def _phase(status: JsonObject) -> Phase:
     try:
         return Phase(said)
     except ValueError:
-        raise InvalidLineError(f"status.phase: {said!r} is none that this version knows") from None
+        raise InvalidLineError(f"status.phase: {said!r} is not known to this version") from None
 
 
 STDIN: Final = "-"
@@ -124,7 +124,7 @@ MAX_LINE_BYTES: Final = 16 * 2**20
 """Bytes of a line. The API server takes objects of 3 MiB; JSON may write a character in six."""
 
 MAX_REPORTED_MISTAKES: Final = 10
-"""So many mistakes are told at once."""
+"""Maximum number of mistakes reported at once."""
 
 _CUT_OFF: Final = (
     "cut off in the middle of this line; head --lines=-1 FILE | … restore - --partial "
@@ -192,26 +192,26 @@ class _ExportParser:
         if not (self.partial or self.mistakes) and said != dict(found):
             raise InvalidLineError(
                 f"counts: {dict(said)} were written and {dict(found)} are here; "
-                "--partial takes what is here"
+                "pass --partial to restore what is here"
             )
 
     def _add_record(self, record: ExportRecord) -> None:
         if record.key in self.records:
             kind, namespace, name = record.key
-            raise InvalidLineError(f"metadata.name: {kind} {namespace}/{name} is here twice")
+            raise InvalidLineError(f"metadata.name: {kind} {namespace}/{name} occurs twice")
         self.records[record.key] = record
 
     def contents(self) -> ExportContents:
         """Return what the file holds; raises BrokenExportError."""
         if not (self.partial or self.has_header or self.mistakes):
             self.mistakes.append(
-                f"{self.name}:1: kind: an export begins with {HEADER_KIND}; is it one? "
-                "--partial takes a part of one"
+                f"{self.name}:1: kind: not the {HEADER_KIND} of an export; "
+                "pass --partial to restore a part of one"
             )
         elif not (self.partial or self.has_footer or self.mistakes):
             self.mistakes.append(
                 f"{self.name}: it has no {FOOTER_KIND} at its end, so it was cut off; "
-                "--partial takes what is there"
+                "pass --partial to restore what is there"
             )
         if self.mistakes:
             more = len(self.mistakes) - MAX_REPORTED_MISTAKES
@@ -229,8 +229,7 @@ def read_export(stream: IO[bytes], name: str, *, partial: bool) -> ExportContent
         if len(line) > MAX_LINE_BYTES:
             raise BrokenExportError(
                 f"{reading.name}:{number}: more than {MAX_LINE_BYTES >> 20} MiB in one line, "
-                "which is no "
-                "object that an API server takes; is it an export?"
+                "which exceeds any object of an API server; is it an export?"
             )
         if line.strip():
             reading.add_line(number, offset, line)
@@ -251,5 +250,5 @@ def _parse_line(line: bytes) -> JsonObject:
         said = f"not JSON: {error}" if line.endswith(b"\n") else _CUT_OFF
         raise InvalidLineError(said) from error
     if not isinstance(value, dict):
-        raise InvalidLineError("no JSON object")
+        raise InvalidLineError("not a JSON object")
     return as_object(value)

@@ -29,7 +29,7 @@ from asyncjob.json_types import Json, JsonObject
 from asyncjob.names import CRON_JOB_KIND, JOB_KIND, collection_path
 
 MAX_NAMED = 3
-"""So many are named; the rest is counted."""
+"""Maximum number of names; the rest is counted."""
 
 
 @dataclass
@@ -79,7 +79,7 @@ def report_lines(report: RestoreReport, plan: RestorePlan) -> Iterator[str]:
     for remark, details in report.notes.items():
         yield f"note: {RESTORE_NOTE_DOCS[remark]} ({_join_some(details)})"
     if left := len(plan.records) - report.attempted:
-        yield f"not tried: {left}; the same command goes on"
+        yield f"not tried: {left}; repeat the command to continue"
 
 
 def report_json(report: RestoreReport, plan: RestorePlan) -> JsonObject:
@@ -116,8 +116,8 @@ def _restarted_jobs(created: Sequence[ExportRecord]) -> Iterator[str]:
     if begun:
         of_them = f", {kept} of them with a checkpoint" if kept else ""
         yield (
-            f"{quantity(len(begun), 'job')} had begun{of_them}: a status cannot be restored, they "
-            "start anew, without a checkpoint; the file keeps what there was"
+            f"{quantity(len(begun), 'job')} had started{of_them}: a status cannot be restored; "
+            "they run again from the beginning, without a checkpoint; the file keeps the old status"
         )
 
 
@@ -189,7 +189,7 @@ class Restorer:
                 raise
             missing = obj.namespace
             raise NotFoundError(
-                f"there is no namespace {missing}: kubectl create namespace {missing}"
+                f"namespace {missing} does not exist: kubectl create namespace {missing}"
             ) from error
 
     def _record_result(

@@ -20,7 +20,7 @@ COMPLETE_VARIABLE = "_ASYNCJOB_COMPLETE"
 @click.argument("shell", type=click.Choice([*SHELLS, "kubectl"]))
 @click.pass_context
 def completion(context: click.Context, /, shell: str) -> None:
-    """Print a shell's completion script, or the one by which kubectl completes the plugin.
+    """Print the completion script for a shell, or for the kubectl plugin.
 
     \b
       bash     source <(asyncjob completion bash)

@@ -22,8 +22,8 @@ JOBS_ARGUMENT = click.argument("names", nargs=-1, required=True, type=NameParam(
 
 @click.command(cls=SectionedCommand)
 @JOBS_ARGUMENT
-@click.option("--cascade", is_flag=True, help="Its unfinished children and dependents, too.")
-@click.option("--wait", is_flag=True, help="Until they are cancelled.")
+@click.option("--cascade", is_flag=True, help="Also cancel unfinished children and dependents.")
+@click.option("--wait", is_flag=True, help="Wait until the jobs are cancelled.")
 @with_printer()
 @with_connection
 @click.pass_obj
@@ -38,19 +38,19 @@ def cancel(
 ) -> int:
     """Cancel jobs; a dead letter is dismissed.
 
-    A running handler is told, and ended after its grace period. It cannot be taken back.
+    A running handler is asked to stop, and ended after its grace period. This cannot be undone.
     """
     with cli.connect(connection) as jobs:
         said, code = for_each(names, lambda name: jobs.cancel(name, cascade=cascade))
         if wait and said:
-            wish = WaitRequest([job.id for job in said], Phase.CANCELLED)
-            return wait_for_jobs(jobs, cli, wish, printer) or code
+            request = WaitRequest([job.id for job in said], Phase.CANCELLED)
+            return wait_for_jobs(jobs, cli, request, printer) or code
     _print_jobs(said, printer, cancel_outcome)
     return code
 
 
 def cancel_outcome(job: Job) -> str:
-    """Return what became of the wish."""
+    """Return how far the cancellation is."""
     if job.phase is Phase.CANCELLED:
         return "cancelled"
     return "being dismissed" if job.phase is Phase.DEAD_LETTER else "being cancelled"
@@ -72,7 +72,7 @@ def _print_jobs(found: Sequence[Job], printer: Printer, outcome: Callable[[Job],
 def suspend(
     cli: CliContext, *, names: Sequence[str], connection: ConnectionOptions, printer: Printer
 ) -> int:
-    """Keep jobs from being started; an attempt that runs already goes on."""
+    """Keep jobs from being started; a running attempt continues."""
     with cli.connect(connection) as jobs:
         said, code = for_each(names, jobs.suspend)
     _print_jobs(said, printer, lambda _: "suspended")
@@ -108,7 +108,7 @@ def priority(
     connection: ConnectionOptions,
     printer: Printer,
 ) -> int:
-    """Change which job starts first: -1000 to 1000, higher first; not while a job runs."""
+    """Set the priority of jobs that are not running: -1000 to 1000, higher starts first."""
     with cli.connect(connection) as jobs:
         said, code = for_each(names, lambda name: jobs.set_priority(name, number))
     _print_jobs(said, printer, lambda job: f"has priority {job.priority}")
@@ -117,7 +117,7 @@ def priority(
 
 @click.command(cls=SectionedCommand)
 @JOBS_ARGUMENT
-@click.option("--wait", is_flag=True, help="Until the new jobs have finished.")
+@click.option("--wait", is_flag=True, help="Wait until the new jobs have finished.")
 @with_printer()
 @with_connection
 @click.pass_obj
@@ -133,11 +133,11 @@ def rerun(
     with cli.connect(connection) as jobs:
         said, code = for_each(names, jobs.rerun)
         if wait and said:
-            wish = WaitRequest([one.id for one in said], creation_grace=CREATION_GRACE_SECONDS)
-            return wait_for_jobs(jobs, cli, wish, printer) or code
+            request = WaitRequest([one.id for one in said], creation_grace=CREATION_GRACE_SECONDS)
+            return wait_for_jobs(jobs, cli, request, printer) or code
     if printer.human_readable:
         for one in said:
-            printer.line(f"{one.id} will do the same again")
+            printer.line(f"{one.id} will be created")
     elif said:
         printer.objects(said, one=len(said) == 1)
     return code

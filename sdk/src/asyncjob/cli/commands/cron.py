@@ -20,7 +20,7 @@ from asyncjob.models.cron import MAX_ACTIVE_RUNS, MAX_RUNS
 from asyncjob.rest.resources import CronJobInfo
 
 CREATION_GRACE_SECONDS = 30.0
-"""Seconds within which the operator creates what a trigger asks for."""
+"""Seconds within which the operator creates the job of a trigger."""
 
 NAME_ARGUMENT = click.argument(
     "name", type=NameParam(resource_names.cron_job_names), metavar="NAME"
@@ -29,7 +29,7 @@ NAME_ARGUMENT = click.argument(
 
 @click.group(cls=SectionedGroup)
 def cron() -> None:
-    """Look at schedules (AsyncCronJobs) and act on them."""
+    """Show and control schedules (AsyncCronJobs)."""
 
 
 @cron.command("list", cls=SectionedCommand)
@@ -37,7 +37,7 @@ def cron() -> None:
 @with_all_namespaces
 @click.pass_obj
 def list_(cli: CliContext, *, connection: ConnectionOptions, printer: Printer) -> None:
-    """List schedules, with their next run and what they did last."""
+    """List schedules with their next run and latest activity."""
     with cli.lister(connection) as jobs:
         found = jobs.cron_jobs()
     if printer.human_readable:
@@ -61,7 +61,7 @@ def _print_table(
 @with_connection
 @click.pass_obj
 def get(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
-    """Show one schedule: when, what, what it has done."""
+    """Show one schedule in detail."""
     with cli.connect(connection) as jobs:
         found = jobs.cron_job(name)
     if printer.format is OutputFormat.TABLE:
@@ -77,14 +77,14 @@ def get(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: P
 
 @cron.command(cls=SectionedCommand)
 @NAME_ARGUMENT
-@click.option("--wait", is_flag=True, help="Until the run has finished.")
+@click.option("--wait", is_flag=True, help="Wait until the run has finished.")
 @with_printer()
 @with_connection
 @click.pass_obj
 def trigger(
     cli: CliContext, *, name: str, wait: bool, connection: ConnectionOptions, printer: Printer
 ) -> int:
-    """Ask for one run now, whatever the schedule says and whether it is suspended."""
+    """Start one run now, independent of the schedule, even if it is suspended."""
     with cli.connect(connection) as jobs:
         made = jobs.trigger(name)
         if wait:
@@ -104,7 +104,7 @@ def trigger(
 @with_connection
 @click.pass_obj
 def suspend(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
-    """Keep a schedule from creating jobs; times that pass are not made up for."""
+    """Keep a schedule from creating jobs; times that pass meanwhile are skipped."""
     _change(cli, connection, printer, lambda jobs: jobs.suspend_cron_job(name), "suspended")
 
 
@@ -114,7 +114,7 @@ def suspend(cli: CliContext, *, name: str, connection: ConnectionOptions, printe
 @with_connection
 @click.pass_obj
 def resume(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
-    """Let a suspended schedule create jobs, from its next time on."""
+    """Let a suspended schedule create jobs again, from its next time on."""
     _change(cli, connection, printer, lambda jobs: jobs.resume_cron_job(name), "resumed")
 
 
@@ -142,16 +142,16 @@ def _change(
     type=click.IntRange(1, MAX_RUNS),
     default=100,
     show_default=True,
-    help="A range that holds more runs is refused whole.",
+    help="Maximum number of runs; a range with more is rejected.",
 )
 @click.option(
     "--max-active",
     type=click.IntRange(1, MAX_ACTIVE_RUNS),
     default=1,
     show_default=True,
-    help="So many of its runs at once.",
+    help="Maximum number of unfinished runs.",
 )
-@click.option("--replace", is_flag=True, help="Even if an earlier backfill is under way.")
+@click.option("--replace", is_flag=True, help="Replace an earlier backfill in progress.")
 @with_connection
 @click.pass_obj
 def backfill(
@@ -165,10 +165,10 @@ def backfill(
     replace: bool,
     connection: ConnectionOptions,
 ) -> None:
-    """Create the runs of times gone by, once each."""
+    """Create the runs of a past range of time, once each."""
     if start >= end:
-        raise click.UsageError("--to has to be later than --from")
+        raise click.UsageError("--to must be later than --from")
     with cli.connect(connection) as jobs:
         jobs.backfill(name, start, end, limit=limit, max_active=max_active, replace=replace)
     click.echo(f"schedule {name} will create the runs from {start} to {end}")
-    note(f"{current_program()} cron get {name} shows how far it is")
+    note(f"{current_program()} cron get {name} shows the progress")

@@ -23,7 +23,7 @@ from asyncjob.client.api import Jobs
 from asyncjob.rest.listing import MAX_BULK_JOBS, BulkReport, Selection
 
 MAX_NAMED = 3
-"""So many are named in a question; the rest is counted."""
+"""Maximum number of names in a question; the rest is counted."""
 
 
 class BulkAction(StrEnum):
@@ -39,7 +39,7 @@ class BulkAction(StrEnum):
 
     @property
     def progressive(self) -> str:
-        """Return what can be said once the wish is written."""
+        """Return the wording once the control field is written."""
         return f"is being {self.past_participle}"
 
 
@@ -67,9 +67,9 @@ def bulk_summary(action: BulkAction, report: BulkReport) -> str:
     left = report.matched - len(report.done) - len(report.failed)
     parts = [would]
     if report.failed:
-        parts.append(f"{len(report.failed)} could not be")
+        parts.append(f"{len(report.failed)} failed")
     if left > 0:
-        parts.append(f"{left} more match: again, or with a higher --limit")
+        parts.append(f"{left} more match: repeat the command, or raise --limit")
     return "; ".join(parts)
 
 
@@ -78,16 +78,16 @@ Callback = Callable[..., Any]
 _OPTIONS: Final = (
     click.argument("names", nargs=-1, type=NameParam(), metavar="[JOB...]"),
     with_selection(phases=False),
-    click.option("--all", "every", is_flag=True, help="All dead letters, where no filter says."),
+    click.option("--all", "every", is_flag=True, help="All dead letters; instead of a filter."),
     click.option(
         "--limit",
         type=click.IntRange(1, MAX_BULK_JOBS),
         default=100,
         show_default=True,
-        help="So many at most, oldest first.",
+        help="Maximum number of jobs, oldest first.",
     ),
-    click.option("--dry-run", is_flag=True, help="Only say which they would be."),
-    click.option("--yes", "-y", is_flag=True, help="Do not ask."),
+    click.option("--dry-run", is_flag=True, help="Only show which jobs match."),
+    click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation."),
     with_printer(),
     with_connection,
     click.pass_obj,
@@ -113,11 +113,11 @@ class _BulkRequest:
         """Refuse what is not clear; nothing has been done then."""
         filtered_out = not selects_all(self.selection)
         if self.names and (filtered_out or self.every):
-            raise click.UsageError("give jobs by name, or filters, not both")
+            raise click.UsageError("specify job names or filters, not both")
         if not (self.names or filtered_out or self.every):
-            raise click.UsageError("which? Give jobs by name, a filter, or --all")
+            raise click.UsageError("missing argument JOB (or use a filter, or --all)")
         if self.names and self.dry_run:
-            raise click.UsageError("--dry-run goes with filters")
+            raise click.UsageError("--dry-run needs filters or --all instead of job names")
 
     def apply_to_matching(self, jobs: Jobs, *, dry_run: bool) -> BulkReport:
         """Do it to all that match, or only say which."""
@@ -130,9 +130,10 @@ class _BulkRequest:
 def redrive(
     cli: CliContext, *, connection: ConnectionOptions, printer: Printer, **asked: Any
 ) -> int:
-    """Give dead letters a fresh start: all retries anew, the same job.
+    """Run dead letters again, with fresh retries.
 
-    By name, or all that match the filters, oldest first. Correct the cause before.
+    Specify names, or filters to redrive all matches, oldest first. Fix the cause of the failure
+    first.
     """
     return _run(cli, connection, printer, _BulkRequest(BulkAction.REDRIVE, **asked))
 
@@ -142,9 +143,9 @@ def redrive(
 def dismiss(
     cli: CliContext, *, connection: ConnectionOptions, printer: Printer, **asked: Any
 ) -> int:
-    """Give dead letters up for good: they become Cancelled, and retention removes them.
+    """Give up dead letters: they become Cancelled, and retention deletes them.
 
-    By name, or all that match the filters, oldest first. It cannot be taken back.
+    Specify names, or filters to dismiss all matches, oldest first. This cannot be undone.
     """
     return _run(cli, connection, printer, _BulkRequest(BulkAction.DISMISS, **asked))
 
@@ -174,10 +175,10 @@ def _one_by_one(jobs: Jobs, printer: Printer, request: _BulkRequest) -> ExitCode
 
 
 def _is_confirmed(jobs: Jobs, request: _BulkRequest) -> bool:
-    """Ask the person in front of the terminal; where there is nobody to ask, refuse."""
+    """Ask for confirmation on a terminal; raise UsageError without one."""
     if not stdin_is_terminal():
         raise click.UsageError(
-            f"nobody can be asked here: say --yes to {request.action.value} them, or --dry-run"
+            f"stdin is not a terminal: pass --yes to {request.action.value} the jobs, or --dry-run"
         )
     preview = request.apply_to_matching(jobs, dry_run=True)
     if not preview.done:
@@ -187,7 +188,7 @@ def _is_confirmed(jobs: Jobs, request: _BulkRequest) -> bool:
 
 
 def stdin_is_terminal() -> bool:
-    """Return whether a person sits in front of a terminal."""
+    """Return whether stdin is a terminal."""
     return sys.stdin.isatty()
 
 

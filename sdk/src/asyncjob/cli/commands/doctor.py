@@ -18,18 +18,18 @@ from asyncjob.errors import AsyncJobError
 
 
 @click.command(cls=SectionedCommand)
-@click.option("--strict", is_flag=True, help="Exit code 1 for warnings, too.")
+@click.option("--strict", is_flag=True, help="Return exit code 1 for warnings, too.")
 @with_printer(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML)
 @with_connection
 @click.pass_obj
 def doctor(
     cli: CliContext, *, strict: bool, connection: ConnectionOptions, printer: Printer
 ) -> int:
-    """Find out what is wrong, and the way out.
+    """Find problems of the installation and suggest fixes.
 
-    Looks at the API server, its version and clock, the resource types and policies and whether
-    they are enforced (by dry runs that change nothing), your permissions, the operator, workers,
-    stuck jobs and dead letters; with --server at the gateway. Exit code 1 if there is a problem.
+    Checks the API server, its version and clock, the resource types and policies and whether they
+    are enforced (by dry runs that change nothing), your permissions, the operator, workers, stuck
+    jobs and dead letters; with --server the gateway. Exit code 1 if there is a problem.
     """
     findings = examine_environment(connection, cli.now)
     if is_reachable(findings):

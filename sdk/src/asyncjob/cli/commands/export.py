@@ -31,8 +31,10 @@ from asyncjob.names import API_VERSION, JOB_KIND, collection_path
 
 @click.command(cls=SectionedCommand)
 @click.argument("file", default=STDOUT, metavar="[FILE]")
-@click.option("--all-namespaces", "-A", is_flag=True, help="Of all, not of one namespace.")
-@click.option("--queue", "-q", "queues", multiple=True, metavar="QUEUE", help="Of these alone.")
+@click.option("--all-namespaces", "-A", is_flag=True, help="Export all namespaces.")
+@click.option(
+    "--queue", "-q", "queues", multiple=True, metavar="QUEUE", help="Only this queue; repeatable."
+)
 @with_connection
 @click.pass_obj
 def export(
@@ -43,10 +45,10 @@ def export(
     queues: Sequence[str],
     connection: ConnectionOptions,
 ) -> None:
-    """Write jobs, queues and schedules, with all that is known of them, to FILE or stdout.
+    """Write jobs, queues and schedules, including their status, to FILE or stdout.
 
-    JSON, one object in each line. Each kind is read as it was at one moment. A file appears, or
-    takes the place of an older one, when it is whole; nobody but you can read it.
+    Writes one JSON object per line. Each kind is read at one resource version. FILE is created
+    or replaced once the export is complete, readable only by you.
 
     \b
       asyncjob export backup.jsonl
@@ -100,14 +102,14 @@ MAX_ATTEMPTS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class ObjectPage:
-    """Objects; `anew`: all that was handed out before is void."""
+    """Objects; `restarted`: discard all earlier pages."""
 
     objects: tuple[JsonObject, ...] = ()
     restarted: bool = False
 
 
 def read_pages(path: str, retry_seconds: float) -> Emissions[ObjectPage]:
-    """Hand out a collection, begun anew where the API server has forgotten that moment.
+    """Emit a collection, from the start again where its resource version has expired.
 
     Raises ExpiredError where that happens again and again.
     """

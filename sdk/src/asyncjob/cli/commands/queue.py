@@ -16,12 +16,12 @@ from asyncjob.cli.output.tables import Table
 from asyncjob.client.api import Jobs
 from asyncjob.rest.resources import QueueInfo
 
-NO_QUEUES = "no queues: none is configured, and there are neither jobs nor workers"
+NO_QUEUES = "no queues: no AsyncQueue, no jobs and no workers found"
 
 
 @click.group(cls=SectionedGroup)
 def queue() -> None:
-    """Look at queues, pause and resume them."""
+    """Show queues, pause and resume them."""
 
 
 @queue.command("list", cls=SectionedCommand)
@@ -67,9 +67,10 @@ def get(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: P
 @with_connection
 @click.pass_obj
 def pause(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
-    """Keep the queue's jobs from starting; those that run go on.
+    """Keep the queue's jobs from starting; running jobs continue.
 
-    The queue is drained once none of them runs. Without an AsyncQueue one is created.
+    The queue is drained once none of its jobs is running. Creates the AsyncQueue if there is
+    none.
     """
     _change(cli, connection, printer, lambda jobs: jobs.pause(name), "paused")
 
@@ -80,7 +81,7 @@ def pause(cli: CliContext, *, name: str, connection: ConnectionOptions, printer:
 @with_connection
 @click.pass_obj
 def resume(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
-    """Let the queue's jobs start."""
+    """Let the jobs of a paused queue start."""
     _change(cli, connection, printer, lambda jobs: jobs.resume_queue(name), "resumed")
 
 
@@ -101,9 +102,9 @@ def _change(
 
 @queue.command(cls=SectionedCommand)
 @click.option(
-    "--every", type=DurationParam(), default="2s", show_default=True, help="Look so often."
+    "--every", type=DurationParam(), default="2s", show_default=True, help="Refresh interval."
 )
-@click.option("--once", is_flag=True, help="Look once; so it does where there is no terminal.")
+@click.option("--once", is_flag=True, help="Print once, as without a terminal.")
 @with_printer()
 @with_all_namespaces
 @click.pass_obj

@@ -32,7 +32,7 @@ BLOCK_SIZE = 500
 def get(
     cli: CliContext, *, names: Sequence[str], connection: ConnectionOptions, printer: Printer
 ) -> int:
-    """Show jobs with all that is known of them: how they stand, what happened, what to do next."""
+    """Show jobs in detail: state, history and next steps."""
     failed = []
     with cli.connect(connection) as jobs:
         found = []
@@ -69,7 +69,7 @@ def _print_details(found: Sequence[Job], context: RenderContext, printer: Printe
 
 @click.command("list", cls=SectionedCommand)
 @with_selection()
-@click.option("--limit", type=click.IntRange(min=1), help="Show so many, the newest.")
+@click.option("--limit", type=click.IntRange(min=1), help="Maximum number of jobs, the newest.")
 @with_printer()
 @with_all_namespaces
 @click.pass_obj
@@ -81,7 +81,7 @@ def list_(
     connection: ConnectionOptions,
     printer: Printer,
 ) -> None:
-    """List jobs, newest first, with why each is where it is."""
+    """List jobs, newest first, with the reason of their phase."""
     with cli.lister(connection) as jobs:
         found = islice(jobs.list(selection), limit)
         if printer.human_readable:
@@ -150,9 +150,10 @@ def history(cli: CliContext, *, name: str, connection: ConnectionOptions, printe
 @with_connection
 @click.pass_obj
 def result(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
-    """Print what a job's handler returned.
+    """Print the result of a job.
 
-    Exit code 3 if there is nothing (yet). A large result lies in a store; the message says where.
+    Exit code 3 if there is no result (yet). If a large result is kept in a store, the message
+    names its address.
     """
     with cli.connect(connection) as jobs:
         printer.data(jobs.result(name))

@@ -18,13 +18,15 @@ from asyncjob.cli.output.printer import OutputFormat, Printer, progress_bar, wit
 
 @click.command(cls=SectionedCommand)
 @click.argument("file", metavar="FILE")
-@click.option("--dry-run", is_flag=True, help="Have the cluster check all, and create nothing.")
-@click.option("--dead-letters", is_flag=True, help="Those too, as jobs that have not begun.")
-@click.option("--queue", "-q", "queues", multiple=True, metavar="QUEUE", help="Of these alone.")
+@click.option("--dry-run", is_flag=True, help="Validate on the cluster without creating.")
+@click.option("--dead-letters", is_flag=True, help="Also restore dead letters, as new jobs.")
 @click.option(
-    "--map", "pairs", multiple=True, metavar="OLD=NEW", help="From one namespace to another."
+    "--queue", "-q", "queues", multiple=True, metavar="QUEUE", help="Only this queue; repeatable."
 )
-@click.option("--partial", is_flag=True, help="Take a part of an export, or one that was cut off.")
+@click.option(
+    "--map", "pairs", multiple=True, metavar="OLD=NEW", help="Move a namespace; repeatable."
+)
+@click.option("--partial", is_flag=True, help="Accept a part of an export, or a truncated one.")
 @with_printer(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML)
 @with_connection
 @click.pass_obj
@@ -40,12 +42,12 @@ def restore(
     connection: ConnectionOptions,
     printer: Printer,
 ) -> int:
-    """Create what an export holds: queues, schedules and unfinished jobs, these two suspended.
+    """Restore an export: queues, and suspended, its schedules and unfinished jobs.
 
-    A status cannot be restored: jobs that had begun start anew, without their checkpoint. What has
-    finished is left out. Objects go to the namespaces that they came from, or to --namespace. What
-    is there already is left as it is, so the same command may be repeated. All of FILE (- for
-    stdin) is checked first.
+    A status cannot be restored: jobs that had started run again from the beginning, without their
+    checkpoint. Finished jobs are skipped. Objects are created in their original namespaces, or in
+    --namespace. Existing objects are left unchanged, so the command can be repeated. All of FILE
+    (- for stdin) is validated first.
 
     \b
       asyncjob restore backup.jsonl --dry-run

@@ -57,8 +57,10 @@ from asyncjob.rest.submission import BatchItem, Submitted
     help="With TYPE: payloads; without: jobs. JSON, JSON lines, YAML, a folder, - for stdin.",
 )
 @submission_options
-@click.option("--wait", is_flag=True, help="Until it has finished; exit code as `wait`.")
-@click.option("--timeout", type=DurationParam(), default="1h", show_default=True, help="Of --wait.")
+@click.option("--wait", is_flag=True, help="Wait until the job has finished; exit code as `wait`.")
+@click.option(
+    "--timeout", type=DurationParam(), default="1h", show_default=True, help="Time limit of --wait."
+)
 @with_printer()
 @with_connection
 @click.pass_obj
@@ -75,11 +77,11 @@ def submit(
     printer: Printer,
     **options: Any,
 ) -> int:
-    """Submit a job, or many.
+    """Submit one or more jobs.
 
-    PAYLOAD is JSON, or pairs: key=text, key:=JSON. Files without a TYPE hold whole jobs: objects
-    with the fields of an AsyncJob's spec, name and labels, or manifests. Everything is checked
-    before the first job is submitted; options win over what files say.
+    PAYLOAD is JSON, or pairs: key=text, key:=JSON. Without a TYPE, files contain whole jobs:
+    objects with the fields of an AsyncJob's spec, name and labels, or manifests. All input is
+    validated before the first job is submitted. Options override values from files.
 
     \b
       asyncjob submit SEND_EMAIL to=ada@example.com urgent:=true
@@ -87,13 +89,13 @@ def submit(
       asyncjob submit resize -f payloads.jsonl --queue images
       asyncjob submit -f jobs/ -o name
     """  # noqa: D301 - click takes a real backspace for "do not wrap"
-    wishes = _prepare(kind, words, files, options, connection)
+    submissions = _prepare(kind, words, files, options, connection)
     with cli.connect(connection) as jobs:
-        outcome = submit_all(jobs, wishes, printer, quiet=wait)
+        outcome = submit_all(jobs, submissions, printer, quiet=wait)
         if not (wait and outcome.ids):
             return outcome.code
-        wish = WaitRequest(outcome.ids, timeout=timeout)
-        return wait_for_jobs(jobs, cli, wish, printer) or outcome.code
+        request = WaitRequest(outcome.ids, timeout=timeout)
+        return wait_for_jobs(jobs, cli, request, printer) or outcome.code
 
 
 def _prepare(
@@ -105,7 +107,7 @@ def _prepare(
 ) -> list[PreparedSubmission]:
     """Return what is to be submitted; raises UsageError where that is not clear."""
     if kind is None and not files:
-        raise click.UsageError("what? Give a TYPE, or files of jobs with -f")
+        raise click.UsageError("missing argument TYPE (or use -f FILE)")
     if payload_arguments and files:
         raise click.UsageError("give a payload as argument or with -f, not both")
     try:
@@ -137,7 +139,7 @@ def _read_input(
 
 
 class NothingSubmittedError(click.ClickException):
-    """What is to be submitted cannot be; nothing was."""
+    """The input is invalid; nothing was submitted."""
 
     exit_code = ExitCode.USAGE
 
@@ -184,9 +186,9 @@ class SubmitOutcome:
 def submit_all(
     jobs: Jobs, submissions: Sequence[PreparedSubmission], printer: Printer, *, quiet: bool
 ) -> SubmitOutcome:
-    """Submit all; one alone raises what is wrong with it, of many each is told by itself.
+    """Submit all; a single one raises its error, of several each is reported by itself.
 
-    `silent`: nothing on stdout, because what is waited for will be shown there.
+    `quiet`: print nothing on stdout, because the jobs are printed once they have finished.
     """
     outcome = SubmitOutcome()
     if len(submissions) == 1:
@@ -199,10 +201,10 @@ def submit_all(
         _summary_at_end(outcome, len(submissions)),
         progress_bar(len(submissions), visible=sys.stderr.isatty()) as bar,
     ):
-        answers = jobs.submit_many(wish.submission for wish in submissions)
-        for wish, item in zip(submissions, answers, strict=True):
+        answers = jobs.submit_many(prepared.submission for prepared in submissions)
+        for prepared, item in zip(submissions, answers, strict=True):
             outcome.add(item)
-            _print_item(wish, item, printer, bar, quiet=quiet)
+            _print_item(prepared, item, printer, bar, quiet=quiet)
     if not (printer.human_readable or printer.format is OutputFormat.NAME or quiet):
         printer.objects(outcome.items)
     return outcome

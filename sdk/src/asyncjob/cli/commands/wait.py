@@ -108,19 +108,19 @@ DEFAULT_TIMEOUT_SECONDS = 3600
     type=PhaseParam(FINISHED),
     default=FINISHED,
     show_default=True,
-    help="Finished, or come to this phase (or through it).",
+    help="`finished`, or a phase that the job has to reach or pass.",
 )
 @click.option(
-    "--timeout", type=DurationParam(), default="1h", show_default=True, help="0: look once."
+    "--timeout", type=DurationParam(), default="1h", show_default=True, help="0: check once."
 )
 @click.option(
     "--poll",
     type=DurationParam(),
     default="1s",
     show_default=True,
-    help="Look so often; sooner at first.",
+    help="Polling interval; shorter at first.",
 )
-@click.option("--quiet", is_flag=True, help="Do not tell on stderr what happens meanwhile.")
+@click.option("--quiet", is_flag=True, help="Do not report changes on stderr.")
 @with_printer()
 @with_connection
 @click.pass_obj
@@ -135,15 +135,15 @@ def wait(
     connection: ConnectionOptions,
     printer: Printer,
 ) -> int:
-    """Wait until jobs have finished; the exit code tells how.
+    """Wait until jobs have finished; the exit code reports how.
 
     \b
-    0  all succeeded (with --for: came to what was waited for)
-    3  there is no such job, or no longer
-    4  one became a dead letter
-    5  one was cancelled
-    6  the time was up
-    10 with --for: one ended without coming there
+    0  all succeeded (with --for: reached the phase)
+    3  a job does not exist, or was deleted
+    4  a job became a dead letter
+    5  a job was cancelled
+    6  timed out
+    10 with --for: a job finished without reaching the phase
     """  # noqa: D301 - click takes a real backspace for "do not wrap"
     with cli.connect(connection) as jobs:
         return wait_for_jobs(
@@ -161,7 +161,7 @@ class WaitRequest:
     poll: float = 1.0
     quiet: bool = False
     creation_grace: float = 0.0
-    """For so long a job may not exist yet."""
+    """Seconds for which a job may not exist yet."""
 
 
 def wait_for_jobs(jobs: Jobs, cli: CliContext, request: WaitRequest, printer: Printer) -> ExitCode:
@@ -209,7 +209,7 @@ class _Waiter:
         for name in self._pending():
             self.codes[name] = ExitCode.TIMEOUT
             how = (
-                status_line(self.latest[name]) if name in self.latest else f"{name} was never seen"
+                status_line(self.latest[name]) if name in self.latest else f"{name} does not exist"
             )
             limit = precise_duration(self.request.timeout)
             note(f"error: not {self.request.target} within {limit}: {how} (longer: --timeout)")
@@ -225,7 +225,7 @@ class _Waiter:
         if verdict.decided:
             self.codes[name] = verdict.code
         if verdict.state is TargetState.UNREACHABLE:
-            note(f"error: {name} ended as {job.phase.value}, and was never {self.request.target}")
+            note(f"error: {name} ended as {job.phase.value} without reaching {self.request.target}")
 
     def _on_missing_job(self, name: str, error: AsyncJobError) -> None:
         gone = f"{name} was deleted meanwhile"
@@ -238,4 +238,4 @@ class _Waiter:
             raise error
         if str(error) != self.last_error:
             self.last_error = str(error)
-            note(f"{error_message(error, current_program())}; waiting on")
+            note(f"{error_message(error, current_program())}; still waiting")

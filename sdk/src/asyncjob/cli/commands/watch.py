@@ -29,8 +29,8 @@ INITIAL_JOBS = 50
 @click.command(cls=SectionedCommand)
 @click.argument("names", nargs=-1, type=NameParam(), metavar="[JOB...]")
 @with_selection()
-@click.option("--lines", "as_lines", is_flag=True, help="Lines, even on a terminal.")
-@click.option("--only-changes", is_flag=True, help="Nothing of what there is already.")
+@click.option("--lines", "as_lines", is_flag=True, help="Print lines, even on a terminal.")
+@click.option("--only-changes", is_flag=True, help="Do not show jobs that have not changed.")
 @with_printer(OutputFormat.TABLE, OutputFormat.WIDE, OutputFormat.JSON, OutputFormat.NAME)
 @with_all_namespaces
 @click.pass_obj
@@ -46,8 +46,8 @@ def watch(
 ) -> None:
     """Follow jobs as they change, until Ctrl-C.
 
-    On a terminal a table that is kept up to date; else a line for each change, and with
-    `-o json` an object in a line each.
+    On a terminal, shows a table and keeps it up to date. Otherwise prints a line for each
+    change, with `-o json` a JSON object per line.
     """
     with cli.lister(connection) as jobs:
         first = () if only_changes else tuple(islice(jobs.list(selection), INITIAL_JOBS))

@@ -15,10 +15,10 @@ from asyncjob.cli.output.resource_tables import worker_table
     "--queue",
     "-q",
     metavar="QUEUE",
-    help="Only those that serve it.",
+    help="Only workers of this queue.",
     shell_complete=complete_queue_names,
 )
-@click.option("--type", "kind", metavar="TYPE", help="Only those with a handler for it.")
+@click.option("--type", "kind", metavar="TYPE", help="Only workers with a handler for it.")
 @with_printer()
 @with_all_namespaces
 @click.pass_obj
@@ -30,7 +30,7 @@ def workers(
     connection: ConnectionOptions,
     printer: Printer,
 ) -> None:
-    """List the live workers: queue, slots, what they run, which types they have handlers for."""
+    """List the live workers with queue, slots, running jobs and handler types."""
     with cli.lister(connection) as jobs:
         found = [
             one

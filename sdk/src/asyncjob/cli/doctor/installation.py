@@ -61,7 +61,7 @@ def check_resource_types(facts: ResourceTypeFacts) -> Finding:
             RESOURCE_TYPES_CHECK, f"not served: {join_some(missing)}", APPLY_RELEASE_CRDS
         )
     if facts.definitions is None:
-        said = "served; no permission to compare them with this release's"
+        said = "served, but no permission to compare them with this release"
         return warning(RESOURCE_TYPES_CHECK, said, "needs get on customresourcedefinitions")
     other = [
         where
@@ -69,7 +69,7 @@ def check_resource_types(facts: ResourceTypeFacts) -> Finding:
         for where in _definition_differences(facts.definitions[r.plural], r.plural)
     ]
     if other:
-        said = f"not those of this release: {join_some(other, 3)}"
+        said = f"not as in this release: {join_some(other, 3)}"
         return warning(
             RESOURCE_TYPES_CHECK,
             said,
@@ -143,9 +143,7 @@ def _policy_findings(facts: PolicyFacts) -> Iterator[Finding]:
         )
     other = [text for one in there for text in _policy_differences(one, facts.policies[one.name])]
     if other:
-        yield warning(
-            POLICIES_CHECK, f"not those of this release: {join_some(other, 3)}", APPLY_CRDS
-        )
+        yield warning(POLICIES_CHECK, f"not as in this release: {join_some(other, 3)}", APPLY_CRDS)
 
 
 def _denies(policy: str, facts: PolicyFacts) -> bool:

@@ -21,7 +21,7 @@ from asyncjob.rest.jobs import JobSummary
 from asyncjob.rest.resources import QueueInfo, WorkerInfo
 
 OPERATOR_CHECK: Final = "Operator"
-START_OPERATOR: Final = "start it; asyncjob-operator check tells what keeps it from working"
+START_OPERATOR: Final = "start it; asyncjob-operator check shows what prevents it"
 MAX_MISSED_LEASES: Final = 3
 """A leader renews several times within its Lease; one so many Leases late is gone."""
 
@@ -65,7 +65,9 @@ def check_operator(leases: Sequence[OperatorLease] | None, now: datetime) -> lis
     if not leases:
         return [
             problem(
-                OPERATOR_CHECK, f"no Lease {OPERATOR_LEASE}: none has ever run here", START_OPERATOR
+                OPERATOR_CHECK,
+                f"no Lease {OPERATOR_LEASE}: no operator has run here yet",
+                START_OPERATOR,
             )
         ]
     return [_check_leader(one, now) for one in leases]
@@ -136,7 +138,9 @@ def _other_versions(workers: Sequence[WorkerInfo]) -> Iterator[Finding]:
     if others:
         said = f"some run asyncjob {join_some(others)}, this is {__version__}"
         yield warning(
-            WORKERS_CHECK, said, "roll them out anew, or use the command line of their release"
+            WORKERS_CHECK,
+            said,
+            "roll out the workers with this release, or use the command line of theirs",
         )
 
 

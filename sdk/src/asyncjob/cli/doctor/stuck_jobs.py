@@ -19,7 +19,7 @@ MAX_OVERDUE_SECONDS: Final = 120.0
 MAX_CANCELLING_SECONDS: Final = 3_660.0
 """The longest grace period and a minute."""
 
-CHECK_OPERATOR: Final = "the operator should have seen to it: look at its check above, and its log"
+CHECK_OPERATOR: Final = "the operator should have handled it: see its check above, and its log"
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,7 @@ def _read_yaml(location: str, text: str) -> Iterator[Document]:
 
 
 _ALLOWED_METADATA: Final = frozenset({"name", "labels", "namespace"})
-_APPLY_HINT: Final = "kubectl apply -f takes it"
+_APPLY_HINT: Final = "use kubectl apply -f"
 
 
 def job_documents(document: Document, namespace: str | None) -> Iterator[Document]:
@@ -190,7 +190,7 @@ def job_documents(document: Document, namespace: str | None) -> Iterator[Documen
     else:
         raise DocumentError(
             f"{document.location}: a job is an object with a type, or a manifest of an {JOB_KIND}; "
-            "for a payload give its TYPE first"
+            "for a payload pass its TYPE first"
         )
 
 
@@ -209,7 +209,7 @@ def _jobs_of_manifest(
         yield Document(location, _submission_fields(location, value, namespace))
     else:
         what = f"{value.get('apiVersion')} {kind}"
-        raise DocumentError(f"{location}: {what} is no {API_VERSION} {JOB_KIND}; {_APPLY_HINT}")
+        raise DocumentError(f"{location}: {what} is not {API_VERSION} {JOB_KIND}; {_APPLY_HINT}")
 
 
 def _submission_fields(location: str, value: JsonObject, namespace: str | None) -> JsonObject:
@@ -219,7 +219,7 @@ def _submission_fields(location: str, value: JsonObject, namespace: str | None) 
         raise DocumentError(f"{location}: metadata.{beyond[0]} cannot be submitted; {_APPLY_HINT}")
     meant = text(metadata, "namespace")
     if meant and meant != namespace:
-        raise DocumentError(f"{location}: metadata.namespace is {meant}; say so: -n {meant}")
+        raise DocumentError(f"{location}: metadata.namespace is {meant}: pass -n {meant}")
     named = {key: metadata[key] for key in ("name", "labels") if key in metadata}
     return {**as_object(value.get("spec")), **named}
 
@@ -242,7 +242,7 @@ def parse_payload(arguments: Sequence[str]) -> Json:
     if len(arguments) == 1:
         return parse_json(arguments[0])
     wrong = next(word for word in arguments if not is_pair(word))
-    raise ValueError(f"{wrong!r} is no pair: write key=text, key:=JSON, or one JSON value")
+    raise ValueError(f"{wrong!r} is not a pair: write key=text, key:=JSON, or one JSON value")
 
 
 def parse_pairs(arguments: Sequence[str]) -> dict[str, Json]:

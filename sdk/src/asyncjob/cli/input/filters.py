@@ -17,7 +17,7 @@ from asyncjob.rest.listing import Selection
 
 Callback = Callable[..., Any]
 
-FILTER_SECTION: Final = "Filters (all that are given have to match)"
+FILTER_SECTION: Final = "Filters (all given filters must match)"
 
 
 class PhaseParam(click.ParamType[str]):
@@ -32,7 +32,7 @@ class PhaseParam(click.ParamType[str]):
         """Return the phase as the API writes it."""
         found = self._known.get(value.lower().replace("-", ""))
         if found is None:
-            self.fail(f"{value!r} is none of {', '.join(self._known.values())}", param, ctx)
+            self.fail(f"{value!r} is not one of {', '.join(self._known.values())}", param, ctx)
         return found
 
     def shell_complete(
@@ -79,12 +79,18 @@ _OPTIONS: Final = (
         metavar="NAME",
         help="Schedule that created it.",
     ),
-    _option("--text", metavar="TEXT", help="In its name, type, message or error; in any case."),
+    _option("--text", metavar="TEXT", help="Text in name, type, message or error; ignores case."),
     _option(
-        "--older-than", "older_than_seconds", type=DurationParam(), help="Created so long ago: 2h"
+        "--older-than",
+        "older_than_seconds",
+        type=DurationParam(),
+        help="Created at least this long ago: 2h",
     ),
     _option(
-        "--newer-than", "newer_than_seconds", type=DurationParam(), help="Created since then: 7d"
+        "--newer-than",
+        "newer_than_seconds",
+        type=DurationParam(),
+        help="Created at most this long ago: 7d",
     ),
 )
 

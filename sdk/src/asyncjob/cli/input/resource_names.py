@@ -115,7 +115,7 @@ class NameParam(click.ParamType[str]):
         """Return the bare name."""
         bare = value.rpartition("/")[2].strip()
         if not bare or any(char.isspace() for char in bare):
-            self.fail(f"{value!r} is no name of a job", param, ctx)
+            self.fail(f"{value!r} is not a valid name", param, ctx)
         return bare
 
 

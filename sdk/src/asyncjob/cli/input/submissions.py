@@ -38,7 +38,7 @@ def _parse_pairs(
     pairs = [value.partition("=") for value in values]
     for (key, sign, _text), value in zip(pairs, values, strict=True):
         if not key or not sign:
-            raise click.BadParameter(f"{value!r} is no key=value", param=parameter)
+            raise click.BadParameter(f"{value!r} is not KEY=VALUE", param=parameter)
     return [(key, text) for key, _, text in pairs]
 
 
@@ -49,7 +49,7 @@ def _parse_reference(
         return None
     name, sign, key = value.partition("/")
     if not (name and sign and key):
-        raise click.BadParameter(f"{value!r} is no NAME/KEY", param=parameter)
+        raise click.BadParameter(f"{value!r} is not NAME/KEY", param=parameter)
     return {"name": name, "key": key}
 
 
@@ -66,38 +66,42 @@ _KEY_REFERENCE: Final[dict[str, Any]] = {
 
 submission_options: Final[Callable[[Callback], Callback]] = combine_options(
     [
-        _option("--name", type=NameParam(None), help="The job's id; else one is made."),
-        _option("--queue", "-q", metavar="QUEUE", help="Queue it waits in.  [default: default]"),
-        _option("--label", "-l", "labels", help="To select it by; repeatable.", **_KEY_VALUE),
+        _option("--name", type=NameParam(None), help="The job's id; else generated."),
+        _option("--queue", "-q", metavar="QUEUE", help="Name of the queue.  [default: default]"),
+        _option("--label", "-l", "labels", help="Label of the job; repeatable.", **_KEY_VALUE),
         _option("--priority", "-p", type=click.IntRange(-1000, 1000), help="Higher starts first."),
-        _option("--not-before", type=TimeParam(), help="Do not start before: +10m, or RFC 3339."),
-        _option("--not-after", type=TimeParam(), help="Cancel it if it has not started by then."),
+        _option("--not-before", type=TimeParam(), help="Earliest start: +10m, or RFC 3339."),
+        _option("--not-after", type=TimeParam(), help="Cancel the job if not started by then."),
         _option(
             "--depends-on",
             multiple=True,
             metavar="JOB[:any]",
-            help="After this job has succeeded, or with :any has ended; repeatable.",
+            help="Wait until this job has succeeded, with :any finished; repeatable.",
         ),
-        _option("--queue-timeout", type=_DURATION, help="Dead letter if not claimed for so long."),
-        _option("--execution-timeout", type=_DURATION, help="Limit of one attempt."),
-        _option("--lease", type=_DURATION, help="Recover it if its worker is silent for so long."),
         _option(
-            "--cancel-grace", type=_DURATION, help="What a handler gets to stop after a cancel."
+            "--queue-timeout", type=_DURATION, help="Dead letter if not claimed within this time."
         ),
-        _option("--ttl", type=_DURATION, help="Remove it so long after it has finished."),
-        _option("--idempotency-key", help="The same key with the same job is the same job."),
-        _option("--deduplication-id", help="Refused while another live job has it."),
-        _option("--concurrency-key", help="Shares the queue's maxConcurrencyPerKey."),
+        _option("--execution-timeout", type=_DURATION, help="Time limit of one attempt."),
+        _option(
+            "--lease", type=_DURATION, help="Recover the job after this time without heartbeat."
+        ),
+        _option(
+            "--cancel-grace", type=_DURATION, help="Time for the handler to stop after a cancel."
+        ),
+        _option("--ttl", type=_DURATION, help="Delete the job this long after it has finished."),
+        _option("--idempotency-key", help="Submitting again with this key returns the same job."),
+        _option("--deduplication-id", help="Refuse while another unfinished job has this id."),
+        _option("--concurrency-key", help="Key for the queue's maxConcurrencyPerKey."),
         _option("--traceparent", help="W3C trace context."),
-        _option("--suspend", is_flag=True, help="Submit it suspended."),
+        _option("--suspend", is_flag=True, help="Submit the job suspended."),
         _option(
-            "--max-retries", type=click.IntRange(0), section=RETRY_SECTION, help="After the first."
+            "--max-retries", type=click.IntRange(0), section=RETRY_SECTION, help="Maximum retries."
         ),
         _option(
             "--backoff",
             type=click.Choice([one.value for one in Backoff], case_sensitive=False),
             section=RETRY_SECTION,
-            help="How the delay grows.",
+            help="How the delay grows from retry to retry.",
         ),
         _option(
             "--initial-delay", type=_DURATION, section=RETRY_SECTION, help="Before the first retry."
@@ -111,16 +115,18 @@ submission_options: Final[Callable[[Callback], Callback]] = combine_options(
             multiple=True,
             metavar="CATEGORY",
             section=RETRY_SECTION,
-            help="Only errors of this category; repeatable.",
+            help="Retry only errors of this category; repeatable.",
         ),
         _option(
             "--no-retry-on",
             multiple=True,
             metavar="CATEGORY",
             section=RETRY_SECTION,
-            help="Never errors of this category; repeatable.",
+            help="Never retry errors of this category; repeatable.",
         ),
-        _option("--max-crashes", type=click.IntRange(0), section=RETRY_SECTION, help="Survived."),
+        _option(
+            "--max-crashes", type=click.IntRange(0), section=RETRY_SECTION, help="Maximum crashes."
+        ),
         _option("--payload-secret", help="A key of a Secret that holds JSON.", **_KEY_REFERENCE),
         _option(
             "--payload-config-map", help="A key of a ConfigMap that holds JSON.", **_KEY_REFERENCE
@@ -228,10 +234,10 @@ MERGED_FIELDS: Final = ("labels", "retryPolicy")
 """Of these an option sets one part, and leaves the others as the file has them."""
 
 SINGLE_JOB_OPTIONS: Final = {"name": "--name", "idempotencyKey": "--idempotency-key"}
-"""Options that would make several jobs one."""
+"""Options that are valid for a single job only."""
 
 MAX_REPORTED_MISTAKES: Final = 10
-"""So many mistakes are told at once."""
+"""Maximum number of mistakes reported at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +277,7 @@ def prepare_submissions(jobs: Iterable[Document], options: JsonObject) -> list[P
 def _check_single_job_options(documents: list[Document], options: JsonObject) -> None:
     for field, flag in SINGLE_JOB_OPTIONS.items():
         if field in options and len(documents) > 1:
-            raise InvalidInputError(f"{flag} is for one job, and these are {len(documents)}")
+            raise InvalidInputError(f"{flag} is for one job, not {len(documents)}: leave it out")
 
 
 def _build_submission(document: Document, options: JsonObject) -> Submission:

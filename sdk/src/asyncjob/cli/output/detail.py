@@ -217,13 +217,13 @@ def _phase_hints(job: Job, program: str) -> Iterator[Hint]:
     match job.phase:
         case Phase.DEAD_LETTER:
             yield Hint(f"{program} redrive {job.id}", "run it again with fresh budgets")
-            yield Hint(f"{program} dismiss {job.id}", "give it up for good")
+            yield Hint(f"{program} dismiss {job.id}", "give it up")
         case Phase.SUCCEEDED if job.has_result:
-            yield Hint(f"{program} result {job.id}", "print what its handler returned")
+            yield Hint(f"{program} result {job.id}", "print its result")
         case Phase.SUCCEEDED | Phase.CANCELLED:
-            yield Hint(f"{program} rerun {job.id}", "do the same again, as a new job")
+            yield Hint(f"{program} rerun {job.id}", "run it again, as a new job")
         case Phase.RUNNING if not job.cancelling:
-            yield Hint(f"{program} wait {job.id}", "wait for its end")
+            yield Hint(f"{program} wait {job.id}", "wait until it has finished")
         case _:
             yield from _waiting_hints(job, program)
 
@@ -237,9 +237,9 @@ def _waiting_hints(job: Job, program: str) -> Iterator[Hint]:
         yield Hint(f"{program} queue resume {job.queue}", "let the queue's jobs start")
     elif job.reason == Reason.WAITING_FOR_DEPENDENCY and job.depends_on:
         names = " ".join(one.name for one in job.depends_on)
-        yield Hint(f"{program} get {names}", "look at the jobs it waits for")
+        yield Hint(f"{program} get {names}", "show the jobs it waits for")
     elif job.phase is Phase.QUEUED:
-        yield Hint(f"{program} workers --queue {job.queue}", "see who could run it")
+        yield Hint(f"{program} workers --queue {job.queue}", "list workers that could run it")
     yield Hint(f"{program} cancel {job.id}", "do not run it")
 
 

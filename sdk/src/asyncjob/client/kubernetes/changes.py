@@ -52,7 +52,7 @@ def apply_change(
             continue
         except InvalidError as error:
             refusal = error
-    raise errors.UnavailableError("the object changes faster than the wish can be written")
+    raise errors.UnavailableError("the object changes faster than the request can be written")
 
 
 def set_cancel(*, cascade: bool) -> DecideChange:

@@ -35,7 +35,9 @@ def address_from(given: str | None) -> str:
     if not address:
         raise ClientConfigError(f"no gateway is given: name its address, or set {SERVER_VARIABLE}")
     if not _is_address(address):
-        raise ClientConfigError(f"{address!r} is no address of a gateway, such as https://jobs/")
+        raise ClientConfigError(
+            f"{address!r} is not the address of a gateway, such as https://jobs/"
+        )
     return address.rstrip("/")
 
 

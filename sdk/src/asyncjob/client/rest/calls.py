@@ -95,7 +95,7 @@ def read_model(model: type[M], body: Json) -> M:
 
 def _not_a_gateway_error(model: type[BaseModel]) -> GatewayUnavailableError:
     return GatewayUnavailableError(
-        f"the server's answer is no {model.__name__}; is the address that of a gateway?"
+        f"the server's answer is not a {model.__name__}; is the address that of a gateway?"
     )
 
 
