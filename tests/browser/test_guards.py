@@ -98,7 +98,7 @@ def test_an_error_is_a_page_for_people_and_a_problem_for_programs(http: httpx.Cl
     problem = http.get("/dashboard/jobs/no-such-job", headers={"Accept": "application/json"})
 
     assert page.status_code == problem.status_code == 404
-    assert "<h1>No such job</h1>" in page.text
+    assert "<h1>Job not found</h1>" in page.text
     assert problem.json()["type"] == "/problems/no-job"
     assert http.get("/dashboard/nowhere").status_code == 404
     assert http.get("/dashboard/jobs/Not_A_Name").status_code == 422
@@ -165,7 +165,7 @@ def test_without_an_api_server_pages_say_so_and_lead_on(
     assert (listed.status_code, read.status_code) == (503, 503)
     assert "<h1>Not ready yet</h1>" in listed.text
     assert '<a class="button main" href="/dashboard/jobs?text=a">Try again</a>' in listed.text
-    assert "<h1>The API server gives no answer</h1>" in read.text
+    assert "<h1>The API server is not available</h1>" in read.text
     for page in (listed, read):
         assert int(page.headers["retry-after"]) >= 1
         assert 'aria-label="Sections"' in page.text

@@ -42,7 +42,7 @@ def test_a_running_job_is_cancelled_and_run_again(page: Page, stage: Stage) -> N
 
     page.locator("summary", has_text="Cancel…").click()
     page.get_by_role("button", name="Cancel the job").click()
-    expect(page.get_by_role("status").filter(has_text="Cancellation asked for.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Cancellation requested.")).to_be_visible()
     expect(page.locator(".phase").first).to_have_text("Cancelled")
 
     page.get_by_role("button", name="Rerun as a new job").click()

@@ -44,7 +44,7 @@ def _check_header_names(
 ) -> tuple[str, ...]:
     for name in names:
         if not _HEADER_NAME.fullmatch(name):
-            raise click.BadParameter(f"{name!r} is no name of a header.")
+            raise click.BadParameter(f"{name!r} is not a valid header name.")
         if name.lower() in CREDENTIAL_HEADERS:
             raise click.BadParameter(f"{name} carries credentials; it is never handed on.")
     return tuple(name.lower() for name in names)
@@ -59,13 +59,13 @@ CLUSTER_OPTIONS: Final = (
         "--namespace",
         multiple=True,
         show_default="its own",
-        help="Namespace to serve; repeatable. The first is that of requests that name none.",
+        help="Namespace to serve; repeatable. The first is used by requests that name none.",
     ),
     _option(
         "--kubeconfig",
         type=click.Path(),
         show_default="as kubectl",
-        help="Cluster to use: else `KUBECONFIG`, the pod's own, `~/.kube/config`.",
+        help="Kubeconfig. Default: `KUBECONFIG`, the pod's service account, `~/.kube/config`.",
     ),
 )
 
@@ -82,7 +82,7 @@ LISTEN_OPTIONS: Final = (
         "--tls-key",
         type=click.Path(exists=True, dir_okay=False),
         show_default="none",
-        help="Its private key.",
+        help="Private key (PEM) of the certificate.",
     ),
     _option(
         "--cors-origin",
@@ -104,35 +104,35 @@ AUTH_OPTIONS: Final = (
         "--open",
         is_flag=True,
         show_default="off",
-        help="For development: let everyone in, without tokens. Only with --host on loopback.",
+        help="For development: no authentication. Only with --host on loopback.",
     ),
     _option(
         "--audience",
         multiple=True,
         show_default="the API server's",
-        help="Audience that tokens have to be for; repeatable, any of them will do.",
+        help="Accepted audience of tokens; repeatable.",
     ),
     _option(
         "--auth-cache",
         type=NON_NEGATIVE_SECONDS,
         default=DEFAULTS.auth_cache,
-        help="Seconds for which tokens and rights are remembered: a withdrawn one counts for so "
-        "long.",
+        help="Seconds for which checked tokens and permissions are cached. A revoked one stays "
+        "valid until then.",
     ),
     _option(
         "--auth-rate",
         type=POSITIVE_SECONDS,
         default=DEFAULTS.auth_rate,
-        help="Tokens, and rights, that the API server is asked about per second at most: half of "
-        "the tokens those never seen good, a quarter those of one address; a quarter of the rights "
-        "those of one caller.",
+        help="Maximum number of token checks, and of permission checks, per second. At most half "
+        "of the token checks are for unknown tokens and a quarter for one address; at most a "
+        "quarter of the permission checks are for one caller.",
     ),
     _option(
         "--forward-header",
         multiple=True,
         callback=_check_header_names,
         show_default="none",
-        help="Header of a submission that is handed to the job's handler, in `request.headers`; "
+        help="Header of a submission that is passed to the job's handler in `request.headers`; "
         "repeatable. Never Authorization or Cookie.",
     ),
 )
@@ -142,55 +142,55 @@ LIMIT_OPTIONS: Final = (
         "--max-body",
         type=COUNT,
         default=DEFAULTS.max_body,
-        help="Bytes of a body at most; 2 MiB of one that has a single job.",
+        help="Maximum size of a body in bytes; of a body with a single job 2 MiB.",
     ),
     _option(
         "--max-requests",
         type=COUNT,
         default=DEFAULTS.max_requests,
-        help="Requests at once at most; one counts once its caller is known and its body is there.",
+        help="Maximum number of concurrent requests, counted from when the body is received.",
     ),
     _option(
         "--max-connections",
         type=COUNT,
         default=DEFAULTS.max_connections,
-        help="Connections at once at most. Beyond, those that have sent no request make room.",
+        help="Maximum number of connections. Beyond it, idle new connections are closed first.",
     ),
     _option(
         "--max-streams",
         type=COUNT,
         default=DEFAULTS.max_streams,
-        help="Streams of events at once at most.",
+        help="Maximum number of concurrent event streams.",
     ),
     _option(
         "--max-streams-per-caller",
         type=COUNT,
         default=DEFAULTS.max_streams_per_caller,
-        help="The same, of one caller.",
+        help="Maximum number of concurrent event streams of one caller.",
     ),
     _option(
         "--request-timeout",
         type=POSITIVE_SECONDS,
         default=DEFAULTS.request_timeout,
-        help="Seconds after which a request is given up.",
+        help="Seconds after which a request times out.",
     ),
     _option(
         "--header-timeout",
         type=POSITIVE_SECONDS,
         default=DEFAULTS.header_timeout,
-        help="Seconds within which a connection has to send the whole head of a request.",
+        help="Seconds within which the headers of a request must be received.",
     ),
     _option(
         "--body-timeout",
         type=POSITIVE_SECONDS,
         default=DEFAULTS.body_timeout,
-        help="Seconds within which the body of a request has to be there.",
+        help="Seconds within which the body of a request must be received.",
     ),
     _option(
         "--heartbeat",
         type=POSITIVE_SECONDS,
         default=DEFAULTS.heartbeat,
-        help="Seconds between signs of life in a stream of events.",
+        help="Seconds between keep-alive comments in an event stream.",
     ),
 )
 
@@ -199,13 +199,13 @@ SHUTDOWN_OPTIONS: Final = (
         "--drain",
         type=NON_NEGATIVE_SECONDS,
         default=DEFAULTS.drain,
-        help="Seconds for which it goes on serving after SIGTERM, not ready any more.",
+        help="Seconds for which it keeps serving after SIGTERM while not ready.",
     ),
     _option(
         "--grace",
         type=NON_NEGATIVE_SECONDS,
         default=DEFAULTS.grace,
-        help="Seconds that requests under way then get to finish.",
+        help="Seconds that running requests then have to finish.",
     ),
 )
 
@@ -216,7 +216,7 @@ LOG_OPTIONS: Final = (
         default="text",
         help="`text` or `json`.",
     ),
-    _option("--log-level", type=LOG_LEVELS, default="INFO", help="Least level that is logged."),
+    _option("--log-level", type=LOG_LEVELS, default="INFO", help="Minimum level of log lines."),
 )
 
 OPTION_GROUPS: Final = (

@@ -279,7 +279,7 @@ class Operations:
             return await self._run(self._steps.submit_manifest(made))
         async with self._cache.capacity.hold(submission.queue, limit) as place:
             if place is None and not await self._is_repeated_request(submission):
-                detail = f"queue {submission.queue} takes no other job now: maxQueued is {limit}"
+                detail = f"queue {submission.queue} is full: maxQueued is {limit}"
                 raise RefusedError(
                     problem_types.QUEUE_FULL, detail, retry_after=QUEUE_FULL_RETRY_SECONDS
                 )

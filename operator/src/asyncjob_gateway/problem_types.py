@@ -25,103 +25,105 @@ class ProblemType:
 MALFORMED: Final = ProblemType(
     "malformed",
     400,
-    "The body is not JSON",
-    "The body cannot be read as JSON, or holds what JSON or the store does not have: NaN, halves "
-    "of surrogate pairs, integers beyond 64 bits, too deep nesting.",
+    "The body is not valid JSON",
+    "The body cannot be parsed as JSON, or contains values that JSON or the store does not "
+    "support: NaN, lone surrogates, integers over 64 bits, too deep nesting.",
 )
 NOT_HTTP: Final = ProblemType(
     "not-http",
     400,
-    "Not HTTP",
-    "The request cannot be read as HTTP/1.1, lacks Host, or has more than 64 KiB of headers.",
+    "Not a valid HTTP request",
+    "The request cannot be parsed as HTTP/1.1, lacks Host, or has more than 64 KiB of headers.",
 )
 UNAUTHENTICATED: Final = ProblemType(
     "unauthenticated",
     401,
-    "Who asks is not known",
-    "There is no bearer token, or the cluster does not accept it.",
+    "Not authenticated",
+    "The bearer token is missing, or the cluster does not accept it.",
 )
 FORBIDDEN: Final = ProblemType(
     "forbidden",
     403,
     "Not allowed",
-    "The caller lacks the right that `detail` names, or a law of the API server forbids it.",
+    "The caller lacks the permission named in `detail`, or an admission rule forbids the request.",
 )
 FOREIGN_REQUEST: Final = ProblemType(
     "foreign-request",
     403,
-    "Not from this machine",
-    "A gateway that is open in development answers only requests to a loopback name, and none "
-    "that a page of another site makes a browser send.",
+    "Not a local request",
+    "Without authentication (development), the gateway accepts only requests to a loopback name, "
+    "and none that a browser sends for a page of another site.",
 )
 STALE_FORM: Final = ProblemType(
     "stale-form",
     403,
-    "Not a form of this page",
-    "A form of the dashboard was sent by a page of another site, or by one that has got too old.",
+    "The form is not valid any more",
+    "A form of the dashboard was sent by a page of another site, or by an outdated page. Load the "
+    "page again.",
 )
 NOT_FOUND: Final = ProblemType(
-    "not-found", 404, "No such thing", "There is no such route, queue, cron job or namespace."
+    "not-found", 404, "Not found", "The route, queue, cron job or namespace does not exist."
 )
 NO_JOB: Final = ProblemType(
-    "no-job", 404, "No such job", "No job of this id exists in the namespace."
+    "no-job", 404, "Job not found", "No job with this id exists in the namespace."
 )
 NO_RESULT: Final = ProblemType(
     "no-result", 404, "No result", "The job has not succeeded, or its handler returned nothing."
 )
 METHOD_NOT_ALLOWED: Final = ProblemType(
-    "method-not-allowed", 405, "No such method here", "`Allow` says which methods there are."
+    "method-not-allowed", 405, "Method not allowed", "`Allow` lists the supported methods."
 )
 DUPLICATE: Final = ProblemType(
     "duplicate",
     409,
-    "Another live job has the deduplication id",
-    "`jobId` is that job. The id is free again once it has finished.",
+    "An unfinished job has the same deduplication id",
+    "`jobId` is that job. The id can be used again once that job has finished.",
 )
 JOB_EXISTS: Final = ProblemType(
-    "job-exists", 409, "The name is taken", "`jobId` is the job that has the name."
+    "job-exists", 409, "The name is taken", "`jobId` is the job with this name."
 )
 NOT_CANCELLABLE: Final = ProblemType(
-    "not-cancellable", 409, "The job has succeeded", "A job that has succeeded stays so."
+    "not-cancellable", 409, "The job has succeeded", "A succeeded job cannot be cancelled."
 )
 NOT_A_DEAD_LETTER: Final = ProblemType(
-    "not-a-dead-letter", 409, "Not a dead letter", "Only dead letters are redriven or dismissed."
+    "not-a-dead-letter", 409, "Not a dead letter", "Only dead letters can be redriven or dismissed."
 )
 SLOW_BODY: Final = ProblemType(
     "slow-body",
     408,
-    "The body did not come",
-    "The body was not there within `--body-timeout` seconds of its head. Nothing has been done.",
+    "The body was not received in time",
+    "The body was not received within `--body-timeout` seconds of the headers. Nothing was done.",
 )
 CONFLICT: Final = ProblemType(
     "conflict",
     409,
-    "It changed meanwhile",
-    "Somebody else was quicker, or the state of the thing does not admit of it. Look again.",
+    "Conflict",
+    "The object was changed by another request, or its state does not allow the change. Read it "
+    "again.",
 )
 TOO_LARGE: Final = ProblemType(
     "too-large",
     413,
     "Too large",
-    "The body is larger than the gateway, or the store, takes, or holds too many values.",
+    "The body exceeds the size limit of the gateway or the store, or contains too many values.",
 )
 UNSUPPORTED_MEDIA_TYPE: Final = ProblemType(
-    "unsupported-media-type", 415, "Not sent as JSON", "A body is sent as `application/json`."
+    "unsupported-media-type", 415, "Unsupported media type", "Send the body as `application/json`."
 )
 INVALID: Final = ProblemType(
-    "invalid", 422, "Something is wrong with a field", "`errors` says what, field by field."
+    "invalid", 422, "Invalid request", "`errors` lists the invalid fields."
 )
 KEY_REUSED: Final = ProblemType(
     "key-reused",
     422,
-    "The idempotency key belongs to another request",
-    "`jobId` is the job that was submitted under the key with another body.",
+    "The idempotency key was used for another request",
+    "`jobId` is the job that was submitted with this key and another body.",
 )
 QUEUE_FULL: Final = ProblemType(
     "queue-full",
     429,
     "The queue is full",
-    "As many jobs wait in it as its `maxQueued` allows. Try again after `Retry-After`.",
+    "The number of waiting jobs has reached `maxQueued`. Try again after `Retry-After` seconds.",
 )
 THROTTLED: Final = ProblemType(
     "throttled", 429, "Too many requests", "Try again after `Retry-After` seconds."
@@ -129,14 +131,14 @@ THROTTLED: Final = ProblemType(
 INTERNAL: Final = ProblemType(
     "internal",
     500,
-    "The gateway failed",
-    "A fault of the gateway; its log has the cause under the request's id.",
+    "Internal error",
+    "An error of the gateway; its log contains the cause with the id of the request.",
 )
 UNAVAILABLE: Final = ProblemType(
     "unavailable",
     503,
-    "The API server gives no answer",
-    "Whether a write has taken effect is not known: repeat it under the same idempotency key.",
+    "The API server is not available",
+    "It is unknown whether a write took effect: repeat it with the same idempotency key.",
 )
 NOT_SYNCED: Final = ProblemType(
     "not-synced",
@@ -145,14 +147,14 @@ NOT_SYNCED: Final = ProblemType(
     "The gateway has just started and has not listed all jobs yet. Single jobs can be read.",
 )
 BUSY: Final = ProblemType(
-    "busy", 503, "Too much at once", "The gateway has as many requests or streams as it takes."
+    "busy", 503, "Too busy", "The gateway has reached its limit of requests or streams."
 )
 TIMED_OUT: Final = ProblemType(
     "timed-out",
     503,
-    "It took too long",
-    "The request was given up. Whether a write has taken effect is not known: repeat it under the "
-    "same idempotency key.",
+    "Timed out",
+    "The request took too long. It is unknown whether a write took effect: repeat it with the same "
+    "idempotency key.",
 )
 
 PROBLEM_TYPES: Final = (

@@ -62,7 +62,7 @@ RETRY_AFTER_SECONDS: Final = 2.0
 _MAX_DETAIL_CHARS: Final = 1000
 """Characters of a detail: paths into a body may be as long as the body."""
 
-_GATEWAY_LACKS_RIGHT: Final = "the gateway itself lacks a right that this takes; its log says which"
+_GATEWAY_LACKS_RIGHT: Final = "the gateway lacks a permission for this request; its log names it"
 
 _RBAC_DENIAL: Final = re.compile(r'User "[^"]*" cannot ')
 
@@ -104,7 +104,7 @@ def to_refused_error(error: AsyncJobError) -> RefusedError:
     if isinstance(error, RefusedError):
         return error
     if _is_denied_to_gateway(error):
-        log.error("the gateway lacks a right", error=str(error))
+        log.error("the gateway lacks a permission", error=str(error))
         return RefusedError(
             problem_types.UNAVAILABLE, _GATEWAY_LACKS_RIGHT, retry_after=RETRY_AFTER_SECONDS
         )
@@ -165,7 +165,7 @@ def _to_field_problems(errors: Sequence[Any]) -> Iterator[FieldProblem]:
 
 def _field_detail(error: Any) -> str:
     if error["type"] == "extra_forbidden":
-        return "There is no such field"
+        return "Unknown field"
     return str(error["msg"])
 
 

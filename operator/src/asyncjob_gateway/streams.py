@@ -55,7 +55,7 @@ class StreamLimiter:
         if self._open.total() >= self._max_streams:
             raise RefusedError(problem_types.BUSY, "too many streams are open", retry_after=5.0)
         if self._open[caller.username] >= self._max_per_caller:
-            detail = f"{caller.username} has {self._max_per_caller} streams open already"
+            detail = f"{caller.username} has {self._max_per_caller} open streams already"
             raise RefusedError(problem_types.THROTTLED, detail, retry_after=5.0)
 
     @contextmanager

@@ -42,26 +42,28 @@ def _option(flags: str, **details: Any) -> Callable[[Command], Command]:
 
 
 CONNECTION_OPTIONS: Final = (
-    _option("--namespace", multiple=True, help="Namespace to operate in; repeatable. All if none."),
-    _option("--kubeconfig", help="Where the cluster is; else KUBECONFIG, the pod, ~/.kube/config."),
+    _option(
+        "--namespace", multiple=True, help="Namespace to operate in; repeatable. Default: all."
+    ),
+    _option("--kubeconfig", help="Kubeconfig. Default: KUBECONFIG, the pod, ~/.kube/config."),
     _option(
         "--recovery/--no-recovery",
         default=True,
-        help="Take jobs from dead workers, by lease and by pod.",
+        help="Recover jobs of dead workers, by lease and by pod.",
     ),
     _option(
         "--leader-elect/--no-leader-elect",
         default=True,
-        help="Of several operators let one act; without it, run just one.",
+        help="Elect a leader among several operators. Without it, run only one.",
     ),
-    _option("--lease-namespace", help="Namespace of the election's Lease; the pod's own if none."),
+    _option("--lease-namespace", help="Namespace of the election's Lease. Default: the pod's."),
     _option("--lease-name", default=OPERATOR_LEASE, help="Name of the election's Lease."),
 )
 
 RUN_OPTIONS: Final = (
     _option(
         "--identity",
-        help="Name of this replica in the election, before a part by chance; the host's if none.",
+        help="Name of this replica in the election, followed by a random part. Default: the host.",
     ),
     _option(
         "--lease-margin",
@@ -73,20 +75,21 @@ RUN_OPTIONS: Final = (
         "--timeout-margin",
         type=SECONDS,
         default=DEFAULTS.options.timeout_margin,
-        help="Seconds a worker has to end an attempt that timed out before the operator does.",
+        help="Seconds that a worker has to end an attempt after its timeout before the operator "
+        "ends it.",
     ),
     _option(
         "--unknown-type-delay",
         type=SECONDS,
         default=DEFAULTS.options.unknown_type_delay,
-        help="Seconds for which a queue's live workers have to lack a type before its jobs become "
-        "dead letters, where the queue says so.",
+        help="Seconds without a live worker for a type after which its jobs become dead letters, "
+        "in queues with unknownType: DeadLetter.",
     ),
     _option(
         "--missing-dependency-timeout",
         type=SECONDS,
         default=DEFAULTS.options.missing_dependency_timeout,
-        help="Seconds for which a job waits for one in dependsOn that does not exist; 0: for ever.",
+        help="Seconds for which a job waits for a missing job in dependsOn; 0: no limit.",
     ),
     _option(
         "--resync-interval",
@@ -98,19 +101,19 @@ RUN_OPTIONS: Final = (
         "--backoff-initial",
         type=POSITIVE,
         default=DEFAULTS.backoff_initial,
-        help="First pause after a failure, in seconds; doubled from one to the next.",
+        help="Initial backoff after a failure, in seconds; doubled each time.",
     ),
     _option(
         "--backoff-max",
         type=POSITIVE,
         default=DEFAULTS.backoff_max,
-        help="Longest pause after a failure, in seconds.",
+        help="Maximum backoff after a failure, in seconds.",
     ),
     _option(
         "--worker-timeout",
         type=SECONDS,
         default=DEFAULTS.worker_timeout,
-        help="Seconds without a change after which a worker's Lease is removed; 0: never.",
+        help="Seconds without a renewal after which a worker's Lease is deleted; 0: never.",
     ),
     _option("--retention/--no-retention", default=True, help="Remove finished jobs."),
     _option(
@@ -129,19 +132,20 @@ RUN_OPTIONS: Final = (
         "--retention-max-finished",
         type=click.IntRange(min=0),
         default=DEFAULTS.retention_options.max_finished,
-        help="Finished jobs kept per queue, the newest; dead letters are counted apart.",
+        help="Maximum number of finished jobs per queue; dead letters are counted separately.",
     ),
     _option(
         "--retention-min-age",
         type=SECONDS,
         default=DEFAULTS.retention_options.min_age,
-        help="Seconds for which no finished job is removed.",
+        help="Seconds for which a finished job is kept in any case.",
     ),
     _option(
         "--retention-namespace-limit",
         type=click.IntRange(min=1),
         default=DEFAULTS.retention_options.namespace_limit,
-        help="Finished jobs per namespace beyond which the oldest go, whatever their age.",
+        help="Maximum number of finished jobs per namespace; the oldest are deleted first, "
+        "whatever their age.",
     ),
     _option(
         "--retention-interval",
@@ -153,7 +157,7 @@ RUN_OPTIONS: Final = (
         "--retention-rate",
         type=POSITIVE,
         default=DEFAULTS.retention_rate,
-        help="Jobs removed per second at most.",
+        help="Maximum number of jobs deleted per second.",
     ),
     _option("--metrics-port", type=PORT, default=0, help="Port of /metrics; 0: none."),
     _option("--health-port", type=PORT, default=0, help="Port of /healthz and /readyz; 0: none."),
@@ -164,9 +168,9 @@ LOGGING_OPTIONS: Final = (
         "--log-format",
         type=click.Choice([item.value for item in LogFormat]),
         default=LogFormat.TEXT.value,
-        help="How log lines look.",
+        help="Format of log lines.",
     ),
-    _option("--log-level", type=LOG_LEVELS, default="INFO", help="Least level that is logged."),
+    _option("--log-level", type=LOG_LEVELS, default="INFO", help="Minimum level of log lines."),
 )
 
 

@@ -84,7 +84,7 @@ def test_dead_letters_are_chosen_oldest_first_and_with_a_limit(
     assert http.post(f"/api/v1/jobs/{left}/dismiss").status_code == 202
     assert site.life(left).read()["spec"]["cancel"] is True
     misspelt = http.post("/api/v1/jobs/redrive", json={"selektion": {}})
-    assert misspelt.json()["errors"] == [{"field": "selektion", "detail": "There is no such field"}]
+    assert misspelt.json()["errors"] == [{"field": "selektion", "detail": "Unknown field"}]
 
 
 def test_a_batch_is_done_one_by_one(http: httpx.Client) -> None:

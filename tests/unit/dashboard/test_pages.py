@@ -218,7 +218,7 @@ def test_those_who_may_nothing_are_offered_nothing(phase: Phase) -> None:
 
 
 def test_a_notice_is_one_of_ours() -> None:
-    assert replace(FRAME, did="redriven").notice == "Redrive asked for."
+    assert replace(FRAME, did="redriven").notice == "Redrive requested."
     assert FRAME.notice == ""
 
 

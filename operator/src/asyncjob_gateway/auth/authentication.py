@@ -170,7 +170,7 @@ class TokenAuthenticator:
             review = await self._session.create(REVIEW_PATH, body)
         except ForbiddenError as error:
             raise RefusedError(
-                problem_types.UNAVAILABLE, "the gateway may not have tokens checked (tokenreviews)"
+                problem_types.UNAVAILABLE, "the gateway lacks permission to create tokenreviews"
             ) from error
         good = not self._audiences or set(self._audiences) & set(audiences_from_review(review))
         return caller_from_review(review) if good else None
@@ -194,7 +194,7 @@ def _take_or_refuse(*buckets: TokenBucket) -> None:
 
 
 def _throttled(seconds: float) -> RefusedError:
-    detail = "too many tokens to be checked just now"
+    detail = "too many token checks"
     return RefusedError(problem_types.THROTTLED, detail, retry_after=seconds)
 
 

@@ -36,9 +36,7 @@ async def require(authorizer: Authorizer, caller: Caller, right: Right, namespac
     """Raise RefusedError, naming the right, unless the caller has it."""
     if not await authorizer.is_allowed(caller, right, namespace):
         who = f"{caller.username} may not {right} in namespace {namespace}"
-        raise RefusedError(
-            problem_types.FORBIDDEN, f"{who}, which is asked of who would {right.purpose}"
-        )
+        raise RefusedError(problem_types.FORBIDDEN, f"{who}: required to {right.purpose}")
 
 
 class ReviewAuthorizer:
@@ -61,7 +59,7 @@ class ReviewAuthorizer:
         if not self._cache.is_cached(question):
             wait = take_all(self._bucket, self._caller_buckets.bucket_for(caller))
             if wait:
-                detail = "too many rights to be asked for"
+                detail = "too many permission checks"
                 raise RefusedError(problem_types.THROTTLED, detail, retry_after=wait)
         return await self._cache.get(question, lambda: self._review_access(question))
 
@@ -104,6 +102,6 @@ async def _create_review(session: KubeSession, path: str, kind: str, spec: dict[
             path, {"apiVersion": AUTHORIZATION_API, "kind": kind, "spec": spec}
         )
     except ForbiddenError as error:
-        detail = "the gateway may not ask what its callers may do (subjectaccessreviews)"
+        detail = "the gateway lacks permission to create subjectaccessreviews"
         raise RefusedError(problem_types.UNAVAILABLE, detail) from error
     return flag(child(answer, "status"), "allowed")

@@ -33,7 +33,7 @@ class LoopbackOnlyMiddleware:
 def _check_same_machine(headers: Headers) -> None:
     host, origin = headers.get("host", ""), headers.get("origin")
     if not is_loopback(split_url(f"//{host}").hostname or ""):
-        detail = "name it localhost or 127.0.0.1; other names are not answered without tokens"
+        detail = "use the host localhost or 127.0.0.1; other hosts need authentication"
         raise RefusedError(problem_types.FOREIGN_REQUEST, detail)
     foreign = origin is not None and split_url(origin).netloc != host
     if foreign or headers.get("sec-fetch-site", "none") not in _ALLOWED_FETCH_SITES:

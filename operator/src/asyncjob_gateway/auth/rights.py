@@ -55,4 +55,4 @@ RIGHTS: Final = (
 
 def read_source(resource: str, name: str) -> Right:
     """Return the right to read a Secret or ConfigMap (`secrets`, `configmaps`)."""
-    return Right("get", resource, "take a payload from it", group="", name=name)
+    return Right("get", resource, "use it as payload", group="", name=name)

@@ -53,7 +53,7 @@ def _parse_requirement(part: str, field: str) -> LabelTest:
         found = pattern.fullmatch(part)
         if found:
             return _label_test(name, found["key"], found.groupdict().get("value") or "")
-    detail = f"{part!r} is no part of a label selector, such as team=mail, tier in (a,b) or !old"
+    detail = f"{part!r} is not a label selector, such as team=mail, tier in (a,b) or !old"
     raise RefusedError(
         problem_types.INVALID, detail, errors=[FieldProblem(field=field, detail=detail)]
     )
@@ -127,7 +127,7 @@ def read_cursor(cursor: str) -> ListPosition:
     try:
         return decode_cursor(cursor)
     except BadCursorError as error:
-        detail = "is no cursor; take `next` of the page before as it is"
+        detail = "is not a cursor: pass `next` of the previous page unchanged"
         problem = FieldProblem(field="query.cursor", detail=detail)
         raise RefusedError(
             problem_types.INVALID, f"query.cursor {detail}", errors=[problem]

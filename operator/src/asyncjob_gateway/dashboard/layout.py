@@ -17,10 +17,10 @@ from asyncjob_gateway.dashboard.permissions import Permissions
 
 NOTICES: Final = {
     "submitted": "Submitted.",
-    "cancelled": "Cancellation asked for.",
-    "rerun": "Rerun asked for; this is the new job.",
-    "redriven": "Redrive asked for.",
-    "dismissed": "Dismissal asked for.",
+    "cancelled": "Cancellation requested.",
+    "rerun": "Rerun requested; this is the new job.",
+    "redriven": "Redrive requested.",
+    "dismissed": "Dismissal requested.",
     "suspended": "Suspended.",
     "resumed": "Resumed.",
     "priority": "Priority changed.",

@@ -134,9 +134,9 @@ async def read_form(
             else await asyncio.to_thread(_parse_fields, body)
         )
     except ValueError as error:
-        raise RefusedError(problem_types.MALFORMED, "the form cannot be read") from error
+        raise RefusedError(problem_types.MALFORMED, "the form cannot be parsed") from error
     if not is_valid_form_token(request, field_value(form, TOKEN_FIELD)):
-        detail = "the form is not one of this browser's pages, or has got old: load the page again"
+        detail = "the form is not of this browser or is outdated: load the page again"
         raise RefusedError(problem_types.STALE_FORM, detail)
     return form
 

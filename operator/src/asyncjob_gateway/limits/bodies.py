@@ -55,7 +55,7 @@ class BodyReader:
                 async with asyncio.timeout(max(0.0, self._timeout - FREE_WAIT_SECONDS)):
                     return await arriving.read_all()
             except TimeoutError:
-                detail = f"the body was not there after {self._timeout:g} seconds"
+                detail = f"the body was not received within {self._timeout:g} seconds"
                 raise RefusedError(problem_types.SLOW_BODY, detail) from None
 
     @contextmanager
@@ -65,8 +65,8 @@ class BodyReader:
                 problem_types.BUSY, "too many bodies are being waited for", retry_after=1.0
             )
         if self._waiting[sender] >= MAX_SLOW_BODIES_PER_SENDER:
-            who = sender or "whoever has not signed in"
-            detail = f"{MAX_SLOW_BODIES_PER_SENDER} bodies of {who} are being waited for already"
+            who = sender or "unauthenticated callers"
+            detail = f"{MAX_SLOW_BODIES_PER_SENDER} requests of {who} are still sending their body"
             raise RefusedError(problem_types.THROTTLED, detail, retry_after=1.0)
         self._waiting[sender] += 1
         try:
@@ -94,7 +94,7 @@ class _IncomingBody:
         while more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise RefusedError(problem_types.MALFORMED, "the body broke off")
+                raise RefusedError(problem_types.MALFORMED, "the body is incomplete")
             self._received += message.get("body", b"")
             if len(self._received) > self._max_bytes:
                 raise self._too_large()

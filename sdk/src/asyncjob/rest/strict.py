@@ -69,7 +69,7 @@ def _walk_object(
         if isinstance(inner, Mapping):
             yield from _walk(inner, known, item, (*path, name))
         elif fields and inner is not True:
-            yield FieldProblem(field=_field_name((*path, name)), detail="There is no such field")
+            yield FieldProblem(field=_field_name((*path, name)), detail="Unknown field")
 
 
 def _resolve_reference(schema: _Schema, known: _Schema) -> _Schema:

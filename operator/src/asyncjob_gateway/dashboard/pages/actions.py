@@ -35,7 +35,7 @@ async def _cancel(operations: Operations, job_id: str, form: Form) -> object:
 async def _set_priority(operations: Operations, job_id: str, form: Form) -> object:
     text = field_value(form, "priority")
     if not _PRIORITY_PATTERN.fullmatch(text) or abs(int(text)) > MAX_PRIORITY:
-        detail = f"a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}"
+        detail = f"must be an integer from -{MAX_PRIORITY} to {MAX_PRIORITY}"
         raise RefusedError(
             problem_types.INVALID, detail, errors=[FieldProblem(field="priority", detail=detail)]
         )

@@ -41,7 +41,7 @@ async def static_file(release: str, name: str) -> Response:
     """Return a file. One of an earlier release is not kept for ever under its old address."""
     content = assets().get(name)
     if content is None:
-        raise RefusedError(problem_types.NOT_FOUND, f"there is no file {name[:64]}")
+        raise RefusedError(problem_types.NOT_FOUND, f"file {name[:64]} does not exist")
     kept = IMMUTABLE if release == assets_version() else "no-store"
     return Response(content, 200, {"Cache-Control": kept}, MEDIA_TYPES[name.rpartition(".")[2]])
 
@@ -52,4 +52,4 @@ async def not_found(request: Request) -> Response:
     path = request.url.path.removeprefix(PREFIX)
     if page := page_path_of_form(path):
         return see_other(Links(request.query_params.get("namespace") or None).to(page))
-    raise RefusedError(problem_types.NOT_FOUND, f"there is no page {request.url.path[:200]}")
+    raise RefusedError(problem_types.NOT_FOUND, f"page {request.url.path[:200]} does not exist")
