@@ -243,7 +243,7 @@ def test_what_cannot_be_a_job_is_refused_by_its_field(
 
 def test_what_only_the_api_server_refuses_says_why(jobs: Jobs, place: Place) -> None:
     name = place.name("self")
-    with pytest.raises(InvalidSubmissionError, match="cannot wait for itself"):
+    with pytest.raises(InvalidSubmissionError, match="cannot depend on itself"):
         jobs.submit("echo", name=name, depends_on=[name], queue=place.queue)
 
 

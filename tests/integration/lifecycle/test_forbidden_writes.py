@@ -135,7 +135,9 @@ def test_a_refusal_of_an_actor_says_whose_step_it_is(scene: Scene) -> None:
 
     life = scene.life(Phase.RUNNING)
     planted = life.move(crashed, scene.operator, checkpoint={"row": 9})
-    assert "others end it with the progress and the checkpoint that it has" in planted.message
+    assert (
+        "others cannot change progress and checkpoint when they end the attempt" in planted.message
+    )
 
 
 def test_a_repeated_report_of_the_same_status_changes_nothing(scene: Scene) -> None:

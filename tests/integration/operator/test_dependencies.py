@@ -91,7 +91,7 @@ def test_what_can_never_start_is_a_dead_letter_that_says_why(
 
 
 def test_a_job_that_would_wait_for_itself_is_refused(jobs: Jobs) -> None:
-    with pytest.raises(ApiError, match="selfish cannot wait for itself; leave it out"):
+    with pytest.raises(ApiError, match="selfish cannot depend on itself; leave it out"):
         jobs.create("selfish", dependsOn=[{"name": "selfish"}])
 
 

@@ -114,10 +114,10 @@ def test_what_a_law_forbids_is_told_in_its_words() -> None:
     api = world("Running")
 
     def refuse() -> None:
-        raise InvalidError("spec.priority does not change while the job runs.", status=422)
+        raise InvalidError("spec.priority cannot be changed while the job is Running.", status=422)
 
     api.meanwhile = refuse
-    with pytest.raises(JobStateError, match="while the job runs"):
+    with pytest.raises(JobStateError, match="while the job is Running"):
         run(OPERATIONS.set_priority("j", 3), api)
 
 

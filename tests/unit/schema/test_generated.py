@@ -47,7 +47,7 @@ def test_the_charts_copies_are_the_generated_ones() -> None:
     assert crds_folder().outdated(ROOT / "charts" / "asyncjob" / "files" / "crds") == []
 
 
-def test_the_committed_page_of_laws_is_the_generated_one() -> None:
+def test_the_committed_page_of_rules_is_the_generated_one() -> None:
     assert docs_folder().outdated(ROOT / "docs" / "reference") == []
 
 
@@ -65,11 +65,11 @@ def test_the_check_fails_on_a_changed_file_and_names_it(written: Path) -> None:
 
 
 def test_the_check_fails_on_a_missing_file_and_changes_nothing(written: Path) -> None:
-    (written / "docs" / "laws.md").unlink()
+    (written / "docs" / "rules.md").unlink()
     result = run(written, "--check")
     assert result.exit_code == 1
-    assert "laws.md" in result.output
-    assert not (written / "docs" / "laws.md").exists()
+    assert "rules.md" in result.output
+    assert not (written / "docs" / "rules.md").exists()
 
 
 def test_a_manifest_that_no_longer_belongs_there_is_found_and_removed(written: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_manifest_that_no_longer_belongs_there_is_found_and_removed(written: P
     assert not left_over.exists()
 
 
-def test_other_pages_beside_the_page_of_laws_are_left_alone(written: Path) -> None:
+def test_other_pages_beside_the_page_of_rules_are_left_alone(written: Path) -> None:
     page = written / "docs" / "asyncjob.md"
     page.write_text("by hand")
     assert run(written).exit_code == 0

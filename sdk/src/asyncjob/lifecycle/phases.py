@@ -109,5 +109,5 @@ REASON_DOCS: dict[Reason, str] = {
     Reason.START_TIME_REACHED: "`spec.notBefore` has passed.",
     Reason.BACKOFF_ELAPSED: "The wait before the next attempt is over.",
     Reason.GATE_OPENED: "What the job waited for has come.",
-    Reason.REDRIVEN: "`spec.redrive` was raised on a dead letter; its budgets start anew.",
+    Reason.REDRIVEN: "`spec.redrive` was increased on a dead letter; its budgets start from 0.",
 }

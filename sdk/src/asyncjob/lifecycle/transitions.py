@@ -174,7 +174,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     ),
     _queue_transition(
         Phase.DEAD_LETTER,
-        "`redrive` was raised; retries, crashes and releases start anew.",
+        "`redrive` was increased; retries, crashes and releases start from 0.",
         Reason.REDRIVEN,
     ),
     Transition(

@@ -106,42 +106,42 @@ _HAS_MANAGED_FIELDS: Final = f"!({_IS_CREATE}) || has(object.metadata.managedFie
 
 _REMOVAL_OWNERS: Final = Rule(
     "removal.owners",
-    "The owner references of a job, queue or cron job are changed only by who may delete it.",
+    "Changing the owner references of a job, queue or cron job requires permission to delete it.",
     f"({_SAME_OWNERS}) || {_MAY_DELETE}",
     is_forbidden=True,
 )
 _REMOVAL_FINALIZERS: Final = Rule(
     "removal.finalizers",
-    "The finalizers of a job, queue or cron job are set and changed only by who may `update` "
-    f"{JOBS}/finalizers, {QUEUES}/finalizers or {CRON_JOBS}/finalizers; leave them as they are.",
+    "Changing the finalizers of a job, queue or cron job requires permission to `update` "
+    f"{JOBS}/finalizers, {QUEUES}/finalizers or {CRON_JOBS}/finalizers; leave them unchanged.",
     f"({_SAME_FINALIZERS}) || {_MAY_UPDATE_FINALIZERS}",
     is_forbidden=True,
 )
 _REMOVAL_KIN: Final = Rule(
     "removal.kin",
-    f"The labels {', '.join(_RUN_LABELS)} and the annotations {', '.join(_RUN_ANNOTATIONS)} make a "
-    f"job count as a run of a schedule: who may delete jobs sets and changes them. {PARENT_LABEL} "
-    "is set at creation, and changed likewise.",
+    f"The labels {', '.join(_RUN_LABELS)} and the annotations {', '.join(_RUN_ANNOTATIONS)} mark a "
+    "job as a run of a schedule: setting or changing them requires permission to delete jobs. "
+    f"{PARENT_LABEL} can be set at creation; changing it requires the same permission.",
     f"({_SAME_RUN_METADATA}) || {_MAY_DELETE}",
     is_forbidden=True,
 )
 _REMOVAL_REPORTS: Final = Rule(
     "removal.reports",
-    "What managedFields has of the status is changed through the object itself only by who may "
-    "`update` its status, not only patch it; leave managedFields out of the change.",
+    "Changing the managedFields of the status through the object itself requires permission to "
+    "`update` its status, not only to patch it; leave managedFields out of the change.",
     f"({_SAME_STATUS_MANAGED_FIELDS}) || {_MAY_UPDATE_STATUS}",
     is_forbidden=True,
 )
 _REMOVAL_TRACKED: Final = Rule(
     "removal.tracked",
-    "An object is created so that the API server tracks its managedFields; leave these out of what "
-    "is created.",
+    "An object must be created with managedFields tracked by the API server; leave managedFields "
+    "out of the object.",
     _HAS_MANAGED_FIELDS,
 )
 
 REMOVAL_POLICY: Final = AdmissionPolicy(
     name=f"removal.{GROUP}",
-    title="Who may have an object removed, or kept, through its metadata.",
+    title="Who may cause or prevent the deletion of an object through its metadata.",
     targets=(PolicyTarget(GROUP, VERSION, (JOBS, QUEUES, CRON_JOBS)),),
     operations=("CREATE", "UPDATE"),
     conditions={
@@ -205,25 +205,24 @@ _IS_NEW_CRON_JOB: Final = f"{_IS_CREATE} && !({_IS_QUEUE})"
 
 _SETTINGS_KEEPING: Final = Rule(
     "settings.keeping",
-    "How long finished jobs are kept (spec.retention of a queue, the history limits of a cron job) "
-    "is decided by who may delete asyncjobs in the namespace; a cron job's first limits by who "
-    "creates it.",
+    "Changing how long finished jobs are kept (spec.retention of a queue, the history limits of an "
+    "existing cron job) requires permission to delete asyncjobs in the namespace.",
     f"({_IS_NEW_CRON_JOB}) || ({_SAME_RETENTION}) || {_MAY_DELETE_JOBS}",
     is_forbidden=True,
 )
 _SETTINGS_CHANGED: Final = Rule(
     "settings.changed",
-    f"Of a queue's spec only {', '.join(PATCHABLE_FIELDS['AsyncQueue'])}, of a cron job's only "
-    f"{', '.join(PATCHABLE_FIELDS['AsyncCronJob'])} are changed by who may patch it; the rest "
-    "takes the "
-    "right to update it, and so does a queue that is created with more than that.",
+    "With permission to patch, only these fields of the spec can be changed: of a queue "
+    f"{', '.join(PATCHABLE_FIELDS['AsyncQueue'])}, of a cron job "
+    f"{', '.join(PATCHABLE_FIELDS['AsyncCronJob'])}. Other fields, also of a new queue, require "
+    "permission to update.",
     f"({_IS_NEW_CRON_JOB}) || ({_ONLY_PATCHABLE_CHANGED}) || {_MAY_UPDATE}",
     is_forbidden=True,
 )
 
 SETTINGS_POLICY: Final = AdmissionPolicy(
     name=f"settings.{GROUP}",
-    title="Who may change what a queue or a cron job is like.",
+    title="Who may change the settings of a queue or a cron job.",
     targets=(PolicyTarget(GROUP, VERSION, (QUEUES, CRON_JOBS)),),
     operations=("CREATE", "UPDATE"),
     variables={
@@ -238,8 +237,8 @@ SETTINGS_POLICY: Final = AdmissionPolicy(
 def _may_get_rule(field: str, resource: str) -> Rule:
     return Rule(
         f"source.{resource}",
-        f"Who has a job read one of the {resource} may get it, or else operate on, or vouch for, "
-        "asyncjobs.",
+        f"A job that reads its payload from {resource} requires permission to get the object, or "
+        "to `operate` on, or `vouch` for, asyncjobs.",
         f"!variables.asks || !has(variables.source.{field}) || authorizer.group('')"
         f".resource('{resource}').namespace(request.namespace)"
         f".name(variables.source.{field}.name).check('get').allowed()"
@@ -252,7 +251,7 @@ def _may_get_rule(field: str, resource: str) -> Rule:
 
 _SOURCE_PAYLOAD_ONCE: Final = Rule(
     "source.payload-once",
-    "A job has a payload, or takes it from elsewhere, not both.",
+    "payload and payloadFrom exclude each other.",
     "request.operation != 'CREATE' && variables.is_job"
     " || dyn(variables.template).?payload.orValue(null) == null",
     "variables.path + ': excludes payload'",
@@ -260,7 +259,7 @@ _SOURCE_PAYLOAD_ONCE: Final = Rule(
 
 PAYLOAD_SOURCE_POLICY: Final = AdmissionPolicy(
     name=f"payload-source.{GROUP}",
-    title="Where a job may take its payload from, and whose right that is.",
+    title="Who may create jobs that read their payload from Secrets and ConfigMaps.",
     targets=(PolicyTarget(GROUP, VERSION, (JOBS, CRON_JOBS)),),
     operations=("CREATE", "UPDATE"),
     conditions={
@@ -297,8 +296,8 @@ _IS_OUR_LEASE: Final = (
 
 _WORKER_LEASE_OWN: Final = Rule(
     "worker-lease.own",
-    f"The Lease {WORKER_LEASE_PREFIX}POD is written by that pod, with its UID in the annotation "
-    f"{POD_UID_ANNOTATION}, or by who may `operate` on asyncjobs.",
+    f"The Lease {WORKER_LEASE_PREFIX}POD can be written only by that pod, with its UID in the "
+    f"annotation {POD_UID_ANNOTATION}, or with the permission `operate` on asyncjobs.",
     f"!variables.name.startsWith('{WORKER_LEASE_PREFIX}') || (variables.pod != ''"
     f" && variables.uid != '' && variables.name == '{WORKER_LEASE_PREFIX}' + variables.pod"
     f" && {_LEASE_POD_UID} == variables.uid) || {MAY_OPERATE}",
@@ -309,15 +308,15 @@ _WORKER_LEASE_OWN: Final = Rule(
 )
 _WORKER_LEASE_ELECTION: Final = Rule(
     "worker-lease.election",
-    f"The Lease {OPERATOR_LEASE}, by which the operator elects its leader, is written only by who "
-    "may `operate` on asyncjobs.",
+    f"The Lease {OPERATOR_LEASE}, used for the operator's leader election, can be written only "
+    "with the permission `operate` on asyncjobs.",
     f"variables.name != '{OPERATOR_LEASE}' || {MAY_OPERATE}",
     is_forbidden=True,
 )
 _WORKER_LEASE_NO_OTHER: Final = Rule(
     "worker-lease.no-other",
-    f"A ServiceAccount {WORKER_ACCOUNT} or {WORKER_ACCOUNT}-… writes no Lease but its worker's, "
-    "unless it may `operate` on asyncjobs.",
+    f"A ServiceAccount {WORKER_ACCOUNT} or {WORKER_ACCOUNT}-… can write only the Lease of its "
+    "worker, unless it has the permission `operate` on asyncjobs.",
     f"{_IS_OUR_LEASE} || !{IS_WORKER} || {MAY_OPERATE}",
     "'lease ' + variables.name + ' is not for workers, and ' + request.userInfo.username"
     " + ' is one'",

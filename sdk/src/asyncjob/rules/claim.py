@@ -16,19 +16,19 @@ def _only_on_claim(field: str, on_claim: str) -> dict[StatusWrite, str]:
 
 CLAIM_ATTEMPT: Final = Rule(
     "claim.attempt",
-    "attempt grows by exactly one at a claim, and never changes else.",
+    "A claim increases attempt by exactly one; nothing else changes it.",
     _only_on_claim("attempt", "now.attempt == was.attempt + 1"),
     "'attempt cannot go from ' + string(was.attempt) + ' to ' + string(now.attempt)"
     " + ' with the phase going from ' + was.phase + ' to ' + now.phase"
-    " + ': it grows by exactly one at a claim, and never changes else'",
+    " + ': a claim increases it by exactly one, nothing else changes it'",
 )
 CLAIM_ID: Final = Rule(
     "claim.id",
-    "claim is new at each claim, and never changes else.",
+    "Each claim sets a new claim id; nothing else changes it.",
     _only_on_claim("claim", "now.?claim.orValue('') != '' && now.?claim != was.?claim"),
     "'claim cannot go from ' + was.?claim.orValue('(none)') + ' to '"
     " + now.?claim.orValue('(none)') + ' with the phase going from ' + was.phase + ' to '"
-    " + now.phase + ': it is new at each claim, and never changes else'",
+    " + now.phase + ': each claim sets a new id, nothing else changes it'",
 )
 CLAIM_START_TIME: Final = Rule(
     "claim.start-time",
@@ -50,8 +50,8 @@ CLAIM_EFFECTIVE: Final = Rule(
 )
 CLAIM_ADMITTED: Final = Rule(
     "claim.admitted",
-    "A job is admitted as, or while, it is Queued; it stays so through the claim and while it "
-    "runs, and has lost it on leaving Running and on a redrive.",
+    "admitted is set on entering Queued or while Queued. It is kept by a claim and while the job "
+    "runs, and removed on leaving Running and by a redrive.",
     {
         StatusWrite.CLAIM: unchanged("admitted"),
         StatusWrite.PHASE_CHANGE: "!has(now.admitted)"
@@ -75,12 +75,12 @@ def _same_in_effective(path: str, names: tuple[str, ...]) -> str:
 
 EFFECTIVE_OBEYS_SPEC: Final = Rule(
     "effective.obeys-spec",
-    f"Where the spec sets {' or '.join(_SPEC_FIELDS)}, effective says the same.",
+    f"Where the spec sets {' or '.join(_SPEC_FIELDS)}, effective has the same value.",
     {StatusWrite.CLAIM: f"!has(now.effective) || ({_same_in_effective('spec', _SPEC_FIELDS)})"},
 )
 EFFECTIVE_OBEYS_RETRY_POLICY: Final = Rule(
     "effective.obeys-retry-policy",
-    "Where spec.retryPolicy sets a value, effective says the same.",
+    "Where spec.retryPolicy sets a value, effective has the same value.",
     {
         StatusWrite.CLAIM: "!has(now.effective) || !has(spec.retryPolicy)"
         f" || ({_same_in_effective('spec.retryPolicy', _RETRY_FIELDS)})",
@@ -105,12 +105,12 @@ LEASE_IFF_RUNNING: Final = Rule(
 )
 LEASE_STARTS_UNRENEWED: Final = Rule(
     "lease.starts-unrenewed",
-    "A new lease has 0 renewals.",
+    "A new lease must have 0 renewals.",
     {StatusWrite.CLAIM: "!has(now.lease) || now.lease.renewals == 0"},
 )
 LEASE_DURATION: Final = Rule(
     "lease.duration",
-    "A lease lasts as long as the policy in force says: effective.leaseDurationSeconds.",
+    "The duration of a lease equals effective.leaseDurationSeconds.",
     {
         StatusWrite.CLAIM: "!has(now.lease) || !has(now.effective)"
         " || now.lease.durationSeconds == now.effective.leaseDurationSeconds",
@@ -125,7 +125,7 @@ LEASE_HELD: Final = Rule(
 )
 LEASE_RENEWALS_GROW: Final = Rule(
     "lease.renewals-grow",
-    "Renewals never shrink.",
+    "lease.renewals must not decrease.",
     {
         StatusWrite.SAME_PHASE: "!has(now.lease) || !has(was.lease)"
         " || now.lease.renewals >= was.lease.renewals",

@@ -23,8 +23,8 @@ _WEEKDAY: Final = "SUN|MON|TUE|WED|THU|FRI|SAT"
 
 CRON_SCHEDULE: Final = Rule(
     "cron.schedule",
-    "A schedule has five fields (minute hour day month weekday) or is @hourly, @daily, @weekly,"
-    " @monthly or @yearly.",
+    "A schedule must have five fields (minute hour day month weekday) or be @hourly, @daily,"
+    " @weekly, @monthly or @yearly.",
     f"self in {cel_list(SCHEDULE_MACROS)} || self.matches('^ *[^ @]+( +[^ ]+){{4}} *$')",
 )
 
@@ -32,7 +32,7 @@ CRON_SCHEDULE: Final = Rule(
 def _schedule_field_rule(
     index: int, name: str, values: str, number: str, special: str = ""
 ) -> Rule:
-    """Return the law of the field of this number, counted from 0."""
+    """Return the rule of the field of this number, counted from 0."""
     one = rf"(\*|H(\({number}-{number}\))?|{number}(-{number})?)(/0*[1-9][0-9]?)?{special}"
     pattern = f"^ *([^ ]+ +){{{index}}}(?i:({one})(,({one}))*)( |$)"
     return Rule(
@@ -58,23 +58,23 @@ CRON_SCHEDULE_FIELDS: Final = (
 )
 CRON_ADVANCES: Final = Rule(
     "cron.advances",
-    "lastScheduleTime never goes back, so that no scheduled time is acted on twice.",
+    "lastScheduleTime must not go back, so that no scheduled time is processed twice.",
     "!has(oldSelf.lastScheduleTime) || (has(self.lastScheduleTime)"
     " && self.lastScheduleTime >= oldSelf.lastScheduleTime)",
 )
 CRON_SETTLED: Final = Rule(
     "cron.settled",
-    "settledTime never goes back, so that no scheduled time is acted on twice.",
+    "settledTime must not go back, so that no scheduled time is processed twice.",
     "!has(oldSelf.settledTime) || (has(self.settledTime)"
     " && self.settledTime >= oldSelf.settledTime)",
 )
 CRON_TRIGGER_GROWS: Final = Rule(
     "cron.trigger-grows",
-    "spec.trigger never shrinks.",
+    "spec.trigger must not decrease.",
     "!has(oldSelf.trigger) || (has(self.trigger) && self.trigger >= oldSelf.trigger)",
 )
 CRON_BACKFILL_RANGE: Final = Rule(
     "cron.backfill-range",
-    "A backfill's to is not before its from.",
+    "backfill.to must not be before backfill.from.",
     "self.to >= self.from",
 )

@@ -27,7 +27,7 @@ from asyncjob.rules.rule import Rule, cel_and, cel_list, unchanged, unchanged_js
 
 LIFECYCLE_POLICY: Final = AdmissionPolicy(
     name=f"lifecycle.{GROUP}",
-    title="What a job's status may become, whoever writes it.",
+    title="Which changes of a job's status are valid.",
     targets=(PolicyTarget(GROUP, VERSION, (f"{JOBS}/status",)),),
     operations=("UPDATE",),
     checks_rules_first=True,
@@ -127,8 +127,8 @@ _PROGRESS_UNCHANGED: Final = cel_and((unchanged("progress"), unchanged_json("now
 
 _OWNER_HOLDER: Final = Rule(
     "owner.holder",
-    "The status of a job is written by the pod that holds its lease or takes it with this claim, "
-    "or by who may `operate` on asyncjobs.",
+    "The status of a job can be written only by the pod that holds its lease or acquires it with "
+    "this claim, or with the permission `operate` on asyncjobs.",
     "variables.mine || variables.operates",
     "(was.phase == 'Running' ? 'the job is held by pod ' + was.lease.holder + ' ('"
     " + was.lease.holderUID + ')' : claimed ? 'the claim is in the name of pod '"
@@ -141,9 +141,9 @@ _OWNER_HOLDER: Final = Rule(
 # A message is evaluated without the authorizer: it cannot ask who `operates`, nor who `holds`.
 _OWNER_EDGE: Final = Rule(
     "owner.edge",
-    "The phase is changed by whom the table of transitions names, for that actor's reasons: who "
-    "may `operate` neither claims a job nor has it succeed, and a holder does not find its own "
-    "lease expired.",
+    "The phase can be changed only by the actor and for the reasons of the table of transitions: "
+    "with the permission `operate` a caller can neither claim a job nor set it to Succeeded, and a "
+    "holder cannot report its own lease as expired.",
     f"!moved || (variables.holds ? {_IS_HOLDER_CHANGE} : !({_PHASE_CHANGE} in "
     f"{_HOLDER_ONLY_CHANGES}))",
     "'from ' + was.phase + ' to ' + now.phase + (has(now.reason) ? ' for ' + now.reason : '')"
@@ -154,19 +154,19 @@ _OWNER_EDGE: Final = Rule(
 )
 _OWNER_RUNNING: Final = Rule(
     "owner.running",
-    "While a job runs, only its holder changes anything of its status; who may `operate` "
-    "acknowledges a rerun in reruns, and takes the job away with progress and checkpoint as they "
-    "are.",
+    "While a job runs, only its holder can change its status; with the permission `operate` a "
+    "caller can acknowledge a rerun in reruns, and end the attempt without changing progress and "
+    "checkpoint.",
     f"was.phase != 'Running' || variables.holds || (moved ? {_PROGRESS_UNCHANGED} : "
     f"{_ONLY_RERUNS_CHANGED})",
     "'the job is held by pod ' + was.lease.holder + ' (' + was.lease.holderUID"
-    " + '): ' + (moved ? 'others end it with the progress and the checkpoint that it has'"
-    " : 'while it runs others change nothing of its status but reruns')",
+    " + '): ' + (moved ? 'others cannot change progress and checkpoint when they end the attempt'"
+    " : 'while it runs others can change only reruns in its status')",
     is_forbidden=True,
 )
 _OWNER_RERUN: Final = Rule(
     "owner.rerun",
-    "A rerun is acknowledged in reruns by who may `operate` on asyncjobs, not by the holder.",
+    "reruns can be changed only with the permission `operate` on asyncjobs, not by the holder.",
     f"{unchanged('reruns')} || variables.operates",
     is_forbidden=True,
 )
@@ -191,7 +191,7 @@ OWNERSHIP_POLICY: Final = AdmissionPolicy(
 
 SPEC_POLICY: Final = AdmissionPolicy(
     name=f"spec.{GROUP}",
-    title="What of a job's spec may change, whoever changes it.",
+    title="Which changes of a job's spec are valid.",
     targets=(PolicyTarget(GROUP, VERSION, (JOBS,)),),
     operations=("UPDATE",),
     rules=(
@@ -207,7 +207,7 @@ SPEC_POLICY: Final = AdmissionPolicy(
 
 CREATION_POLICY: Final = AdmissionPolicy(
     name=f"creation.{GROUP}",
-    title="What a job is not created with, nor by a schedule.",
+    title="What a new job and the template of a schedule must not contain.",
     targets=(PolicyTarget(GROUP, VERSION, (JOBS, CRON_JOBS)),),
     operations=("CREATE", "UPDATE"),
     conditions={

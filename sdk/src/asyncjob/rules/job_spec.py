@@ -10,23 +10,23 @@ from asyncjob.rules.rule import Rule, unchanged_json
 
 SHAPE_ONE_SOURCE: Final = Rule(
     "shape.one-source",
-    "A payload comes from exactly one of secretKeyRef, configMapKeyRef and uri.",
+    "payloadFrom must have exactly one of secretKeyRef, configMapKeyRef and uri.",
     "[has(self.secretKeyRef), has(self.configMapKeyRef), has(self.uri)].filter(set, set).size()"
     " == 1",
 )
 SHAPE_DEADLINE: Final = Rule(
     "shape.deadline",
-    "notAfter is later than notBefore.",
+    "notAfter must be later than notBefore.",
     "!has(self.notAfter) || !has(self.notBefore) || self.notAfter > self.notBefore",
 )
 SHAPE_DEPENDENCIES: Final = Rule(
     "shape.dependencies",
-    "dependsOn names each job once.",
+    "dependsOn must not name a job twice.",
     "self.all(one, self.exists_one(other, other.name == one.name))",
 )
 SHAPE_DELAYS: Final = Rule(
     "shape.delays",
-    "maxDelaySeconds is not less than initialDelaySeconds.",
+    "maxDelaySeconds must not be less than initialDelaySeconds.",
     "!has(self.maxDelaySeconds) || !has(self.initialDelaySeconds)"
     " || self.maxDelaySeconds >= self.initialDelaySeconds",
 )
@@ -49,7 +49,7 @@ def _immutable_field_rule(field: str) -> Rule:
 def _growing_counter_rule(counter: str) -> Rule:
     return Rule(
         f"wish.{counter}-grows",
-        f"spec.{counter} never shrinks.",
+        f"spec.{counter} must not decrease.",
         f"spec.?{counter}.orValue(0) >= spec_was.?{counter}.orValue(0)",
     )
 
@@ -57,7 +57,7 @@ def _growing_counter_rule(counter: str) -> Rule:
 IMMUTABLE_FIELD_RULES: Final = tuple(_immutable_field_rule(field) for field in IMMUTABLE_FIELDS)
 CANCEL_LATCHES: Final = Rule(
     "wish.cancel-latches",
-    "spec.cancel cannot be taken back.",
+    "spec.cancel cannot be reverted.",
     "!spec_was.?cancel.orValue(false) || spec.?cancel.orValue(false)",
 )
 CANCEL_TOO_LATE: Final = Rule(
@@ -68,28 +68,28 @@ CANCEL_TOO_LATE: Final = Rule(
 REDRIVE_GROWS: Final = _growing_counter_rule("redrive")
 REDRIVE_DEAD_LETTER: Final = Rule(
     "wish.redrive-dead-letter",
-    "spec.redrive is raised only on a dead letter.",
+    "spec.redrive can only be increased on a dead letter.",
     "spec.?redrive.orValue(0) <= spec_was.?redrive.orValue(0) || was.phase == 'DeadLetter'",
-    "'spec.redrive is raised only on a dead letter; this job is ' + was.phase",
+    "'spec.redrive can only be increased on a dead letter; this job is ' + was.phase",
 )
 RERUN_GROWS: Final = _growing_counter_rule("rerun")
 NO_COUNTERS_AT_CREATION: Final = Rule(
     "wish.not-at-creation",
-    "A job is created without redrive and rerun: both are about what it has done.",
+    "redrive and rerun cannot be set at creation; increase them on an existing job.",
     "dyn(variables.template).?redrive.orValue(0) == 0"
     " && dyn(variables.template).?rerun.orValue(0) == 0",
     "(object.kind == 'AsyncJob' ? 'spec' : 'spec.jobTemplate.spec')"
-    " + ': redrive and rerun are raised on a job that exists; leave them out of one to be created'",
+    " + ': redrive and rerun cannot be set at creation; increase them on an existing job'",
 )
 DEPENDS_ON_OTHERS: Final = Rule(
     "spec.depends-on-others",
-    "A job does not depend on itself.",
+    "A job cannot depend on itself.",
     "object.kind != 'AsyncJob'"
     " || dyn(variables.template).?dependsOn.orValue([]).all(one, one.name != object.metadata.name)",
-    "'spec.dependsOn: ' + object.metadata.name + ' cannot wait for itself; leave it out'",
+    "'spec.dependsOn: ' + object.metadata.name + ' cannot depend on itself; leave it out'",
 )
 PRIORITY_WHILE_RUNNING: Final = Rule(
     "wish.priority",
-    "spec.priority does not change while the job runs.",
+    "spec.priority cannot be changed while the job is Running.",
     "spec.priority == spec_was.priority || was.phase != 'Running'",
 )

@@ -20,7 +20,7 @@ _REASON: Final = "now.?reason.orValue('')"
 
 
 def _counter_rule(counter: StatusCounter, name: str) -> Rule:
-    """Return the law of a counter: it grows by one, on the edges that name it."""
+    """Return the rule of a counter: it grows by one, on the edges that name it."""
     targets = [edge.target for edge in TRANSITIONS if counter in edge.incremented]
     grows = (
         f"now.{counter} == was.{counter} + 1 && was.phase == 'Running'"
@@ -46,7 +46,7 @@ BUDGET_CRASHES: Final = _counter_rule(StatusCounter.CRASHES, "Crashes")
 BUDGET_RELEASES: Final = _counter_rule(StatusCounter.RELEASES, "Releases")
 BUDGET_RETRIES_LEFT: Final = Rule(
     "budget.retries-left",
-    "Retries do not grow beyond effective.maxRetries.",
+    "retries must not exceed effective.maxRetries.",
     {
         StatusWrite.PHASE_CHANGE: "now.retries <= was.retries || now.retries <= "
         "now.effective.maxRetries"
@@ -111,7 +111,7 @@ FINISHED_CONDITION: Final = Rule(
 )
 FINISHED_FROZEN: Final = Rule(
     "finished.frozen",
-    "The status of a finished job stays as it is, but for reruns.",
+    "The status of a finished job cannot be changed, except reruns.",
     {
         StatusWrite.SAME_PHASE: f"!finished || ({unchanged('message')} && "
         f"{unchanged('lastUpdateTime')})"

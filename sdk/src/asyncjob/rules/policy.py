@@ -68,14 +68,14 @@ class PolicyTarget:
 
 @dataclass(frozen=True)
 class AdmissionPolicy:
-    """Laws that hold for some requests.
+    """Rules for some requests.
 
     `variables` are CEL by name, each may use those before it; the request has to meet all
     `conditions`.
 
     `checks_rules_first` is for the way every job takes: the policy then applies only to requests
-    that break a law, which one condition finds out. Dozens of validations of their own cost several
-    times what the comparisons in them do, and messages are evaluated even where no law is broken.
+    that break a rule, which one condition finds out. Dozens of separate validations cost several
+    times what their comparisons do, and messages are evaluated even where no rule is broken.
     """
 
     name: str
@@ -88,7 +88,7 @@ class AdmissionPolicy:
     checks_rules_first: bool = False
 
     def without(self, rule_id: str) -> "AdmissionPolicy":
-        """Return the same less one law; tests show so that each of them is needed."""
+        """Return the policy without one rule, with which tests show that each rule is needed."""
         return replace(self, rules=tuple(law for law in self.rules if law.id != rule_id))
 
     def manifests(self) -> tuple[dict[str, Json], dict[str, Json]]:

@@ -69,7 +69,7 @@ class StatusWrite(StrEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """One law: `cel` is CEL and true where it is obeyed, or CEL for each kind of write.
+    """One rule: `cel` is CEL and true where it is obeyed, or CEL for each kind of write.
 
     `message_cel` is CEL for a text that says what was tried and what is legal; without one it is
     `description`. `is_forbidden` tells a question of who (403) from one of what (422).

@@ -33,7 +33,7 @@ _LEGAL_TARGETS: Final = "".join(
 
 TRANSITION_PAIR: Final = Rule(
     "transition.pair",
-    "The phase goes only along an edge of the table of transitions.",
+    "The phase can only change as the table of transitions allows.",
     # `self` is the phase: reading a field, of the status as `self`, is what costs in a CRD.
     f"self == oldSelf || (oldSelf + '>' + self) in {_PHASE_PAIRS}",
     f"'phase cannot go from ' + oldSelf + ' to ' + self + ': ' + ({_LEGAL_TARGETS}'')",
@@ -52,8 +52,8 @@ _PENDING_REASONS: Final = cel_list(
 
 TRANSITION_REASON: Final = Rule(
     "transition.reason",
-    "The reason is one of the edge's reasons, and stays until the next change of phase; a job that "
-    "runs or has succeeded has none, and a Pending one may come to wait for something else.",
+    "The reason must be one that the transition allows, and is kept until the next change of "
+    "phase. A Running or Succeeded job has none; the reason of a Pending job can change.",
     {
         StatusWrite.CLAIM: "!has(now.reason)",
         StatusWrite.PHASE_CHANGE: f"!({_PHASE_CHANGE} in {_PHASE_PAIRS}) || ({_PHASE_CHANGE} + "
@@ -109,7 +109,7 @@ GROUND_NOT_BEFORE: Final = Rule(
 )
 GROUND_REDRIVE: Final = Rule(
     "ground.redrive",
-    "A redrive sets redrives to spec.redrive, which has to be more than it was; nothing else "
+    "A redrive sets redrives to spec.redrive, which must be greater than before; nothing else "
     "changes redrives.",
     {
         StatusWrite.CLAIM: unchanged("redrives"),
@@ -123,7 +123,7 @@ _ACKNOWLEDGED: Final = (
 )
 GROUND_RERUN: Final = Rule(
     "ground.rerun",
-    "reruns changes only upwards, and only to spec.rerun.",
+    "reruns can only increase, and only to spec.rerun.",
     {
         StatusWrite.CLAIM: _ACKNOWLEDGED,
         StatusWrite.PHASE_CHANGE: _ACKNOWLEDGED,
@@ -139,7 +139,7 @@ _INDEXES: Final = f"[{', '.join(str(place) for place in range(MAX_HISTORY_ENTRIE
 
 HISTORY_GROWS: Final = Rule(
     "history.grows",
-    "Each change of phase but a claim adds one entry, for the new phase; the newest "
+    "Each change of phase except a claim adds one entry for the new phase; the newest "
     f"{MAX_HISTORY_ENTRIES} "
     "are kept.",
     {
@@ -152,7 +152,7 @@ HISTORY_GROWS: Final = Rule(
 )
 HISTORY_KEPT: Final = Rule(
     "history.kept",
-    "Entries of the history are never changed.",
+    "Entries of the history cannot be changed.",
     {
         StatusWrite.PHASE_CHANGE: f"{_OLD_HISTORY}.size() == 0 || {_INDEXES}.all(i, i >= "
         f"{_OLD_HISTORY}.size() - {_DROPPED_ENTRIES}"

@@ -17,7 +17,7 @@ FOLDER_TYPE = click.Path(path_type=Path, file_okay=False)
 @click.option("--docs", type=FOLDER_TYPE, default=Path("docs/reference"), show_default=True)
 @click.option("--check", is_flag=True, help="Change nothing; fail if a file is out of date.")
 def main(out: Path, chart: Path, docs: Path, *, check: bool) -> None:
-    """Generate the CRDs and policies, the chart's copy of them, and the page of laws."""
+    """Generate the CRDs and policies, the chart's copy of them, and the page of rules."""
     wanted = {out: crds_folder(), chart: crds_folder(), docs: docs_folder()}
     if not check:
         for at, folder in wanted.items():
