@@ -25,7 +25,7 @@ def broken_loops(operator: OperatorProcess) -> list[str]:
     with a comparison, every ten seconds at the latest, as the operator's reference says.
     """
     lines = operator.logs().splitlines()
-    return [line for line in lines if "starting anew" in line and "loop=kopf" not in line]
+    return [line for line in lines if "loop restarting" in line and "loop=kopf" not in line]
 
 
 class HonestTenant:

@@ -84,7 +84,7 @@ class CronJobs:
     ) -> None:
         """Start the loops, if schedules may be seen; kopf takes over the process's signals."""
         if not all(findings.allows(verb, CRON_JOBS) for verb in READ_VERBS):
-            log.warning("schedules are not looked after: no permission to see asynccronjobs")
+            log.warning("cron jobs disabled: no permission to list asynccronjobs")
             return
         tasks.start("schedule dispatch", self.reconcilers.run)
         tasks.start("schedule deadlines", self._run_deadlines)

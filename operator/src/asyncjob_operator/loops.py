@@ -53,7 +53,7 @@ async def run_deadlines(
         looked = await _evaluate_due(controller, started_at)
         metrics.cycles.inc()
         metrics.cycle_seconds.observe(monotonic() - started_at)
-        log.debug("deadlines judged" if looked else "nothing due", jobs=looked)
+        log.debug("deadlines evaluated" if looked else "nothing due", jobs=looked)
 
 
 async def _evaluate_due(controller: JobController, now: float) -> int:
@@ -124,7 +124,7 @@ async def run_policy_checks(
         try:
             lines = await find_missing_policies(session)
         except ApiError as error:
-            log.warning("policies not looked at", error=str(error))
+            log.warning("policies not checked", error=str(error))
             continue
         if lines != known_problems:
             _log_policies(lines)

@@ -297,7 +297,7 @@ class Operator:
 
     def _on_resync(self, repaired: int) -> None:
         if self._silence_detector.is_silent(repaired):
-            log.warning("the watch is silent and is started anew", missed=repaired)
+            log.warning("watch stalled, restarting it", missed=repaired)
             self._metrics.watch_restarts.inc()
             self._start_job_watches()
 

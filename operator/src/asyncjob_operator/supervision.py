@@ -88,5 +88,5 @@ async def supervise(
         if monotonic() - started_at > BACKOFF_RESET_SECONDS:
             backoff.reset()
         pause = backoff.next_delay()
-        log.info("starting anew", loop=name, wait=round(pause, 1))
+        log.info("loop restarting", loop=name, wait=round(pause, 1))
         await asyncio.sleep(pause)

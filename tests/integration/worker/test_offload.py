@@ -109,12 +109,16 @@ def tell_mistakes(field: Field, worker: DevWorker, url: str) -> None:
         "no-file": (
             {"uri": f"{url}/payloads/{field.namespace}/none"},
             "NotFound",
-            "there is no such object",
+            "object, folder or bucket not found",
         ),
         "no-json": (secret_ref("shop", "broken"), "Validation", "is not JSON at line 1 column 1"),
         "no-fit": (secret_ref("shop", "wrong"), "Validation", "does not fit: number: int_parsing"),
         "outside": ({"uri": "file:///etc/passwd"}, "Validation", "is not below what may be read"),
-        "upwards": ({"uri": f"{url}/../a"}, "Validation", "'..' is no name of a folder or object"),
+        "upwards": (
+            {"uri": f"{url}/../a"},
+            "Validation",
+            "'..' is not the name of a folder or object",
+        ),
     }
     for name, (source, _, _) in mistakes.items():
         field.create(name, "order", payloadFrom=source, **NO_RETRY)

@@ -85,7 +85,9 @@ def test_a_file_is_on_disk_before_it_has_its_name_and_its_folder_after(
 def test_a_missing_object_is_missing(folder: Path) -> None:
     with pytest.raises(ObjectMissingError) as error:
         read(folder, "none")
-    assert f"cannot read file://{folder}/none: there is no such object" in str(error.value)
+    assert f"cannot read file://{folder}/none: object, folder or bucket not found" in str(
+        error.value
+    )
 
 
 def test_a_folder_and_a_pipe_are_no_objects(folder: Path) -> None:

@@ -96,7 +96,7 @@ async def test_while_running_only_a_change_is_logged_and_that_all_is_whole_again
         await loops.run_policy_checks(cast("Any", None), [], 0.0, pulse())
     assert [entry["event"] for entry in logs] == [
         "gone",
-        "policies not looked at",
+        "policies not checked",
         "gone",
         "too",
         "all policies are in force again",

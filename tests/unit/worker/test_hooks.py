@@ -137,7 +137,7 @@ async def test_at_the_end_a_hook_that_ignores_its_stop_is_left_behind() -> None:
     with capture_logs() as logs:
         assert await hooks.close(0.01) == 1
     go.set()
-    assert [entry["event"] for entry in logs] == ["hook is not told the rest"]
+    assert [entry["event"] for entry in logs] == ["hook events dropped"]
     await asyncio.sleep(0.01)
 
 

@@ -148,7 +148,7 @@ async def test_a_list_that_took_too_long_is_begun_again() -> None:
     own = children(session)
     with capture_logs() as logs:
         await asyncio.gather(*[Child(ChildRef(name, name), own).wait() for name in ("a", "b")])
-    assert [entry["event"] for entry in logs] == ["cannot look at children"]
+    assert [entry["event"] for entry in logs] == ["cannot list child jobs"]
 
 
 async def test_a_child_that_failed_raises_only_if_asked() -> None:
@@ -170,7 +170,7 @@ async def test_outages_are_waited_out_and_what_is_forbidden_is_not() -> None:
     session = FakeSession(get=[UnknownOutcomeError("away"), finished("c", "c1")])
     with capture_logs() as logs:
         await Child(ChildRef("c", "c1"), children(session)).wait()
-    assert [entry["event"] for entry in logs] == ["cannot look at children"]
+    assert [entry["event"] for entry in logs] == ["cannot list child jobs"]
     with pytest.raises(ForbiddenError):
         await Child(ChildRef("c", "c1"), children(FakeSession(get=[ForbiddenError("no")]))).wait()
 

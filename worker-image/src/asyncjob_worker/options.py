@@ -97,7 +97,7 @@ HEALTH: Final = (
         "--stall-limit",
         type=SECONDS,
         default=DEFAULTS.stall_limit,
-        help="Seconds an event loop may stand still before /livez fails; 0: for ever.",
+        help="Seconds an event loop may be blocked before /livez fails; 0: no limit.",
     ),
 )
 
@@ -139,8 +139,7 @@ RUNNING: Final = (
         "--reload",
         is_flag=True,
         show_default="off",
-        help="For development: start the worker anew whenever a Python file beside the app "
-        "changes.",
+        help="For development: restart the worker whenever a Python file beside the app changes.",
     ),
     _option(
         "--log-format",
@@ -257,7 +256,7 @@ _OFFLOAD_OPTIONS: Final = (
         type=click.FloatRange(min=0, min_open=True),
         default=REQUEST_TIMEOUT_SECONDS,
         show_default=True,
-        help="Seconds until a request to the store is given up, and made anew.",
+        help="Seconds until a request to the store times out and is retried.",
     ),
     click.option(
         "--payload-prefix",

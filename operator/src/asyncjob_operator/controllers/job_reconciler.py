@@ -254,7 +254,7 @@ class JobReconciler:
         if isinstance(effect, RefuseRedrive):
             self._controller.record_refusal(job.uid, effect.number)
             self._events.record(job_event(job, "RedriveRefused", effect.message))
-            log.warning("wish refused", policy=effect.policy, why=effect.message)
+            log.warning("control field refused", policy=effect.policy, why=effect.message)
             return
         written = await write_effect(self._session, effect, job, obj, self._now().timestamp)
         self._on_written(effect, job, written)

@@ -176,9 +176,9 @@ class Snapshot:
     `live_duplicate` is the first of the other live jobs with the same deduplication id, if any.
     `unserved_type` is set while no worker of the queue lists the job's type. `has_reservation`: the
     job has a place in its queue, if that has limits. `type_known`: the workers of a queue with
-    limits may know its type, as far as one can tell. `refused_redrive`: the number of the redrive
-    wish that was refused and said so. `rerun_retry_at`: until then a rerun that could not be
-    created is left alone, monotonic.
+    limits may know its type, as far as one can tell. `refused_redrive`: the value of spec.redrive
+    that was refused and said so. `rerun_retry_at`: until then a rerun that could not be created is
+    left alone, monotonic.
     """
 
     job: JobView

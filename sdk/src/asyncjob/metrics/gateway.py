@@ -37,7 +37,7 @@ STREAMS: Final = _gauge(
 STREAM_RESYNCS: Final = _counter(
     "asyncjob_gateway_stream_resyncs",
     unit="resyncs",
-    help="Times that a follower was told to list anew: it was too slow, or away for too long.",
+    help="Times that a follower had to list again: it was too slow, or away for too long.",
 )
 SUBMISSIONS: Final = _counter(
     "asyncjob_gateway_submissions",

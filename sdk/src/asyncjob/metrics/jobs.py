@@ -70,7 +70,7 @@ CANCELLED: Final = _counter(
     labels=(*_QUEUE_AND_TYPE, "reason"),
 )
 REDRIVEN: Final = _counter(
-    "asyncjob_jobs_redriven", help="Dead letters queued anew.", labels=_QUEUE_AND_TYPE
+    "asyncjob_jobs_redriven", help="Dead letters queued again.", labels=_QUEUE_AND_TYPE
 )
 QUEUE_SECONDS: Final = _seconds(
     "asyncjob_job_queue_seconds",

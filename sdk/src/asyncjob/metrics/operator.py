@@ -37,7 +37,7 @@ WATCH_LAG_SECONDS: Final = _gauge(
 WATCH_RESTARTS: Final = _counter(
     "asyncjob_operator_watch_restarts",
     unit="restarts",
-    help="Times the watching part was started anew.",
+    help="Times the watch was restarted.",
 )
 RESYNC_REPAIRS: Final = _counter(
     "asyncjob_operator_resync_repairs",

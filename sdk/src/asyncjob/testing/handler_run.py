@@ -102,15 +102,15 @@ class HandlerRun:
             raise StuckError(f"the handler has ended, and it does not hold; {self.job}")
 
     async def cancel(self) -> None:
-        """Cancel the job: the handler is told to stop."""
+        """Cancel the job: the handler is asked to stop."""
         await self.job.cancel()
 
     async def drain(self) -> None:
-        """Let the worker shut down, its grace period over: the handler is told to stop."""
+        """Let the worker shut down, its grace period over: the handler is asked to stop."""
         self._attempt.stop(Stop.DRAINING)
 
     async def time_out(self) -> None:
-        """Let the attempt's time limit pass: the handler is told to stop."""
+        """Let the attempt's time limit pass: the handler is asked to stop."""
         self.clock.move_to(max(self.clock.elapsed, self._attempt.times_out_at))
         self._attempt.stop(Stop.TIMED_OUT)
 

@@ -138,5 +138,5 @@ class FakeJob:
         await self._simulator.crash(self.record)
 
     async def drain(self) -> None:
-        """Let its worker shut down, its grace period over: the handler is told to stop."""
+        """Let its worker shut down, its grace period over: the handler is asked to stop."""
         self._simulator.attempt_of(self.record).stop(Stop.DRAINING)

@@ -74,7 +74,7 @@ _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]{0,8192}")
 
 def _check_name(name: str) -> str:
     if not _TOKEN.fullmatch(name):
-        raise ValueError("this is no name of a header")
+        raise ValueError("not a valid header name")
     if name.lower() in CONNECTION_HEADERS:
         raise ValueError("this header is the worker's own matter")
     return name

@@ -331,7 +331,7 @@ class ChildPoller:
 
     def _on_error(self, error: ApiError) -> None:
         if is_transient(error) or isinstance(error, ExpiredError):
-            log.warning("cannot look at children", error=str(error))
+            log.warning("cannot list child jobs", error=str(error))
         else:
             self._fail_all(error)
 

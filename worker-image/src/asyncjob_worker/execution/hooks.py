@@ -93,9 +93,7 @@ class _HookQueue:
 
     def cancel(self) -> None:
         if not self.task.done():
-            log.warning(
-                "hook is not told the rest", hook=self._hook.label, left=self._undelivered()
-            )
+            log.warning("hook events dropped", hook=self._hook.label, left=self._undelivered())
             self.task.cancel()
 
     def _undelivered(self) -> int:

@@ -58,7 +58,7 @@ def redrive(snapshot: Snapshot, now: Now) -> PolicyResult:
 def is_redrive_requested(job: JobView) -> bool:
     """Return whether somebody wants a dead letter to run again; of any other job it means nothing.
 
-    A wish that was refused stays in the spec when the job is dismissed, and is void then.
+    A control field that was refused stays in the spec when the job is dismissed, and is void then.
     """
     return job.phase is Phase.DEAD_LETTER and job.control.redrive > job.redrives
 
