@@ -152,7 +152,7 @@ def history(cli: CliContext, *, name: str, connection: ConnectionOptions, printe
 def result(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
     """Print the result of a job.
 
-    Exit code 3 if there is no result (yet). If a large result is kept in a store, the message
+    Exit code 3 if the job has no result (yet). If a large result is kept in a store, the message
     names its address.
     """
     with cli.connect(connection) as jobs:
