@@ -209,7 +209,9 @@ class _Waiter:
         for name in self._pending():
             self.codes[name] = ExitCode.TIMEOUT
             how = (
-                status_line(self.latest[name]) if name in self.latest else f"{name} does not exist"
+                status_line(self.latest[name])
+                if name in self.latest
+                else f"state of {name} unknown"
             )
             limit = precise_duration(self.request.timeout)
             note(f"error: not {self.request.target} within {limit}: {how} (longer: --timeout)")
