@@ -1,1 +1,1 @@
-"""What the operator decides, pure: time and chance are arguments, nothing is read or written."""
+"""The operator's decisions, as pure functions: clock readings and jitter are arguments, no I/O."""

@@ -1,4 +1,4 @@
-"""The decision: an ordered chain of policies per phase. The first effect wins."""
+"""The decision about one job: an ordered chain of policies per phase, whose first effect wins."""
 
 from typing import Final
 
@@ -78,24 +78,28 @@ DELETION_CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {
     ),
     Phase.RUNNING: (cancel_deleted, recover, cancel_running, enforce_execution_timeout),
 }
-"""Of a job that is being deleted only what it holds is given back."""
+"""For a job that is being deleted: it only gives back what it holds."""
 
 
 def decide(snapshot: Snapshot, now: Now) -> Decision:
-    """Return the one effect due now, or when to look again without anything having changed."""
+    """Return the one effect due now, or when to evaluate the job again if nothing changes."""
     job = snapshot.job
     chain = DELETION_CHAINS.get(job.phase, ()) if job.deleting else POLICY_CHAINS[job.phase]
-    again: float | None = None
-    lines_up = False
+    requeue_at: float | None = None
+    awaits_reservation = False
     for policy in chain:
-        verdict = policy(snapshot, now)
-        match verdict:
+        result = policy(snapshot, now)
+        match result:
             case None:
                 continue
             case AwaitReservation():
-                lines_up = True
+                awaits_reservation = True
             case Wait():
-                again = verdict.until if again is None else min(again, verdict.until)
+                requeue_at = result.until if requeue_at is None else min(requeue_at, result.until)
             case _:
-                return Decision(verdict, awaits_reservation=lines_up)
-    return Decision(None, again, lines_up) if lines_up or again is not None else NO_ACTION
+                return Decision(result, awaits_reservation=awaits_reservation)
+    return (
+        Decision(None, requeue_at, awaits_reservation)
+        if awaits_reservation or requeue_at is not None
+        else NO_ACTION
+    )

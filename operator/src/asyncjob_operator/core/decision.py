@@ -1,4 +1,4 @@
-"""What a decision may ask for: at most one effect, and when to look again."""
+"""What a decision consists of: at most one effect, its precondition, and when to decide again."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from asyncjob_operator.core.dependencies import RelatedJob
 
 @dataclass(frozen=True, slots=True)
 class PodGone:
-    """To confirm by a live read: the API server has no such pod, or another of its name."""
+    """To verify by a live read: the pod with this UID does not exist."""
 
     namespace: str
     name: str
@@ -18,7 +18,7 @@ class PodGone:
 
 @dataclass(frozen=True, slots=True)
 class WorkerReplaced:
-    """To confirm by a live read: another process than this one is the newest of its pod."""
+    """To verify by a live read: the newest process of the pod is another than this worker."""
 
     namespace: str
     pod: str
@@ -27,7 +27,7 @@ class WorkerReplaced:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateStillLive:
-    """To confirm by a live read: the other holder of a deduplication id is there and unfinished."""
+    """To verify by a live read: the other job with a deduplication id exists and is unfinished."""
 
     namespace: str
     name: str
@@ -36,7 +36,7 @@ class DuplicateStillLive:
 
 @dataclass(frozen=True, slots=True)
 class TypeUnserved:
-    """To confirm by a live read: workers serve the queue, and none of them lists the type."""
+    """To verify by a live read: workers serve the queue, and none of them lists the type."""
 
     namespace: str
     queue: str
@@ -45,14 +45,14 @@ class TypeUnserved:
 
 @dataclass(frozen=True, slots=True)
 class DependencyFailed:
-    """To confirm by a live read: the job is there and has finished without success."""
+    """To verify by a live read: the job exists and has finished without success."""
 
     job: RelatedJob
 
 
 @dataclass(frozen=True, slots=True)
 class DependencyMissing:
-    """To confirm by a live read: there is no job of the name."""
+    """To verify by a live read: no job of this name exists."""
 
     namespace: str
     name: str
@@ -60,42 +60,42 @@ class DependencyMissing:
 
 @dataclass(frozen=True, slots=True)
 class DependencyCycle:
-    """To confirm by live reads: all jobs of the cycle are there, and none has got out of it."""
+    """To verify by live reads: all jobs of the cycle exist, and none is in a terminal phase."""
 
     cycle: tuple[RelatedJob, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CancelCascades:
-    """To confirm by a live read: the job is there, and what hangs on it is cancelled with it."""
+    """To verify by a live read: the job exists, and its cancellation cascades."""
 
     job: RelatedJob
 
 
 @dataclass(frozen=True, slots=True)
 class ChildrenFinished:
-    """To confirm by a live list: all children of these jobs, by UID, have finished.
-
-    Those of some have to have succeeded.
-    """
+    """To verify by a live list: all children of these jobs have finished."""
 
     namespace: str
     parents: tuple[str, ...]
+    """UIDs of the jobs."""
+
     must_succeed: tuple[str, ...]
+    """UIDs of those whose children have to have succeeded."""
 
 
 DependencyPrecondition = (
     DependencyFailed | DependencyMissing | DependencyCycle | CancelCascades | ChildrenFinished
 )
-"""What concerns other jobs."""
+"""A precondition that concerns other jobs."""
 
 Precondition = PodGone | WorkerReplaced | DuplicateStillLive | TypeUnserved | DependencyPrecondition
-"""What a cache says and a live read must confirm before anyone acts on it."""
+"""What the cache says and a live read must confirm before an effect is written."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangePhase:
-    """Write a change of phase; `policy` names who asks for it."""
+    """Write a change of phase; `policy` is the name of the policy that asks for it."""
 
     policy: str
     change: PhaseChange
@@ -104,7 +104,7 @@ class ChangePhase:
 
 @dataclass(frozen=True, slots=True)
 class Admit:
-    """Open the gate of a queued job, in place."""
+    """Set `admitted` on a queued job."""
 
     policy: str
     precondition: Precondition | None = None
@@ -112,7 +112,7 @@ class Admit:
 
 @dataclass(frozen=True, slots=True)
 class UpdateWaitReason:
-    """Say in place what a pending job waits for now."""
+    """Write what a pending job waits for now, without a change of phase."""
 
     policy: str
     reason: Reason
@@ -121,7 +121,7 @@ class UpdateWaitReason:
 
 @dataclass(frozen=True, slots=True)
 class CreateRerun:
-    """Create the job `name`, then acknowledge wish `number`."""
+    """Create the job `name`, then acknowledge rerun request `number`."""
 
     policy: str
     number: int
@@ -130,7 +130,7 @@ class CreateRerun:
 
 @dataclass(frozen=True, slots=True)
 class RefuseRedrive:
-    """Write nothing but an Event: wish `number` cannot be granted."""
+    """Post an Event: redrive request `number` is refused. The job is not written."""
 
     policy: str
     number: int
@@ -140,7 +140,7 @@ class RefuseRedrive:
 
 @dataclass(frozen=True, slots=True)
 class CascadeCancel:
-    """Set `cancel` on the job itself, and hand on that it cascades."""
+    """Set `cancel` and `cancelCascade` on the job itself."""
 
     policy: str
     precondition: Precondition
@@ -173,25 +173,27 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class AwaitReservation:
-    """Nothing to do until the job has a place in its queue."""
+    """Nothing to do until the job has a reservation in its queue."""
 
 
 AWAIT_RESERVATION = AwaitReservation()
 
 PolicyResult = Effect | Wait | AwaitReservation | None
-"""What one policy says. An effect ends the chain; what is only to be waited for does not."""
+"""What one policy returns. An effect ends the chain; a wait does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The one effect due now, if any, and when time alone may bring the next.
-
-    `awaits_reservation`: the job waits for a place in its queue.
-    """
+    """What is due for a job."""
 
     effect: Effect | None = None
+    """The one effect due now, if any."""
+
     requeue_at: float | None = None
+    """When to decide again if nothing changes, in monotonic seconds; None: never."""
+
     awaits_reservation: bool = False
+    """Whether the job waits for a reservation in its queue."""
 
 
 NO_ACTION = Decision()

@@ -1,7 +1,4 @@
-"""How a job depends on others: `spec.dependsOn`, its parent, and cycles of jobs.
-
-All of it as far as the other jobs are known.
-"""
+"""How a job depends on others, as far as these are known: `dependsOn`, its parent, and cycles."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -13,37 +10,12 @@ from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob_operator.core.retention import FinishedJob
 
 MAX_EDGES_FOLLOWED: Final = 2000
-"""So many dependencies are followed: about a millisecond."""
-
-
-def find_cycle(
-    start: str, waits_for: Callable[[str], Iterable[str]], limit: int = MAX_EDGES_FOLLOWED
-) -> tuple[str, ...]:
-    """Return the jobs of the cycle, `start` first, or nothing if there is none within the limit."""
-    came_from: dict[str, str] = {}
-    queue, followed = deque([start]), 0
-    while queue and followed < limit:
-        here = queue.popleft()
-        for there in waits_for(here):
-            followed += 1
-            if there == start:
-                return _path(start, here, came_from)
-            if there not in came_from:
-                came_from[there] = here
-                queue.append(there)
-    return ()
-
-
-def _path(start: str, end: str, came_from: dict[str, str]) -> tuple[str, ...]:
-    way = [end]
-    while way[-1] != start:
-        way.append(came_from[way[-1]])
-    return tuple(reversed(way))
+"""Dependencies that one search for a cycle follows: about a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelatedJob:
-    """Another job. `cascades_cancel`: what hangs on it is to be cancelled with it."""
+    """Another job, as far as it matters to jobs that are related to it."""
 
     namespace: str
     name: str
@@ -51,10 +23,11 @@ class RelatedJob:
     phase: Phase
     reason: str = ""
     cascades_cancel: bool = False
+    """Whether its children and dependents are to be cancelled with it."""
 
     @property
     def finished(self) -> bool:
-        """Return whether nothing happens to it without a person."""
+        """Return whether it has finished; only a request by a person changes it then."""
         return self.phase in FINISHED_PHASES
 
     @property
@@ -64,82 +37,112 @@ class RelatedJob:
 
     @property
     def outcome(self) -> str:
-        """Return in words how it failed."""
+        """Return how it failed, for a message."""
         how = "is a dead letter" if self.phase is Phase.DEAD_LETTER else "was cancelled"
         return f"{self.name} {how} ({self.reason})" if self.reason else f"{self.name} {how}"
 
 
-def related_job(job: JobView | FinishedJob) -> RelatedJob:
-    """Return a job as another is tied to it."""
-    return RelatedJob(job.namespace, job.name, job.uid, job.phase, job.reason, job.cascades_cancel)
-
-
 @dataclass(frozen=True, slots=True)
 class DependencyState:
-    """One entry of `dependsOn`; `job` is None where there is none of that name.
-
-    `open_children` and `failed_child` are about the job's children, if these are waited for.
-    """
+    """One entry of `dependsOn`, and the job that it names."""
 
     dependency: DependencyView
     job: RelatedJob | None = None
+    """The job, None if none of this name exists."""
+
     open_children: bool = False
+    """Whether a child of the job is unfinished, if the entry waits for children as well."""
+
     failed_child: RelatedJob | None = None
+    """A child of the job that failed, if the entry waits for children as well."""
 
     @property
     def failed_job(self) -> RelatedJob | None:
-        """Return the job that ended as it must not, or None."""
+        """Return the job or child whose failure makes the dependency impossible, or None."""
         if self.dependency.any_outcome or self.job is None:
             return None
         return self.job if self.job.failed else self.failed_child
 
     @property
     def cascading_job(self) -> RelatedJob | None:
-        """Return a job that has been, or is to be, cancelled together with who waits for it."""
+        """Return the job or child whose cancellation cascades to the dependent job, or None."""
         if self.dependency.any_outcome:
             return None
         return next(
-            (one for one in (self.job, self.failed_child) if one and one.cascades_cancel), None
+            (job for job in (self.job, self.failed_child) if job and job.cascades_cancel), None
         )
 
     @property
     def met(self) -> bool:
-        """Return whether what is waited for has come about."""
+        """Return whether the dependency is met."""
         done = self.job is not None and self.job.finished and not self.open_children
         return done and self.failed_job is None
 
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """All of a job's. `states` are empty once it has started or has finished.
-
-    `cycle` are the jobs that wait for one another, this one first.
-    """
+    """All dependencies of a job, and its parent."""
 
     states: tuple[DependencyState, ...] = ()
+    """The entries of `dependsOn`; empty once the job has started or has finished."""
+
     parent: RelatedJob | None = None
     cycle: tuple[RelatedJob, ...] = ()
+    """The jobs that wait for one another, this one first; empty if it is in no cycle."""
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Return the names of the jobs that do not exist."""
-        return tuple(need.dependency.name for need in self.states if need.job is None)
+        """Return the names of dependencies that do not exist."""
+        return tuple(state.dependency.name for state in self.states if state.job is None)
 
     @property
     def unmet(self) -> tuple[DependencyState, ...]:
-        """Return what is still waited for, what does not exist first."""
-        unmet = (need for need in self.states if not need.met)
-        return tuple(sorted(unmet, key=lambda need: need.job is not None))
+        """Return the unmet dependencies, those that do not exist first."""
+        unmet = (state for state in self.states if not state.met)
+        return tuple(sorted(unmet, key=lambda state: state.job is not None))
 
     @property
     def failed_job(self) -> RelatedJob | None:
-        """Return a job that ended as it must not, or None."""
-        return next((need.failed_job for need in self.states if need.failed_job), None)
+        """Return a job whose failure makes a dependency impossible, or None."""
+        return next((state.failed_job for state in self.states if state.failed_job), None)
 
     @property
     def with_children(self) -> tuple[DependencyState, ...]:
-        """Return the needs that children have to meet, too."""
-        return tuple(need for need in self.states if need.dependency.children)
+        """Return the dependencies that wait for children as well."""
+        return tuple(state for state in self.states if state.dependency.children)
 
 
 NO_DEPENDENCIES: Final = Dependencies()
+
+
+def related_job(job: JobView | FinishedJob) -> RelatedJob:
+    """Return what matters of a job to related jobs."""
+    return RelatedJob(job.namespace, job.name, job.uid, job.phase, job.reason, job.cascades_cancel)
+
+
+def find_cycle(
+    start: str, waits_for: Callable[[str], Iterable[str]], limit: int = MAX_EDGES_FOLLOWED
+) -> tuple[str, ...]:
+    """Return the jobs of a cycle through `start`, which comes first; empty if none is found.
+
+    The search gives up after following `limit` dependencies.
+    """
+    came_from: dict[str, str] = {}
+    queue, followed = deque([start]), 0
+    while queue and followed < limit:
+        current = queue.popleft()
+        for dependency in waits_for(current):
+            followed += 1
+            if dependency == start:
+                return _path(start, current, came_from)
+            if dependency not in came_from:
+                came_from[dependency] = current
+                queue.append(dependency)
+    return ()
+
+
+def _path(start: str, end: str, came_from: dict[str, str]) -> tuple[str, ...]:
+    path = [end]
+    while path[-1] != start:
+        path.append(came_from[path[-1]])
+    return tuple(reversed(path))

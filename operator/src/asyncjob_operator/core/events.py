@@ -1,4 +1,4 @@
-"""Kubernetes Events about jobs, queues and namespaces: what a person must see."""
+"""Kubernetes Events about jobs, queues and namespaces that a person should see."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -14,10 +14,7 @@ HOUR: Final = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class KubernetesEvent:
-    """One thing to tell about one object, a job unless said otherwise.
-
-    The same reason about the same object is not told again for `min_interval` seconds.
-    """
+    """An Event about one object, by default a job."""
 
     namespace: str
     name: str
@@ -28,10 +25,11 @@ class KubernetesEvent:
     api_version: str = API_VERSION
     kind: str = JOB_KIND
     min_interval: float = 0.0
+    """Seconds before an Event with the same reason about the same object is posted again."""
 
     @property
     def dedup_key(self) -> tuple[str, str, str, str]:
-        """Return what it is about: kind, namespace, name and reason."""
+        """Return kind, namespace and name of the object, and the reason."""
         return self.kind, self.namespace, self.name, self.reason
 
 
@@ -41,7 +39,7 @@ def job_event(job: JobView, reason: str, message: str) -> KubernetesEvent:
 
 
 def namespace_event(namespace: str, reason: str, message: str) -> KubernetesEvent:
-    """Return a warning about a namespace, told once an hour at most."""
+    """Return a warning about a namespace, posted once an hour at most."""
     return KubernetesEvent(
         namespace,
         namespace,
@@ -55,14 +53,14 @@ def namespace_event(namespace: str, reason: str, message: str) -> KubernetesEven
 
 
 def queue_event(namespace: str, queue: str, reason: str, message: str) -> KubernetesEvent:
-    """Return a warning about a queue, with an AsyncQueue or not; told once an hour at most."""
+    """Return a warning about a queue, with an AsyncQueue or not, posted once an hour at most."""
     return KubernetesEvent(
         namespace, queue, "", reason, message, kind=QUEUE_KIND, min_interval=HOUR
     )
 
 
 def event_body(event: KubernetesEvent, name: str, instance: str, time: str) -> JsonObject:
-    """Return the Event object."""
+    """Return the Event object to create."""
     return {
         "apiVersion": "v1",
         "kind": "Event",

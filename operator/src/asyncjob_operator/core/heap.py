@@ -1,4 +1,4 @@
-"""Heaps of keys: which one to look at next. A key is in it once; a new rank replaces the old."""
+"""Heaps of keys by rank. A key is in a heap once; setting a new rank replaces the old one."""
 
 import heapq
 from typing import Generic, TypeVar
@@ -7,11 +7,11 @@ R = TypeVar("R", float, tuple[float, float, str], tuple[int, int, float, str])
 """What keys are sorted by."""
 
 _SLACK = 64
-"""So many outdated entries are not worth a rebuild."""
+"""Outdated entries that are tolerated in addition before the heap is rebuilt."""
 
 
 class KeyedHeap(Generic[R]):
-    """Keys by rank, the least first; each change costs the logarithm of their number."""
+    """Keys by rank, the least first; a change takes logarithmic time."""
 
     def __init__(self) -> None:
         self._ranks: dict[str, R] = {}
@@ -21,7 +21,7 @@ class KeyedHeap(Generic[R]):
         return len(self._ranks)
 
     def set(self, key: str, rank: R | None) -> None:
-        """Sort the key by this; None: take it out."""
+        """Set the key's rank; None removes the key."""
         if rank is None:
             self._ranks.pop(key, None)
             return
@@ -33,7 +33,7 @@ class KeyedHeap(Generic[R]):
             self._rebuild()
 
     def first(self) -> tuple[R, str] | None:
-        """Return the least rank and whose it is, None if there is no key."""
+        """Return the least rank and its key, None if there is no key."""
         while self._heap and self._ranks.get(self._heap[0][1]) != self._heap[0][0]:
             heapq.heappop(self._heap)
         return self._heap[0] if self._heap else None
@@ -44,10 +44,10 @@ class KeyedHeap(Generic[R]):
 
 
 class DeadlineHeap(KeyedHeap[float]):
-    """The one heap of deadlines that drives time. Times are monotonic seconds."""
+    """Keys by deadline, in monotonic seconds."""
 
     def deadline_of(self, key: str) -> float | None:
-        """Return when to look at the key, None if not by time alone."""
+        """Return the key's deadline, None if it has none."""
         return self._ranks.get(key)
 
     def next_deadline(self) -> float | None:
@@ -56,7 +56,7 @@ class DeadlineHeap(KeyedHeap[float]):
         return first[0] if first else None
 
     def pop_due(self, now: float, limit: int) -> list[str]:
-        """Remove and return at most `limit` keys whose time has come, the most overdue first."""
+        """Remove and return at most `limit` keys that are due, the most overdue first."""
         keys: list[str] = []
         while len(keys) < limit and (first := self.first()) is not None and first[0] <= now:
             self.set(first[1], None)

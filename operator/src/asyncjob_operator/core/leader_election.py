@@ -12,12 +12,14 @@ from typing import Final
 from asyncjob.json_types import Json, JsonObject, child, integer, text
 
 SAFETY_MARGIN_SECONDS: Final = 1.0
+"""Seconds that a leader stops acting before another may take its Lease over."""
+
 NEVER: Final = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderElectionRecord:
-    """The Lease as it was read: its holder (empty: released), version and duration in seconds."""
+    """The Lease as it was read; `holder` is empty once it is released, `duration` in seconds."""
 
     holder: str
     version: str
@@ -45,7 +47,7 @@ class ElectionCandidate:
         self._leads_until = NEVER
 
     def observe(self, record: LeaderElectionRecord | None, now: float) -> None:
-        """Take what a read of the Lease showed."""
+        """Record the Lease as a read has shown it, None if it does not exist."""
         if record is None or self.record is None or record.version != self.record.version:
             self._observed_at = now
         self.record = record
@@ -62,7 +64,7 @@ class ElectionCandidate:
         return ElectionStep.TAKE if free else ElectionStep.WAIT
 
     def record_write(self, record: LeaderElectionRecord, sent_at: float, now: float) -> None:
-        """Take the answer to a successful write that was sent at the given time."""
+        """Record the answer to a successful write that was sent at this time."""
         self.observe(record, now)
         self._leads_until = sent_at + self.duration - SAFETY_MARGIN_SECONDS
 
@@ -89,7 +91,7 @@ def read_election_record(lease: JsonObject) -> LeaderElectionRecord:
 def election_lease_body(
     candidate: ElectionCandidate, name: str, holder: str, time: str
 ) -> JsonObject:
-    """Return the Lease to create or, where one was seen, a merge-patch exact on that version."""
+    """Return the Lease to create or, where one was seen, a merge-patch conditional on it."""
     record = candidate.record
     metadata: dict[str, Json] = {"name": name}
     spec: dict[str, Json] = {

@@ -25,28 +25,33 @@ _POD_GC_REASON: Final = "DeletionByPodGC"
 
 @dataclass(frozen=True, slots=True)
 class ContainerTermination:
-    """How the worker's container last ended.
-
-    `finished_at` is the node's clock, cut to whole seconds.
-    """
+    """How the worker's container last ended."""
 
     finished_at: float
+    """Epoch seconds by the node's clock, in whole seconds."""
+
     exit_code: int
     reason: str
     restarted: bool
+    """Whether the container has been started again since."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodView:
-    """A worker's pod: is it on its way out, is it over, and how did its container last end."""
+    """A worker's pod."""
 
     namespace: str
     name: str
     uid: str
     deleting: bool
     terminated: bool
+    """Whether the kubelet reports that no container of it runs or ever will."""
+
     disrupted: bool
+    """Whether it was, or is being, evicted, preempted or ended together with its node."""
+
     termination: ContainerTermination | None
+    """How the worker's container last ended, None if it never has."""
 
     @property
     def key(self) -> str:
@@ -55,15 +60,15 @@ class PodView:
 
 
 def is_same_termination(one: ContainerTermination, other: ContainerTermination) -> bool:
-    """Return whether it is one ending, whatever has become of the container since."""
+    """Return whether both are the same end, even if the container was restarted since."""
     return replace(one, restarted=other.restarted) == other
 
 
 def read_pod(obj: JsonObject) -> PodView:
     """Read a Pod.
 
-    `over`: the kubelet says that no container of it runs or ever will. A pod that the garbage
-    collector merely presumes failed, because its node is gone, does not count.
+    A pod that the garbage collector merely presumes failed, because its node is gone, does not
+    count as terminated.
     """
     meta, status = child(obj, "metadata"), child(obj, "status")
     disruption = _disruption_reason(status)
@@ -86,7 +91,7 @@ def _disruption_reason(status: JsonObject) -> str:
 
 
 def _worker_container(meta: JsonObject, status: JsonObject) -> JsonObject:
-    """Return the status of the container that runs the worker; a sidecar's end means nothing."""
+    """Return the status of the container that runs the worker; a sidecar does not count."""
     statuses: Sequence[JsonObject] = [
         as_object(item) for item in items(status, "containerStatuses")
     ]
@@ -99,7 +104,9 @@ def _worker_container(meta: JsonObject, status: JsonObject) -> JsonObject:
 
 
 def _last_termination(container: JsonObject) -> ContainerTermination | None:
-    return max(_terminations(container), key=lambda ending: ending.finished_at, default=None)
+    return max(
+        _terminations(container), key=lambda termination: termination.finished_at, default=None
+    )
 
 
 def _terminations(container: JsonObject) -> Iterator[ContainerTermination]:
@@ -114,31 +121,35 @@ def _terminations(container: JsonObject) -> Iterator[ContainerTermination]:
 
 
 WATCH_SKEW_SECONDS: Final = 1.0
-"""Pods and jobs come over two watches: what is seen so much earlier did happen earlier."""
+"""Pods and jobs come over two watches: what is seen this much earlier happened earlier."""
 
 RESTART_LAG_SECONDS: Final = 10.0
-"""A restarted container may already work before its pod says so, but not for so long."""
+"""Seconds that a restarted container may at most work before its pod's status shows it."""
 
 RESTART_SETTLE_SECONDS: Final = 3.0
-"""A container that has not been started again for so long did not make that last claim anew."""
+"""Seconds without a restart after which no newer process can have made the last claim."""
 
 NEVER_SEEN: Final = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
 class HolderStatus:
-    """What this replica knows of a lease's pod.
-
-    `pods_known` is False without permission to see pods. `newest_worker` is the identity of the
-    newest process announced for this very pod, empty if unknown, and `newest_worker_since` is since
-    when this replica has known that and had the pod in sight without a break. Times are monotonic.
-    """
+    """What this replica knows of the pod that holds a lease; times are monotonic seconds."""
 
     pods_known: bool = False
+    """Whether pods have been listed; never without the permission to."""
+
     pod: PodView | None = None
+    """The pod with the UID that the lease names, None if it is gone or unknown."""
+
     newest_worker: str = ""
+    """Identity of the newest process announced for this very pod, empty if unknown."""
+
     newest_worker_since: float = NEVER_SEEN
+    """Since when this replica has known that, while watching pods without a break."""
+
     termination_seen_at: float = 0.0
+    """When the pod's termination was first seen."""
 
 
 UNKNOWN_HOLDER: Final = HolderStatus()
@@ -146,9 +157,11 @@ UNKNOWN_HOLDER: Final = HolderStatus()
 
 @dataclass(frozen=True, slots=True)
 class HolderLoss:
-    """A crash is charged to the job's crash budget, a release is nobody's fault."""
+    """That the process which holds a lease is lost."""
 
     is_crash: bool
+    """Whether it counts as a crash of the job; a release, nobody's fault, does not."""
+
     reason: Reason
     message: str
     precondition: Precondition | None = None
@@ -160,17 +173,17 @@ LossVerdict = HolderLoss | Wait | None
 def proven_loss(
     job: JobView, lease: LeaseView, holder: HolderStatus, claimed_at: float, now: Now
 ) -> LossVerdict:
-    """Return the proven death of the lease's process, or when to look for it again.
+    """Return the loss of the lease's process if it is proven, or when to check for it again.
 
-    `claimed_at` is when this replica first saw the claim. Order is told by its own clock alone:
-    the times in job and pod are those of two machines.
+    `claimed_at` is when this replica first saw the claim. What came first is told by its own clock
+    alone: the times in job and pod are those of two machines.
     """
     pod = holder.pod
     if pod and pod.terminated:
         return _classify_loss(pod, pod.termination, lease)
     if holder.newest_worker and holder.newest_worker != lease.worker:
-        proof = WorkerReplaced(job.namespace, lease.holder, lease.worker)
-        return _classify_loss(pod, pod.termination if pod else None, lease, proof)
+        precondition = WorkerReplaced(job.namespace, lease.holder, lease.worker)
+        return _classify_loss(pod, pod.termination if pod else None, lease, precondition)
     if pod and pod.termination:
         settled_at = _settled_at(pod.termination, holder, claimed_at)
         if settled_at is not None:
@@ -182,10 +195,10 @@ def proven_loss(
 def _settled_at(
     termination: ContainerTermination, holder: HolderStatus, claimed_at: float
 ) -> float | None:
-    """Return when it is settled that the ending is that of the claim's process; None: it is not.
+    """Return when it is certain that the process which made the claim is the one that ended.
 
-    A process announces itself before its first claim. One that was known long before the ending
-    was seen is the one that ended, however fresh the claim.
+    None: it is not certain. A process registers before its first claim, so one that was known long
+    before the termination was seen is the one that ended, however recent the claim.
     """
     seen_at = holder.termination_seen_at
     if holder.newest_worker and seen_at - holder.newest_worker_since > RESTART_LAG_SECONDS:
@@ -201,16 +214,16 @@ def _settled_at(
 
 
 def loss_on_expiry(job: JobView, lease: LeaseView, holder: HolderStatus) -> HolderLoss:
-    """Return what to make of a lease that ran out."""
+    """Return how a lease that has expired counts."""
     if not holder.pods_known:
         return HolderLoss(
             is_crash=True, reason=Reason.LEASE_EXPIRED, message=_no_heartbeat_message(lease)
         )
     if holder.pod is None:
         message = f"pod {lease.holder} is gone and its lease has ended"
-        proof = PodGone(job.namespace, lease.holder, lease.holder_uid)
+        precondition = PodGone(job.namespace, lease.holder, lease.holder_uid)
         return HolderLoss(
-            is_crash=False, reason=Reason.WORKER_GONE, message=message, precondition=proof
+            is_crash=False, reason=Reason.WORKER_GONE, message=message, precondition=precondition
         )
     if holder.pod.deleting or holder.pod.disrupted:
         message = f"pod {lease.holder} was deleted or disrupted and its lease has ended"

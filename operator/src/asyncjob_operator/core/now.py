@@ -10,51 +10,53 @@ from typing import Final
 from asyncjob.lifecycle.timestamps import format_timestamp, parse_timestamp
 
 MAX_WALL_CLOCK_WAIT: Final = 60.0
-"""Somebody may set the wall clock: a calendar time is looked at again at least so often."""
+"""Seconds after which a calendar time is compared with the wall clock again: it may be set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """`monotonic` decides durations, in seconds; `wall` (epoch seconds) only calendar times.
-
-    `jitter` is uniform in [0, 1) and decides the jitter of a retry.
-    """
+    """The readings of one decision."""
 
     monotonic: float
+    """Seconds; all durations are measured with it."""
+
     wall: float
+    """Epoch seconds; only calendar times are compared with it."""
+
     jitter: float = 0.5
+    """Uniform in [0, 1), for the backoff of a retry."""
 
     @property
     def timestamp(self) -> str:
-        """Return the wall clock as it is stored."""
+        """Return the wall-clock time as it is stored."""
         return format_timestamp(datetime.fromtimestamp(self.wall, UTC))
 
     def seconds_until(self, time: str) -> float:
         """Return how many seconds of wall time are left until a stored time.
 
-        What tells no time never comes: nothing starts, and nothing is given up, because of it.
+        A text that is not a time never comes: nothing starts and nothing ends because of it.
         """
         return to_epoch(time, default=float("inf")) - self.wall
 
     def recheck_at(self, time: str) -> float:
-        """Return when on the monotonic clock to look again for a calendar time."""
+        """Return when, in monotonic seconds, to compare a calendar time with `wall` again."""
         return self.monotonic + min(max(self.seconds_until(time), 0.0), MAX_WALL_CLOCK_WAIT)
 
 
 MIN_EPOCH: Final = datetime(1000, 1, 1, tzinfo=UTC).timestamp()
 MAX_EPOCH: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
-"""What the CRDs' pattern of a time takes, once it is in UTC."""
+"""The times that the CRDs' pattern accepts, in UTC."""
 
 
 def to_epoch(time: str, *, default: float) -> float:
-    """Return a stored time as epoch seconds; `default` for a text that tells no time.
+    """Return a stored time as epoch seconds; `default` for a text that is not a time.
 
-    Anybody who may write an object writes its times. What is returned for a text can be stored
-    again: with an offset, a time that the API server takes lies in a year that it refuses.
+    Anybody who may write an object writes its times. The result is clamped so that it can be stored
+    again: a time with an offset may, in UTC, lie in a year that the API server refuses.
     """
     try:
-        moment = parse_timestamp(time)
+        parsed = parse_timestamp(time)
     except ValueError:
         return default
-    seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    seconds = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
     return min(max(seconds, MIN_EPOCH), MAX_EPOCH)

@@ -1,6 +1,6 @@
-"""What people configure about deciding: the operator's options, and an AsyncQueue's settings.
+"""What is configured: the operator's options, and an AsyncQueue's settings.
 
-Of a queue these are its pause, limits, defaults and retention. A queue without an AsyncQueue
+A queue's settings are its pause, limits, defaults and retention. A queue without an AsyncQueue
 object is open and unlimited. Durations are in seconds.
 """
 
@@ -15,35 +15,45 @@ DAY = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class DecisionOptions:
-    """How patient the operator is, and whether it recovers at all.
-
-    `lease_margin` is added to a lease's duration and `timeout_margin` to an execution timeout:
-    the worker itself is to act first. A type has to be missing among a queue's workers for
-    `unknown_type_delay` before that counts. A job waits for one that does not exist for
-    `missing_dependency_timeout`; 0 is for ever.
-    """
+    """Options of decisions about jobs."""
 
     recovery: bool = True
+    """Whether jobs are taken from workers that are lost."""
+
     lease_margin: float = 2.0
+    """Added to the duration of a job's lease before it counts as expired."""
+
     timeout_margin: float = 10.0
+    """Added to an execution timeout, so that the worker itself enforces it first."""
+
     unknown_type_delay: float = 60.0
+    """For how long a queue's workers have to lack a type before that counts."""
+
     missing_dependency_timeout: float = 3600.0
+    """For how long a job waits for a dependency that does not exist; 0 means without end."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionOptions:
-    """What is kept of finished jobs where their AsyncQueue says nothing."""
+    """Which finished jobs are kept, unless their AsyncQueue says otherwise."""
 
     max_age: float = 7 * DAY
     dead_letter_max_age: float = 30 * DAY
     max_finished: int = 10_000
+    """Finished jobs kept per queue; dead letters are counted apart."""
+
     min_age: float = 600.0
+    """Removal by age or by a queue's count spares younger jobs."""
+
     dedup_window: float = DAY
+    """The same for a job with an idempotency key or a deduplication id."""
+
     namespace_limit: int = 50_000
+    """Finished jobs kept per namespace, whatever their age."""
 
 
 MAX_RESERVATIONS: Final = 1000
-"""So many places fit into the status of a queue; `maxConcurrency` goes no higher."""
+"""Reservations that the schema of a queue's status allows, and the limit of `maxConcurrency`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +66,17 @@ class StartRateLimit:
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """The limits of a queue; None means that there is none.
-
-    Every `priority_ageing_seconds` seconds of waiting count like one more in priority.
-    """
+    """The limits of a queue; None means that there is none."""
 
     max_concurrency: int | None = None
     max_concurrency_per_key: int | None = None
     rate_limit: StartRateLimit | None = None
     priority_ageing_seconds: int | None = None
+    """Seconds of waiting that raise a job's priority by one."""
 
     @property
     def counts_running(self) -> bool:
-        """Return whether a place is held until its job has left Running."""
+        """Return whether a reservation is held until its job has left Running."""
         return self.max_concurrency is not None or self.max_concurrency_per_key is not None
 
     def __bool__(self) -> bool:
@@ -94,7 +102,7 @@ def read_limits(spec: JsonObject) -> QueueLimits:
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """Pause, limits, defaults and retention of a queue; None means that the queue says nothing."""
+    """An AsyncQueue's settings; None means that the queue does not set the value."""
 
     paused: bool = False
     queue_timeout_seconds: int | None = None
@@ -107,7 +115,7 @@ class QueueView:
 
     @property
     def has_limits(self) -> bool:
-        """Return whether jobs need a place, and to be admitted, before they are claimed."""
+        """Return whether jobs need a reservation, and to be admitted, before they are claimed."""
         return bool(self.limits)
 
 

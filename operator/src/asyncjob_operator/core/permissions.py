@@ -17,11 +17,11 @@ class Permission:
     subresource: str = ""
     essential: bool = True
     name: str = ""
-    """Of the one object it is needed for; none: of all."""
+    """Name of the one object it is needed for; empty for all."""
 
     @property
     def title(self) -> str:
-        """Return it as people write it."""
+        """Return it as `verb resource.group/subresource`."""
         name = f"{self.resource}.{self.group}" if self.group else self.resource
         return f"{self.verb} {name}{'/' + self.subresource if self.subresource else ''}"
 
@@ -84,7 +84,7 @@ STALE_WORKERS: Final[tuple[Permission, ...]] = tuple(
 
 
 def election(lease: str) -> tuple[Permission, ...]:
-    """Return what taking part in the election takes; `lease` is the name of its Lease."""
+    """Return the permissions for leader election; `lease` is the name of its Lease."""
     group, resource, purpose = "coordination.k8s.io", "leases", "leader election"
     return (
         *(Permission(verb, group, resource, purpose, name=lease) for verb in ("get", "patch")),

@@ -1,4 +1,4 @@
-"""The statistics of a queue as its status shows them, its Drained condition, and its throughput."""
+"""The statistics of a queue in its status, with the Drained condition, and its throughput."""
 
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -11,18 +11,26 @@ from asyncjob.lifecycle.phases import Phase
 DRAINED: Final = "Drained"
 MINUTE: Final = 60.0
 MAX_INT32: Final = 2_147_483_647
-"""The schema takes no larger number; a status with one would be refused again and again."""
+"""The largest number that the schema allows; a status with a larger one would be refused."""
+
+_STATS_FIELDS: Final[Iterable[str]] = (
+    "counts",
+    "oldestQueuedSeconds",
+    "workers",
+    "slots",
+    "finishedPerMinute",
+    "conditions",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueStats:
-    """How a queue is doing.
-
-    `oldest_queued_seconds` is the wait of the oldest job that could start, in s.
-    """
+    """The statistics of a queue."""
 
     counts: Mapping[Phase, int]
     oldest_queued_seconds: int
+    """For how many seconds the oldest job that could start has waited."""
+
     workers: int
     slots: int
     finished_per_minute: int
@@ -35,7 +43,7 @@ class QueueStats:
 
 
 def stats_fields(stats: QueueStats, status: JsonObject, now: str) -> dict[str, Json] | None:
-    """Return the fields to write, None if the status says the same already."""
+    """Return the fields to write, None if the status has these values already."""
     fields: dict[str, Json] = {
         "counts": [
             {"phase": phase.value, "count": _bounded(stats.counts[phase])}
@@ -53,12 +61,18 @@ def stats_fields(stats: QueueStats, status: JsonObject, now: str) -> dict[str, J
     return {**fields, "lastUpdateTime": now}
 
 
+def shown_stats(queue: JsonObject) -> JsonObject:
+    """Return the statistics that an AsyncQueue's status shows."""
+    status = child(queue, "status")
+    return {name: status[name] for name in _STATS_FIELDS if name in status}
+
+
 def _drained_condition(stored: JsonObject, now: str, *, holds: bool) -> JsonObject:
-    """Return the condition; it keeps its time as long as it says the same."""
+    """Return the condition; it keeps its transition time while its status does not change."""
     status = str(holds)
-    for known in map(as_object, items(stored, "conditions")):
-        if text(known, "type") == DRAINED and text(known, "status") == status:
-            return known
+    for condition in map(as_object, items(stored, "conditions")):
+        if text(condition, "type") == DRAINED and text(condition, "status") == status:
+            return condition
     return {
         "type": DRAINED,
         "status": status,
@@ -78,7 +92,7 @@ class Throughput:
         self._seconds: deque[tuple[int, int]] = deque()
 
     def record_finished(self, now: float) -> None:
-        """Count one."""
+        """Count a finished job."""
         second, count = int(now), 1
         if self._seconds and self._seconds[-1][0] == second:
             count += self._seconds.pop()[1]
@@ -86,26 +100,10 @@ class Throughput:
         self._expire(now)
 
     def per_minute(self, now: float) -> int:
-        """Return how many there were."""
+        """Return how many jobs finished within the last minute."""
         self._expire(now)
         return sum(count for _, count in self._seconds)
 
     def _expire(self, now: float) -> None:
         while self._seconds and self._seconds[0][0] <= now - MINUTE:
             self._seconds.popleft()
-
-
-def shown_stats(queue: JsonObject) -> JsonObject:
-    """Return the numbers that an AsyncQueue shows now."""
-    status = child(queue, "status")
-    return {name: status[name] for name in _STATS_FIELDS if name in status}
-
-
-_STATS_FIELDS: Final[Iterable[str]] = (
-    "counts",
-    "oldestQueuedSeconds",
-    "workers",
-    "slots",
-    "finishedPerMinute",
-    "conditions",
-)

@@ -1,12 +1,14 @@
-"""Which finished jobs are removed: by age, by count, and never below the floors.
+"""Which finished jobs are removed: by age and by count.
 
-Dead letters are counted apart from the others: a busy queue would otherwise bury, within minutes,
+None is removed below a minimum age, unless its namespace holds too many finished jobs.
+
+Dead letters are counted apart from the others: a busy queue would otherwise remove, within minutes,
 the very jobs that wait for a person.
 
-A job's age is the API server's to tell. A worker's clock may be wrong and a worker's token stolen,
-and with a completionTime long ago, keys would be forgotten that somebody still relies on. What the
-API server says can be forged as well by who may patch the job, so it is read once, when the job is
-first seen finished, and believed only where it lies between the job's creation and now.
+A job's age is counted by the API server's times. A worker's clock may be wrong and its token
+stolen, and with a completionTime long ago, keys would be forgotten that somebody still relies on.
+Anyone who may patch the job can forge the API server's times as well. So they are read once, when
+the job is first seen finished, and trusted only between the job's creation and now.
 """
 
 from collections import defaultdict
@@ -20,16 +22,12 @@ from asyncjob_operator.core.now import to_epoch
 from asyncjob_operator.core.options import QueueView, RetentionOptions
 
 _WHOLE_SECOND: Final = 1.0
-"""The API server's times are cut to seconds; what a job itself says tells them apart within."""
+"""The API server's times are whole seconds; within one the time that the job reports counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedJob:
-    """All that is kept of a finished job.
-
-    `completed_at` is epoch seconds by the API server's clock, `reported_completion` what the job's
-    own status says.
-    """
+    """All that is kept of a finished job."""
 
     uid: str
     namespace: str
@@ -38,6 +36,8 @@ class FinishedJob:
     queue: str
     phase: Phase
     completed_at: float
+    """Epoch seconds, verified by the API server's times."""
+
     ttl_seconds_after_finished: int | None
     has_dedup_key: bool
     deleting: bool
@@ -46,6 +46,8 @@ class FinishedJob:
     cascades_cancel: bool = False
     attempt: int = 0
     reported_completion: float = 0.0
+    """Epoch seconds, as the job's own status reports."""
+
     awaits_request: bool = False
     """A rerun or redrive is requested that could not be carried out yet."""
 
@@ -62,26 +64,32 @@ class FinishedJob:
 
 @dataclass(frozen=True, slots=True)
 class Removals:
-    """What is to go of a namespace, in order.
-
-    `excess` of it whatever its age, of `total` in all.
-    """
+    """Which finished jobs of a namespace are to be removed."""
 
     jobs: tuple[FinishedJob, ...]
+    """The jobs, in the order in which to remove them."""
+
     total: int
+    """Number of finished jobs that the limits apply to."""
+
     excess: int
+    """Number of `jobs` that go whatever their age, because the namespace holds too many."""
 
 
 def finished_job(
     job: JobView, observed_at: float, previous: FinishedJob | None = None
 ) -> FinishedJob:
-    """Return what is kept of a finished job that is seen now, by the API server's clock.
+    """Return what is kept of a finished job that is seen at `observed_at`, in epoch seconds.
 
     `previous` is what was kept of it so far: the same end keeps its time, whatever is written
     later.
     """
-    said = to_epoch(job.completion_time or job.last_transition_time or "", default=observed_at)
-    known = previous is not None and _completion_key(previous) == (job.phase, job.attempt, said)
+    reported = to_epoch(job.completion_time or job.last_transition_time or "", default=observed_at)
+    same_end = previous is not None and _completion_key(previous) == (
+        job.phase,
+        job.attempt,
+        reported,
+    )
     return FinishedJob(
         uid=job.uid,
         namespace=job.namespace,
@@ -90,8 +98,8 @@ def finished_job(
         queue=job.queue,
         phase=job.phase,
         completed_at=previous.completed_at
-        if previous and known
-        else verified_completion(job, said, observed_at),
+        if previous and same_end
+        else verified_completion(job, reported, observed_at),
         ttl_seconds_after_finished=job.ttl_seconds_after_finished,
         has_dedup_key=job.has_dedup_key,
         deleting=job.deleting,
@@ -99,7 +107,7 @@ def finished_job(
         parent_uid=job.parent_uid,
         cascades_cancel=job.cascades_cancel,
         attempt=job.attempt,
-        reported_completion=said,
+        reported_completion=reported,
     )
 
 
@@ -108,9 +116,9 @@ def _completion_key(record: FinishedJob) -> tuple[Phase, int, float]:
 
 
 def verified_completion(job: JobView, reported: float, observed_at: float) -> float:
-    """Return what the job says of its end, as far as the API server bears it out.
+    """Return the reported completion as far as the API server's times confirm it.
 
-    Without the API server's word it has ended just now: a worker's word would make it older.
+    Without these the job has ended just now: a worker's report could make it older.
     """
     written = to_epoch(job.completion_write_time or "", default=observed_at)
     written = min(max(written, to_epoch(job.creation_timestamp, default=observed_at)), observed_at)
@@ -122,40 +130,42 @@ def plan_removals(
     removable_of: Callable[[Sequence[FinishedJob]], Sequence[FinishedJob]],
     options: RetentionOptions,
 ) -> Removals:
-    """Return which finished jobs of one namespace are to go, and how many those are too many.
+    """Return which finished jobs of one namespace are to be removed.
 
-    `removable_of` returns what is to go of one queue's jobs. What a job that has not started
-    depends on is not among `jobs`: it must not be counted, or the oldest being needed would keep
-    all others.
+    `removable_of` returns those of one queue's jobs. `jobs` must not contain any job that another,
+    which has not started yet, depends on: counted, such jobs would be selected in place of those
+    that can be removed.
     """
     present = [job for job in jobs if not job.deleting]
     queues: defaultdict[str, list[FinishedJob]] = defaultdict(list)
     for job in present:
         queues[job.queue].append(job)
-    gone = [job for members in queues.values() for job in removable_of(members)]
-    uids = {job.uid for job in gone}
+    removable = [job for members in queues.values() for job in removable_of(members)]
+    uids = {job.uid for job in removable}
     excess = beyond_namespace_limit([job for job in present if job.uid not in uids], options)
-    return Removals(tuple(sorted(gone, key=_age_key)) + tuple(excess), len(present), len(excess))
+    return Removals(
+        tuple(sorted(removable, key=_age_key)) + tuple(excess), len(present), len(excess)
+    )
 
 
 def removable_in_queue(
     jobs: Iterable[FinishedJob], queue: QueueView, options: RetentionOptions, wall: float
 ) -> list[FinishedJob]:
-    """Return which finished jobs of one queue are to go, the oldest first."""
+    """Return which finished jobs of one queue are to be removed, the oldest first."""
     present = [job for job in jobs if not job.deleting]
-    surplus = _beyond_queue_limit(present, queue, options)
-    gone = [
+    excess = _beyond_queue_limit(present, queue, options)
+    removable = [
         job
         for job in present
-        if wall >= _removable_at(job, queue, options, beyond_limit=job.uid in surplus)
+        if wall >= _removable_at(job, queue, options, beyond_limit=job.uid in excess)
     ]
-    return sorted(gone, key=_age_key)
+    return sorted(removable, key=_age_key)
 
 
 def beyond_namespace_limit(
     jobs: Iterable[FinishedJob], options: RetentionOptions
 ) -> list[FinishedJob]:
-    """Return what a namespace holds beyond its limit, whatever its age, the oldest first."""
+    """Return the jobs beyond a namespace's limit, whatever their age: dead letters last."""
     present = [job for job in jobs if not job.deleting]
     excess = len(present) - options.namespace_limit
     if excess <= 0:
@@ -167,13 +177,13 @@ def _beyond_queue_limit(
     jobs: Sequence[FinishedJob], queue: QueueView, options: RetentionOptions
 ) -> frozenset[str]:
     limit = options.max_finished if queue.max_finished is None else queue.max_finished
-    surplus: set[str] = set()
+    excess: set[str] = set()
     for dead in (False, True):
         pool = [job for job in jobs if job.is_dead_letter is dead]
         if len(pool) > limit:
             oldest = sorted(pool, key=_age_key)[: len(pool) - limit]
-            surplus.update(job.uid for job in oldest)
-    return frozenset(surplus)
+            excess.update(job.uid for job in oldest)
+    return frozenset(excess)
 
 
 def _removable_at(

@@ -1,9 +1,9 @@
-"""Everything that a decision about one job may look at.
+"""Everything that a decision about one job may depend on.
 
-The snapshot holds an observation: what this replica first saw of the job, and when on its own
-monotonic clock. Leases, backoffs, grace periods and timeouts are measured from these times alone,
-so that no wall clock can end them early. An observation belongs to one replica and is never
-written anywhere.
+The snapshot holds an observation: when, on its own monotonic clock, this replica first saw what
+concerns the job. Leases, backoffs, grace periods and timeouts are measured from these times alone,
+so that no wall clock can end them early. An observation belongs to one replica and is never stored
+in the cluster.
 """
 
 from collections.abc import Callable
@@ -19,44 +19,83 @@ from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import OPEN_QUEUE, DecisionOptions, QueueView
 from asyncjob_operator.core.workers import UnservedType
 
-
-def never_started(job: JobView) -> bool:
-    """Return whether a waiting job has not run since its creation or redrive.
-
-    Every way out of Running that leaves a job unfinished counts one of these up, and a redrive
-    sets all three to zero.
-    """
-    return job.retries == 0 and job.crashes == 0 and job.releases == 0
-
-
 PhaseEntry: TypeAlias = tuple[Phase, int, str, str | None, float | None]
-"""One stay in one phase: phase, attempt, claim, time of the transition, delay of the retry."""
+"""Identifies one stay in a phase: phase, attempt, claim, transition time, delay of the retry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Times are monotonic seconds of this replica.
+    """When this replica saw what concerns a job; times are its monotonic seconds.
 
-    `entered_at`: this stay in this phase. `renewed_at`: the newest renewal, or the claim.
-    `retry_at`: when a backoff is over. `cancel_requested_at`: the wish to cancel.
-    `claimable_since`: claimable without a break since then, None while it is not.
-    `missing_dependency_since`: waiting, without a break, for a job that does not exist.
-    `unknown_type_since`: no worker of its queue, which has limits, knows its type.
-    `seen_from_start`: this stay was seen from its beginning. `created_at`: when the job was
-    created, if that was seen.
+    A time ending in `since` holds without a break, and is None while its condition does not hold.
     """
 
     phase_entry: PhaseEntry
+    """The stay in a phase that was seen last."""
+
     entered_at: float
+    """When this stay was first seen."""
+
     renewals: int
+    """The lease's counter of heartbeats, as seen last."""
+
     renewed_at: float
+    """When that counter was seen to change, else when the stay was first seen."""
+
     retry_at: float | None = None
+    """When the backoff of a retrying job is over."""
+
     cancel_requested_at: float | None = None
+    """When `spec.cancel` was first seen."""
+
     claimable_since: float | None = None
+    """Since when a worker might have claimed it, were there one for its type."""
+
     missing_dependency_since: float | None = None
+    """Since when a job that it depends on has not existed."""
+
     unknown_type_since: float | None = None
+    """Since when no worker of its queue, which has limits, has known its type."""
+
     seen_from_start: bool = False
+    """Whether this stay was seen as it began, and not found in a list."""
+
     created_at: float | None = None
+    """When the job was created, if that was seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is known of a job when a decision about it is taken."""
+
+    job: JobView
+    observation: Observation
+    options: DecisionOptions
+    queue: QueueView = OPEN_QUEUE
+    holder: HolderStatus = UNKNOWN_HOLDER
+    """What is known of the pod that holds the job's lease."""
+
+    live_duplicate: JobView | None = None
+    """The first of the other live jobs with the same deduplication id."""
+
+    unserved_type: UnservedType | None = None
+    """Set while no worker of the queue lists the job's type."""
+
+    has_reservation: bool = False
+    """Whether the job has a reservation in its queue, which has limits."""
+
+    type_known: bool = True
+    """Whether the workers of a queue with limits may know the type, as far as one can tell."""
+
+    dependencies: Dependencies = NO_DEPENDENCIES
+    refused_redrive: int = 0
+    """Value of `spec.redrive` that was refused and reported; 0 if there is none."""
+
+    rerun_retry_at: float = 0.0
+    """When a rerun that could not be created may be tried again, in monotonic seconds."""
+
+
+Policy: TypeAlias = Callable[[Snapshot, Now], PolicyResult]
 
 
 def observe(
@@ -69,55 +108,46 @@ def observe(
     dependency_missing: bool = False,
     type_known: bool = True,
 ) -> Observation:
-    """Return what is known after seeing the job now.
+    """Return the observation after seeing the job now.
 
-    `dependency_missing` says that it waits for a job that does not exist, `live` that the job was
-    seen as it changed, not found in a list as it may long have been. `type_known`: its queue has no
-    limits, or workers that may know its type.
+    Args:
+        previous: The observation so far, None if the job was not known.
+        job: The job as it is now.
+        queue: Its queue.
+        now: When it is seen.
+        live: It was seen as it changed, not found in a list as it may have been for long.
+        dependency_missing: It waits for a job that does not exist.
+        type_known: Its queue has no limits, or has workers that may know its type.
     """
-    stay = _phase_entry(job)
-    if previous is None or previous.phase_entry != stay:
-        seen = _new_observation(previous, stay, job, now, live=live)
-        cancelled_before = previous.cancel_requested_at if previous else None
+    entry = _phase_entry(job)
+    if previous is None or previous.phase_entry != entry:
+        observation = _new_observation(previous, entry, job, now, live=live)
     else:
-        seen, cancelled_before = _with_renewal(previous, job, now), previous.cancel_requested_at
-    cancel_at = _since(cancelled_before, now, holds=job.control.cancel)
-    waits = is_claimable(job, queue) or (not type_known and is_waiting(job, queue))
-    claimable = _since(seen.claimable_since, now, holds=waits)
-    lacking = _since(seen.missing_dependency_since, now, holds=dependency_missing)
-    unknown = _since(previous.unknown_type_since if previous else None, now, holds=not type_known)
-    told = (
-        seen.cancel_requested_at,
-        seen.claimable_since,
-        seen.missing_dependency_since,
-        seen.unknown_type_since,
+        observation = _with_renewal(previous, job, now)
+    cancel_at = _since(
+        previous.cancel_requested_at if previous else None, now, holds=job.control.cancel
     )
-    if told == (cancel_at, claimable, lacking, unknown):
-        return seen
+    waiting = is_claimable(job, queue) or (not type_known and is_waiting(job, queue))
+    claimable_since = _since(observation.claimable_since, now, holds=waiting)
+    missing_since = _since(observation.missing_dependency_since, now, holds=dependency_missing)
+    unknown_since = _since(
+        previous.unknown_type_since if previous else None, now, holds=not type_known
+    )
+    known = (
+        observation.cancel_requested_at,
+        observation.claimable_since,
+        observation.missing_dependency_since,
+        observation.unknown_type_since,
+    )
+    if known == (cancel_at, claimable_since, missing_since, unknown_since):
+        return observation
     return replace(
-        seen,
+        observation,
         cancel_requested_at=cancel_at,
-        claimable_since=claimable,
-        missing_dependency_since=lacking,
-        unknown_type_since=unknown,
+        claimable_since=claimable_since,
+        missing_dependency_since=missing_since,
+        unknown_type_since=unknown_since,
     )
-
-
-def is_claimable(job: JobView, queue: QueueView) -> bool:
-    """Return whether a worker might claim the job as it is."""
-    admitted = job.admitted or not (job.gated or queue.has_limits)
-    return job.phase is Phase.QUEUED and admitted and not queue.paused
-
-
-def is_waiting(job: JobView, queue: QueueView) -> bool:
-    """Return whether the job is queued and its queue not paused; it may need a place yet."""
-    return job.phase is Phase.QUEUED and not queue.paused
-
-
-def _since(previous: float | None, now: Now, *, holds: bool) -> float | None:
-    if not holds:
-        return None
-    return now.monotonic if previous is None else previous
 
 
 def _phase_entry(job: JobView) -> PhaseEntry:
@@ -149,7 +179,7 @@ def _new_observation(
 
 
 def _created_at(job: JobView, now: Now, *, live: bool) -> float | None:
-    """Return when the job was created; one that has ended before is seen anew, but not new."""
+    """Return when the job was created, if that is seen now; a redriven job is not new."""
     is_new = live and not job.finished and not job.redrives
     return now.monotonic if is_new else None
 
@@ -162,37 +192,34 @@ def _with_renewal(previous: Observation, job: JobView, now: Now) -> Observation:
 
 
 def _remaining_backoff(job: JobView, now: Now, *, live: bool) -> float:
-    """Return the seconds still to wait; a restart of the operator must not begin a wait anew."""
+    """Return the seconds still to wait; a restart of the operator must not restart a backoff."""
     delay = job.retry_delay_seconds or 0.0
     if live or job.next_attempt_time is None:
         return delay
     return min(delay, max(0.0, now.seconds_until(job.next_attempt_time)))
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What is known of a job when it is decided about.
+def _since(previous: float | None, now: Now, *, holds: bool) -> float | None:
+    if not holds:
+        return None
+    return now.monotonic if previous is None else previous
 
-    `live_duplicate` is the first of the other live jobs with the same deduplication id, if any.
-    `unserved_type` is set while no worker of the queue lists the job's type. `has_reservation`: the
-    job has a place in its queue, if that has limits. `type_known`: the workers of a queue with
-    limits may know its type, as far as one can tell. `refused_redrive`: the value of spec.redrive
-    that was refused and said so. `rerun_retry_at`: until then a rerun that could not be created is
-    left alone, monotonic.
+
+def is_claimable(job: JobView, queue: QueueView) -> bool:
+    """Return whether a worker may claim the job as it is."""
+    admitted = job.admitted or not (job.gated or queue.has_limits)
+    return job.phase is Phase.QUEUED and admitted and not queue.paused
+
+
+def is_waiting(job: JobView, queue: QueueView) -> bool:
+    """Return whether the job is queued and its queue not paused; it may lack a reservation."""
+    return job.phase is Phase.QUEUED and not queue.paused
+
+
+def never_started(job: JobView) -> bool:
+    """Return whether a waiting job has not run since its creation or redrive.
+
+    Every way out of Running that leaves a job unfinished raises one of these counters, and a
+    redrive resets all three.
     """
-
-    job: JobView
-    observation: Observation
-    options: DecisionOptions
-    queue: QueueView = OPEN_QUEUE
-    holder: HolderStatus = UNKNOWN_HOLDER
-    live_duplicate: JobView | None = None
-    unserved_type: UnservedType | None = None
-    has_reservation: bool = False
-    type_known: bool = True
-    dependencies: Dependencies = NO_DEPENDENCIES
-    refused_redrive: int = 0
-    rerun_retry_at: float = 0.0
-
-
-Policy: TypeAlias = Callable[[Snapshot, Now], PolicyResult]
+    return job.retries == 0 and job.crashes == 0 and job.releases == 0

@@ -1,9 +1,9 @@
 """Workers as their Leases describe them: handler types, slots, and which Leases are stale.
 
-A type counts as unserved only if a live worker is there that would list it: one that renewed its
-Lease while this replica watched, and that still accepts jobs. Whether nobody serves the type is
-asked of every Lease that names a process, draining and silent ones included. All times are counted
-on this replica's own monotonic clock, so that no wall clock matters.
+A type counts as unserved only while the queue has a live worker: one that renewed its Lease while
+this replica watched, and that still accepts jobs. It counts as served if any Lease that names a
+process lists it, those of draining and silent workers included. All times are read from this
+replica's own monotonic clock, so that no wall clock matters.
 """
 
 from collections import Counter
@@ -18,33 +18,38 @@ from asyncjob.worker_lease import read_registration
 
 NEVER: Final = float("-inf")
 MAX_REMEMBERED: Final = 10_000
+"""Types of a queue whose loss is remembered; beyond that all are forgotten."""
+
 MAX_SLOTS: Final = 100_000
-"""A Lease says what its worker likes; more than so many jobs no worker runs at once."""
+"""Slots that a worker is believed to have: its Lease may claim any number."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
-    """What a worker's Lease says; `worker` is empty once it is withdrawn.
-
-    `types` is None where the Lease does not say. `duration` is in seconds.
-    """
+    """The content of a worker's Lease."""
 
     worker: str
+    """Identity of the process; empty once it has withdrawn."""
+
     renew_time: str
     duration: int
+    """Seconds that the Lease lasts without a renewal."""
+
     types: frozenset[str] | None
+    """Types that the worker lists, None if it does not say."""
+
     draining: bool = False
     slots: int = 0
 
     @property
     def accepts_jobs(self) -> bool:
-        """Return whether the worker still takes jobs."""
+        """Return whether the worker still accepts jobs."""
         return bool(self.worker) and not self.draining
 
     def same_capacity(self, other: "WorkerRecord") -> bool:
-        """Return whether it says the same of types and slots, whenever it was renewed."""
-        mine = (bool(self.worker), self.types, self.draining, self.slots)
-        return mine == (bool(other.worker), other.types, other.draining, other.slots)
+        """Return whether both have the same types and slots, apart from renewals."""
+        own = (bool(self.worker), self.types, self.draining, self.slots)
+        return own == (bool(other.worker), other.types, other.draining, other.slots)
 
     def may_handle(self, job_type: str) -> bool:
         """Return whether the worker lists the type, or does not say what it lists."""
@@ -53,7 +58,7 @@ class WorkerRecord:
 
 @dataclass(frozen=True, slots=True)
 class UnservedType:
-    """A type that no worker of the queue lists, though some are live; `since` is monotonic."""
+    """A type that no worker of a queue lists, though it has live ones; `since` is monotonic."""
 
     since: float
     live_workers: int
@@ -63,25 +68,25 @@ class UnservedType:
 def read_worker_record(lease: JsonObject) -> WorkerRecord:
     """Read a worker's Lease."""
     spec = child(lease, "spec")
-    about = read_registration(lease)
+    registration = read_registration(lease)
     return WorkerRecord(
         worker=text(spec, "holderIdentity"),
         renew_time=text(spec, "renewTime"),
         duration=integer(spec, "leaseDurationSeconds"),
-        types=frozenset(texts(about, "types")) if "types" in about else None,
-        draining=flag(about, "draining"),
-        slots=min(max(integer(about, "slots"), 0), MAX_SLOTS),
+        types=frozenset(texts(registration, "types")) if "types" in registration else None,
+        draining=flag(registration, "draining"),
+        slots=min(max(integer(registration, "slots"), 0), MAX_SLOTS),
     )
 
 
 def queue_of_lease(lease: JsonObject) -> str:
-    """Return the queue that the worker of a Lease serves, empty if it does not say."""
+    """Return the queue that the worker of a Lease serves, empty if unknown."""
     return text(child(child(lease, "metadata"), "labels"), QUEUE_LABEL)
 
 
 @dataclass(frozen=True, slots=True)
 class AffectedTypes:
-    """The types whose jobs are to be looked at again, since who knows them has changed."""
+    """The types whose jobs have to be evaluated again because their workers have changed."""
 
     types: frozenset[str] = frozenset()
     every: bool = False
@@ -100,7 +105,7 @@ ALL_TYPES: Final = AffectedTypes(every=True)
 class QueueWorkers:
     """The workers of one queue by the names of their pods; times are monotonic seconds.
 
-    What is asked for each job is counted as workers come and go, and costs nothing then.
+    What each job asks for is counted when workers change, so that asking costs nothing.
     """
 
     def __init__(self) -> None:
@@ -112,43 +117,47 @@ class QueueWorkers:
         self._type_lost_at: dict[str, float] = {}
         self._uncertain_until = NEVER
         self.workers = 0
-        """So many take jobs."""
+        """How many workers accept jobs."""
+
         self.slots = 0
-        """So many jobs do they run at once."""
+        """How many jobs these run at the same time."""
 
     def __bool__(self) -> bool:
         return bool(self._records)
 
     def update(self, pod: str, record: WorkerRecord, now: float) -> AffectedTypes:
-        """Take a Lease as it is now and return whose jobs that matters to."""
-        before, attended = self._records.get(pod), self._has_live_worker(now)
+        """Store a worker's record and return the types whose jobs that affects."""
+        previous, had_live_worker = self._records.get(pod), self._has_live_worker(now)
         self._records[pod] = record
         if not record.accepts_jobs:
             self._live_until.pop(pod, None)
-        elif before and (before.worker, before.renew_time) != (record.worker, record.renew_time):
+        elif previous and (previous.worker, previous.renew_time) != (
+            record.worker,
+            record.renew_time,
+        ):
             self._live_until[pod] = now + record.duration
-        concerned = self._replace(before, record, now)
-        if not attended and self._has_live_worker(now):
+        affected = self._replace(previous, record, now)
+        if not had_live_worker and self._has_live_worker(now):
             self._live_since = now
             return ALL_TYPES
-        return concerned
+        return affected
 
     def remove(self, pod: str, now: float) -> AffectedTypes:
-        """Take that a Lease is gone and return whose jobs that matters to."""
+        """Forget a worker whose Lease was deleted and return the types whose jobs that affects."""
         self._live_until.pop(pod, None)
         return self._replace(self._records.pop(pod, None), None, now)
 
     def is_served(self, job_type: str) -> bool:
-        """Return whether a worker may know the type, or none is there to know it."""
+        """Return whether a worker may handle the type, or the queue has no workers."""
         return self._may_handle(job_type) or not self.workers
 
     def unserved_type(self, job_type: str, now: float) -> UnservedType | None:
-        """Return since when the type is missing, or None if it is not, or nobody can tell."""
+        """Return since when the type has been unserved, None if it is served or unknown."""
         if not self._has_live_worker(now) or self._may_handle(job_type):
             return None
         lost_at = self._type_lost_at.get(job_type, NEVER)
         live = [self._records[pod] for pod, until in self._live_until.items() if until >= now]
-        listed = frozenset[str]().union(*(entry.types or () for entry in live))
+        listed = frozenset[str]().union(*(record.types or () for record in live))
         since = max(self._live_since, lost_at, self._uncertain_until)
         return UnservedType(since, len(live), tuple(sorted(listed)))
 
@@ -161,14 +170,14 @@ class QueueWorkers:
     def _replace(
         self, previous: WorkerRecord | None, current: WorkerRecord | None, now: float
     ) -> AffectedTypes:
-        """Count one worker anew, and note what was listed up to now and no longer is."""
+        """Update the counts for one worker, and note the types that are no longer listed."""
         if previous and current and previous.same_capacity(current):
             return NO_TYPES
-        anybody = self.workers > 0
+        had_workers = self.workers > 0
         self._count(current, 1)
         self._count(previous, -1)
-        concerned = self._types_lost(previous, now) | self._types_gained(previous, current)
-        return concerned if anybody == (self.workers > 0) else ALL_TYPES
+        affected = self._types_lost(previous, now) | self._types_gained(previous, current)
+        return affected if had_workers == (self.workers > 0) else ALL_TYPES
 
     def _count(self, record: WorkerRecord | None, sign: int) -> None:
         if record is None or not record.worker:
@@ -186,7 +195,7 @@ class QueueWorkers:
     def _types_gained(
         self, previous: WorkerRecord | None, current: WorkerRecord | None
     ) -> AffectedTypes:
-        """Return the types that one worker alone may know, and has not known before."""
+        """Return the types that this worker has begun to list, and is the only one to."""
         if current is None or not current.worker:
             return NO_TYPES
         if current.types is None:
@@ -195,7 +204,9 @@ class QueueWorkers:
             previous.types if previous and previous.worker and previous.types else frozenset[str]()
         )
         new = current.types - old
-        return AffectedTypes(frozenset(one for one in new if self._type_counts[one] == 1))
+        return AffectedTypes(
+            frozenset(job_type for job_type in new if self._type_counts[job_type] == 1)
+        )
 
     def _types_lost(self, previous: WorkerRecord | None, now: float) -> AffectedTypes:
         if previous is None or not previous.worker:
@@ -203,7 +214,7 @@ class QueueWorkers:
         if previous.types is None:
             self._uncertain_until = now
             return ALL_TYPES
-        lost = frozenset(one for one in previous.types if not self._may_handle(one))
+        lost = frozenset(job_type for job_type in previous.types if not self._may_handle(job_type))
         if len(self._type_lost_at) + len(lost) > MAX_REMEMBERED:
             self._type_lost_at.clear()
             self._uncertain_until = now
@@ -213,7 +224,7 @@ class QueueWorkers:
 
 @dataclass(frozen=True, slots=True)
 class WorkerLeaseVersion:
-    """A worker's Lease in one version; `duration` is what it says itself, in seconds."""
+    """A worker's Lease in one version; `duration` is its leaseDurationSeconds."""
 
     namespace: str
     name: str
@@ -223,12 +234,12 @@ class WorkerLeaseVersion:
 
     @property
     def pod(self) -> tuple[str, str]:
-        """Return namespace and name of the pod it is about."""
+        """Return namespace and name of the worker's pod."""
         return self.namespace, self.name.removeprefix(WORKER_LEASE_PREFIX)
 
 
 UnchangedSince = Mapping[WorkerLeaseVersion, float]
-"""Leases as they are, and since when: monotonic seconds."""
+"""Leases in their current version, and since when they have had it, in monotonic seconds."""
 
 
 def read_worker_lease(obj: JsonObject) -> WorkerLeaseVersion:
@@ -246,9 +257,9 @@ def read_worker_lease(obj: JsonObject) -> WorkerLeaseVersion:
 def track_unchanged(
     previous: UnchangedSince, listed: Iterable[WorkerLeaseVersion], now: float
 ) -> UnchangedSince:
-    """Return since when each Lease there is has been as it is."""
-    ours = (lease for lease in listed if lease.name.startswith(WORKER_LEASE_PREFIX))
-    return {lease: previous.get(lease, now) for lease in ours}
+    """Return since when each listed worker Lease has had its version."""
+    worker_leases = (lease for lease in listed if lease.name.startswith(WORKER_LEASE_PREFIX))
+    return {lease: previous.get(lease, now) for lease in worker_leases}
 
 
 def stale_leases(
@@ -257,10 +268,10 @@ def stale_leases(
     timeout: float,
     now: float,
 ) -> list[WorkerLeaseVersion]:
-    """Return the Leases that are to go; `busy_pods`: pods that hold jobs.
+    """Return the Leases to delete; `busy_pods` are the pods that hold jobs.
 
-    A job's recovery needs to see who is the newest process of its pod, so jobs go first. A worker
-    that announces itself seldom, and says so, is not silent in between.
+    Recovery of a job needs to know the newest process of its pod, so the Lease stays as long as the
+    pod holds jobs. A worker whose own Lease lasts longer than `timeout` has that much time.
     """
     return [
         lease

@@ -1,6 +1,7 @@
-"""Admission to queues with limits: who waits, in which order, and which places there are.
+"""Admission to queues with limits: which jobs wait, in which order, and which reservations exist.
 
-A place is reserved in the AsyncQueue's status by compare-and-set before its job is admitted, so
-that of two operators which both believe to lead only one can give it away. It is taken back only
-for what can never be undone: the job is finished, gone, back from an attempt, or no longer queued.
+A reservation is written into the AsyncQueue's status by compare-and-set before its job is admitted,
+so that of two operators which both believe that they lead only one can grant it. It is reclaimed
+only for reasons that are final: the job has finished, was deleted, has returned from an attempt, or
+has left the stay in Queued that the reservation is for.
 """

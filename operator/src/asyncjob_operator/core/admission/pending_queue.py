@@ -1,11 +1,10 @@
 """The jobs that wait for a reservation in one queue, in the order in which they get one.
 
-The highest priority comes first; among equals the concurrency keys take turns, so that a thousand
-jobs of one key do not hold up another key's first; within a key comes the job that has waited
-longest. With ageing a job counts one higher in priority for every so many seconds of waiting, and
-then comes before jobs that have waited less, whatever their key. The order does not change as time
-goes by, so the keys stay sorted between rounds: a round costs what it grants, not a walk over all
-keys.
+The highest priority comes first. Among equals the concurrency keys take turns, so that a thousand
+jobs of one key do not delay another key's first. Within a key the job that has waited longest comes
+first. With ageing, waiting raises a job's priority step by step, and the job then comes before jobs
+that have waited less, whatever their key. Passing time does not change the order, so the keys stay
+sorted between rounds: the cost of a round grows with what it grants, not with all keys.
 """
 
 from collections.abc import Callable
@@ -15,30 +14,35 @@ from typing import Final
 from asyncjob_operator.core.heap import KeyedHeap
 
 MAX_IDLE_KEYS: Final = 1000
-"""Of so many keys that nobody waits with any more the last turn is known."""
+"""Keys without waiting jobs whose last turn is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingJob:
-    """One job in the line, in this `queued_time`. `created` is its creation, in epoch seconds."""
+    """A job that waits for a reservation."""
 
     uid: str
     name: str
     queued_time: str
+    """Identifies its stay in Queued, as in `Reservation`."""
+
     key: str
+    """The job's concurrencyKey, empty if it has none."""
+
     priority: int
     created: float
+    """When the job was created, in epoch seconds."""
 
     def rank(self, ageing_seconds: int | None) -> tuple[float, float, str]:
-        """Return what jobs of one key are sorted by."""
+        """Return the sort key among jobs of one concurrency key."""
         first = self.created - self.priority * ageing_seconds if ageing_seconds else -self.priority
         return (first, self.created, self.uid)
 
     def priority_tier(self, ageing_seconds: int | None) -> int:
-        """Return what counts before the turns of keys, the least first.
+        """Return the sort key that precedes the turns of concurrency keys, the least first.
 
-        With ageing all jobs age at the same moments, the multiples of `ageing_seconds`: so the
-        difference between two of them stays what it is.
+        With ageing all jobs age at the same moments, the multiples of `ageing_seconds`, so that the
+        difference between two of them never changes.
         """
         first, _, _ = self.rank(ageing_seconds)
         return int(first // ageing_seconds) if ageing_seconds else int(first)
@@ -46,14 +50,14 @@ class PendingJob:
 
 @dataclass(slots=True)
 class _KeyQueue:
-    """The jobs of one key, and the number of its last turn."""
+    """The waiting jobs of one key, and the number of its last turn."""
 
     last_served: int = 0
     jobs: KeyedHeap[tuple[float, float, str]] = field(default_factory=KeyedHeap)
 
 
 class PendingQueue:
-    """The line of one queue."""
+    """The pending jobs of one queue."""
 
     def __init__(self, ageing_seconds: int | None = None) -> None:
         self._ageing_seconds = ageing_seconds
@@ -70,57 +74,57 @@ class PendingQueue:
         return uid in self._pending
 
     def add(self, job: PendingJob) -> bool:
-        """Line a job up, or note that it has changed; returns whether that is news."""
-        before = self._pending.get(job.uid)
-        if before == job:
+        """Add a job, or update it; returns whether anything has changed."""
+        previous = self._pending.get(job.uid)
+        if previous == job:
             return False
-        if before and before.key != job.key:
-            self.discard(before.uid)
+        if previous and previous.key != job.key:
+            self.discard(previous.uid)
         self._pending[job.uid] = job
         if job.key not in self._keys:
-            # A key that comes anew has its turn before those that have had theirs; one that only
-            # ran out of jobs has not come anew, or one job at a time would hold all others up.
+            # A new key comes before those that have had a turn. A key that merely ran out of jobs
+            # is not new: otherwise one that adds a single job at a time would always come first.
             self._keys[job.key] = _KeyQueue(last_served=self._idle_keys.pop(job.key, 0))
         self._keys[job.key].jobs.set(job.uid, job.rank(self._ageing_seconds))
         self._reorder(job.key)
         return True
 
     def discard(self, uid: str) -> bool:
-        """Take a job out of the line; returns whether it was there."""
-        waiting = self._pending.pop(uid, None)
-        if waiting is None:
+        """Remove a job; returns whether it was pending."""
+        job = self._pending.pop(uid, None)
+        if job is None:
             return False
-        self._keys[waiting.key].jobs.set(uid, None)
-        self._reorder(waiting.key)
+        self._keys[job.key].jobs.set(uid, None)
+        self._reorder(job.key)
         return True
 
     def pop(self, count: int, may_admit: Callable[[str], bool]) -> list[PendingJob]:
-        """Take out at most so many jobs, in the order of their turns.
+        """Remove and return at most `count` jobs, in the order of their turns.
 
-        `may_admit` is asked of a key before each place that it would get. One that may not have
-        another now gets none in this round.
+        `may_admit` is asked about a key before each reservation that the key would get. Once it
+        refuses, the key gets no more in this round.
         """
-        taken: list[PendingJob] = []
-        passed: list[str] = []
-        while len(taken) < count and (first := self._order.first()) is not None:
-            chosen = self._pending[first[0][-1]]
-            if may_admit(chosen.key):
-                taken.append(self._serve(chosen))
+        admitted: list[PendingJob] = []
+        refused_keys: list[str] = []
+        while len(admitted) < count and (first := self._order.first()) is not None:
+            job = self._pending[first[0][-1]]
+            if may_admit(job.key):
+                admitted.append(self._serve(job))
             else:
-                passed.append(chosen.key)
-                self._order.set(chosen.key, None)
-        for key in passed:
+                refused_keys.append(job.key)
+                self._order.set(job.key, None)
+        for key in refused_keys:
             self._reorder(key)
-        return taken
+        return admitted
 
-    def _serve(self, chosen: PendingJob) -> PendingJob:
+    def _serve(self, job: PendingJob) -> PendingJob:
         self._served += 1
-        self._keys[chosen.key].last_served = self._served
-        self.discard(chosen.uid)
-        return chosen
+        self._keys[job.key].last_served = self._served
+        self.discard(job.uid)
+        return job
 
     def _reorder(self, name: str) -> None:
-        """Put a key where its first job belongs; forget one without jobs, but for its turn."""
+        """Sort a key by its first job; of a key without jobs only the last turn is remembered."""
         key = self._keys[name]
         first = key.jobs.first()
         if first is None:
@@ -136,7 +140,7 @@ class PendingQueue:
         )
 
     def _remember_idle(self, name: str, last_served: int) -> None:
-        """Keep the last turn of a key that nobody waits with; the oldest matter least."""
+        """Remember the last turn of a key without jobs; the oldest are forgotten first."""
         self._idle_keys[name] = last_served
         if len(self._idle_keys) > MAX_IDLE_KEYS:
             del self._idle_keys[next(iter(self._idle_keys))]

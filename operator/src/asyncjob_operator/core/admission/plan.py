@@ -14,19 +14,19 @@ from asyncjob_operator.core.options import MAX_RESERVATIONS, QueueLimits
 
 
 class ReservationState(Enum):
-    """What has become of a place."""
+    """The state of a reservation, by its job."""
 
     WAITING = auto()
-    """Its job is to be admitted yet."""
+    """Its job has yet to be admitted."""
 
     IN_USE = auto()
     """Its job has been admitted, and the limits still count it."""
 
     RECLAIMABLE = auto()
-    """It can be given to another."""
+    """It can be reclaimed."""
 
     UNKNOWN = auto()
-    """Its job is not known here, or perhaps as it was before: a live read has to say."""
+    """Its job is unknown, or known in too old a version: a live read has to tell."""
 
 
 _ADMITTED_STATES = (ReservationState.IN_USE, ReservationState.RECLAIMABLE)
@@ -34,67 +34,75 @@ _ADMITTED_STATES = (ReservationState.IN_USE, ReservationState.RECLAIMABLE)
 
 @dataclass(frozen=True, slots=True)
 class AdmissionSnapshot:
-    """All that bears on who gets a place in one queue.
-
-    `active` are the jobs that run or may be claimed any moment, with their keys. `slots` is how
-    many jobs the queue's workers run at once, None if that is not known.
-    """
+    """What a round of admission to one queue is decided from."""
 
     limits: QueueLimits
     paused: bool
     reservations: Reservations
     active: Mapping[str, str]
+    """Concurrency keys, by UID, of the jobs that run or may be claimed at any moment."""
+
     pending: PendingQueue
     rate_window: RateWindow
     slots: int | None
+    """How many jobs the queue's workers run at the same time, None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionPlan:
-    """What to write into the book of this version, and when to plan again by time alone."""
+    """What to write into the AsyncQueue's status."""
 
     version: str
+    """The resourceVersion of the AsyncQueue that the plan is based on."""
+
     reservations: tuple[Reservation, ...]
     recent_starts: tuple[StartRecord, ...]
     admitted: tuple[PendingJob, ...]
+    """The jobs that get a new reservation."""
+
     reclaimed: int
+    """Number of reservations that are removed."""
+
     next_at: float | None
+    """When to plan again if nothing changes, in monotonic seconds; None: never."""
 
 
 def plan_admission(
     snapshot: AdmissionSnapshot, state_of: Callable[[Reservation], ReservationState], now: Now
 ) -> AdmissionPlan:
-    """Plan a round. Who is taken leaves the line: if the plan fails, they have to be put back."""
-    fates = {place: state_of(place) for place in snapshot.reservations.by_uid.values()}
-    kept = [place for place, its in fates.items() if its is not ReservationState.RECLAIMABLE]
+    """Plan a round. Admitted jobs leave `pending`: put them back if the plan is not written."""
+    states = {
+        reservation: state_of(reservation) for reservation in snapshot.reservations.by_uid.values()
+    }
+    kept = [
+        reservation
+        for reservation, state in states.items()
+        if state is not ReservationState.RECLAIMABLE
+    ]
     snapshot.rate_window.observe_reservations(
-        [(place, its in _ADMITTED_STATES) for place, its in fates.items()], now
+        [(reservation, state in _ADMITTED_STATES) for reservation, state in states.items()], now
     )
-    room = (
-        snapshot.rate_window.allowance(snapshot.limits.rate_limit, now)
-        if snapshot.limits.rate_limit
-        else None
-    )
-    taken = _select(snapshot, kept, room)
-    new = [Reservation(who.uid, who.name, who.queued_time, who.key, now.timestamp) for who in taken]
-    freed = len(snapshot.reservations.by_uid) - len(kept)
-    waits = bool(len(snapshot.pending)) and room is not None
+    rate = snapshot.limits.rate_limit
+    allowance = snapshot.rate_window.allowance(rate, now) if rate else None
+    admitted = _select(snapshot, kept, allowance)
+    new = [
+        Reservation(job.uid, job.name, job.queued_time, job.key, now.timestamp) for job in admitted
+    ]
     return AdmissionPlan(
         version=snapshot.reservations.version,
         reservations=(*kept, *new),
-        recent_starts=snapshot.rate_window.recent_starts(snapshot.limits.rate_limit, len(new), now)
-        if snapshot.limits.rate_limit
-        else (),
-        admitted=tuple(taken),
-        reclaimed=freed,
-        next_at=room.next_at if room and waits else None,
+        recent_starts=snapshot.rate_window.recent_starts(rate, len(new), now) if rate else (),
+        admitted=tuple(admitted),
+        reclaimed=len(states) - len(kept),
+        next_at=allowance.next_at if allowance and len(snapshot.pending) else None,
     )
 
 
 def _select(
     snapshot: AdmissionSnapshot, kept: list[Reservation], allowance: Allowance | None
 ) -> list[PendingJob]:
-    free = _free_capacity(snapshot, {place.uid for place in kept}, len(kept), allowance)
+    reserved = {reservation.uid for reservation in kept}
+    free = _free_capacity(snapshot, reserved, len(kept), allowance)
     if free <= 0 or not len(snapshot.pending):
         return []
     per_key = snapshot.limits.max_concurrency_per_key
@@ -102,17 +110,19 @@ def _select(
         return snapshot.pending.pop(free, lambda _: True)
     used = Counter(_active_keys(snapshot.active, kept))
 
-    def may_have(key: str) -> bool:
+    def may_admit(key: str) -> bool:
         if key and used[key] >= per_key:
             return False
         used[key] += 1
         return True
 
-    return snapshot.pending.pop(free, may_have)
+    return snapshot.pending.pop(free, may_admit)
 
 
 def _active_keys(active: Mapping[str, str], kept: list[Reservation]) -> list[str]:
-    return [*active.values(), *(place.key for place in kept if place.uid not in active)]
+    """Return the key of each job that is active or has a reservation."""
+    waiting = (reservation.key for reservation in kept if reservation.uid not in active)
+    return [*active.values(), *waiting]
 
 
 def _free_capacity(
@@ -121,7 +131,7 @@ def _free_capacity(
     reservations: int,
     allowance: Allowance | None,
 ) -> int:
-    """Return how many places may be given at most, whatever the keys."""
+    """Return how many reservations may be granted at most, whatever the keys."""
     if snapshot.paused:
         return 0
     limits = snapshot.limits
@@ -130,7 +140,8 @@ def _free_capacity(
     if limits.max_concurrency is not None:
         bounds.append(limits.max_concurrency - busy)
     if snapshot.slots is not None:
-        # Who is admitted waits among the workers' jobs, where no key has its turn any more.
+        # Admitted jobs wait among those that workers may claim, where keys do not take turns. So
+        # only half as many as there are slots are admitted in advance.
         bounds.append(snapshot.slots + max(1, snapshot.slots // 2) - busy)
     if allowance is not None:
         bounds.append(allowance.count)

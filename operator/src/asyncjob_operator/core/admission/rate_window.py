@@ -1,9 +1,9 @@
 """The rate limit of a queue: how many reservations may be granted now, and when the next.
 
-Starts are told apart by the time they were written with, but their age is counted on this
-replica's own monotonic clock: from when it first saw them, or saw the last of their jobs admitted,
-because a reservation may be granted some time before. So no wall clock can make room early; only
-what an operator finds as it starts has nothing else to go by.
+Starts are identified by the time they were written with, but their age is counted on this replica's
+own monotonic clock: from when it first saw them, or saw the last of their jobs admitted, because a
+reservation may be granted some time before. So no wall clock can free capacity early. Only the age
+of starts that an operator finds when it starts is taken from the wall clock.
 """
 
 from collections.abc import Iterable
@@ -16,58 +16,61 @@ from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import StartRateLimit
 
 MERGE_SHARES: Final = 50
-"""Starts within so small a share of the period are kept as one, as if they were all the last."""
+"""Starts within this fraction of the period are stored as one, all with the time of the last."""
 
 _time = attrgetter("time")
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """So many places may be given now; `next_at` is when, on the monotonic clock, there is more."""
+    """What a rate limit allows."""
 
     count: int
+    """Reservations that may be granted now."""
+
     next_at: float | None
+    """When more may be granted, in monotonic seconds; None if no start counts now."""
 
 
 class RateWindow:
-    """When this replica first saw the starts of one queue."""
+    """The recent starts of one queue, and when this replica saw them."""
 
     def __init__(self) -> None:
         self._observed_at: dict[StartRecord, float] = {}
         self._admitted: set[Reservation] = set()
 
     def observe_starts(self, starts: Iterable[StartRecord], now: Now, *, live: bool) -> None:
-        """Take the starts as they are in the book; `live`: they came as a change, not in a list."""
-        before, self._observed_at = self._observed_at, {}
-        for entry in starts:
-            first = before.get(entry)
-            if first is None:
-                age = 0.0 if live else max(0.0, -now.seconds_until(entry.time))
-                first = now.monotonic - age
-            self._observed_at[entry] = first
+        """Record the starts in the queue's status; `live`: seen as a change, not from a list."""
+        previous, self._observed_at = self._observed_at, {}
+        for start in starts:
+            observed_at = previous.get(start)
+            if observed_at is None:
+                age = 0.0 if live else max(0.0, -now.seconds_until(start.time))
+                observed_at = now.monotonic - age
+            self._observed_at[start] = observed_at
 
     def observe_reservations(
         self, reservations: Iterable[tuple[Reservation, bool]], now: Now
     ) -> None:
-        """Take the places there are, and whether the job of each has been admitted."""
-        before, self._admitted = self._admitted, set()
-        for place, admitted in reservations:
+        """Record the reservations, and whether the job of each has been admitted."""
+        previous, self._admitted = self._admitted, set()
+        for reservation, admitted in reservations:
             if admitted:
-                self._admitted.add(place)
-            if place not in before:
-                self._refresh_start(place, now)
+                self._admitted.add(reservation)
+            if reservation not in previous:
+                self._refresh_start(reservation, now)
 
     def _refresh_start(self, reservation: Reservation, now: Now) -> None:
-        """Let the start that a place belongs to be as of now."""
-        later = [entry for entry in self._observed_at if entry.time >= reservation.time]
+        """Count the start that a reservation belongs to as of now."""
+        later = [start for start in self._observed_at if start.time >= reservation.time]
         if later or self._observed_at:
-            entry = min(later, key=_time) if later else max(self._observed_at, key=_time)
-            self._observed_at[entry] = now.monotonic
+            start = min(later, key=_time) if later else max(self._observed_at, key=_time)
+            self._observed_at[start] = now.monotonic
 
     def allowance(self, rate: StartRateLimit, now: Now) -> Allowance:
-        """Return what the rate allows now."""
+        """Return what the rate limit allows now."""
         recent = self._counted(rate, now)
-        used = sum(entry.count for _, entry in recent)
+        used = sum(start.count for _, start in recent)
         oldest = min((at for at, _ in recent), default=None)
         return Allowance(
             max(0, rate.count - used), None if oldest is None else oldest + rate.period_seconds
@@ -76,14 +79,14 @@ class RateWindow:
     def recent_starts(
         self, rate: StartRateLimit, new_starts: int, now: Now
     ) -> tuple[StartRecord, ...]:
-        """Return the starts to write: those that still count, and so many more now."""
+        """Return the starts to write: those that still count, and `new_starts` more now."""
         recent = sorted(self._counted(rate, now), key=itemgetter(0))
         if not new_starts:
-            return tuple(entry for _, entry in recent)
+            return tuple(start for _, start in recent)
         if recent and recent[-1][0] > now.monotonic - rate.period_seconds / MERGE_SHARES:
             new_starts += recent.pop()[1].count
-        return (*(entry for _, entry in recent), StartRecord(now.timestamp, new_starts))
+        return (*(start for _, start in recent), StartRecord(now.timestamp, new_starts))
 
     def _counted(self, rate: StartRateLimit, now: Now) -> list[tuple[float, StartRecord]]:
         since = now.monotonic - rate.period_seconds
-        return [(at, entry) for entry, at in self._observed_at.items() if at > since]
+        return [(at, start) for start, at in self._observed_at.items() if at > since]

@@ -10,17 +10,18 @@ from asyncjob.lifecycle.phases import Phase
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Taken for one start of a job, at `time`.
-
-    `queued_time` tells its stay in Queued from any other: when it began, empty for the one since
-    creation. `key` is the job's concurrencyKey.
-    """
+    """A reservation for one start of a job."""
 
     uid: str
     name: str
     queued_time: str
+    """Identifies the job's stay in Queued: when it began, empty for the one since creation."""
+
     key: str
+    """The job's concurrencyKey, empty if it has none."""
+
     time: str
+    """When the reservation was granted."""
 
     def to_json(self) -> JsonObject:
         """Return the form in the status."""
@@ -34,7 +35,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class StartRecord:
-    """So many places were given at this time, or a little before."""
+    """How many reservations were granted at this time, or shortly before."""
 
     time: str
     count: int
@@ -46,31 +47,33 @@ class StartRecord:
 
 @dataclass(frozen=True, slots=True)
 class Reservations:
-    """One version of the book; `version` is the resourceVersion of the AsyncQueue."""
+    """Reservations and recent starts in one version of an AsyncQueue."""
 
     version: str = ""
     by_uid: Mapping[str, Reservation] = field(default_factory=dict)
     recent_starts: tuple[StartRecord, ...] = ()
 
     def is_reserved(self, job: JobView) -> bool:
-        """Return whether the job has a place for its next start."""
-        place = self.by_uid.get(job.uid)
-        return place is not None and place.queued_time == queued_time_of(job)
+        """Return whether the job has a reservation for its next start."""
+        reservation = self.by_uid.get(job.uid)
+        return reservation is not None and reservation.queued_time == queued_time_of(job)
 
 
 NO_RESERVATIONS = Reservations()
 
 
 def read_reservations(obj: JsonObject) -> Reservations:
-    """Read the book of an AsyncQueue."""
+    """Read reservations and recent starts from an AsyncQueue."""
     status = child(obj, "status")
-    places = map(_read_reservation, map(as_object, items(status, "reservations")))
+    reservations = map(_read_reservation, map(as_object, items(status, "reservations")))
     starts = (
-        StartRecord(text(entry, "time"), integer(entry, "count"))
-        for entry in map(as_object, items(status, "recentStarts"))
+        StartRecord(text(start, "time"), integer(start, "count"))
+        for start in map(as_object, items(status, "recentStarts"))
     )
     version = text(child(obj, "metadata"), "resourceVersion")
-    return Reservations(version, {place.uid: place for place in places}, tuple(starts))
+    return Reservations(
+        version, {reservation.uid: reservation for reservation in reservations}, tuple(starts)
+    )
 
 
 def _read_reservation(entry: JsonObject) -> Reservation:
@@ -86,27 +89,27 @@ def _read_reservation(entry: JsonObject) -> Reservation:
 def reservations_body(
     version: str, reservations: Iterable[Reservation], recent_starts: Iterable[StartRecord]
 ) -> JsonObject:
-    """Return the merge-patch for the queue's status: exact on the version, 409 for all but one."""
+    """Return the merge-patch for the queue's status; of several on one version one succeeds."""
     return {
         "metadata": {"resourceVersion": version},
         "status": {
-            "reservations": [place.to_json() for place in reservations],
-            "recentStarts": [entry.to_json() for entry in recent_starts],
+            "reservations": [reservation.to_json() for reservation in reservations],
+            "recentStarts": [start.to_json() for start in recent_starts],
         },
     }
 
 
 def queued_time_of(job: JobView) -> str:
-    """Return what tells this stay of a job in its phase from all others."""
+    """Return what identifies this stay of a job in its phase."""
     return job.last_transition_time or ""
 
 
 def is_reclaimable(reservation: Reservation, job: JobView, *, counts_running: bool) -> bool:
-    """Return whether a place can be taken back, by any version of its job since the place's stay.
+    """Return whether a reservation can be reclaimed, by a view of its job.
 
-    Once the job has left its stay in Queued it never returns to it, so that nobody can admit it for
-    this place any more. Where running jobs do not count, an admitted one is over too. A version
-    from before the stay looks the same: whoever asks has to know that it is none.
+    Once the job has left its stay in Queued it never returns to it, so that nobody can admit it
+    with this reservation any more. Where running jobs do not count, that of an admitted job can be
+    reclaimed too. The view must not be older than the stay: from such a view the stay looks over.
     """
     if job.phase is Phase.RUNNING:
         return not counts_running
@@ -116,5 +119,5 @@ def is_reclaimable(reservation: Reservation, job: JobView, *, counts_running: bo
 
 
 def is_active(job: JobView) -> bool:
-    """Return whether the job runs, or may be claimed any moment."""
+    """Return whether the job runs, or may be claimed at any moment."""
     return job.phase is Phase.RUNNING or (job.phase is Phase.QUEUED and job.admitted)

@@ -3,9 +3,9 @@
 A waiting job is cancelled at once, a running one after its grace period. A cascade is written into
 the job's own spec, so that its children and dependents follow.
 
-A job that is being deleted, and that a finalizer keeps, would hold its worker, its reservation and
-its schedule's turn for as long as the finalizer stays. No rule lets a job be cancelled without a
-request, so the operator sets `spec.cancel` itself.
+A job that is being deleted would otherwise hold its worker, its reservation and its schedule's turn
+for as long as a finalizer keeps it. No rule lets a job be cancelled without a request, so the
+operator sets `spec.cancel` itself.
 """
 
 from typing import Final
@@ -29,7 +29,7 @@ CASCADE: Final = "cascade"
 
 
 def cascade_cancel(snapshot: Snapshot, _now: Now) -> PolicyResult:
-    """Set `cancel` and `cancelCascade` on a job that hangs on a cancelled one."""
+    """Set `cancel` and `cancelCascade` on a child or dependent of a cancelled job."""
     job, source = snapshot.job, cancel_source(snapshot)
     if source is None or job.control.cancel:
         return None
@@ -39,14 +39,14 @@ def cascade_cancel(snapshot: Snapshot, _now: Now) -> PolicyResult:
 def cancel_source(snapshot: Snapshot) -> RelatedJob | None:
     """Return the job with which this one is to be cancelled, or None.
 
-    A job that waits for any end of another does not mind how that ends.
+    A dependency that accepts any outcome does not cascade.
     """
-    ties, job = snapshot.dependencies, snapshot.job
-    if ties.parent and ties.parent.cascades_cancel:
-        return ties.parent
+    dependencies, job = snapshot.dependencies, snapshot.job
+    if dependencies.parent and dependencies.parent.cascades_cancel:
+        return dependencies.parent
     if job.admitted:
         return None
-    return next((need.cascading_job for need in ties.states if need.cascading_job), None)
+    return next((state.cascading_job for state in dependencies.states if state.cascading_job), None)
 
 
 CANCEL: Final = "cancel"
@@ -87,7 +87,7 @@ DEADLINE: Final = "deadline"
 
 
 def enforce_deadline(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Cancel a job that was never claimed and comes too late."""
+    """Cancel a job that was never claimed before its `notAfter`."""
     job = snapshot.job
     not_after = job.gates.not_after
     if not_after is None or job.attempt > 0:

@@ -1,9 +1,9 @@
-"""Policies that turn a waiting job which cannot start into a dead letter.
+"""Policies that make a waiting job which cannot start a dead letter.
 
-The reasons: a dependency that can never be met, `queueTimeoutSeconds`, and a type that no live
-worker of the queue lists. A dependency that failed may be redriven; redrive the dependent job as
-well, and it waits again. An unknown type ends a job that has run before, too: no queue timeout
-would ever end its waiting.
+The reasons are a dependency that can never be met, `queueTimeoutSeconds`, and a type that no live
+worker of the queue lists. A dependency that failed may be redriven; once the dependent job is
+redriven as well, it waits again. An unknown type also ends a job that has run before, as no queue
+timeout would ever end its waiting.
 """
 
 from typing import Final
@@ -28,20 +28,23 @@ from asyncjob_operator.core.workers import UnservedType
 
 DEPENDENCY: Final = "dependency"
 CYCLE_ENDS_NAMED: Final = 3
-"""Of a long cycle so many jobs are named at each end."""
+"""Jobs that a message names at each end of a long cycle."""
 
 
 def fail_on_dependency(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Give up a job whose dependencies cannot be met."""
-    job, ties = snapshot.job, snapshot.dependencies
-    if not ties.states or job.admitted:
+    """Make a job whose dependencies cannot be met a dead letter."""
+    job, dependencies = snapshot.job, snapshot.dependencies
+    if not dependencies.states or job.admitted:
         return None
-    if ties.cycle:
-        message = f"jobs wait for one another: {_cycle_text(ties.cycle)}"
-        return _dead_letter(snapshot, message, DependencyCycle(ties.cycle), now)
-    if ties.failed_job:
+    if dependencies.cycle:
+        message = f"jobs wait for one another: {_cycle_text(dependencies.cycle)}"
+        return _dead_letter(snapshot, message, DependencyCycle(dependencies.cycle), now)
+    if dependencies.failed_job:
         return _dead_letter(
-            snapshot, ties.failed_job.outcome, DependencyFailed(ties.failed_job), now
+            snapshot,
+            dependencies.failed_job.outcome,
+            DependencyFailed(dependencies.failed_job),
+            now,
         )
     return _missing_too_long(snapshot, now)
 
@@ -61,14 +64,14 @@ def _missing_too_long(snapshot: Snapshot, now: Now) -> PolicyResult:
 def _dead_letter(
     snapshot: Snapshot, message: str, precondition: Precondition, now: Now
 ) -> ChangePhase:
-    move = dead_letter(
+    change = dead_letter(
         snapshot.job, Reason.DEPENDENCY_FAILED, f"cannot start: {message}", now=now.timestamp
     )
-    return ChangePhase(DEPENDENCY, move, precondition)
+    return ChangePhase(DEPENDENCY, change, precondition)
 
 
 def _cycle_text(cycle: tuple[RelatedJob, ...]) -> str:
-    names = [one.name for one in (*cycle, cycle[0])]
+    names = [job.name for job in (*cycle, cycle[0])]
     left_out = len(names) - 2 * CYCLE_ENDS_NAMED
     if left_out > 0:
         names[CYCLE_ENDS_NAMED:-CYCLE_ENDS_NAMED] = [f"({left_out} more)"]
@@ -79,7 +82,7 @@ QUEUE_TIMEOUT: Final = "queue-timeout"
 
 
 def enforce_queue_timeout(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Give up a job that no worker has claimed since its creation or redrive."""
+    """Make a job a dead letter that no worker has claimed since its creation or redrive."""
     job, since = snapshot.job, snapshot.observation.claimable_since
     if since is None or not never_started(job):
         return None
@@ -101,29 +104,31 @@ def _queue_timeout_seconds(snapshot: Snapshot) -> int:
 
 UNKNOWN_TYPE: Final = "unknown-type"
 MAX_TYPES_NAMED: Final = 5
-"""So many of the types that are listed are named."""
+"""Listed types that a message names."""
 
 
 def reject_unknown_type(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Give up a job whose type has been missing for as long as the job could be claimed."""
-    job, missing, claimable = (
+    """Make a job a dead letter whose type has been unserved for too long while it was claimable."""
+    job, unserved, claimable_since = (
         snapshot.job,
         snapshot.unserved_type,
         snapshot.observation.claimable_since,
     )
-    if missing is None or claimable is None or not snapshot.queue.dead_letters_unknown_types:
+    if unserved is None or claimable_since is None or not snapshot.queue.dead_letters_unknown_types:
         return None
-    due_at = max(missing.since, claimable) + snapshot.options.unknown_type_delay
+    due_at = max(unserved.since, claimable_since) + snapshot.options.unknown_type_delay
     if now.monotonic < due_at:
         return Wait(due_at)
-    message = f"no live worker of queue {job.queue} lists type {job.type}; {_listed_types(missing)}"
-    move = dead_letter(job, Reason.UNKNOWN_TYPE, message, now=now.timestamp)
-    return ChangePhase(UNKNOWN_TYPE, move, TypeUnserved(job.namespace, job.queue, job.type))
+    message = (
+        f"no live worker of queue {job.queue} lists type {job.type}; {_listed_types(unserved)}"
+    )
+    change = dead_letter(job, Reason.UNKNOWN_TYPE, message, now=now.timestamp)
+    return ChangePhase(UNKNOWN_TYPE, change, TypeUnserved(job.namespace, job.queue, job.type))
 
 
 def _listed_types(unserved: UnservedType) -> str:
-    who = f"{unserved.live_workers} live worker{'s' if unserved.live_workers > 1 else ''}"
+    workers = f"{unserved.live_workers} live worker{'s' if unserved.live_workers > 1 else ''}"
     verb = "list" if unserved.live_workers > 1 else "lists"
     more = len(unserved.listed_types) - MAX_TYPES_NAMED
     shown = ", ".join(unserved.listed_types[:MAX_TYPES_NAMED]) or "nothing"
-    return f"{who} {verb} {shown}" + (f" and {more} more" if more > 0 else "")
+    return f"{workers} {verb} {shown}" + (f" and {more} more" if more > 0 else "")

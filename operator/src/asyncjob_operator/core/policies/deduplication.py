@@ -1,4 +1,4 @@
-"""`spec.deduplicationId`: of several live jobs with one id one keeps it, others are cancelled."""
+"""`spec.deduplicationId`: one of the live jobs with an id keeps it, the others are cancelled."""
 
 from bisect import bisect_left, insort
 from typing import Final
@@ -19,20 +19,20 @@ def is_live(job: JobView) -> bool:
 
 
 def takes_precedence(other: JobView, job: JobView) -> bool:
-    """Return whether the other live job has the id rather than this one."""
+    """Return whether the other live job keeps the id rather than this one."""
     return dedup_rank(other) < dedup_rank(job)
 
 
 def dedup_rank(job: JobView) -> DedupRank:
-    """Sort who has begun before who has not, then the older first; the UID settles the rest."""
+    """Return the sort key: jobs that have begun first, then by age; the UID breaks ties."""
     return (not _is_established(job), job.creation_timestamp, job.uid)
 
 
 class DuplicateGroup:
-    """The live jobs with one deduplication id, in the order in which they may have it.
+    """The live jobs with one deduplication id, in the order in which they may keep it.
 
-    Thousands may share an id. Each of them is judged by the first of the others alone, so that one
-    that comes, goes or changes concerns at most the first two.
+    Thousands may share an id. Each job is only compared with the first of the others, so that a
+    change of any job affects at most the first two.
     """
 
     def __init__(self) -> None:
@@ -42,21 +42,21 @@ class DuplicateGroup:
         return bool(self._ranked)
 
     def add(self, job: JobView) -> None:
-        """Take a live job in."""
+        """Add a live job."""
         insort(self._ranked, dedup_rank(job))
 
     def discard(self, job: JobView) -> None:
-        """Take a job out, by the same view of it that was taken in."""
-        place = bisect_left(self._ranked, dedup_rank(job))
-        if place < len(self._ranked) and self._ranked[place] == dedup_rank(job):
-            del self._ranked[place]
+        """Remove a job, by the same view of it that was added."""
+        position = bisect_left(self._ranked, dedup_rank(job))
+        if position < len(self._ranked) and self._ranked[position] == dedup_rank(job):
+            del self._ranked[position]
 
     def first_two(self) -> tuple[str, ...]:
         """Return the UIDs of the first two, or of as many as there are."""
         return tuple(uid for _, _, uid in self._ranked[:2])
 
     def first_other(self, uid: str) -> str | None:
-        """Return the UID of the first that is another job than this one, or None."""
+        """Return the UID of the first job other than this one, or None."""
         return next((other for other in self.first_two() if other != uid), None)
 
 
@@ -68,12 +68,12 @@ DUPLICATE: Final = "duplicate"
 
 
 def cancel_duplicate(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Cancel a job whose id belongs to another live job."""
+    """Cancel a job whose id another live job keeps."""
     job, holder = snapshot.job, snapshot.live_duplicate
     if holder is None or not takes_precedence(holder, job):
         return None
     message = f"{holder.name} is live and has the same deduplicationId"
-    move = cancel_waiting_job(job, Reason.DUPLICATE, message, now=now.timestamp)
+    change = cancel_waiting_job(job, Reason.DUPLICATE, message, now=now.timestamp)
     return ChangePhase(
-        DUPLICATE, move, DuplicateStillLive(holder.namespace, holder.name, holder.uid)
+        DUPLICATE, change, DuplicateStillLive(holder.namespace, holder.name, holder.uid)
     )

@@ -41,7 +41,7 @@ REDRIVE: Final = "redrive"
 
 
 def redrive(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Queue the dead letter anew, or say which job is in its way."""
+    """Queue the dead letter again, or refuse that if a live job has its deduplication id."""
     job = snapshot.job
     if not is_redrive_requested(job):
         return None
@@ -51,14 +51,14 @@ def redrive(snapshot: Snapshot, now: Now) -> PolicyResult:
     if snapshot.refused_redrive == job.control.redrive:
         return None
     message = f"not redriven: {holder.name} is live and has the same deduplicationId"
-    proof = DuplicateStillLive(holder.namespace, holder.name, holder.uid)
-    return RefuseRedrive(REDRIVE, job.control.redrive, message, proof)
+    precondition = DuplicateStillLive(holder.namespace, holder.name, holder.uid)
+    return RefuseRedrive(REDRIVE, job.control.redrive, message, precondition)
 
 
 def is_redrive_requested(job: JobView) -> bool:
-    """Return whether somebody wants a dead letter to run again; of any other job it means nothing.
+    """Return whether a redrive of the dead letter is requested; any other job has none.
 
-    A control field that was refused stays in the spec when the job is dismissed, and is void then.
+    A request that was refused stays in the spec when the job is dismissed, and is void then.
     """
     return job.phase is Phase.DEAD_LETTER and job.control.redrive > job.redrives
 
@@ -67,9 +67,9 @@ RERUN: Final = "rerun"
 
 
 def rerun(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Create the rerun that was asked for, however far the number was raised.
+    """Create the requested rerun: one, however far the number was raised.
 
-    It comes last in each chain, and what keeps it from being created holds nothing else up.
+    The policy is last in each chain, so that a rerun that cannot be created delays nothing else.
     """
     job = snapshot.job
     number = job.control.rerun

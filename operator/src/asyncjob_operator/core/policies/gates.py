@@ -1,13 +1,13 @@
 """What a job waits for before it can be claimed, and the policies that hold, promote and admit it.
 
-A gate (`notBefore`, `suspend`, `dependsOn`) says why it is closed, or None. Gates are tried in
+A gate (`notBefore`, `suspend`, `dependsOn`) returns why it is closed, or None. Gates are tried in
 order; all policies that queue, hold or admit a job ask for the first that is closed. A job in a
 queue with limits also needs a reservation.
 
-A job beside a live one with the same deduplication id is not admitted: the other is cancelled
-first, by a write that fails if it was admitted meanwhile, so that never two are let through. An
-admission is withdrawn by way of Pending, from a job that was admitted before its queue had a
-limit, or whose type no worker of the queue lists any more.
+While another live job has the same deduplication id, a job is not admitted: the other is cancelled
+first, by a write that fails if it was admitted meanwhile, so that never both are admitted. An
+admission is withdrawn by moving the job to Pending, if it was admitted before its queue had a limit
+or if no worker of the queue lists its type any more.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,6 @@ from typing import Final
 
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phase_change import hold, promote, schedule
-from asyncjob.lifecycle.phase_change import hold as held
 from asyncjob.lifecycle.phases import Reason
 from asyncjob_operator.core.decision import (
     AWAIT_RESERVATION,
@@ -34,15 +33,16 @@ from asyncjob_operator.core.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class ClosedGate:
-    """`until` is when on the monotonic clock to look again; None: when something changes."""
+    """Why a job may not be claimed yet."""
 
     reason: Reason
     message: str
     until: float | None = None
+    """When to try the gate again, in monotonic seconds; None: when something changes."""
 
 
 def not_before_gate(snapshot: Snapshot, now: Now) -> ClosedGate | None:
-    """Return closed while `notBefore` lies ahead."""
+    """Keep the job until its `notBefore`."""
     not_before = snapshot.job.gates.not_before
     if not_before is None or now.seconds_until(not_before) <= 0:
         return None
@@ -50,18 +50,18 @@ def not_before_gate(snapshot: Snapshot, now: Now) -> ClosedGate | None:
 
 
 def suspend_gate(snapshot: Snapshot, _now: Now) -> ClosedGate | None:
-    """Return closed while the user holds the job back."""
+    """Keep the job while `suspend` is set."""
     if not snapshot.job.control.suspend:
         return None
     return ClosedGate(Reason.SUSPENDED, "suspended by spec.suspend")
 
 
 MAX_DEPENDENCIES_NAMED: Final = 3
-"""So many of the jobs that are waited for are named."""
+"""Unmet dependencies that a message names."""
 
 
 def dependency_gate(snapshot: Snapshot, _now: Now) -> ClosedGate | None:
-    """Return closed, naming what is waited for."""
+    """Keep the job until its dependencies are met."""
     unmet = snapshot.dependencies.unmet
     if snapshot.job.admitted or not unmet:
         return None
@@ -69,23 +69,21 @@ def dependency_gate(snapshot: Snapshot, _now: Now) -> ClosedGate | None:
 
 
 def children_precondition(snapshot: Snapshot) -> ChildrenFinished | None:
-    """Return what a live read has to show before the gate is taken for open.
+    """Return what a live read must confirm before the dependency gate counts as open.
 
     A job and its last child may be seen in another order than they were written.
     """
-    families = [(need.job.uid, need) for need in snapshot.dependencies.with_children if need.job]
-    if not families:
+    states = [(state.job.uid, state) for state in snapshot.dependencies.with_children if state.job]
+    if not states:
         return None
-    parents = tuple(uid for uid, _ in families)
-    to_succeed = tuple(uid for uid, need in families if not need.dependency.any_outcome)
-    return ChildrenFinished(snapshot.job.namespace, parents, to_succeed)
+    parents = tuple(uid for uid, _ in states)
+    must_succeed = tuple(uid for uid, state in states if not state.dependency.any_outcome)
+    return ChildrenFinished(snapshot.job.namespace, parents, must_succeed)
 
 
 def _waiting_message(unmet: tuple[DependencyState, ...]) -> str:
-    names, more = (
-        [_dependency_text(need) for need in unmet[:MAX_DEPENDENCIES_NAMED]],
-        len(unmet) - MAX_DEPENDENCIES_NAMED,
-    )
+    names = [_dependency_text(state) for state in unmet[:MAX_DEPENDENCIES_NAMED]]
+    more = len(unmet) - MAX_DEPENDENCIES_NAMED
     if more > 0:
         return f"waiting for {', '.join(names)} and {more} more"
     return f"waiting for {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))}"
@@ -100,8 +98,6 @@ def _dependency_text(state: DependencyState) -> str:
     return name
 
 
-__all__ = ["GATES", "ClosedGate", "first_closed_gate"]
-
 GATES: Final[tuple[Callable[[Snapshot, Now], ClosedGate | None], ...]] = (
     not_before_gate,
     suspend_gate,
@@ -110,7 +106,7 @@ GATES: Final[tuple[Callable[[Snapshot, Now], ClosedGate | None], ...]] = (
 
 
 def first_closed_gate(snapshot: Snapshot, now: Now) -> ClosedGate | None:
-    """Return the first gate that is closed, or None if the job may be claimed."""
+    """Return the first gate that is closed, None if all are open."""
     for gate in GATES:
         closed = gate(snapshot, now)
         if closed:
@@ -122,21 +118,21 @@ HOLD: Final = "hold"
 
 
 def hold_back(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Take a job with a closed gate out of the queue."""
+    """Move a queued job with a closed gate to Scheduled or Pending."""
     job = snapshot.job
     closed = first_closed_gate(snapshot, now)
     if closed is None:
         return None
     if closed.reason is Reason.NOT_BEFORE:
         return ChangePhase(HOLD, schedule(job, now=now.timestamp))
-    return ChangePhase(HOLD, held(job, closed.reason, closed.message, now=now.timestamp))
+    return ChangePhase(HOLD, hold(job, closed.reason, closed.message, now=now.timestamp))
 
 
 PROMOTE: Final = "promote"
 
 
 def promote_pending(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Queue a pending job once no gate that Pending names is closed."""
+    """Queue a pending job once no gate but `notBefore` is closed; update its reason until then."""
     closed = first_closed_gate(snapshot, now)
     if closed is None or closed.reason is Reason.NOT_BEFORE:
         return _queue_job(snapshot, now)
@@ -162,15 +158,15 @@ def promote_retrying(snapshot: Snapshot, now: Now) -> PolicyResult:
 
 
 def _waits_for_others(closed: ClosedGate, job: JobView) -> bool:
-    """Return whether the job tells of dependencies other than those it waits for now."""
+    """Return whether the message of the job names other dependencies than it waits for now."""
     return closed.reason is Reason.WAITING_FOR_DEPENDENCY and closed.message != job.pending_message
 
 
 def _queue_job(snapshot: Snapshot, now: Now) -> ChangePhase:
-    move = promote(snapshot.job, now=now.timestamp)
+    change = promote(snapshot.job, now=now.timestamp)
     if first_closed_gate(snapshot, now) or snapshot.live_duplicate or snapshot.queue.has_limits:
-        return ChangePhase(PROMOTE, replace(move, fields={**move.fields, "admitted": None}))
-    return ChangePhase(PROMOTE, move, children_precondition(snapshot))
+        return ChangePhase(PROMOTE, replace(change, fields={**change.fields, "admitted": None}))
+    return ChangePhase(PROMOTE, change, children_precondition(snapshot))
 
 
 ADMIT: Final = "admit"
@@ -192,7 +188,7 @@ UNRESERVED: Final = "placeless"
 
 
 def withdraw_unreserved(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Take the admission back, by way of Pending; the job is queued anew, for a place."""
+    """Withdraw, by way of Pending, an admission without a reservation; the job then awaits one."""
     job = snapshot.job
     if not job.admitted or snapshot.has_reservation or not snapshot.queue.limits.counts_running:
         return None
@@ -204,7 +200,7 @@ STRANDED: Final = "stranded"
 
 
 def withdraw_unserved(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Take the admission back, by way of Pending; the job has no place until a worker is there."""
+    """Withdraw, by way of Pending, the admission of a job whose type no worker lists any more."""
     job, since = snapshot.job, snapshot.observation.unknown_type_since
     if since is None or not job.admitted:
         return None

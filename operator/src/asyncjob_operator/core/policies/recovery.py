@@ -1,6 +1,6 @@
 """Policies for running jobs that their worker does not finish: recovery and execution timeout.
 
-A job is taken from a lost worker at once where the loss is proven, and else when the lease has
+A job is taken from a lost worker at once if the loss is proven, otherwise when the lease has
 expired. `executionTimeoutSeconds` is enforced here where the worker did not end the attempt
 itself.
 """
@@ -27,19 +27,19 @@ RECOVERY: Final = "recover"
 
 
 def recover(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Take the job from a dead worker: through the retry flow, or back to the queue."""
+    """Take the job from a lost worker: as a crash, a release or, if requested, a cancellation."""
     job, lease = snapshot.job, snapshot.job.lease
     if lease is None or not snapshot.options.recovery:
         return None
-    death = proven_loss(job, lease, snapshot.holder, snapshot.observation.entered_at, now)
-    if not isinstance(death, HolderLoss):
+    loss = proven_loss(job, lease, snapshot.holder, snapshot.observation.entered_at, now)
+    if not isinstance(loss, HolderLoss):
         expires_at = (
             snapshot.observation.renewed_at + lease.duration_seconds + snapshot.options.lease_margin
         )
         if now.monotonic < expires_at:
-            return Wait(min(expires_at, death.until) if death else expires_at)
-        death = loss_on_expiry(job, lease, snapshot.holder)
-    return ChangePhase(RECOVERY, _loss_outcome(job, death, now), death.precondition)
+            return Wait(min(expires_at, loss.until) if loss else expires_at)
+        loss = loss_on_expiry(job, lease, snapshot.holder)
+    return ChangePhase(RECOVERY, _loss_outcome(job, loss, now), loss.precondition)
 
 
 def _loss_outcome(job: JobView, loss: HolderLoss, now: Now) -> PhaseChange:
@@ -47,8 +47,8 @@ def _loss_outcome(job: JobView, loss: HolderLoss, now: Now) -> PhaseChange:
         return cancel_running_job(
             job, f"cancelled by spec.cancel; {loss.message}", now=now.timestamp
         )
-    take = crash if loss.is_crash else release
-    return take(job, loss.reason, loss.message, now=now.timestamp, draw=now.jitter)
+    change_phase = crash if loss.is_crash else release
+    return change_phase(job, loss.reason, loss.message, now=now.timestamp, draw=now.jitter)
 
 
 EXECUTION_TIMEOUT: Final = "execution-timeout"
@@ -56,7 +56,7 @@ TIMEOUT_CATEGORY: Final = "Timeout"
 
 
 def enforce_execution_timeout(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Fail an attempt that has run for too long since this replica first saw its claim."""
+    """Fail an attempt that runs too long, counted from when this replica first saw its claim."""
     job = snapshot.job
     limit = (job.effective or BUILT_IN_POLICY).execution_timeout_seconds
     ends_at = snapshot.observation.entered_at + limit + snapshot.options.timeout_margin

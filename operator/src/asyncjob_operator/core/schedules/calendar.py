@@ -1,11 +1,11 @@
 """When a schedule is due: cronsim's times, as whole seconds since the epoch, in order, each once.
 
 `H` in a schedule and jitter are derived by hash from the schedule's name. Zones come from the
-pinned tzdata package and never from the host, so that all replicas of one version agree. Where
-days are longer or shorter than others all is as in cronsim, which follows Debian's cron: see
-`docs/explanation/schedules-and-clock-changes.md`, whose tables come from here.
+pinned tzdata package and never from the host, so that all replicas of one version agree. On days
+with a clock change the times are those of cronsim, which follows Debian's cron: see
+`docs/explanation/schedules-and-clock-changes.md`, whose tables are generated from this module.
 
-Schedules that mean every so often are computed in local time, from one clock change to the next:
+Schedules that repeat at an interval are computed in local time, from one clock change to the next:
 in zones whose clocks change at midnight cronsim can begin a day at a midnight that does not exist
 and miss the hour after it.
 """
@@ -39,107 +39,6 @@ class NeverFiresError(AsyncJobError):
     """No day will ever match the schedule."""
 
 
-H_RANGES: Final = (
-    ("minute", 0, 59),
-    ("hour", 0, 23),
-    ("day", 1, 28),
-    ("month", 1, 12),
-    ("weekday", 0, 6),
-)
-"""What H stands for in each field; every month has a 28th."""
-
-_H: Final = re.compile(r"H(?:\((\d+)-(\d+)\))?(?:/(\d+))?", re.IGNORECASE)
-
-
-def stable_hash(seed: str, size: int) -> int:
-    """Return a number from 0 to size - 1 that follows from the seed."""
-    return int.from_bytes(sha256(seed.encode()).digest()[:8]) % size
-
-
-def expand_h(fields: list[str], seed: str) -> list[str]:
-    """Return the five fields with each H written out; raises BadScheduleError."""
-    return [
-        ",".join(_expand_item(item, index, seed) for item in field.split(","))
-        for index, field in enumerate(fields)
-    ]
-
-
-def _expand_item(item: str, index: int, seed: str) -> str:
-    found = _H.fullmatch(item)
-    if not found:
-        return item
-    name, low, high = H_RANGES[index]
-    if found[1] is not None:
-        first, last = int(found[1]), int(found[2])
-        top = 31 if name == "day" else high
-        if not low <= first <= last <= top:
-            raise BadScheduleError(
-                f"spec.schedule: {name}: {item} is not a range within {low} to {top}"
-            )
-        low, high = first, last
-    step = int(found[3]) if found[3] else 0
-    if found[3] and not 0 < step <= high - low + 1:
-        raise BadScheduleError(
-            f"spec.schedule: {name}: the step of {item} is not within 1 to {high - low + 1}"
-        )
-    return _expand_values(f"{seed} {name}", low, high, step)
-
-
-def _expand_values(seed: str, low: int, high: int, step: int) -> str:
-    if not step:
-        return str(low + stable_hash(seed, high - low + 1))
-    return ",".join(str(value) for value in range(low + stable_hash(seed, step), high + 1, step))
-
-
-_DAY: Final = 86_400
-
-
-def interval_times(fields: str, zone: tzinfo, last: int) -> Iterator[int]:
-    """Yield the times later than `last`, in order; a local time that comes twice is two."""
-    resumes: int | None = last
-    while resumes is not None:
-        last, resumes = resumes, None
-        offset = _utc_offset(zone, last + 1)
-        for tick in CronSim(fields, _naive_utc(last + offset)):
-            at = int(tick.replace(tzinfo=UTC).timestamp()) - offset
-            change = _next_offset_change(zone, last + 1, at, offset)
-            if change is not None:
-                resumes = change - 1
-                break
-            last = at
-            yield at
-
-
-def _utc_offset(zone: tzinfo, time: int) -> int:
-    found = datetime.fromtimestamp(time, zone).utcoffset() or timedelta()
-    return int(found.total_seconds())
-
-
-def _naive_utc(seconds: int) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
-
-
-def _next_offset_change(zone: tzinfo, after: int, until: int, offset: int) -> int | None:
-    """Return the first moment with another offset than there is at `after`, `until` included."""
-    before = after
-    while before < until:
-        moment = min(before + _DAY, until)
-        if _utc_offset(zone, moment) != offset:
-            return _bisect(zone, before, moment, offset)
-        before = moment
-    return None
-
-
-def _bisect(zone: tzinfo, before: int, after: int, offset: int) -> int:
-    while after - before > 1:
-        middle = (before + after) // 2
-        if _utc_offset(zone, middle) == offset:
-            before = middle
-        else:
-            after = middle
-    return after
-
-
 MACROS: Final = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
@@ -150,7 +49,17 @@ MACROS: Final = {
     "@hourly": "0 * * * *",
 }
 FIELD_COUNT: Final = 5
+H_RANGES: Final = (
+    ("minute", 0, 59),
+    ("hour", 0, 23),
+    ("day", 1, 28),
+    ("month", 1, 12),
+    ("weekday", 0, 6),
+)
+"""The range of H in each field; every month has a 28th."""
 
+_H: Final = re.compile(r"H(?:\((\d+)-(\d+)\))?(?:/(\d+))?", re.IGNORECASE)
+_DAY: Final = 86_400
 _PROBE: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _NEVER_FIRES: Final = "Bad day-of-month"
 _FIELD_OF_ERROR: Final = {
@@ -164,13 +73,13 @@ _FIELD_OF_ERROR: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Five fields without H, and the zone they are meant in."""
+    """Five fields without H, and their time zone."""
 
     fields: str
     zone: tzinfo
 
     def times_after(self, time: float) -> Iterator[int]:
-        """Yield the times later than the moment, in order."""
+        """Yield the times later than `time`, in order."""
         last = int(time // 1)
         if self.zone is UTC or self._is_time_of_day:
             return self._times_of_day(last)
@@ -184,20 +93,21 @@ class Schedule:
     def _times_of_day(self, last: int) -> Iterator[int]:
         ticks = CronSim(self.fields, datetime.fromtimestamp(last, UTC).astimezone(self.zone))
         for tick in ticks:
-            # From within an hour that comes twice cronsim goes on with the first of the two.
+            # When started within an hour that is repeated, cronsim begins in the first of the two.
             at = int(tick.timestamp())
             if at > last:
                 last = at
                 yield at
 
     def first_after(self, time: float) -> int | None:
-        """Return the first time later than the moment, or None if there is none in 50 years."""
+        """Return the first time later than `time`, None if there is none within 50 years."""
         return _first_after(self, int(time // 1))
 
     def newest_times(self, after: float, until: float, limit: int) -> list[int]:
         """Return the newest times later than `after` and not later than `until`, oldest first.
 
-        Looks back farther and farther, so that a year of downtime costs no more than its end.
+        It looks back farther and farther until it has found enough, so that a year of downtime
+        takes no longer than its end.
         """
         if until <= after:
             return []
@@ -217,7 +127,7 @@ def _first_after(schedule: Schedule, time: int) -> int | None:
 
 @lru_cache(maxsize=4096)
 def parse_schedule(text: str, zone: str, seed: str) -> Schedule:
-    """Read a schedule; `seed` is what H follows from.
+    """Read a schedule; `seed` determines the values of H.
 
     Raises BadScheduleError, BadTimeZoneError or NeverFiresError, whose message names the field.
     """
@@ -256,16 +166,102 @@ def _valid_in_any_month(plain: str) -> bool:
     return True
 
 
+def expand_h(fields: list[str], seed: str) -> list[str]:
+    """Return the five fields with each H replaced. Raises BadScheduleError."""
+    return [
+        ",".join(_expand_item(item, index, seed) for item in field.split(","))
+        for index, field in enumerate(fields)
+    ]
+
+
+def _expand_item(item: str, index: int, seed: str) -> str:
+    match = _H.fullmatch(item)
+    if not match:
+        return item
+    name, low, high = H_RANGES[index]
+    if match[1] is not None:
+        first, last = int(match[1]), int(match[2])
+        upper = 31 if name == "day" else high
+        if not low <= first <= last <= upper:
+            raise BadScheduleError(
+                f"spec.schedule: {name}: {item} is not a range within {low} to {upper}"
+            )
+        low, high = first, last
+    step = int(match[3]) if match[3] else 0
+    if match[3] and not 0 < step <= high - low + 1:
+        raise BadScheduleError(
+            f"spec.schedule: {name}: the step of {item} is not within 1 to {high - low + 1}"
+        )
+    return _expand_values(f"{seed} {name}", low, high, step)
+
+
+def _expand_values(seed: str, low: int, high: int, step: int) -> str:
+    if not step:
+        return str(low + stable_hash(seed, high - low + 1))
+    return ",".join(str(value) for value in range(low + stable_hash(seed, step), high + 1, step))
+
+
+def stable_hash(seed: str, size: int) -> int:
+    """Return a number from 0 to size - 1 that is determined by the seed."""
+    return int.from_bytes(sha256(seed.encode()).digest()[:8]) % size
+
+
+def interval_times(fields: str, zone: tzinfo, last: int) -> Iterator[int]:
+    """Yield the times later than `last`, in order; a local time that is repeated counts twice."""
+    resume_after: int | None = last
+    while resume_after is not None:
+        last, resume_after = resume_after, None
+        offset = _utc_offset(zone, last + 1)
+        for tick in CronSim(fields, _naive_utc(last + offset)):
+            at = int(tick.replace(tzinfo=UTC).timestamp()) - offset
+            change = _next_offset_change(zone, last + 1, at, offset)
+            if change is not None:
+                resume_after = change - 1
+                break
+            last = at
+            yield at
+
+
+def _utc_offset(zone: tzinfo, time: int) -> int:
+    found = datetime.fromtimestamp(time, zone).utcoffset() or timedelta()
+    return int(found.total_seconds())
+
+
+def _naive_utc(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
+
+
+def _next_offset_change(zone: tzinfo, after: int, until: int, offset: int) -> int | None:
+    """Return the first time after `after`, up to `until`, whose UTC offset is not `offset`."""
+    before = after
+    while before < until:
+        probe = min(before + _DAY, until)
+        if _utc_offset(zone, probe) != offset:
+            return _bisect(zone, before, probe, offset)
+        before = probe
+    return None
+
+
+def _bisect(zone: tzinfo, before: int, after: int, offset: int) -> int:
+    while after - before > 1:
+        middle = (before + after) // 2
+        if _utc_offset(zone, middle) == offset:
+            before = middle
+        else:
+            after = middle
+    return after
+
+
 @lru_cache(maxsize=1)
 def zone_names() -> frozenset[str]:
-    """Return the names of all zones."""
+    """Return the names of all time zones."""
     listed = resources.files("tzdata").joinpath("zones").read_text(encoding="utf-8")
     return frozenset(listed.split())
 
 
 @lru_cache(maxsize=1024)
 def load_zone(name: str) -> tzinfo:
-    """Return the zone; raises BadTimeZoneError."""
+    """Return the time zone of this name. Raises BadTimeZoneError."""
     if name not in zone_names():
         raise BadTimeZoneError(f"spec.timeZone: there is no zone {name!r} in the operator's tzdata")
     if name == "UTC":

@@ -46,11 +46,11 @@ from asyncjob_operator.core.schedules.view import CronJobView, Run, format_epoch
 
 CREATE: Final = "create"
 CREATE_BATCH: Final = 50
-"""So many runs are created under one reservation before it is looked at again."""
+"""Runs that are created under one reservation before it is checked again."""
 
 
 def create_reserved_runs(snapshot: CronJobSnapshot, now: Now) -> StepResult:
-    """Create reserved runs as soon as they may start; Replace first cancels what is in the way."""
+    """Create reserved runs once they may start; Replace first cancels the run in the way."""
     cron, pending = snapshot.cron, snapshot.pending_runs
     if cron.reserved is None:
         return None
@@ -73,11 +73,11 @@ def create_reserved_runs(snapshot: CronJobSnapshot, now: Now) -> StepResult:
 
 
 def _runs_still_due(snapshot: CronJobSnapshot, now: Now) -> tuple[Run, ...]:
-    """Return the reserved runs that the schedule would run if it chose among them now.
+    """Return the reserved runs that would be chosen if they became due now.
 
-    A quota or a webhook may have kept them from being created for hours; they must not all come at
-    once when it gives way. What a person asked for stays. Under Replace there is but one, and it
-    waits for as long as the earlier run takes to end.
+    A quota or a webhook may have prevented their creation for hours; they must not all be created
+    at once when it permits them. Runs that a person requested stay. Under Replace there is only one
+    run, and it waits for as long as the earlier one takes to end.
     """
     cron, pending = snapshot.cron, snapshot.pending_runs
     if cron.concurrency_policy is ConcurrencyPolicy.REPLACE:
@@ -86,18 +86,18 @@ def _runs_still_due(snapshot: CronJobSnapshot, now: Now) -> tuple[Run, ...]:
     return tuple(run for run in pending if not is_scheduled(run) or run.time in chosen)
 
 
-def _create_exclusively(snapshot: CronJobSnapshot, head: Run, now: Now) -> StepResult:
-    blockers = tuple(one for one in snapshot.unfinished if one.name != head.name)
+def _create_exclusively(snapshot: CronJobSnapshot, run: Run, now: Now) -> StepResult:
+    blockers = tuple(job for job in snapshot.unfinished if job.name != run.name)
     if not blockers:
         return with_fresh_reservation(
-            snapshot, now, CreateRuns(CREATE, (head,), needs_fresh_list=True)
+            snapshot, now, CreateRuns(CREATE, (run,), needs_fresh_list=True)
         )
-    alive = tuple(one for one in blockers if not one.cancel_requested)
+    alive = tuple(job for job in blockers if not job.cancel_requested)
     if snapshot.cron.concurrency_policy is ConcurrencyPolicy.REPLACE and alive:
         return CancelJobs("replace", alive)
     return (
         None
-        if all(one.uid in snapshot.verified_unfinished for one in blockers)
+        if all(job.uid in snapshot.verified_unfinished for job in blockers)
         else VerifyUnfinished(CREATE)
     )
 
@@ -105,12 +105,12 @@ def _create_exclusively(snapshot: CronJobSnapshot, head: Run, now: Now) -> StepR
 def drop_runs(
     cron: CronJobView, runs: Sequence[Run], reason: CronReason, message: str
 ) -> WriteStatus:
-    """Return the write that gives up reserved runs that are not created, and says why."""
+    """Return the write that removes reserved runs without creating them, with the reason."""
     names = {run.name for run in runs}
-    rest = [other for other in cron.runs if other.name not in names]
+    kept = [run for run in cron.runs if run.name not in names]
     by = cron.reserved.by if cron.reserved else ""
     fields = {
-        "reserved": {"by": by, "runs": runs_to_json(rest)} if rest else None,
+        "reserved": {"by": by, "runs": runs_to_json(kept)} if kept else None,
         "missed": missed_total(cron, count_scheduled(runs)),
         **status_reason(reason, message),
     }
@@ -118,7 +118,7 @@ def drop_runs(
 
 
 def late_message(runs: Sequence[Run]) -> str:
-    """Return what is said of reserved runs that could not be created in time."""
+    """Return the message about reserved runs that could not be created in time."""
     newest = format_epoch(runs[-1].time)
     return f"{len(runs)} times not run, the last {newest}: their jobs could not be created in time"
 
@@ -136,17 +136,17 @@ STEPS: Final[tuple[CronJobStep, ...]] = (
 
 
 def decide_cron_job(snapshot: CronJobSnapshot, now: Now) -> CronJobDecision:
-    """Return the one effect due now, or when to look again without anything having changed."""
+    """Return the one effect due now, or when to evaluate the schedule again if nothing changes."""
     if snapshot.cron.deleting:
         return CronJobDecision()
-    again: float | None = None
+    requeue_at: float | None = None
     for step in STEPS:
-        verdict = step(snapshot, now)
-        if verdict is None:
+        result = step(snapshot, now)
+        if result is None:
             continue
-        if isinstance(verdict, CronJobHold):
-            return CronJobDecision(None, verdict.until)
-        if not isinstance(verdict, CronJobWait):
-            return CronJobDecision(verdict)
-        again = verdict.until if again is None else min(again, verdict.until)
-    return CronJobDecision(None, again)
+        if isinstance(result, CronJobHold):
+            return CronJobDecision(None, result.until)
+        if not isinstance(result, CronJobWait):
+            return CronJobDecision(result)
+        requeue_at = result.until if requeue_at is None else min(requeue_at, result.until)
+    return CronJobDecision(None, requeue_at)

@@ -1,9 +1,9 @@
 """Scheduled times that have come: which of them are run, and the write that reserves their runs.
 
 A time is missed if its run could not start within the deadline. However many were missed, the
-schedule goes on; only the newest `MAX_TIMES_CONSIDERED` are looked at and counted. When schedule,
-time zone or suspension change, all times up to now are settled: a schedule owes nothing for before
-it was as it is now.
+schedule goes on; only the newest `MAX_TIMES_CONSIDERED` are considered and counted. When schedule
+or time zone change, or a suspension ends, all times up to now are settled: no run is made up for
+times before the change.
 """
 
 from collections.abc import Sequence
@@ -34,22 +34,27 @@ from asyncjob_operator.core.schedules.status import (
 from asyncjob_operator.core.schedules.view import CronJobView, ObservedSpec, Run, format_epoch
 
 ON_TIME_SECONDS: Final = 60
-"""A run that starts so late is on time where startingDeadlineSeconds says nothing."""
+"""Delay up to which a run is on time if startingDeadlineSeconds is not set."""
 
 MIN_DEADLINE_SECONDS: Final = 5
-"""No deadline is shorter: so long may the operator itself take, from a time to its run. With 0
-and Skip a schedule would never run."""
+"""The shortest deadline: the operator itself may take this long from a time to its run.
+
+With a deadline of 0 and the policy Skip a schedule would never run.
+"""
 
 MAX_TIMES_CONSIDERED: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class DueTimes:
-    """Times to run, and how many have come in all; both in order."""
+    """Scheduled times that have come, in order."""
 
     times: tuple[int, ...]
     to_run: tuple[int, ...]
+    """Those of the times that get a run."""
+
     late: int
+    """How many of the times were missed."""
 
     @property
     def left_out(self) -> int:
@@ -65,24 +70,24 @@ def fires_at(cron: CronJobView, time: int) -> int:
 
 
 def due_times(cron: CronJobView, schedule: Schedule, wall: float) -> DueTimes:
-    """Return what has come since the schedule was last settled, and what of it to run."""
+    """Return the times that have come since the settled time, and which of them to run."""
     listed = schedule.newest_times(cron.settled_time, wall, MAX_TIMES_CONSIDERED)
     times = tuple(takewhile(lambda time: fires_at(cron, time) <= wall, listed))
     return _select_due(cron, times, wall)
 
 
 def still_due(cron: CronJobView, times: Sequence[int], wall: float) -> Sequence[int]:
-    """Return which times, reserved earlier, would be run if they were chosen now."""
+    """Return which of these times, reserved earlier, would be run if they were chosen now."""
     return _select_due(cron, tuple(times), wall).to_run
 
 
 def _select_due(cron: CronJobView, times: tuple[int, ...], wall: float) -> DueTimes:
-    said = (
+    configured = (
         ON_TIME_SECONDS
         if cron.starting_deadline_seconds is None
         else cron.starting_deadline_seconds
     )
-    deadline = max(said, MIN_DEADLINE_SECONDS)
+    deadline = max(configured, MIN_DEADLINE_SECONDS)
     on_time = [time for time in times if wall - fires_at(cron, time) <= deadline]
     chosen = _apply_misfire_policy(cron.misfire_policy, times, on_time)[-cron.misfire_limit :]
     return DueTimes(times, tuple(chosen), len(times) - len(on_time))
@@ -104,20 +109,20 @@ BASELINE: Final = "baseline"
 
 
 def apply_spec_change(snapshot: CronJobSnapshot, now: Now) -> StepResult:
-    """Settle all times up to now when schedule, zone or suspension have changed."""
+    """Record a changed schedule, zone or suspension, and settle the times up to now."""
     cron = snapshot.cron
-    seen = ObservedSpec(cron.schedule, cron.time_zone, cron.suspend)
-    if cron.observed == seen:
+    current = ObservedSpec(cron.schedule, cron.time_zone, cron.suspend)
+    if cron.observed == current:
         return None
     settled = (
-        max(cron.settled_time, now.wall) if _resets_baseline(cron, seen) else cron.settled_time
+        max(cron.settled_time, now.wall) if _resets_baseline(cron, current) else cron.settled_time
     )
     fields: CronStatusFields = {
         "settledTime": format_epoch(settled),
         "observed": {
-            "schedule": seen.schedule,
-            "timeZone": seen.time_zone,
-            "suspend": seen.suspend,
+            "schedule": current.schedule,
+            "timeZone": current.time_zone,
+            "suspend": current.suspend,
         },
     }
     shown = {**standing_reason(snapshot), **display_fields(snapshot, settled)}
@@ -125,11 +130,11 @@ def apply_spec_change(snapshot: CronJobSnapshot, now: Now) -> StepResult:
 
 
 def _resets_baseline(cron: CronJobView, observed: ObservedSpec) -> bool:
-    before = cron.observed
-    if before is None:
+    previous = cron.observed
+    if previous is None:
         return False
-    changed = (before.schedule, before.time_zone) != (observed.schedule, observed.time_zone)
-    return changed or (before.suspend and not observed.suspend)
+    changed = (previous.schedule, previous.time_zone) != (observed.schedule, observed.time_zone)
+    return changed or (previous.suspend and not observed.suspend)
 
 
 DUE: Final = "schedule"
@@ -137,24 +142,24 @@ MAX_MISSED: Final = 2_147_483_647
 
 
 def reserve_due_runs(snapshot: CronJobSnapshot, now: Now) -> StepResult:
-    """Settle the times that have come, or wait for the next."""
-    cron, plan = snapshot.cron, snapshot.schedule
-    if cron.suspend or not isinstance(plan, Schedule):
+    """Settle the times that have come and reserve their runs, or wait for the next time."""
+    cron, schedule = snapshot.cron, snapshot.schedule
+    if cron.suspend or not isinstance(schedule, Schedule):
         return None
-    first = plan.first_after(cron.settled_time)
+    first = schedule.first_after(cron.settled_time)
     if first is None:
         return None
     if fires_at(cron, first) > now.wall:
         return CronJobWait(recheck_at(fires_at(cron, first), now))
-    choice = due_times(cron, plan, now.wall)
-    if not choice.times:
+    due = due_times(cron, schedule, now.wall)
+    if not due.times:
         return CronJobWait(recheck_at(now.wall + 1, now))
-    return _settle(snapshot, choice)
+    return _settle(snapshot, due)
 
 
 def _settle(snapshot: CronJobSnapshot, due: DueTimes) -> WriteStatus:
     cron, busy = snapshot.cron, snapshot.busy
-    runs, lost = _runs_to_reserve(snapshot, due, busy=busy)
+    runs, dropped = _runs_to_reserve(snapshot, due, busy=busy)
     new = [run for run in runs if run not in cron.runs]
     reason = _due_reason(snapshot, due, new, busy=busy)
     message = _due_message(snapshot, due, new, reason)
@@ -162,21 +167,21 @@ def _settle(snapshot: CronJobSnapshot, due: DueTimes) -> WriteStatus:
         **display_fields(snapshot, due.times[-1]),
         **status_reason(reason, message),
         "settledTime": format_epoch(due.times[-1]),
-        "missed": missed_total(cron, len(due.times) - len(new) + lost),
+        "missed": missed_total(cron, len(due.times) - len(new) + dropped),
         **({"lastScheduleTime": format_epoch(new[-1].time)} if new else {}),
         **(reservation_fields(snapshot, runs) if new else {}),
     }
     quiet = reason in {CronReason.SCHEDULED, CronReason.REPLACED}
-    told = None if quiet else EventToRecord(reason, message)
+    event = None if quiet else EventToRecord(reason, message)
     return WriteStatus(
-        DUE, fields, reserves=bool(new), needs_fresh_list=snapshot.exclusive, event=told
+        DUE, fields, reserves=bool(new), needs_fresh_list=snapshot.exclusive, event=event
     )
 
 
 def _runs_to_reserve(
     snapshot: CronJobSnapshot, due: DueTimes, *, busy: bool
 ) -> tuple[Sequence[Run], int]:
-    """Return the runs to reserve, in order, and how many reserved before are given up."""
+    """Return the runs to reserve, in order, and how many reserved earlier are dropped."""
     pending = snapshot.pending_runs
     new = [Run(run_name(snapshot.cron.name, time), time) for time in due.to_run]
     match snapshot.cron.concurrency_policy:
@@ -190,17 +195,17 @@ def _runs_to_reserve(
 
 
 def is_scheduled(run: Run) -> bool:
-    """Return whether its time asked for the run, and not a person."""
+    """Return whether a scheduled time caused the run, and not a person's request."""
     return run.trigger is None and not run.backfill
 
 
 def count_scheduled(runs: Sequence[Run]) -> int:
-    """Return how many scheduled times stay without a run if these are not created."""
+    """Return how many scheduled times are without a run if these are not created."""
     return sum(map(is_scheduled, runs))
 
 
 def missed_total(cron: CronJobView, more: int) -> int:
-    """Return `status.missed` with so many more, as far as the schema lets it grow."""
+    """Return `status.missed` raised by `more`, at most to the schema's maximum."""
     return min(cron.missed + more, MAX_MISSED)
 
 
@@ -236,5 +241,5 @@ def _due_message(
 
 def blocking_run(snapshot: CronJobSnapshot) -> str:
     """Return the name of a run that is unfinished or about to be created."""
-    names = [one.name for one in snapshot.unfinished] or [run.name for run in snapshot.pending_runs]
+    names = [job.name for job in snapshot.unfinished] or [run.name for run in snapshot.pending_runs]
     return names[0] if names else "a run"

@@ -23,11 +23,7 @@ from asyncjob_operator.core.schedules.view import CronJobView, Run, format_epoch
 
 @dataclass(frozen=True, slots=True)
 class ScheduledJob:
-    """A job of a schedule; `has_open_request`: somebody wants more of it, so that it stays.
-
-    `completed_at` is epoch seconds by the API server's clock, 0 for an unfinished one.
-    `has_dedup_key`: it has a key that somebody may ask for again.
-    """
+    """What is kept of a job that a schedule has created."""
 
     namespace: str
     name: str
@@ -37,32 +33,37 @@ class ScheduledJob:
     created: str
     finished: bool
     completed_at: float
+    """Epoch seconds, verified by the API server's times; 0 while it is unfinished."""
+
     cancel_requested: bool
     has_open_request: bool
+    """Whether a redrive or rerun is requested, so that the job must be kept."""
+
     backfill: bool
     deleting: bool
     attempt: int = 0
     has_dedup_key: bool = False
+    """Whether it has an idempotency key or a deduplication id, which others may still rely on."""
 
     def is_run_of(self, cron: CronJobView) -> bool:
-        """Return whether it bears the name that the schedule gives one of its runs.
+        """Return whether it has the name that the schedule gives one of its runs.
 
-        Labels may be patched by who may not delete; a name is for ever.
+        Someone who may not delete jobs may still be able to patch labels; a name never changes.
         """
         return self.namespace == cron.namespace and is_run_name(self.name, cron.name)
 
 
 def cron_job_uid_of(obj: JsonObject) -> str:
-    """Return the UID of the schedule that a job is of; empty for most jobs."""
+    """Return the UID of the schedule that has created a job, empty for any other job."""
     return text(child(child(obj, "metadata"), "labels"), CRON_JOB_UID_LABEL)
 
 
 def scheduled_job(
     job: JobView, obj: JsonObject, observed_at: float = 0.0, previous: ScheduledJob | None = None
 ) -> ScheduledJob:
-    """Return what is kept of a job of a schedule, seen at this time of the wall clock.
+    """Return what is kept of a schedule's job that is seen at `observed_at`, in epoch seconds.
 
-    `previous` is what was kept of it so far: one that has ended keeps the time of its end.
+    `previous` is what was kept of it so far: a finished job keeps its completion time.
     """
     labels = child(child(obj, "metadata"), "labels")
     return ScheduledJob(
@@ -94,17 +95,17 @@ def _completion_time(job: JobView, observed_at: float, previous: ScheduledJob | 
 
 
 def run_body(cron: CronJobView, obj: JsonObject, run: Run) -> JsonObject:
-    """Return the job to create: the template's spec exactly, and where it comes from."""
+    """Return the job to create: the template's spec unchanged, and labels that name the run."""
     template = child(child(obj, "spec"), "jobTemplate")
-    said = child(template, "metadata")
+    metadata = child(template, "metadata")
     labels: dict[str, Json] = {
-        **child(said, "labels"),
+        **child(metadata, "labels"),
         CRON_JOB_LABEL: cron_label_value(cron.name),
         CRON_JOB_UID_LABEL: cron.uid,
         **({BACKFILL_LABEL: "true"} if run.backfill else {}),
     }
     annotations: dict[str, Json] = {
-        **child(said, "annotations"),
+        **child(metadata, "annotations"),
         SCHEDULED_TIME_ANNOTATION: format_epoch(run.time),
         **({TRIGGER_ANNOTATION: str(run.trigger)} if run.trigger is not None else {}),
     }
@@ -121,15 +122,16 @@ def run_body(cron: CronJobView, obj: JsonObject, run: Run) -> JsonObject:
     }
 
 
-def is_job_of_run(there: JsonObject, cron: CronJobView, run: Run) -> bool:
+def is_job_of_run(existing: JsonObject, cron: CronJobView, run: Run) -> bool:
     """Return whether the existing job is the run that was to be created.
 
-    A schedule made anew under the same name takes its predecessor's run of the same time for its
-    own: one run per name and time. Triggers are numbered per schedule.
+    A schedule that was deleted and created again under the same name takes its predecessor's run of
+    the same time for its own: there is one run per name and time. Triggers are numbered per
+    schedule.
     """
     if run.trigger is not None:
-        return cron_job_uid_of(there) == cron.uid
-    meta = child(there, "metadata")
+        return cron_job_uid_of(existing) == cron.uid
+    meta = child(existing, "metadata")
     return text(child(meta, "labels"), CRON_JOB_LABEL) == cron_label_value(cron.name) and text(
         child(meta, "annotations"), SCHEDULED_TIME_ANNOTATION
     ) == format_epoch(run.time)

@@ -1,8 +1,8 @@
 """Runs that a person requests: `spec.trigger`, one run now, and `spec.backfill`, a past range.
 
-A derived name makes a trigger happen once. A backfill runs the times of its range oldest first, a
-few at a time, once. A cursor in the status says how far it has come; times that the schedule has
-yet to settle are left out, so that no time is run by both.
+A derived name ensures that a trigger happens once. A backfill runs each time of its range once,
+oldest first, a few at a time. A cursor in the status records its progress. Times that the schedule
+has yet to settle are left out, so that no time is run by both.
 """
 
 from itertools import islice, takewhile
@@ -29,7 +29,7 @@ TRIGGER: Final = "trigger"
 
 
 def reserve_triggered_run(snapshot: CronJobSnapshot, now: Now) -> StepResult:
-    """Reserve the run that was asked for, however far the number was raised."""
+    """Reserve the triggered run: one, however far the number was raised."""
     cron = snapshot.cron
     number = cron.trigger
     if number <= cron.triggers:
@@ -56,28 +56,29 @@ def _refuse_trigger(snapshot: CronJobSnapshot, number: int) -> WriteStatus:
         "triggers": number,
         **status_reason(CronReason.TRIGGER_REFUSED, message),
     }
-    told = EventToRecord(CronReason.TRIGGER_REFUSED, message)
-    return WriteStatus(TRIGGER, fields, needs_fresh_list=True, event=told)
+    event = EventToRecord(CronReason.TRIGGER_REFUSED, message)
+    return WriteStatus(TRIGGER, fields, needs_fresh_list=True, event=event)
 
 
 BACKFILL: Final = "backfill"
 
 
 def reserve_backfill_runs(snapshot: CronJobSnapshot, now: Now) -> StepResult:
-    """Begin the backfill asked for, or go on with it where there is room."""
-    wish, state, plan = snapshot.cron.backfill, snapshot.cron.backfill_state, snapshot.schedule
-    if wish is None or not isinstance(plan, Schedule):
+    """Begin the requested backfill, or continue it as far as `maxActive` allows."""
+    request, state = snapshot.cron.backfill, snapshot.cron.backfill_state
+    schedule = snapshot.schedule
+    if request is None or not isinstance(schedule, Schedule):
         return None
-    if state is None or _range(state) != _range(wish):
-        return _begin_backfill(snapshot, plan, wish, now)
+    if state is None or _range(state) != _range(request):
+        return _begin_backfill(snapshot, schedule, request, now)
     if state.completed:
         return None
-    return _continue_backfill(snapshot, plan, wish, state)
+    return _continue_backfill(snapshot, schedule, request, state)
 
 
-def _range(of: BackfillRequest | BackfillState) -> tuple[int, int]:
+def _range(backfill: BackfillRequest | BackfillState) -> tuple[int, int]:
     """Return the range in whole seconds: in far years a float does not keep milliseconds."""
-    return int(of.start // 1), int(of.end // 1)
+    return int(backfill.start // 1), int(backfill.end // 1)
 
 
 def _times_between(schedule: Schedule, after: float, until: float, limit: int) -> list[int]:
@@ -93,12 +94,12 @@ def _begin_backfill(
     found = len(_times_between(schedule, _just_before(request.start), end, request.limit + 1))
     if found > request.limit:
         message = f"spec.backfill: the range holds more than {request.limit} runs (its limit): none"
-        told = EventToRecord(CronReason.BACKFILL_REFUSED, message)
+        event = EventToRecord(CronReason.BACKFILL_REFUSED, message)
         fields = {
             **_backfill_fields(request, completed=True),
-            **status_reason(told.reason, message),
+            **status_reason(event.reason, message),
         }
-        return WriteStatus(BACKFILL, fields, event=told)
+        return WriteStatus(BACKFILL, fields, event=event)
     if not found:
         message = "spec.backfill: no scheduled time lies in the range"
         return WriteStatus(
@@ -117,10 +118,9 @@ def _begin_backfill(
 
 
 def _just_before(time: float) -> float:
-    """Return what lies before the moment and after every whole second before it.
+    """Return the last whole second before `time`; times before 1970 are left out.
 
-    Nothing before 1970 is looked at: going through the days of a thousand years for the few that a
-    rare schedule has takes seconds.
+    Going through the days of a thousand years for the few times of a rare schedule takes seconds.
     """
     return max(-(-time // 1) - 1, -1.0)
 
@@ -128,12 +128,12 @@ def _just_before(time: float) -> float:
 def _continue_backfill(
     snapshot: CronJobSnapshot, schedule: Schedule, request: BackfillRequest, state: BackfillState
 ) -> StepResult:
-    room = _free_runs(snapshot, request)
-    if room <= 0:
+    free = _free_runs(snapshot, request)
+    if free <= 0:
         return None
     start = _just_before(state.start) if state.through is None else state.through
-    left = min(room, state.total - state.created)
-    times = _times_between(schedule, start, state.end, left)
+    limit = min(free, state.total - state.created)
+    times = _times_between(schedule, start, state.end, limit)
     created = state.created + len(times)
     done = not times or created >= state.total
     runs = [Run(run_name(snapshot.cron.name, time), time, backfill=True) for time in times]
@@ -154,7 +154,7 @@ def _continue_backfill(
 def _free_runs(snapshot: CronJobSnapshot, request: BackfillRequest) -> int:
     if snapshot.exclusive:
         return 0 if snapshot.busy else 1
-    under_way = sum(one.backfill for one in snapshot.unfinished)
+    under_way = sum(job.backfill for job in snapshot.unfinished)
     return request.max_active - under_way - sum(run.backfill for run in snapshot.pending_runs)
 
 

@@ -2,9 +2,9 @@
 
 A holder creates for `CREATE_WINDOW_SECONDS` after it sent the write that gave it the reservation,
 and each request ends within `REQUEST_TIMEOUT_SECONDS`. Another takes over no sooner than
-`TAKEOVER_DELAY_SECONDS` after it first saw the reservation as it is. So even a holder that was
-frozen in between creates nothing for which somebody else may have acted. No two clocks are
-compared.
+`TAKEOVER_DELAY_SECONDS` after it first saw the reservation as it is. That is longer than window and
+request together, so even a holder that was frozen in between creates no run that another operator
+may have created. No two clocks are compared.
 """
 
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ CREATE_WINDOW_SECONDS: Final = 5.0
 REQUEST_TIMEOUT_SECONDS: Final = 5.0
 TAKEOVER_DELAY_SECONDS: Final = 15.0
 MAX_CLAIMS: Final = 2_147_483_647
-"""The schema's bound; after it counting begins anew, as the number only tells renewals apart."""
+"""The schema's maximum; counting then starts again, as the number only tells renewals apart."""
 
 MAX_RESERVED_RUNS: Final = 2000
-"""As many as a reservation takes."""
+"""Runs that the schema allows in one reservation."""
 
 
 def reservation_fields(snapshot: CronJobSnapshot, runs: Sequence[Run]) -> CronStatusFields:
-    """Return the fields of a write that makes these runs, and no others, ours to create."""
+    """Return the fields of a write that reserves these runs, and no others, for this operator."""
     by = snapshot.identity[:256]
     return {
         "claims": snapshot.cron.claims % MAX_CLAIMS + 1,
@@ -41,7 +41,7 @@ def reservation_fields(snapshot: CronJobSnapshot, runs: Sequence[Run]) -> CronSt
 
 
 def take_over(snapshot: CronJobSnapshot, now: Now) -> StepResult:
-    """Leave another operator's reservation alone until it cannot be acting on it any more."""
+    """Take over another operator's reservation once that cannot be acting on it any more."""
     reserved = snapshot.cron.reserved
     if reserved is None or reserved.by == snapshot.identity[:256]:
         return None
@@ -59,7 +59,7 @@ def may_create(reserved_at: float | None, now: float) -> bool:
 
 
 def with_fresh_reservation(snapshot: CronJobSnapshot, now: Now, effect: CreateRuns) -> StepResult:
-    """Return the effect, or the write that gives it time enough again."""
+    """Return the effect, or the write that first renews the reservation for it."""
     if may_create(snapshot.reserved_at, now.monotonic):
         return effect
     fields = reservation_fields(snapshot, snapshot.pending_runs)

@@ -1,6 +1,6 @@
-"""What a decision about one schedule may look at, and what it may ask for.
+"""What a decision about one schedule depends on, and what it consists of.
 
-It asks for at most one effect, and says when to evaluate the schedule again.
+It consists of at most one effect, and of when to evaluate the schedule again.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ CronStatusFields = dict[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class EventToRecord:
-    """What people are told in an Event once a write has gone through."""
+    """An Event to record once the write has succeeded."""
 
     reason: CronReason
     message: str
@@ -34,22 +34,22 @@ class EventToRecord:
 
 @dataclass(frozen=True, slots=True)
 class WriteStatus:
-    """Change the status, exact on the version decided on.
-
-    `reserves`: it takes or renews the reservation. `needs_fresh_list`: it rests on which jobs are
-    unfinished, which live reads have to show.
-    """
+    """Change the status, conditional on the version that was decided on."""
 
     policy: str
     fields: CronStatusFields
     reserves: bool = False
+    """Whether the write takes or renews the reservation."""
+
     needs_fresh_list: bool = False
+    """Whether it depends on which jobs are unfinished, so that these have to be read live first."""
+
     event: EventToRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CreateRuns:
-    """Create these runs, as long as the reservation holds."""
+    """Create these runs, as long as the reservation lasts."""
 
     policy: str
     runs: tuple[Run, ...]
@@ -76,7 +76,7 @@ class DeleteJobs:
 
 @dataclass(frozen=True, slots=True)
 class VerifyUnfinished:
-    """Do nothing yet: reads have to show first who is in the way of a run."""
+    """Write nothing yet: live reads first have to show which unfinished jobs block a run."""
 
     policy: str
     needs_fresh_list: bool = True
@@ -84,7 +84,7 @@ class VerifyUnfinished:
 
 @dataclass(frozen=True, slots=True)
 class DropRuns:
-    """Take these reserved runs off the list, unless they turn out to exist."""
+    """Remove these runs from the reservation, unless they turn out to exist."""
 
     policy: str
     runs: tuple[Run, ...]
@@ -96,14 +96,14 @@ CronJobEffect = WriteStatus | CreateRuns | CancelJobs | DeleteJobs | VerifyUnfin
 
 @dataclass(frozen=True, slots=True)
 class CronJobWait:
-    """Nothing to do before this time on the monotonic clock."""
+    """This step has nothing to do before this monotonic time."""
 
     until: float
 
 
 @dataclass(frozen=True, slots=True)
 class CronJobHold:
-    """Nothing at all is to be done before this time on the monotonic clock."""
+    """Neither this step nor a later one may do anything before this monotonic time."""
 
     until: float
 
@@ -113,7 +113,7 @@ StepResult = CronJobEffect | CronJobWait | CronJobHold | None
 
 @dataclass(frozen=True, slots=True)
 class CronJobDecision:
-    """The one effect due now, if any, and when time alone may bring the next."""
+    """The one effect due now, if any, and when to decide again if nothing changes."""
 
     effect: CronJobEffect | None = None
     requeue_at: float | None = None
@@ -121,23 +121,13 @@ class CronJobDecision:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleProblem:
-    """Why a schedule has no times."""
+    """Why the times of a schedule cannot be computed."""
 
     reason: CronReason
     message: str
 
 
 ScheduleOrProblem = Schedule | ScheduleProblem
-
-
-def schedule_or_problem(cron: CronJobView) -> ScheduleOrProblem:
-    """Return the schedule, or what is wrong with it."""
-    try:
-        return parse_schedule(cron.schedule, cron.time_zone, cron.key)
-    except (BadScheduleError, BadTimeZoneError, NeverFiresError) as error:
-        return ScheduleProblem(_PROBLEM_REASONS[type(error)], str(error))
-
-
 _PROBLEM_REASONS: Final = {
     BadScheduleError: CronReason.BAD_SCHEDULE,
     BadTimeZoneError: CronReason.BAD_TIME_ZONE,
@@ -145,34 +135,47 @@ _PROBLEM_REASONS: Final = {
 }
 
 
+def schedule_or_problem(cron: CronJobView) -> ScheduleOrProblem:
+    """Return the schedule, or the problem with it."""
+    try:
+        return parse_schedule(cron.schedule, cron.time_zone, cron.key)
+    except (BadScheduleError, BadTimeZoneError, NeverFiresError) as error:
+        return ScheduleProblem(_PROBLEM_REASONS[type(error)], str(error))
+
+
 @dataclass(frozen=True, slots=True)
 class CronJobSnapshot:
-    """`identity` is the identity of this operator. Times are monotonic seconds of this replica.
-
-    `reserved_at`: when it sent the write that gave it the reservation as it is now; None if the
-    reservation is not its own. `reservation_observed_at`: when it first saw the reservation as it
-    is now. `created`: names of reserved runs that are known to have been created.
-    `verified_unfinished`: UIDs of the jobs that the last live reads have shown to be unfinished.
-    `dedup_window`: seconds for which a finished run with a key is kept, whatever the history limits
-    say.
-    """
+    """What a decision about a schedule depends on; times are this replica's monotonic seconds."""
 
     cron: CronJobView
     schedule: ScheduleOrProblem
     jobs: tuple[ScheduledJob, ...]
     identity: str
+    """Identity of this operator, as it reserves runs."""
+
     reserved_at: float | None
+    """When it sent the write that gave it the current reservation; None if it is not its own."""
+
     reservation_observed_at: float
+    """When it first saw the current reservation."""
+
     created: frozenset[str]
+    """Names of the reserved runs that are known to have been created."""
+
     verified_unfinished: frozenset[str] = frozenset()
+    """UIDs of the jobs that the last live reads have shown to be unfinished."""
+
     prunes_history: bool = True
+    """Whether finished jobs beyond the history limits are deleted."""
+
     dedup_window: float = DAY
+    """Seconds for which a finished run with a deduplication key is kept in any case."""
 
     @property
     def unfinished(self) -> list[ScheduledJob]:
         """Return the unfinished jobs, the oldest first."""
-        live = [one for one in self.jobs if not one.finished]
-        return sorted(live, key=lambda one: (one.created, one.name))
+        unfinished = [job for job in self.jobs if not job.finished]
+        return sorted(unfinished, key=lambda job: (job.created, job.name))
 
     @property
     def pending_runs(self) -> tuple[Run, ...]:
@@ -181,7 +184,7 @@ class CronJobSnapshot:
 
     @property
     def exclusive(self) -> bool:
-        """Return whether its runs must not overlap."""
+        """Return whether runs must not overlap."""
         return self.cron.concurrency_policy is not ConcurrencyPolicy.ALLOW
 
     @property
@@ -194,5 +197,5 @@ CronJobStep: TypeAlias = Callable[[CronJobSnapshot, Now], StepResult]
 
 
 def recheck_at(time: float, now: Now) -> float:
-    """Return when on the monotonic clock to look again for a calendar time."""
+    """Return when, in monotonic seconds, to compare a calendar time with `wall` again."""
     return now.monotonic + min(max(time - now.wall, 0.0), MAX_WALL_CLOCK_WAIT)

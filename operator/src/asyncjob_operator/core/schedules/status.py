@@ -1,8 +1,8 @@
 """What the status of a schedule displays, and which of its finished jobs are deleted.
 
-The guard against running a time twice is in the schedule's status, not in its jobs, so the history
-limits go below the floors that retention knows, but for one: a run with a key that somebody may
-ask for again stays as long as any other job with a key.
+What prevents running a time twice is the schedule's status, not its jobs. So the history limits may
+remove jobs below the minimum age of retention, except for one kind: a run with an idempotency key
+or a deduplication id stays as long as any other such job.
 """
 
 from typing import Final
@@ -38,7 +38,7 @@ ON_DEMAND_REASONS: Final = frozenset(
         CronReason.JOB_REFUSED,
     }
 )
-"""Events that suspension does not keep from happening; what they tell stays."""
+"""What also happens while a schedule is suspended: these reasons stay in the status."""
 
 MAX_ACTIVE_LISTED: Final = 100
 MAX_MESSAGE_LENGTH: Final = 1024
@@ -46,7 +46,7 @@ _MILLISECOND: Final = 0.001
 
 
 def update_status(snapshot: CronJobSnapshot, _now: Now) -> StepResult:
-    """Bring the status up to date, if it is not."""
+    """Update the status if it is out of date."""
     status = snapshot.cron.status
     shown = {**standing_reason(snapshot), **display_fields(snapshot, snapshot.cron.settled_time)}
     changed: CronStatusFields = {
@@ -58,30 +58,32 @@ def update_status(snapshot: CronJobSnapshot, _now: Now) -> StepResult:
 
 
 def problem_event(snapshot: CronJobSnapshot, changed: CronStatusFields) -> EventToRecord | None:
-    """Return what people are told if a problem has come up."""
-    plan = snapshot.schedule
+    """Return the Event about a problem of the schedule that is new."""
+    schedule = snapshot.schedule
     known = changed.get("reason", "") in {"", snapshot.cron.status.get("reason")}
     return (
         None
-        if known or not isinstance(plan, ScheduleProblem)
-        else EventToRecord(plan.reason, plan.message)
+        if known or not isinstance(schedule, ScheduleProblem)
+        else EventToRecord(schedule.reason, schedule.message)
     )
 
 
 def display_fields(snapshot: CronJobSnapshot, settled: float) -> CronStatusFields:
-    """Return what the status shows once everything up to `settled` is settled."""
-    live = snapshot.unfinished
-    active: list[Json] = [{"name": one.name, "uid": one.uid} for one in live[-MAX_ACTIVE_LISTED:]]
+    """Return what the status shows once all times up to `settled` are settled."""
+    unfinished = snapshot.unfinished
+    active: list[Json] = [
+        {"name": job.name, "uid": job.uid} for job in unfinished[-MAX_ACTIVE_LISTED:]
+    ]
     return {
         "active": active or None,
-        "activeCount": len(live),
+        "activeCount": len(unfinished),
         "nextScheduleTime": _next_schedule_time(snapshot, settled),
         **_last_successful_time(snapshot),
     }
 
 
 def standing_reason(snapshot: CronJobSnapshot) -> CronStatusFields:
-    """Return reason and message where something stands in the way, or no longer does."""
+    """Return reason and message if the schedule is suspended or has a problem, or no longer."""
     if isinstance(snapshot.schedule, ScheduleProblem):
         return status_reason(snapshot.schedule.reason, snapshot.schedule.message)
     if snapshot.cron.suspend and snapshot.cron.status.get("reason") not in ON_DEMAND_REASONS:
@@ -97,23 +99,23 @@ def standing_reason(snapshot: CronJobSnapshot) -> CronStatusFields:
 
 
 def status_reason(reason: CronReason, message: str) -> CronStatusFields:
-    """Return the fields that say what was done or what is in the way."""
+    """Return the fields that tell what was done, or why nothing is."""
     return {"reason": reason.value, "message": message[:MAX_MESSAGE_LENGTH] or None}
 
 
 def _next_schedule_time(snapshot: CronJobSnapshot, settled: float) -> str | None:
-    plan = snapshot.schedule
-    if snapshot.cron.suspend or not isinstance(plan, Schedule):
+    schedule = snapshot.schedule
+    if snapshot.cron.suspend or not isinstance(schedule, Schedule):
         return None
-    following = plan.first_after(settled)
-    return None if following is None else format_epoch(following)
+    next_time = schedule.first_after(settled)
+    return None if next_time is None else format_epoch(next_time)
 
 
 def _last_successful_time(snapshot: CronJobSnapshot) -> CronStatusFields:
-    done = [one.completed_at for one in snapshot.jobs if one.phase is Phase.SUCCEEDED]
-    before = snapshot.cron.status.get("lastSuccessfulTime")
-    known = to_epoch(before, default=0.0) if isinstance(before, str) else 0.0
-    newest = max(done, default=0.0)
+    completed = [job.completed_at for job in snapshot.jobs if job.phase is Phase.SUCCEEDED]
+    stored = snapshot.cron.status.get("lastSuccessfulTime")
+    known = to_epoch(stored, default=0.0) if isinstance(stored, str) else 0.0
+    newest = max(completed, default=0.0)
     return {"lastSuccessfulTime": format_epoch(newest)} if newest > known + _MILLISECOND else {}
 
 
@@ -122,32 +124,32 @@ HISTORY_BATCH: Final = 50
 
 
 def prune_history(snapshot: CronJobSnapshot, now: Now) -> StepResult:
-    """Remove finished jobs beyond the limits, a few at a time."""
+    """Delete finished jobs beyond the history limits, a few at a time."""
     if not snapshot.prunes_history:
         return None
     cron = snapshot.cron
     reserved = {run.name for run in cron.runs}
     finished = [
-        one
-        for one in snapshot.jobs
-        if one.finished
-        and not one.deleting
-        and not one.has_open_request
-        and one.name not in reserved
+        job
+        for job in snapshot.jobs
+        if job.finished
+        and not job.deleting
+        and not job.has_open_request
+        and job.name not in reserved
     ]
-    succeeded = [one for one in finished if one.phase is Phase.SUCCEEDED]
-    failed = [one for one in finished if one.phase is not Phase.SUCCEEDED]
+    succeeded = [job for job in finished if job.phase is Phase.SUCCEEDED]
+    failed = [job for job in finished if job.phase is not Phase.SUCCEEDED]
     beyond = _oldest_beyond(succeeded, cron.successful_jobs_history_limit) + _oldest_beyond(
         failed, cron.failed_jobs_history_limit
     )
-    gone = [one for one in beyond if _deletable_at(one, snapshot) <= now.wall]
-    if gone:
-        return DeleteJobs(HISTORY, tuple(gone[:HISTORY_BATCH]))
-    return _wait([_deletable_at(one, snapshot) for one in beyond], now)
+    deletable = [job for job in beyond if _deletable_at(job, snapshot) <= now.wall]
+    if deletable:
+        return DeleteJobs(HISTORY, tuple(deletable[:HISTORY_BATCH]))
+    return _wait([_deletable_at(job, snapshot) for job in beyond], now)
 
 
-def _deletable_at(one: ScheduledJob, snapshot: CronJobSnapshot) -> float:
-    return one.completed_at + (snapshot.dedup_window if one.has_dedup_key else 0.0)
+def _deletable_at(job: ScheduledJob, snapshot: CronJobSnapshot) -> float:
+    return job.completed_at + (snapshot.dedup_window if job.has_dedup_key else 0.0)
 
 
 def _wait(times: list[float], now: Now) -> CronJobWait | None:
@@ -155,5 +157,5 @@ def _wait(times: list[float], now: Now) -> CronJobWait | None:
 
 
 def _oldest_beyond(jobs: list[ScheduledJob], limit: int) -> list[ScheduledJob]:
-    ordered = sorted(jobs, key=lambda one: (one.completed_at, one.uid))
+    ordered = sorted(jobs, key=lambda job: (job.completed_at, job.uid))
     return ordered[: max(len(ordered) - limit, 0)]

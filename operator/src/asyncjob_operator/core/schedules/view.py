@@ -1,4 +1,4 @@
-"""What deciding needs to know of an AsyncCronJob, read from an object of the API server.
+"""What decisions need to know of an AsyncCronJob, read from the API server's object.
 
 Scheduled times are whole seconds since the epoch; other times may have fractions.
 """
@@ -26,7 +26,7 @@ from asyncjob_operator.core.now import to_epoch
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run decided on; `trigger` is the number of the trigger that asked for it."""
+    """One run to create; `trigger` is the number of the trigger that requested it."""
 
     name: str
     time: int
@@ -36,7 +36,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class ReservedRuns:
-    """The runs about to be created, and who creates them; `claims` tells renewals apart."""
+    """The runs to create, and the operator that may; `claims` tells renewals apart."""
 
     by: str
     claims: int
@@ -53,7 +53,7 @@ class ActiveJobRef:
 
 @dataclass(frozen=True, slots=True)
 class ObservedSpec:
-    """The spec that the settled time was judged by."""
+    """The part of the spec that the settled time is based on."""
 
     schedule: str
     time_zone: str
@@ -62,7 +62,7 @@ class ObservedSpec:
 
 @dataclass(frozen=True, slots=True)
 class BackfillRequest:
-    """A range of time gone by, both ends included."""
+    """The requested range of past time, both ends included."""
 
     start: float
     end: float
@@ -72,7 +72,7 @@ class BackfillRequest:
 
 @dataclass(frozen=True, slots=True)
 class BackfillState:
-    """How far a backfill has come; `through` is the last time acted on."""
+    """The progress of a backfill; `through` is the last time that was reserved."""
 
     start: float
     end: float
@@ -84,7 +84,7 @@ class BackfillState:
 
 @dataclass(frozen=True, slots=True)
 class CronJobView:
-    """A schedule as decisions see it; `status` is what is stored."""
+    """A schedule as decisions see it; `status` is the stored status."""
 
     namespace: str
     name: str
@@ -105,12 +105,16 @@ class CronJobView:
     successful_jobs_history_limit: int
     failed_jobs_history_limit: int
     settled_time: float
+    """All scheduled times up to this one are settled: reserved, run or counted as missed."""
+
     observed: ObservedSpec | None
     reserved: ReservedRuns | None
     claims: int
     triggers: int
     backfill_state: BackfillState | None
     missed: int
+    """How many scheduled times never got a run."""
+
     active: tuple[ActiveJobRef, ...]
     active_count: int
     status: JsonObject
@@ -127,7 +131,7 @@ class CronJobView:
 
 
 def read_cron_job(obj: JsonObject) -> CronJobView:
-    """Read an AsyncCronJob; raises ValueError on a value this version does not know."""
+    """Read an AsyncCronJob. Raises ValueError on a value that this version does not know."""
     meta, spec, status = child(obj, "metadata"), child(obj, "spec"), child(obj, "status")
     created = to_epoch(text(meta, "creationTimestamp"), default=0.0)
     return CronJobView(
@@ -165,9 +169,9 @@ def read_cron_job(obj: JsonObject) -> CronJobView:
 
 
 def _settled_time(status: JsonObject, created: float) -> float:
-    """Return until when all is settled: a schedule owes nothing for before it was created."""
-    said = [text(status, name) for name in ("settledTime", "lastScheduleTime")]
-    return max([to_epoch(time, default=created) for time in said if time], default=created)
+    """Return the time up to which all times are settled, at least that of the creation."""
+    stored = [text(status, name) for name in ("settledTime", "lastScheduleTime")]
+    return max([to_epoch(time, default=created) for time in stored if time], default=created)
 
 
 def _read_backfill_request(request: JsonObject, created: float) -> BackfillRequest | None:
@@ -225,7 +229,7 @@ def _read_run(run: JsonObject, created: float) -> Run:
 
 
 def format_epoch(seconds: float) -> str:
-    """Return the moment as it is stored."""
+    """Return the time as it is stored."""
     return format_timestamp(datetime.fromtimestamp(seconds, UTC))
 
 
