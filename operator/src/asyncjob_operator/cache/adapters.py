@@ -19,25 +19,25 @@ ObjectName = tuple[str, str]
 
 
 class CacheAdapter(Protocol):
-    """Keeps objects of one kind."""
+    """Carries objects of one kind into a cache."""
 
     kind: ObjectKind
 
     def on_update(self, obj: JsonObject) -> None:
-        """Take an object as it is now."""
+        """Store an object as it is now."""
 
     def on_delete(self, name: ObjectName) -> None:
-        """Take that there is no such object."""
+        """Forget a deleted object."""
 
     def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
-        """Return what is known in a namespace, or everywhere."""
+        """Return the names of the known objects of one namespace, or of all."""
 
 
 class InformerStore:
-    """One namespace of one kind, or all of them; `synced` is set once it is completely known.
+    """The objects of one kind in one namespace, or in all; `synced` is set after the first list.
 
-    `on_list` is called before each list is taken: until then nothing may have been seen for long.
-    An object that cannot be taken is set aside until it changes; what was known of it stays.
+    `on_list` is called before each list is stored, which may follow a long break of the watch. An
+    object whose storing raises is set aside until it changes; what was known of it stays.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class InformerStore:
         self._on_list = on_list
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
-        """Take the whole collection anew."""
+        """Replace everything that is known by the objects of a list."""
         self._on_list()
         present = {_object_name(obj) for obj in objects}
         for name in self._adapter.names_in(self._namespace):
@@ -66,7 +66,7 @@ class InformerStore:
         self.synced.set()
 
     def apply(self, event: WatchEvent) -> None:
-        """Take one change."""
+        """Store one change from the watch."""
         if event.type == "DELETED":
             self._on_delete(_object_name(event.object))
         else:
@@ -83,7 +83,7 @@ class InformerStore:
 
 
 class PodCacheAdapter:
-    """Worker pods."""
+    """Carries worker pods into the cache."""
 
     kind = ObjectKind.POD
 
@@ -91,20 +91,20 @@ class PodCacheAdapter:
         self._worker_pods = worker_pods
 
     def on_update(self, obj: JsonObject) -> None:
-        """Take a pod."""
+        """Store a pod."""
         self._worker_pods.on_pod_update(obj)
 
     def on_delete(self, name: ObjectName) -> None:
-        """Take that a pod is gone."""
+        """Forget a deleted pod."""
         self._worker_pods.on_pod_delete(*name)
 
     def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
-        """Return the known pods."""
+        """Return the names of the known pods."""
         return self._worker_pods.pods_in(namespace)
 
 
 class WorkerLeaseCacheAdapter:
-    """Workers' announcements."""
+    """Carries worker Leases into the caches of pods and of workers."""
 
     kind = ObjectKind.LEASE
 
@@ -113,17 +113,17 @@ class WorkerLeaseCacheAdapter:
         self._worker_registry = worker_registry
 
     def on_update(self, obj: JsonObject) -> None:
-        """Take an announcement."""
+        """Store a Lease."""
         self._worker_pods.on_lease_update(obj)
         self._worker_registry.on_lease_update(obj)
 
     def on_delete(self, name: ObjectName) -> None:
-        """Take that an announcement is gone."""
+        """Forget a deleted Lease."""
         self._worker_pods.on_lease_delete(*name)
         self._worker_registry.on_lease_delete(*name)
 
     def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
-        """Return the known announcements."""
+        """Return the names of the known Leases."""
         return [
             (space, WORKER_LEASE_PREFIX + pod)
             for space, pod in self._worker_pods.leases_in(namespace)
@@ -131,7 +131,7 @@ class WorkerLeaseCacheAdapter:
 
 
 class QueueCacheAdapter:
-    """AsyncQueues."""
+    """Carries AsyncQueues into the cache."""
 
     kind = ObjectKind.QUEUE
 
@@ -139,15 +139,15 @@ class QueueCacheAdapter:
         self._queues = queues
 
     def on_update(self, obj: JsonObject) -> None:
-        """Take a queue."""
+        """Store a queue."""
         self._queues.on_update(obj)
 
     def on_delete(self, name: ObjectName) -> None:
-        """Take that a queue has no AsyncQueue any more."""
+        """Forget a deleted AsyncQueue."""
         self._queues.on_delete(*name)
 
     def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
-        """Return the known queues."""
+        """Return the names of the known queues."""
         return self._queues.names_in(namespace)
 
 

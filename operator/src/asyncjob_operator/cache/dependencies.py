@@ -23,10 +23,10 @@ NO_CHILDREN: Final = ChildrenStatus()
 
 
 class DependencyGraph:
-    """Reads the store; remembers the cycles, which come about with a job and end with one.
+    """Answers from the store what jobs depend on, and remembers the cycles that were found.
 
-    `evaluate_later` is called with the other jobs of a cycle that was found. The search for one is
-    long, so it is done for each job that may be in one when that job is looked at.
+    `evaluate_later` is called with the other jobs of a cycle that was found. Searching for a cycle
+    is slow, so jobs that may be in one are only noted, and searched from when they are evaluated.
     """
 
     def __init__(self, store: JobStore, evaluate_later: Callable[[Iterable[str]], None]) -> None:
@@ -37,21 +37,21 @@ class DependencyGraph:
         self._cycle_suspects: set[str] = set()
 
     def dependencies(self, job: JobView) -> Dependencies:
-        """Return what ties the job to others."""
+        """Return the job's dependencies and its parent; search for a cycle if one is suspected."""
         if job.uid in self._cycle_suspects:
             self._search_cycle(job.uid)
         waiting = has_pending_dependencies(job)
         if not job.parent_uid and not waiting:
             return NO_DEPENDENCIES
-        needs = (
-            tuple(self._dependency_state(job, one) for one in job.gates.depends_on)
+        states = (
+            tuple(self._dependency_state(job, dependency) for dependency in job.gates.depends_on)
             if waiting
             else ()
         )
-        return Dependencies(needs, self._parent(job), self._cycle(job))
+        return Dependencies(states, self._parent(job), self._cycle(job))
 
     def siblings_status(self, job: JobView | FinishedJob) -> ChildrenStatus:
-        """Return what is known of the children of the job's parent, this one among them."""
+        """Return the state of all children of the job's parent, this job included."""
         return (
             self._relations.children_status((job.namespace, job.parent_uid))
             if job.parent_uid
@@ -61,10 +61,11 @@ class DependencyGraph:
     def on_update(
         self, job: JobView, previous: JobView | FinishedJob | None, siblings: ChildrenStatus
     ) -> list[str]:
-        """Take a job as it is now, and return those to whom what is new of it matters.
+        """Record a stored job and return the jobs to evaluate because of what has changed.
 
-        `siblings` is as it was before. Who waits for all children of a parent hears of the first
-        that is open, of the last, and of one that failed, and not of each.
+        `siblings` is the state of its parent's children before the change. Jobs that wait for all
+        children of a parent are returned when the first opens, the last ends or one fails, not for
+        each child.
         """
         if previous and (previous.phase, previous.cascades_cancel) == (
             job.phase,
@@ -87,18 +88,18 @@ class DependencyGraph:
         return found
 
     def on_delete(self, job: JobView | FinishedJob, siblings: ChildrenStatus) -> list[str]:
-        """Take that there is no such job any more, and return those to whom that matters."""
+        """Record that a job was deleted and return the jobs to evaluate because of that."""
         self._forget_cycle(job.uid)
         self._cycle_suspects.discard(job.uid)
-        mine = self._relations.dependents(job.namespace, job.name)
+        dependents = self._relations.dependents(job.namespace, job.name)
         return (
-            mine
+            dependents
             if self.siblings_status(job) == siblings
-            else mine + self._dependents_of_parent(job)
+            else dependents + self._dependents_of_parent(job)
         )
 
     def is_needed(self, job: JobView | FinishedJob) -> bool:
-        """Return whether a job that has not started yet depends on it, or on its siblings too."""
+        """Return whether a job that has not started yet depends on this job, or on its parent."""
         if self._relations.has_dependents(job.namespace, job.name):
             return True
         parent = self._parent(job)
@@ -109,7 +110,7 @@ class DependencyGraph:
         return self._relations.dependents(parent.namespace, parent.name) if parent else []
 
     def _possible_cycle_members(self, job: JobView) -> list[str]:
-        """Return who may be in a cycle by a job that is new, or open again."""
+        """Return the jobs that may be in a cycle because of a job that is new, or open again."""
         found = [job.uid] if has_pending_dependencies(job) and self.is_needed(job) else []
         if self._relations.has_children((job.namespace, job.uid)):
             found += self._relations.dependents(job.namespace, job.name)
@@ -119,13 +120,13 @@ class DependencyGraph:
     def _search_cycle(self, start: str) -> None:
         self._cycle_suspects.discard(start)
         cycle = find_cycle(start, self._waits_for)
-        for place, uid in enumerate(cycle):
-            self._cycles[uid] = cycle[place:] + cycle[:place]
+        for position, uid in enumerate(cycle):
+            self._cycles[uid] = cycle[position:] + cycle[:position]
         self._cycle_suspects.difference_update(cycle)
         self._evaluate_later(cycle[1:])
 
     def _forget_cycle(self, uid: str) -> None:
-        """Take that nobody waits for a job for ever: it is no more, or it has got out."""
+        """Forget the cycle of a job that has finished or was deleted."""
         for member in self._cycles.get(uid, ()):
             self._cycles.pop(member, None)
 
@@ -133,20 +134,21 @@ class DependencyGraph:
         job = self._store.get(uid)
         if job is None or not has_pending_dependencies(job):
             return
-        for one in job.gates.depends_on:
-            other = self._relations.uid_of(job.namespace, one.name)
+        for dependency in job.gates.depends_on:
+            other = self._relations.uid_of(job.namespace, dependency.name)
             if other is not None:
                 yield other
-                yield from self._relations.children((job.namespace, other)) if one.children else ()
+                if dependency.children:
+                    yield from self._relations.children((job.namespace, other))
 
-    def _dependency_state(self, job: JobView, one: DependencyView) -> DependencyState:
-        uid = self._relations.uid_of(job.namespace, one.name)
-        found = self._related_job(uid) if uid else None
-        if found is None or uid is None or not one.children:
-            return DependencyState(one, found)
-        family = self._relations.children_status((job.namespace, uid))
-        failed = self._related_job(family.failed_uid) if family.failed_uid else None
-        return DependencyState(one, found, family.any_open, failed)
+    def _dependency_state(self, job: JobView, dependency: DependencyView) -> DependencyState:
+        uid = self._relations.uid_of(job.namespace, dependency.name)
+        related = self._related_job(uid) if uid else None
+        if related is None or uid is None or not dependency.children:
+            return DependencyState(dependency, related)
+        children = self._relations.children_status((job.namespace, uid))
+        failed_child = self._related_job(children.failed_uid) if children.failed_uid else None
+        return DependencyState(dependency, related, children.any_open, failed_child)
 
     def _parent(self, job: JobView | FinishedJob) -> RelatedJob | None:
         parent = self._related_job(job.parent_uid) if job.parent_uid else None

@@ -1,8 +1,7 @@
-"""The cache of jobs and its indexes: views of the open ones, small records of the finished ones.
+"""The cache of jobs and its indexes: views of open jobs, small records of the others.
 
 Indexed by name, parent, dependency, deduplication id, pod, queue and type. Fed by the watch, by
-lists and by the answers to writes, in any order: an older version never replaces a newer one. A
-job without dependencies, children and parent costs the entry of its name.
+lists and by the answers to writes, in any order: an older version never replaces a newer one.
 """
 
 from collections import Counter
@@ -18,143 +17,27 @@ from asyncjob_operator.core.retention import FinishedJob, finished_job
 
 K = TypeVar("K")
 
-
-class UidIndex(Generic[K]):
-    """Groups keep the order in which their members came."""
-
-    def __init__(self) -> None:
-        self._groups: dict[K, dict[str, None]] = {}
-
-    def add(self, key: K, uid: str) -> None:
-        """Put the UID into a group."""
-        self._groups.setdefault(key, {})[uid] = None
-
-    def discard(self, key: K, uid: str) -> None:
-        """Take the UID out of a group, if it is there."""
-        group = self._groups.get(key)
-        if group is not None:
-            group.pop(uid, None)
-            if not group:
-                del self._groups[key]
-
-    def members(self, key: K) -> list[str]:
-        """Return the UIDs of a group."""
-        return list(self._groups.get(key, ()))
-
-    def first(self, key: K) -> str | None:
-        """Return the UID that came first of those in the group, None if it is empty."""
-        return next(iter(self._groups.get(key, ())), None)
-
-    def size(self, key: K) -> int:
-        """Return how many are in a group."""
-        return len(self._groups.get(key, ()))
-
-
 KnownJob = JobView | FinishedJob
 JobName = tuple[str, str]
 """Namespace and name."""
 
-ParentKey = tuple[str, str]
-"""Namespace and UID. A child names its parent's UID as it likes: only its own namespace counts."""
-
-FAILED_PHASES: Final = FINISHED_PHASES - {Phase.SUCCEEDED}
-
-
-@dataclass(frozen=True, slots=True)
-class ChildrenStatus:
-    """What those who wait for all children of a job need to know of these."""
-
-    any_open: bool = False
-    failed_uid: str | None = None
-
-
-class RelationIndex:
-    """UIDs; what they stand for is the store's business."""
-
-    def __init__(self) -> None:
-        self._by_name: dict[str, dict[str, str]] = {}
-        self._dependents: UidIndex[JobName] = UidIndex()
-        self._children: UidIndex[ParentKey] = UidIndex()
-        self._open_children: UidIndex[ParentKey] = UidIndex()
-        self._failed_children: UidIndex[ParentKey] = UidIndex()
-
-    def add(self, job: KnownJob) -> None:
-        """Take a job in."""
-        self._by_name.setdefault(job.namespace, {})[job.name] = job.uid
-        if job.parent_uid:
-            for group in self._child_indexes(job):
-                group.add((job.namespace, job.parent_uid), job.uid)
-        if isinstance(job, JobView) and has_pending_dependencies(job):
-            for one in job.gates.depends_on:
-                self._dependents.add((job.namespace, one.name), job.uid)
-
-    def discard(self, job: KnownJob) -> None:
-        """Take a job out; another of its name stays."""
-        names = self._by_name.get(job.namespace, {})
-        if names.get(job.name) == job.uid:
-            del names[job.name]
-            if not names:
-                del self._by_name[job.namespace]
-        if job.parent_uid:
-            for group in self._child_indexes(job):
-                group.discard((job.namespace, job.parent_uid), job.uid)
-        if isinstance(job, JobView) and has_pending_dependencies(job):
-            for one in job.gates.depends_on:
-                self._dependents.discard((job.namespace, one.name), job.uid)
-
-    def uid_of(self, namespace: str, name: str) -> str | None:
-        """Return the UID of the job of a name."""
-        return self._by_name.get(namespace, {}).get(name)
-
-    def dependents(self, namespace: str, name: str) -> list[str]:
-        """Return the jobs that have not started yet and depend on the job of a name."""
-        return self._dependents.members((namespace, name))
-
-    def has_dependents(self, namespace: str, name: str) -> bool:
-        """Return whether any job that has not started yet depends on the job of a name."""
-        return self._dependents.size((namespace, name)) > 0
-
-    def children(self, parent: ParentKey) -> list[str]:
-        """Return the children of a job."""
-        return self._children.members(parent)
-
-    def has_children(self, parent: ParentKey) -> bool:
-        """Return whether the job has any child."""
-        return self._children.size(parent) > 0
-
-    def children_status(self, parent: ParentKey) -> ChildrenStatus:
-        """Return whether a child of the job has not finished, and one that finished badly."""
-        return ChildrenStatus(
-            self._open_children.size(parent) > 0, self._failed_children.first(parent)
-        )
-
-    def _child_indexes(self, job: KnownJob) -> Iterator[UidIndex[ParentKey]]:
-        """Yield the groups that a child is in."""
-        yield self._children
-        if job.phase not in FINISHED_PHASES:
-            yield self._open_children
-        if job.phase in FAILED_PHASES:
-            yield self._failed_children
-
-
-def has_pending_dependencies(job: JobView) -> bool:
-    """Return whether what the job depends on still matters to it."""
-    return bool(job.gates.depends_on) and not job.attempt and not job.finished
-
-
 QueueKey = tuple[str, str]
 """Namespace and name."""
+
+ParentKey = tuple[str, str]
+"""Namespace and UID: a child may name any UID as its parent's, so only its own namespace counts."""
 
 DedupKey = tuple[str, str]
 """Namespace and deduplication id."""
 
+FAILED_PHASES: Final = FINISHED_PHASES - {Phase.SUCCEEDED}
 MAX_REMEMBERED_DELETED: Final = 10_000
-"""So many deleted jobs are told from new ones: answers are late by seconds."""
+"""Deleted jobs that are remembered, so that an answer that is seconds late brings none back."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobAddress:
-    """Where a job is."""
+    """Namespace, name and known version of a job."""
 
     namespace: str
     name: str
@@ -162,7 +45,10 @@ class JobAddress:
 
 
 class JobStore:
-    """Jobs by UID."""
+    """Jobs by UID: views of open jobs, records of the others.
+
+    A job is open until it has finished, and while a redrive or rerun of it is requested.
+    """
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str, Phase]] = Counter()
@@ -170,10 +56,10 @@ class JobStore:
         self._jobs: dict[str, JobView] = {}
         self._finished: dict[str, FinishedJob] = {}
         self._requested: dict[str, FinishedJob] = {}
-        """Records of finished jobs whose whole view is kept, because a request is pending."""
+        """Records of finished jobs that are open because a request is pending."""
 
         self._previous_records: dict[str, FinishedJob] = {}
-        """What was kept of finished jobs that are looked at again."""
+        """Earlier records of finished jobs whose view is stored again."""
 
         self._duplicates: dict[DedupKey, DuplicateGroup] = {}
         self._finished_duplicates: UidIndex[DedupKey] = UidIndex()
@@ -190,19 +76,19 @@ class JobStore:
         return uid in self._jobs or uid in self._finished
 
     def get(self, uid: str) -> JobView | None:
-        """Return the view of a job that something may still happen to."""
+        """Return the view of an open job, None if there is none."""
         return self._jobs.get(uid)
 
     def uids(self) -> list[str]:
-        """Return the UIDs of the jobs that something may still happen to."""
+        """Return the UIDs of the open jobs."""
         return list(self._jobs)
 
     def finished(self) -> list[FinishedJob]:
-        """Return the records of finished jobs, those with a pending request included."""
+        """Return the records of finished jobs, including those with a pending request."""
         return [*self._finished.values(), *self._requested.values()]
 
     def locate(self, uid: str) -> JobAddress | None:
-        """Return where a job is and which version of it is known."""
+        """Return namespace, name and known version of a job, None if it is unknown."""
         known = self.find(uid)
         return _address(known) if known else None
 
@@ -221,9 +107,9 @@ class JobStore:
         return phases
 
     def is_new_version(self, uid: str, version: str) -> bool:
-        """Return whether the version is newer than what is known of the job.
+        """Return whether the version is newer than the known one; never for a deleted job.
 
-        Of one that was deleted nothing is: a late answer must not bring it back.
+        A late answer must not bring a deleted job back.
         """
         known = self.find(uid)
         if known is None:
@@ -231,11 +117,11 @@ class JobStore:
         return is_newer(version, known.resource_version)
 
     def put(self, job: JobView) -> None:
-        """Keep the whole view."""
-        ended = self._record(job.uid)
+        """Store the view of a job."""
+        record = self._record(job.uid)
         self.remove(job.uid)
-        if ended and job.finished:
-            self._previous_records[job.uid] = ended
+        if record and job.finished:
+            self._previous_records[job.uid] = record
         self._jobs[job.uid] = job
         self.relations.add(job)
         self.counts[job.namespace, job.queue, job.phase] += 1
@@ -250,8 +136,8 @@ class JobStore:
             self._by_pod.add((job.namespace, job.lease.holder_uid), job.uid)
 
     def retire(self, job: JobView, observed_at: float) -> None:
-        """Keep only what retention needs of a finished job, seen at this time of the wall clock."""
-        # May fail, and then all is to stay as it was.
+        """Keep of a finished job, seen at this wall-clock time, only what retention needs."""
+        # Before anything is removed: if this raises, the store stays as it was.
         record = finished_job(job, observed_at, self._record(job.uid))
         self.remove(job.uid)
         self._finished[job.uid] = record
@@ -259,7 +145,7 @@ class JobStore:
         self.counts[job.namespace, job.queue, job.phase] += 1
 
     def keep_requested(self, job: JobView, observed_at: float) -> None:
-        """Keep the view of a finished job, for a pending request, and a record for retention."""
+        """Keep a record for retention beside the view of a finished job with a pending request."""
         record = finished_job(job, observed_at, self._record(job.uid))
         self._requested[job.uid] = replace(record, awaits_request=True)
 
@@ -274,13 +160,13 @@ class JobStore:
         job = self._jobs.pop(uid, None)
         if job:
             self._unindex(job)
-        gone = job or self._finished.pop(uid, None)
-        if gone:
-            self.relations.discard(gone)
-            self._uncount((gone.namespace, gone.queue, gone.phase))
+        known = job or self._finished.pop(uid, None)
+        if known:
+            self.relations.discard(known)
+            self._uncount((known.namespace, known.queue, known.phase))
 
     def delete(self, uid: str) -> None:
-        """Take that there is no such job any more, and never will be."""
+        """Remove a deleted job for good."""
         self.remove(uid)
         self._deleted[uid] = None
         if len(self._deleted) > MAX_REMEMBERED_DELETED:
@@ -288,33 +174,35 @@ class JobStore:
 
     def live_duplicate(self, job: JobView) -> JobView | None:
         """Return the first of the other live jobs with the same deduplication id, or None."""
-        contenders = self._duplicates.get(_dedup_key(job)) if job.gates.deduplication_id else None
-        uid = contenders.first_other(job.uid) if contenders else None
+        group = self._duplicates.get(_dedup_key(job)) if job.gates.deduplication_id else None
+        uid = group.first_other(job.uid) if group else None
         return self._jobs[uid] if uid is not None else None
 
     def first_duplicates(self, job: JobView) -> tuple[str, ...]:
-        """Return the UIDs of the first two live jobs with its deduplication id."""
-        contenders = self._duplicates.get(_dedup_key(job)) if job.gates.deduplication_id else None
-        return contenders.first_two() if contenders else ()
+        """Return the UIDs of the first two live jobs with the job's deduplication id."""
+        group = self._duplicates.get(_dedup_key(job)) if job.gates.deduplication_id else None
+        return group.first_two() if group else ()
 
     def finished_duplicates(self, job: JobView) -> list[str]:
-        """Return the finished jobs with its deduplication id of which somebody wants more."""
+        """Return the finished, open jobs with the job's deduplication id."""
         return (
             self._finished_duplicates.members(_dedup_key(job)) if job.gates.deduplication_id else []
         )
 
     def of_type(self, queue: QueueKey, job_type: str) -> list[str]:
-        """Return the UIDs of a queue's jobs of one type that something may still happen to."""
+        """Return the UIDs of a queue's open jobs of one type."""
         return self._by_type.members((*queue, job_type))
 
     def in_queue(self, queue: QueueKey) -> list[str]:
-        """Return the UIDs of a queue's jobs that something may still happen to."""
+        """Return the UIDs of a queue's open jobs."""
         return [
-            uid for one in self._types_in_queue.get(queue, ()) for uid in self.of_type(queue, one)
+            uid
+            for job_type in self._types_in_queue.get(queue, ())
+            for uid in self.of_type(queue, job_type)
         ]
 
     def active_in_queue(self, queue: QueueKey) -> list[str]:
-        """Return the UIDs of a queue's jobs that run, or may be claimed any moment."""
+        """Return the UIDs of a queue's jobs that run, or may be claimed at any moment."""
         return self._active.members(queue)
 
     def busy_pods(self) -> set[tuple[str, str]]:
@@ -327,7 +215,7 @@ class JobStore:
         return self._by_pod.members((namespace, pod_uid))
 
     def find(self, uid: str) -> JobView | FinishedJob | None:
-        """Return all that is known of a job, open or finished."""
+        """Return what is known of a job, open or finished, None if it is unknown."""
         return self._jobs.get(uid) or self._finished.get(uid)
 
     def _unindex(self, job: JobView) -> None:
@@ -351,10 +239,10 @@ class JobStore:
 
     def _unindex_duplicate(self, job: JobView) -> None:
         self._finished_duplicates.discard(_dedup_key(job), job.uid)
-        contenders = self._duplicates.get(_dedup_key(job))
-        if contenders:
-            contenders.discard(job)
-            if not contenders:
+        group = self._duplicates.get(_dedup_key(job))
+        if group:
+            group.discard(job)
+            if not group:
                 del self._duplicates[_dedup_key(job)]
 
     def _uncount(self, label: tuple[str, str, Phase]) -> None:
@@ -363,8 +251,127 @@ class JobStore:
             del self.counts[label]
 
 
+class UidIndex(Generic[K]):
+    """Groups of UIDs by key, each in the order in which its members were added."""
+
+    def __init__(self) -> None:
+        self._groups: dict[K, dict[str, None]] = {}
+
+    def add(self, key: K, uid: str) -> None:
+        """Add the UID to a group."""
+        self._groups.setdefault(key, {})[uid] = None
+
+    def discard(self, key: K, uid: str) -> None:
+        """Remove the UID from a group, if it is there."""
+        group = self._groups.get(key)
+        if group is not None:
+            group.pop(uid, None)
+            if not group:
+                del self._groups[key]
+
+    def members(self, key: K) -> list[str]:
+        """Return the UIDs of a group."""
+        return list(self._groups.get(key, ()))
+
+    def first(self, key: K) -> str | None:
+        """Return the UID that was added first of those in the group, None if it is empty."""
+        return next(iter(self._groups.get(key, ())), None)
+
+    def size(self, key: K) -> int:
+        """Return how many are in a group."""
+        return len(self._groups.get(key, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class ChildrenStatus:
+    """The state of a job's children, as jobs that wait for all of them need it."""
+
+    any_open: bool = False
+    """Whether any child has not finished."""
+
+    failed_uid: str | None = None
+    """UID of a child that finished without success, if there is one."""
+
+
+class RelationIndex:
+    """Indexes UIDs of jobs by name, dependency and parent.
+
+    A job without dependencies, children and parent costs one entry, that of its name.
+    """
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, dict[str, str]] = {}
+        self._dependents: UidIndex[JobName] = UidIndex()
+        self._children: UidIndex[ParentKey] = UidIndex()
+        self._open_children: UidIndex[ParentKey] = UidIndex()
+        self._failed_children: UidIndex[ParentKey] = UidIndex()
+
+    def add(self, job: KnownJob) -> None:
+        """Index a job."""
+        self._by_name.setdefault(job.namespace, {})[job.name] = job.uid
+        if job.parent_uid:
+            for index in self._child_indexes(job):
+                index.add((job.namespace, job.parent_uid), job.uid)
+        if isinstance(job, JobView) and has_pending_dependencies(job):
+            for dependency in job.gates.depends_on:
+                self._dependents.add((job.namespace, dependency.name), job.uid)
+
+    def discard(self, job: KnownJob) -> None:
+        """Remove a job from the indexes; another job of its name stays."""
+        names = self._by_name.get(job.namespace, {})
+        if names.get(job.name) == job.uid:
+            del names[job.name]
+            if not names:
+                del self._by_name[job.namespace]
+        if job.parent_uid:
+            for index in self._child_indexes(job):
+                index.discard((job.namespace, job.parent_uid), job.uid)
+        if isinstance(job, JobView) and has_pending_dependencies(job):
+            for dependency in job.gates.depends_on:
+                self._dependents.discard((job.namespace, dependency.name), job.uid)
+
+    def uid_of(self, namespace: str, name: str) -> str | None:
+        """Return the UID of the job of this name."""
+        return self._by_name.get(namespace, {}).get(name)
+
+    def dependents(self, namespace: str, name: str) -> list[str]:
+        """Return the jobs that have not started yet and depend on the job of this name."""
+        return self._dependents.members((namespace, name))
+
+    def has_dependents(self, namespace: str, name: str) -> bool:
+        """Return whether any job that has not started yet depends on the job of this name."""
+        return self._dependents.size((namespace, name)) > 0
+
+    def children(self, parent: ParentKey) -> list[str]:
+        """Return the children of a job."""
+        return self._children.members(parent)
+
+    def has_children(self, parent: ParentKey) -> bool:
+        """Return whether the job has any child."""
+        return self._children.size(parent) > 0
+
+    def children_status(self, parent: ParentKey) -> ChildrenStatus:
+        """Return whether any child of the job is open, and one that failed."""
+        return ChildrenStatus(
+            self._open_children.size(parent) > 0, self._failed_children.first(parent)
+        )
+
+    def _child_indexes(self, job: KnownJob) -> Iterator[UidIndex[ParentKey]]:
+        """Yield the indexes that a child belongs to."""
+        yield self._children
+        if job.phase not in FINISHED_PHASES:
+            yield self._open_children
+        if job.phase in FAILED_PHASES:
+            yield self._failed_children
+
+
+def has_pending_dependencies(job: JobView) -> bool:
+    """Return whether the job's dependencies still matter: it has not started yet."""
+    return bool(job.gates.depends_on) and not job.attempt and not job.finished
+
+
 def is_newer(version: str, than: str) -> bool:
-    """Return whether one resourceVersion is newer or, where they are no numbers, another."""
+    """Return whether one resourceVersion is newer or, where they are not numbers, different."""
     if version.isdecimal() and than.isdecimal():
         return int(version) > int(than)
     return version != than

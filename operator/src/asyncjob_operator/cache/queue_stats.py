@@ -1,4 +1,4 @@
-"""Counts over the cached jobs what the status of each AsyncQueue shows."""
+"""Computes from the cached jobs the statistics that the status of each AsyncQueue shows."""
 
 import asyncio
 from collections import defaultdict
@@ -8,8 +8,8 @@ from typing import Final
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.cache.jobs import JobStore
-from asyncjob_operator.cache.queues import QueueCache, QueueName
+from asyncjob_operator.cache.jobs import JobStore, QueueKey
+from asyncjob_operator.cache.queues import QueueCache
 from asyncjob_operator.cache.workers import WorkerRegistry
 from asyncjob_operator.core.now import Now, to_epoch
 from asyncjob_operator.core.options import QueueView
@@ -20,11 +20,11 @@ from asyncjob_operator.telemetry.containment import Activity, Containment, Objec
 _WHOLE_SECONDS_LENGTH: Final = len("2026-01-01T00:00:00")
 
 JOBS_PER_TURN: Final = 2000
-"""So many jobs are looked at before others have their turn in the event loop."""
+"""Jobs that are gone through before the event loop runs others."""
 
 
 class QueueStatsCollector:
-    """One look at all jobs for all queues."""
+    """Computes statistics of all queues from the cached jobs."""
 
     def __init__(
         self,
@@ -39,58 +39,61 @@ class QueueStatsCollector:
         self._worker_registry = worker_registry
         self._now = now
         self._containment = containment
-        self._throughput: defaultdict[QueueName, Throughput] = defaultdict(Throughput)
+        self._throughput: defaultdict[QueueKey, Throughput] = defaultdict(Throughput)
 
-    def record_finished(self, queue: QueueName) -> None:
-        """Take that a job of the queue has finished."""
+    def record_finished(self, queue: QueueKey) -> None:
+        """Count a job of the queue that has finished."""
         if queue in self._queues:
             self._throughput[queue].record_finished(self._now().monotonic)
 
-    async def changed_statuses(self) -> list[tuple[QueueName, dict[str, Json]]]:
-        """Return the fields of each queue whose status does not say the same already."""
+    async def changed_statuses(self) -> list[tuple[QueueKey, dict[str, Json]]]:
+        """Return each queue whose status is out of date, with the fields to write."""
         if not self._queues.names_in(None):
             return []
-        ages = await self.oldest_waits()
+        oldest_waits = await self.oldest_waits()
         counts = self._counts()
         now = self._now()
         found = []
         for queue in self._queues.names_in(None):
             with self._containment.guard(ObjectRef(ObjectKind.QUEUE, *queue), Activity.REPORT):
-                numbers = QueueStats(
+                stats = QueueStats(
                     counts=counts[queue],
-                    oldest_queued_seconds=int(ages.get(queue, 0.0)),
+                    oldest_queued_seconds=int(oldest_waits.get(queue, 0.0)),
                     workers=self._worker_registry.workers(*queue),
                     slots=self._worker_registry.slots(*queue) or 0,
                     finished_per_minute=self._throughput[queue].per_minute(now.monotonic),
                     paused=self._queues.view(*queue).paused,
                 )
-                fields = stats_fields(numbers, self._queues.status(queue), now.timestamp)
+                fields = stats_fields(stats, self._queues.status(queue), now.timestamp)
                 if fields is not None:
                     found.append((queue, fields))
         return found
 
-    def _counts(self) -> defaultdict[QueueName, dict[Phase, int]]:
-        counts: defaultdict[QueueName, dict[Phase, int]] = defaultdict(dict)
+    def _counts(self) -> defaultdict[QueueKey, dict[Phase, int]]:
+        counts: defaultdict[QueueKey, dict[Phase, int]] = defaultdict(dict)
         for (namespace, queue, phase), count in self._store.counts.items():
             counts[namespace, queue][phase] = count
         return counts
 
-    async def oldest_waits(self) -> dict[QueueName, float]:
-        """Return for how many seconds the oldest job of each queue waits for a start.
+    async def oldest_waits(self) -> dict[QueueKey, float]:
+        """Return for how many seconds the oldest job of each queue has waited to be started.
 
-        A queue with an AsyncQueue is there with 0, any other only if a job waits.
+        A queue without waiting jobs is included, with 0, if it has an AsyncQueue.
         """
         oldest = await self._oldest_queued_since()
         wall = self._now().wall
-        waiting: dict[QueueName, float] = {}
+        waiting: dict[QueueKey, float] = {}
         for queue, since in oldest.items():
             with self._containment.guard(ObjectRef(ObjectKind.QUEUE, *queue), Activity.MEASURE):
                 waiting[queue] = max(0.0, wall - to_epoch(since, default=wall))
         return dict.fromkeys(self._queues.names_in(None), 0.0) | waiting
 
-    async def _oldest_queued_since(self) -> dict[QueueName, str]:
-        """Return since when the oldest job waits, true to the second: times are text, and long."""
-        oldest: dict[QueueName, str] = {}
+    async def _oldest_queued_since(self) -> dict[QueueKey, str]:
+        """Return since when the oldest job of each queue has waited, accurate to the second.
+
+        The stored timestamps are compared as text, cut to whole seconds.
+        """
+        oldest: dict[QueueKey, str] = {}
         for number, uid in enumerate(self._store.uids()):
             if number % JOBS_PER_TURN == 0:
                 await asyncio.sleep(0)
@@ -100,12 +103,15 @@ class QueueStatsCollector:
             queue = (job.namespace, job.queue)
             if _waits(job, self._queues.view(*queue)):
                 since = job.last_transition_time or job.creation_timestamp
-                before = oldest.get(queue)
-                if before is None or since[:_WHOLE_SECONDS_LENGTH] < before[:_WHOLE_SECONDS_LENGTH]:
+                current = oldest.get(queue)
+                if (
+                    current is None
+                    or since[:_WHOLE_SECONDS_LENGTH] < current[:_WHOLE_SECONDS_LENGTH]
+                ):
                     oldest[queue] = since
         return oldest
 
 
 def _waits(job: JobView, queue: QueueView) -> bool:
-    """Return whether a queued job could start, were there a place and a worker for it."""
+    """Return whether a queued job would start if a reservation and a worker were free."""
     return is_claimable(job, queue) or (queue.has_limits and not queue.paused)

@@ -1,7 +1,7 @@
 """The cache of AsyncQueues, and for each queue with limits the state that admission works on.
 
-That is its pending and active jobs, its reservations and its recent starts. A queue without limits
-costs one look into a dictionary.
+That state is its pending and active jobs, its reservations and its recent starts. A queue without
+limits has none.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.cache.jobs import is_newer
+from asyncjob_operator.cache.jobs import QueueKey, is_newer
 from asyncjob_operator.cache.versions import VersionTracker
 from asyncjob_operator.core.admission.pending_queue import PendingJob, PendingQueue
 from asyncjob_operator.core.admission.rate_window import RateWindow
@@ -26,17 +26,9 @@ from asyncjob_operator.core.now import Now, to_epoch
 from asyncjob_operator.core.options import OPEN_QUEUE, UNLIMITED, QueueLimits, QueueView, read_queue
 from asyncjob_operator.core.queue_stats import shown_stats
 
-QueueKey = tuple[str, str]
-"""Namespace and name."""
-
 
 class QueueAdmissionState:
-    """One queue with limits, or one whose limits were lifted and whose book is not empty yet.
-
-    `deleted` are the UIDs of jobs that have a place and, by a live read, are no more. `confirmed`
-    are the places whose jobs were seen in the stay they are for, or read live since: only what is
-    seen of such a job tells that its stay is over. Another view may be older than the stay.
-    """
+    """The admission state of a queue with limits, or of one that still has reservations."""
 
     def __init__(self, limits: QueueLimits) -> None:
         self.limits = limits
@@ -44,27 +36,42 @@ class QueueAdmissionState:
         self.pending = PendingQueue(limits.priority_ageing_seconds)
         self.rate_window = RateWindow()
         self.active: dict[str, str] = {}
+        """Concurrency keys of the jobs that run or may be claimed at any moment, by UID."""
+
         self.deleted: set[str] = set()
+        """UIDs of jobs with a reservation that a live read has shown to be gone."""
+
         self.confirmed: set[Reservation] = set()
+        """Reservations whose job was seen in the stay in Queued that they are for, or read since.
+
+        Only for these does a view of the job prove that the stay is over: another view may be older
+        than the stay.
+        """
 
     def update(self, job: JobView, *, awaits_reservation: bool) -> bool:
-        """Take a job as it is now; returns whether somebody may get a place by that."""
+        """Record a job as it is now; returns whether a round of admission may be due."""
         changed = self.update_active(job) | self._update_pending(
             job, awaits_reservation=awaits_reservation
         )
-        place = self.reservations.by_uid.get(job.uid)
-        if place is not None and job.phase is Phase.QUEUED and self.reservations.is_reserved(job):
-            self.confirmed.add(place)
+        reservation = self.reservations.by_uid.get(job.uid)
+        if (
+            reservation is not None
+            and job.phase is Phase.QUEUED
+            and self.reservations.is_reserved(job)
+        ):
+            self.confirmed.add(reservation)
         counts = self.limits.counts_running
-        return changed or (place is not None and is_reclaimable(place, job, counts_running=counts))
+        return changed or (
+            reservation is not None and is_reclaimable(reservation, job, counts_running=counts)
+        )
 
     def remove(self, uid: str) -> bool:
-        """Take that a job is gone; returns whether somebody may get a place by that."""
-        left = self.active.pop(uid, None) is not None
-        return self.pending.discard(uid) | left | (uid in self.reservations.by_uid)
+        """Forget a deleted job; returns whether a round of admission may be due."""
+        was_active = self.active.pop(uid, None) is not None
+        return self.pending.discard(uid) | was_active | (uid in self.reservations.by_uid)
 
     def update_active(self, job: JobView) -> bool:
-        """Take whether a job runs, or may any moment; returns whether that is news."""
+        """Record whether a job is active; returns whether that has changed."""
         if is_active(job) == (job.uid in self.active):
             return False
         if self.active.pop(job.uid, None) is None:
@@ -81,9 +88,10 @@ class QueueAdmissionState:
 
 
 class AdmissionCache:
-    """By queue. `on_change` is called with a queue in which somebody may get a place.
+    """The admission states by queue.
 
-    `on_reserved` is called with the UID of a job that has one now.
+    `on_change` is called with a queue that needs a round of admission, `on_reserved` with the UID
+    of each job that has got a reservation.
     """
 
     def __init__(
@@ -98,94 +106,93 @@ class AdmissionCache:
         self._states: dict[QueueKey, QueueAdmissionState] = {}
 
     def get(self, queue: QueueKey) -> QueueAdmissionState | None:
-        """Return the hall of a queue, if it has limits or had."""
+        """Return the admission state of a queue that has limits or had, None for any other."""
         return self._states.get(queue)
 
     def is_reserved(self, job: JobView) -> bool:
-        """Return whether the job has a place in its queue."""
-        hall = self._states.get((job.namespace, job.queue))
-        return hall is not None and hall.reservations.is_reserved(job)
+        """Return whether the job has a reservation in its queue."""
+        state = self._states.get((job.namespace, job.queue))
+        return state is not None and state.reservations.is_reserved(job)
 
     def update(self, job: JobView, *, awaits_reservation: bool) -> None:
-        """Take a job as it is now."""
+        """Record a job as it is now."""
         queue = (job.namespace, job.queue)
-        hall = self._states.get(queue)
-        if hall and hall.update(job, awaits_reservation=awaits_reservation):
+        state = self._states.get(queue)
+        if state and state.update(job, awaits_reservation=awaits_reservation):
             self._on_change(queue)
 
     def update_active(self, job: JobView) -> None:
-        """Take whether a job runs, and no more of it."""
-        hall = self._states.get((job.namespace, job.queue))
-        if hall:
-            hall.update_active(job)
+        """Record whether a job is active, and nothing else of it."""
+        state = self._states.get((job.namespace, job.queue))
+        if state:
+            state.update_active(job)
 
     def remove(self, job: JobView) -> None:
-        """Take that a job is gone."""
+        """Forget a deleted job."""
         queue = (job.namespace, job.queue)
-        hall = self._states.get(queue)
-        if hall and hall.remove(job.uid):
+        state = self._states.get(queue)
+        if state and state.remove(job.uid):
             self._on_change(queue)
 
     def set_limits(self, queue: QueueKey, limits: QueueLimits) -> None:
-        """Take the limits as they are now; who is in the queue has to be shown anew then."""
-        hall = self._states.get(queue)
-        if hall is None and limits:
+        """Set a queue's limits; if they change, `update` has to be called for its jobs again."""
+        state = self._states.get(queue)
+        if state is None and limits:
             self._states[queue] = QueueAdmissionState(limits)
-        elif hall and hall.limits != limits:
-            hall.limits, hall.pending = limits, PendingQueue(limits.priority_ageing_seconds)
-            hall.active.clear()
+        elif state and state.limits != limits:
+            state.limits, state.pending = limits, PendingQueue(limits.priority_ageing_seconds)
+            state.active.clear()
         self._on_change(queue)
 
     def on_reservations(self, queue: QueueKey, obj: JsonObject) -> None:
-        """Take the book as it is now, unless a newer one is known."""
-        hall, book = self._states.get(queue), read_reservations(obj)
-        if hall is None and book.by_uid:
-            hall = self._states[queue] = QueueAdmissionState(UNLIMITED)
-        if hall is None or not is_newer(book.version, hall.reservations.version):
+        """Store the reservations of an AsyncQueue, unless newer ones are known."""
+        state, reservations = self._states.get(queue), read_reservations(obj)
+        if state is None and reservations.by_uid:
+            state = self._states[queue] = QueueAdmissionState(UNLIMITED)
+        if state is None or not is_newer(reservations.version, state.reservations.version):
             return
-        before, hall.reservations = hall.reservations, book
-        hall.deleted &= book.by_uid.keys()
-        hall.confirmed.intersection_update(book.by_uid.values())
-        hall.rate_window.observe_starts(book.recent_starts, self._now(), live=bool(before.version))
-        for uid, place in book.by_uid.items():
-            if before.by_uid.get(uid) != place:
+        previous, state.reservations = state.reservations, reservations
+        state.deleted &= reservations.by_uid.keys()
+        state.confirmed.intersection_update(reservations.by_uid.values())
+        state.rate_window.observe_starts(
+            reservations.recent_starts, self._now(), live=bool(previous.version)
+        )
+        for uid, reservation in reservations.by_uid.items():
+            if previous.by_uid.get(uid) != reservation:
                 self._on_reserved(uid)
-        if book.by_uid != before.by_uid:
+        if reservations.by_uid != previous.by_uid:
             self._on_change(queue)
 
     def remove_queue(self, queue: QueueKey) -> None:
-        """Take that there is no such AsyncQueue any more."""
+        """Forget the admission state of a deleted AsyncQueue."""
         self._states.pop(queue, None)
 
 
-QueueName = tuple[str, str]
-
-
 class QueueCache:
-    """Views by namespace and name; `on_change` is called with a queue that is not as it was."""
+    """Views of AsyncQueues; `on_change` is called with a queue whose view has changed."""
 
     def __init__(
         self, on_change: Callable[[str, str], None], admission_cache: AdmissionCache
     ) -> None:
         self._on_change = on_change
         self._admission_cache = admission_cache
-        self._views: dict[QueueName, QueueView] = {}
-        self._statuses: dict[QueueName, JsonObject] = {}
-        self._versions: VersionTracker[QueueName] = VersionTracker()
+        self._views: dict[QueueKey, QueueView] = {}
+        self._statuses: dict[QueueKey, JsonObject] = {}
+        self._versions: VersionTracker[QueueKey] = VersionTracker()
 
-    def __contains__(self, queue: QueueName) -> bool:
+    def __contains__(self, queue: QueueKey) -> bool:
         return queue in self._views
 
     def view(self, namespace: str, queue: str) -> QueueView:
         """Return the view; a queue without an AsyncQueue is open."""
         return self._views.get((namespace, queue), OPEN_QUEUE)
 
-    def status(self, queue: QueueName) -> JsonObject:
-        """Return the numbers that the status of an AsyncQueue shows."""
+    def status(self, queue: QueueKey) -> JsonObject:
+        """Return the statistics that the status of an AsyncQueue shows."""
         return self._statuses.get(queue, {})
 
     def on_update(self, obj: JsonObject) -> None:
-        """Take a queue as it was then; of its status only the book is news."""
+        """Store an AsyncQueue; of its status only reservations and recent starts have effects."""
         meta, view = child(obj, "metadata"), read_queue(obj)
         name = (text(meta, "namespace"), text(meta, "name"))
         if not self._versions.accept(name, text(meta, "resourceVersion")):
@@ -200,13 +207,13 @@ class QueueCache:
             self._on_change(*name)
 
     def on_delete(self, namespace: str, queue: str) -> None:
-        """Take that there is no such AsyncQueue any more."""
+        """Forget a deleted AsyncQueue."""
         self._versions.record_deleted((namespace, queue))
         self._statuses.pop((namespace, queue), None)
         if self._views.pop((namespace, queue), None):
             self._admission_cache.remove_queue((namespace, queue))
             self._on_change(namespace, queue)
 
-    def names_in(self, namespace: str | None) -> list[QueueName]:
+    def names_in(self, namespace: str | None) -> list[QueueKey]:
         """Return the known queues of one namespace, or of all."""
         return [name for name in self._views if namespace in (None, name[0])]

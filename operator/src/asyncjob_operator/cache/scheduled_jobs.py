@@ -1,6 +1,6 @@
 """The cache of the jobs that schedules have created, by schedule.
 
-For any other job one look at its labels is all it costs.
+For any other job only its labels are read.
 """
 
 from collections import defaultdict
@@ -12,20 +12,20 @@ from asyncjob.lifecycle.job_view import JobView
 from asyncjob_operator.core.schedules.jobs import ScheduledJob, cron_job_uid_of, scheduled_job
 
 MAX_NAMES: Final = 2000
-"""So many names per schedule of jobs that there are or have been."""
+"""Names of present and past jobs that are remembered per schedule."""
 
 MAX_ORPHANS: Final = 200
-"""Of so many schedules that are not known, and have no job left, the names are kept.
+"""Unknown schedules without jobs whose jobs' names are remembered.
 
-Jobs are listed before schedules are, and one may be deleted in between.
+Jobs are listed before schedules are, and a schedule's last job may be deleted in between.
 """
 
 CronJobKey = tuple[str, str]
-"""Namespace and UID of a schedule. A label may say any UID: it counts in its own namespace."""
+"""Namespace and UID of a schedule: a label may hold any UID, so only its own namespace counts."""
 
 
 class ScheduledJobCache:
-    """`on_change` is called with a schedule when one of its jobs comes, ends or goes."""
+    """Jobs by schedule; `on_change` is called with a schedule when one of its jobs changes."""
 
     def __init__(self, on_change: Callable[[CronJobKey], None] = lambda _: None) -> None:
         self.on_change = on_change
@@ -36,23 +36,23 @@ class ScheduledJobCache:
         self._orphans: dict[CronJobKey, None] = {}
 
     def on_update(self, job: JobView, obj: JsonObject, observed_at: float) -> None:
-        """Take a job as it is now, whosever it is; `observed_at` is wall time."""
+        """Store a job if a schedule created it; `observed_at` is a wall-clock time."""
         uid = cron_job_uid_of(obj)
         cron = (job.namespace, uid)
         if self._cron_of.get(job.uid, cron) != cron:
             self.on_delete(job.uid)
         if not uid:
             return
-        before = self._by_cron[cron].get(job.uid)
-        now = self._by_cron[cron][job.uid] = scheduled_job(job, obj, observed_at, before)
+        previous = self._by_cron[cron].get(job.uid)
+        current = self._by_cron[cron][job.uid] = scheduled_job(job, obj, observed_at, previous)
         self._cron_of[job.uid] = cron
         self._orphans.pop(cron, None)
         self._remember(cron, job.name)
-        if before is None or _significant_fields(before) != _significant_fields(now):
+        if previous is None or _significant_fields(previous) != _significant_fields(current):
             self.on_change(cron)
 
     def on_delete(self, uid: str) -> None:
-        """Take that a job is gone."""
+        """Forget a deleted job."""
         cron = self._cron_of.pop(uid, None)
         if cron is not None:
             jobs = self._by_cron[cron]
@@ -71,16 +71,16 @@ class ScheduledJobCache:
         return len(self._by_cron[cron]) if cron in self._by_cron else 0
 
     def names(self, cron: CronJobKey) -> frozenset[str]:
-        """Return names of jobs of the schedule that there are or have been."""
+        """Return the remembered names of the schedule's present and past jobs."""
         return frozenset(self._names[cron]) if cron in self._names else frozenset()
 
     def add_cron_job(self, cron: CronJobKey) -> None:
-        """Take that there is such a schedule: what its jobs were called is kept from now on."""
+        """Record that a schedule exists: the names of its jobs are remembered from now on."""
         self._cron_jobs.add(cron)
         self._orphans.pop(cron, None)
 
     def remove_cron_job(self, cron: CronJobKey) -> None:
-        """Take that a schedule is gone; its jobs stay."""
+        """Forget a deleted schedule; its jobs stay."""
         self._cron_jobs.discard(cron)
         self._names.pop(cron, None)
 
@@ -91,7 +91,7 @@ class ScheduledJobCache:
             del names[next(iter(names))]
 
     def _mark_orphaned(self, cron: CronJobKey) -> None:
-        """Forget, in time, the names of a schedule that is not known and has no job left."""
+        """Forget, after a while, the jobs' names of an unknown schedule that has no job left."""
         if cron in self._cron_jobs or cron not in self._names:
             return
         self._orphans[cron] = None
@@ -100,5 +100,5 @@ class ScheduledJobCache:
             del self._orphans[oldest], self._names[oldest]
 
 
-def _significant_fields(one: ScheduledJob) -> tuple[object, ...]:
-    return one.phase, one.finished, one.cancel_requested, one.has_open_request, one.deleting
+def _significant_fields(job: ScheduledJob) -> tuple[object, ...]:
+    return job.phase, job.finished, job.cancel_requested, job.has_open_request, job.deleting

@@ -1,7 +1,7 @@
-"""Which version of each object is the newest seen, and how far the watch of jobs has come.
+"""The newest version seen of each object, and the version that the watch of jobs has reached.
 
-Watches, lists, live reads and the answers to writes come in any order: what is older than what is
-known must replace nothing, and bring nothing back that was deleted.
+Watches, lists, live reads and the answers to writes arrive in any order: an older version must not
+replace a newer one, nor bring back an object that was deleted.
 """
 
 from typing import Final, Generic, TypeVar
@@ -12,42 +12,42 @@ from asyncjob_operator.cache.jobs import is_newer
 K = TypeVar("K")
 
 MAX_REMEMBERED_DELETED: Final = 10_000
-"""Of so many objects that are gone the last version is known: answers are late by seconds."""
+"""Deleted objects whose last version is remembered: answers may be seconds late."""
 
 
 class VersionTracker(Generic[K]):
-    """Newest versions by key; a name that is used again has a newer version than it ever had."""
+    """Newest versions by key; a new object of a deleted one's name has a newer version."""
 
     def __init__(self) -> None:
         self._newest: dict[K, str] = {}
         self._deleted: dict[K, str] = {}
 
     def accept(self, key: K, version: str) -> bool:
-        """Take an object as it was then; return whether that is newer than all seen of it."""
-        before = self._newest.get(key) or self._deleted.get(key)
-        if before is not None and version and not is_newer(version, before):
+        """Record a version of an object; return whether it is newer than all seen before."""
+        newest = self._newest.get(key) or self._deleted.get(key)
+        if newest is not None and version and not is_newer(version, newest):
             return False
         self._deleted.pop(key, None)
         self._newest[key] = version
         return True
 
     def record_deleted(self, key: K) -> None:
-        """Take that there is no such object any more."""
-        before = self._newest.pop(key, None)
-        if before is not None:
-            self._deleted[key] = before
+        """Record that an object was deleted."""
+        newest = self._newest.pop(key, None)
+        if newest is not None:
+            self._deleted[key] = newest
             if len(self._deleted) > MAX_REMEMBERED_DELETED:
                 del self._deleted[next(iter(self._deleted))]
 
 
 class WatchPosition:
-    """By namespace. Events of one watch come in the order of their versions."""
+    """The newest version of each namespace; a watch reports events in the order of versions."""
 
     def __init__(self) -> None:
         self._newest: dict[str, str] = {}
 
     def observe(self, obj: JsonObject) -> None:
-        """Take the job of an event of the watch, and of nothing else."""
+        """Record the version of a job from a watch event; lists and reads must not be passed."""
         meta = child(obj, "metadata")
         namespace, version = text(meta, "namespace"), text(meta, "resourceVersion")
         if is_newer(version, self._newest.get(namespace, "0")):

@@ -1,6 +1,6 @@
-"""The cache of workers: their pods, the newest process of each pod, and what queues are served.
+"""The cache of workers: their pods, the newest process of each pod, and who serves each queue.
 
-Pods and worker Leases come and go; both are judged by this replica's monotonic clock.
+Times are read from this replica's monotonic clock.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from typing import Final
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.names import POD_UID_ANNOTATION, WORKER_LEASE_PREFIX
+from asyncjob_operator.cache.jobs import QueueKey
 from asyncjob_operator.cache.versions import VersionTracker
 from asyncjob_operator.core.liveness import (
     NEVER_SEEN,
@@ -33,22 +34,24 @@ PodName = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class WorkerProcess:
-    """The newest process of a pod; `since`: known, with the pod in sight, monotonic seconds."""
+    """The newest process of a pod, as the worker's Lease names it."""
 
     pod_uid: str
     worker: str
+    """Identity of the process, the Lease's holderIdentity."""
+
     since: float
+    """Since when it has been known while its pod was watched without a break; monotonic."""
 
 
 NO_PROCESS: Final = WorkerProcess("", "", NEVER_SEEN)
 
 
 class WorkerPodCache:
-    """Pods and announcements; `on_change` is called with a pod that something is new of.
+    """Worker pods and their Leases.
 
-    It is told the pod's namespace and UID.
-
-    `pods_known` is False until pods have been listed, and stays so without permission to.
+    `on_change` is called with namespace and UID of each pod that has changed. `pods_known` is False
+    until pods have been listed, and stays so without the permission to list them.
     """
 
     def __init__(self, clock: Callable[[], float], on_change: Callable[[str, str], None]) -> None:
@@ -68,69 +71,70 @@ class WorkerPodCache:
             return UNKNOWN_HOLDER
         name = (job.namespace, lease.holder)
         pod = self._pods.get(name)
-        newest = self._newest_process.get(name, NO_PROCESS)
-        own = newest if newest.pod_uid == lease.holder_uid else NO_PROCESS
+        process = self._newest_process.get(name, NO_PROCESS)
+        own_process = process if process.pod_uid == lease.holder_uid else NO_PROCESS
         return HolderStatus(
             pods_known=self.pods_known,
             pod=pod if pod and pod.uid == lease.holder_uid else None,
-            newest_worker=own.worker,
-            newest_worker_since=own.since,
+            newest_worker=own_process.worker,
+            newest_worker_since=own_process.since,
             termination_seen_at=self._termination_seen_at.get(name, 0.0),
         )
 
     def on_pods_relisted(self) -> None:
-        """Take that pods are listed anew, as at a start or after a break of their watch.
+        """Handle that pods are listed again, at a start or after a break of their watch.
 
-        What is seen then may have happened long ago: before an announcement that is known already.
+        What the list shows may have happened long ago, even before a process that is known already
+        was announced. So its time of observation begins again.
         """
         now = self._clock()
         self._newest_process = {
-            name: replace(one, since=now) for name, one in self._newest_process.items()
+            name: replace(process, since=now) for name, process in self._newest_process.items()
         }
 
     def on_pod_update(self, obj: JsonObject) -> None:
-        """Take a pod as it was then."""
+        """Store a pod, unless a newer version is known."""
         pod = read_pod(obj)
         name = (pod.namespace, pod.name)
         if not self._pod_versions.accept(name, text(child(obj, "metadata"), "resourceVersion")):
             return
-        before = self._pods.get(name)
-        if pod == before:
+        previous = self._pods.get(name)
+        if pod == previous:
             return
         self._pods[name] = pod
         if pod.termination and not (
-            before
-            and before.termination
-            and is_same_termination(before.termination, pod.termination)
+            previous
+            and previous.termination
+            and is_same_termination(previous.termination, pod.termination)
         ):
             self._termination_seen_at[name] = self._clock()
-        if before and before.uid != pod.uid:
-            self._on_change(pod.namespace, before.uid)
+        if previous and previous.uid != pod.uid:
+            self._on_change(pod.namespace, previous.uid)
         self._on_change(pod.namespace, pod.uid)
 
     def on_pod_delete(self, namespace: str, name: str) -> None:
-        """Take that there is no such pod any more."""
+        """Forget a deleted pod."""
         self._pod_versions.record_deleted((namespace, name))
         self._termination_seen_at.pop((namespace, name), None)
-        before = self._pods.pop((namespace, name), None)
-        if before:
-            self._on_change(namespace, before.uid)
+        previous = self._pods.pop((namespace, name), None)
+        if previous:
+            self._on_change(namespace, previous.uid)
 
     def on_lease_update(self, obj: JsonObject) -> None:
-        """Take an announcement; renewals of the same process are no news."""
+        """Store which process a worker's Lease names; a renewal by the same one changes nothing."""
         meta = child(obj, "metadata")
         name = (text(meta, "namespace"), pod_of_lease(text(meta, "name")))
         if not self._lease_versions.accept(name, text(meta, "resourceVersion")):
             return
         pod_uid = text(child(meta, "annotations"), POD_UID_ANNOTATION)
         worker = text(child(obj, "spec"), "holderIdentity")
-        before = self._newest_process.get(name, NO_PROCESS)
-        if (before.pod_uid, before.worker) != (pod_uid, worker):
+        previous = self._newest_process.get(name, NO_PROCESS)
+        if (previous.pod_uid, previous.worker) != (pod_uid, worker):
             self._newest_process[name] = WorkerProcess(pod_uid, worker, self._clock())
             self._on_change(name[0], pod_uid)
 
     def on_lease_delete(self, namespace: str, lease: str) -> None:
-        """Take that an announcement is gone; that proves nothing."""
+        """Forget a deleted Lease; that does not prove that the process has ended."""
         self._lease_versions.record_deleted((namespace, pod_of_lease(lease)))
         self._newest_process.pop((namespace, pod_of_lease(lease)), None)
 
@@ -139,7 +143,7 @@ class WorkerPodCache:
         return [name for name in self._pods if namespace in (None, name[0])]
 
     def leases_in(self, namespace: str | None) -> list[PodName]:
-        """Return the pods' names of the known announcements of one namespace, or of all."""
+        """Return the pods of the known worker Leases of one namespace, or of all."""
         return [name for name in self._newest_process if namespace in (None, name[0])]
 
 
@@ -148,19 +152,14 @@ def pod_of_lease(lease: str) -> str:
     return lease.removeprefix(WORKER_LEASE_PREFIX)
 
 
-QueueKey = tuple[str, str]
-"""Namespace and name."""
-
-
 class WorkerRegistry:
     """The registered workers of each queue.
 
-    `on_types_changed` is called with a queue and the types that are known there, or no longer.
-    `on_slots_changed` is called with one whose workers run more or fewer jobs at
-    once than before. `leases_watched` is False where Leases may not be watched: nothing is known of
-    workers then.
+    `on_types_changed` is called with a queue and the types that have become served or unserved
+    there, `on_slots_changed` with a queue whose workers have more or fewer slots than before.
+    `leases_watched` is False without the permission to watch Leases: no worker is known then.
 
-    A queue without any Lease is forgotten, and with it since when a type has been missing.
+    A queue without any Lease is forgotten, and with it since when a type has been unserved.
     """
 
     def __init__(
@@ -178,64 +177,67 @@ class WorkerRegistry:
         self._versions: VersionTracker[tuple[str, str]] = VersionTracker()
 
     def unserved_type(self, job: JobView) -> UnservedType | None:
-        """Return since when the job's type is missing in its queue, or None if it is not."""
-        call = self._queues.get((job.namespace, job.queue))
-        return call.unserved_type(job.type, self._clock()) if call else None
+        """Return since when the job's type has been unserved in its queue, None if it is served."""
+        queue_workers = self._queues.get((job.namespace, job.queue))
+        return queue_workers.unserved_type(job.type, self._clock()) if queue_workers else None
 
     def is_served(self, job: JobView) -> bool:
-        """Return whether a worker of the queue may know the job's type, or none is there."""
-        call = self._queues.get((job.namespace, job.queue))
-        return call is None or call.is_served(job.type)
+        """Return whether a worker of the queue may handle the job's type, or it has no workers."""
+        queue_workers = self._queues.get((job.namespace, job.queue))
+        return queue_workers is None or queue_workers.is_served(job.type)
 
     def slots(self, namespace: str, queue: str) -> int | None:
-        """Return how many jobs the queue's workers run at once, None if that is not known."""
+        """Return how many jobs the queue's workers run at the same time, None if unknown."""
         if not self.leases_watched:
             return None
-        call = self._queues.get((namespace, queue))
-        return call.slots if call else 0
+        queue_workers = self._queues.get((namespace, queue))
+        return queue_workers.slots if queue_workers else 0
 
     def capacity_by_queue(self) -> dict[QueueKey, tuple[int, int]] | None:
-        """Return workers and slots of each queue that has any, None if that is not known."""
+        """Return workers and slots of each queue that has any, None if they are not known."""
         if not self.leases_watched:
             return None
-        return {queue: (call.workers, call.slots) for queue, call in self._queues.items()}
+        return {
+            queue: (queue_workers.workers, queue_workers.slots)
+            for queue, queue_workers in self._queues.items()
+        }
 
     def workers(self, namespace: str, queue: str) -> int:
-        """Return how many workers take jobs of the queue."""
-        call = self._queues.get((namespace, queue))
-        return call.workers if call else 0
+        """Return how many workers accept jobs of the queue."""
+        queue_workers = self._queues.get((namespace, queue))
+        return queue_workers.workers if queue_workers else 0
 
     def on_lease_update(self, obj: JsonObject) -> None:
-        """Take a worker's Lease as it is now."""
+        """Store a worker's Lease, unless a newer version is known."""
         meta, queue = child(obj, "metadata"), queue_of_lease(obj)
         namespace, lease = text(meta, "namespace"), text(meta, "name")
         if not self._versions.accept((namespace, lease), text(meta, "resourceVersion")):
             return
-        pod = lease.removeprefix(WORKER_LEASE_PREFIX)
+        pod = pod_of_lease(lease)
         if self._queue_of_pod.get((namespace, pod), queue) != queue:
             self._remove(namespace, pod)
         self._queue_of_pod[namespace, pod] = queue
-        call = self._queues.setdefault((namespace, queue), QueueWorkers())
-        before = call.slots
-        concerned = call.update(pod, read_worker_record(obj), self._clock())
-        if concerned:
-            self._on_types_changed((namespace, queue), concerned)
-        if call.slots != before:
+        queue_workers = self._queues.setdefault((namespace, queue), QueueWorkers())
+        previous_slots = queue_workers.slots
+        affected = queue_workers.update(pod, read_worker_record(obj), self._clock())
+        if affected:
+            self._on_types_changed((namespace, queue), affected)
+        if queue_workers.slots != previous_slots:
             self._on_slots_changed((namespace, queue))
 
     def on_lease_delete(self, namespace: str, lease: str) -> None:
-        """Take that there is no such Lease any more."""
+        """Forget a deleted Lease."""
         self._versions.record_deleted((namespace, lease))
-        self._remove(namespace, lease.removeprefix(WORKER_LEASE_PREFIX))
+        self._remove(namespace, pod_of_lease(lease))
 
     def _remove(self, namespace: str, pod: str) -> None:
         queue = self._queue_of_pod.pop((namespace, pod), None)
-        call = self._queues.get((namespace, queue)) if queue is not None else None
-        if call is None or queue is None:
+        queue_workers = self._queues.get((namespace, queue)) if queue is not None else None
+        if queue_workers is None or queue is None:
             return
-        concerned = call.remove(pod, self._clock())
+        affected = queue_workers.remove(pod, self._clock())
         self._on_slots_changed((namespace, queue))
-        if not call:
+        if not queue_workers:
             del self._queues[namespace, queue]
-        if concerned:
-            self._on_types_changed((namespace, queue), concerned)
+        if affected:
+            self._on_types_changed((namespace, queue), affected)
