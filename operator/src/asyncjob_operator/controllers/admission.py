@@ -1,7 +1,7 @@
-"""Admission to queues with limits: reserves places in the AsyncQueue's `status.reservations`.
+"""Admission to queues with limits: writes the AsyncQueue's `status.reservations`.
 
-The write is conditional on the version of the queue that was read, so that of several operators one
-succeeds. Admitting the jobs that hold a reservation is then each job's own reconciliation.
+Each write is conditional on the version of the queue that was read, so that only one of several
+operators succeeds. Jobs with a reservation are then admitted by their own reconciliation.
 """
 
 import asyncio
@@ -14,7 +14,8 @@ from asyncjob.errors import ApiError, ConflictError, ObjectNotFoundError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob.names import job_path, queue_path, queue_status_path
-from asyncjob_operator.cache.queues import QueueAdmissionState, QueueKey
+from asyncjob_operator.cache.jobs import QueueKey
+from asyncjob_operator.cache.queues import QueueAdmissionState
 from asyncjob_operator.controllers.job_controller import JobController
 from asyncjob_operator.controllers.workqueue import ItemBackoff
 from asyncjob_operator.core.admission.plan import (
@@ -33,109 +34,40 @@ from asyncjob_operator.core.now import Now
 from asyncjob_operator.telemetry.containment import ObjectKind, ObjectRef
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 
-
-class AdmissionRounds:
-    """Rounds of admission as far as they wait for nothing and write nothing."""
-
-    def __init__(self, controller: JobController) -> None:
-        self._controller = controller
-
-    def unverified(self, queue: QueueKey) -> Sequence[Reservation]:
-        """Return the places whose jobs may be known here as they were before, or not at all."""
-        hall = self._controller.admission_cache.get(queue)
-        if hall is None:
-            return ()
-        places = hall.reservations.by_uid.values()
-        return [place for place in places if self._state(hall, place) is ReservationState.UNKNOWN]
-
-    def record(self, queue: QueueKey, reservation: Reservation, obj: JsonObject | None) -> None:
-        """Take what a live read of a doubtful place's job has shown; None: there is none."""
-        hall = self._controller.admission_cache.get(queue)
-        if hall and (obj is None or text(child(obj, "metadata"), "uid") != reservation.uid):
-            hall.deleted.add(reservation.uid)
-        elif hall:
-            hall.confirmed.add(reservation)
-        if obj is not None:
-            self._controller.on_update(obj, live=False)
-
-    def plan(self, queue: QueueKey, now: Now) -> AdmissionPlan | None:
-        """Plan a round; None for a queue that has no limits. Who is taken has left the line."""
-        hall = self._controller.admission_cache.get(queue)
-        if hall is None:
-            return None
-        table = AdmissionSnapshot(
-            limits=hall.limits,
-            paused=self._controller.queues.view(*queue).paused,
-            reservations=hall.reservations,
-            active=hall.active,
-            pending=hall.pending,
-            rate_window=hall.rate_window,
-            slots=self._controller.worker_registry.slots(*queue),
-        )
-        return plan_admission(table, lambda place: self._state(hall, place), now)
-
-    def on_queue_update(self, obj: JsonObject) -> None:
-        """Take a queue as a write or a live read has answered it."""
-        self._controller.queues.on_update(obj)
-
-    def on_queue_delete(self, queue: QueueKey) -> None:
-        """Take that there is no such AsyncQueue any more."""
-        self._controller.queues.on_delete(*queue)
-
-    def requeue(self, plan: AdmissionPlan) -> None:
-        """Line those up again who were taken for a plan that came to nothing."""
-        for who in plan.admitted:
-            self._controller.evaluate(who.uid)
-
-    def _state(self, admission: QueueAdmissionState, reservation: Reservation) -> ReservationState:
-        if reservation.uid in admission.deleted:
-            return ReservationState.RECLAIMABLE
-        job = self._controller.store.get(reservation.uid)
-        if job and not is_reclaimable(
-            reservation, job, counts_running=admission.limits.counts_running
-        ):
-            return ReservationState.IN_USE if is_active(job) else ReservationState.WAITING
-        known = reservation.uid in self._controller.store and reservation in admission.confirmed
-        return ReservationState.RECLAIMABLE if known else ReservationState.UNKNOWN
-
-
 log = structlog.get_logger()
 
 METRIC_LABEL: Final = "allot"
-
 STALE_RESERVATION_SECONDS: Final = 1.0
-"""Places that are over are struck off with the next that are given, or after so long."""
+"""Seconds after which reclaimable reservations are removed by a write of their own.
 
-NamespacedName = tuple[str, str]
-"""Namespace and name."""
+Until then they wait for the next write that grants some.
+"""
 
 
 class RoundPlanner(Protocol):
-    """Who knows the queues with limits and plans the rounds."""
+    """Knows the queues with limits and plans their rounds of admission."""
 
-    def unverified(self, queue: NamespacedName) -> Sequence[Reservation]:
-        """Return the places whose jobs a live read has to tell of."""
+    def unverified(self, queue: QueueKey) -> Sequence[Reservation]:
+        """Return the reservations whose state only a live read of their job can tell."""
 
-    def record(
-        self, queue: NamespacedName, reservation: Reservation, obj: JsonObject | None
-    ) -> None:
-        """Take what the live read has shown."""
+    def record(self, queue: QueueKey, reservation: Reservation, obj: JsonObject | None) -> None:
+        """Store the job as a live read has shown it; None: it does not exist."""
 
-    def plan(self, queue: NamespacedName, now: Now) -> AdmissionPlan | None:
-        """Plan a round."""
+    def plan(self, queue: QueueKey, now: Now) -> AdmissionPlan | None:
+        """Plan a round; None for a queue without limits."""
 
     def requeue(self, plan: AdmissionPlan) -> None:
-        """Take that the plan came to nothing."""
+        """Put the jobs of a plan that was not written back into the pending queue."""
 
     def on_queue_update(self, obj: JsonObject) -> None:
-        """Take a queue as it is now."""
+        """Store a queue as a write or a live read has answered it."""
 
-    def on_queue_delete(self, queue: NamespacedName) -> None:
-        """Take that a queue is gone."""
+    def on_queue_delete(self, queue: QueueKey) -> None:
+        """Forget a deleted queue."""
 
 
 class ReservationController:
-    """Rounds of admission; `enqueue` is called with a queue whose time has come once more."""
+    """Carries out rounds of admission; `enqueue` is called with each queue that is due again."""
 
     def __init__(
         self,
@@ -159,7 +91,7 @@ class ReservationController:
         self._stale_since: dict[str, float] = {}
 
     async def reconcile(self, key: str) -> None:
-        """Give the places away that can be given in a queue now; `key` is namespace/name."""
+        """Grant the reservations that a queue allows now; `key` is namespace/name."""
         namespace, _, name = key.partition("/")
         queue = (namespace, name)
         try:
@@ -172,24 +104,24 @@ class ReservationController:
             await self._apply(key, queue, plan)
 
     def object_ref(self, key: str) -> ObjectRef:
-        """Return the queue; many objects bear on a round, so that its own version tells nothing."""
+        """Return the queue without a version: a round depends on many objects, not on it alone."""
         namespace, _, name = key.partition("/")
         return ObjectRef(ObjectKind.QUEUE, namespace, name)
 
     def requeue_after(self, key: str, seconds: float) -> None:
-        """Leave a queue alone for a while that makes the operator stumble."""
+        """Leave a queue whose reconciliation raised alone for this many seconds."""
         self._add_after(key, seconds)
 
-    async def _verify_reservations(self, queue: NamespacedName) -> None:
-        for place in self._planner.unverified(queue):
+    async def _verify_reservations(self, queue: QueueKey) -> None:
+        for reservation in self._planner.unverified(queue):
             try:
-                obj = await self._session.get(job_path(queue[0], place.name))
+                obj = await self._session.get(job_path(queue[0], reservation.name))
             except ObjectNotFoundError:
-                self._planner.record(queue, place, None)
+                self._planner.record(queue, reservation, None)
             else:
-                self._planner.record(queue, place, obj)
+                self._planner.record(queue, reservation, obj)
 
-    async def _apply(self, key: str, queue: NamespacedName, plan: AdmissionPlan) -> None:
+    async def _apply(self, key: str, queue: QueueKey, plan: AdmissionPlan) -> None:
         now = self._now().monotonic
         if plan.next_at is not None:
             self._add_after(key, plan.next_at - now)
@@ -211,7 +143,7 @@ class ReservationController:
         self._planner.on_queue_update(answer)
 
     def _must_release_stale(self, key: str, plan: AdmissionPlan, now: float) -> bool:
-        """Return whether places have been over for long enough for a write of their own."""
+        """Return whether reservations have been reclaimable for long enough for their own write."""
         if not plan.reclaimed:
             self._stale_since.pop(key, None)
             return False
@@ -222,9 +154,9 @@ class ReservationController:
         return False
 
     async def _on_error(
-        self, key: str, queue: NamespacedName, plan: AdmissionPlan, error: ApiError
+        self, key: str, queue: QueueKey, plan: AdmissionPlan, error: ApiError
     ) -> None:
-        """Look at the queue as it is now: the write may have failed for it, or not at all."""
+        """Read the queue again: it may have changed, or the write may have succeeded after all."""
         try:
             self._planner.on_queue_update(await self._session.get(queue_path(*queue)))
         except ObjectNotFoundError:
@@ -256,9 +188,80 @@ class ReservationController:
         self._timers[key] = (at, loop.call_at(at, self._on_timer, key))
 
     def _on_timer(self, key: str) -> None:
-        """Look again; a timer may go off a little before its time, and is done all the same."""
+        """Enqueue the queue; a timer that fires slightly early is not set again."""
         del self._timers[key]
         self._enqueue(key)
 
     def _count(self, outcome: str) -> None:
         self._metrics.writes.labels(METRIC_LABEL, outcome).inc()
+
+
+class AdmissionRounds:
+    """Plans rounds of admission from the cache; waits for nothing and writes nothing."""
+
+    def __init__(self, controller: JobController) -> None:
+        self._controller = controller
+
+    def unverified(self, queue: QueueKey) -> Sequence[Reservation]:
+        """Return the reservations whose jobs are unknown, or perhaps known in an older version."""
+        admission = self._controller.admission_cache.get(queue)
+        if admission is None:
+            return ()
+        reservations = admission.reservations.by_uid.values()
+        return [
+            reservation
+            for reservation in reservations
+            if self._state(admission, reservation) is ReservationState.UNKNOWN
+        ]
+
+    def record(self, queue: QueueKey, reservation: Reservation, obj: JsonObject | None) -> None:
+        """Store what a live read of an unverified reservation's job has shown; None: it is gone."""
+        admission = self._controller.admission_cache.get(queue)
+        if admission and (obj is None or text(child(obj, "metadata"), "uid") != reservation.uid):
+            admission.deleted.add(reservation.uid)
+        elif admission:
+            admission.confirmed.add(reservation)
+        if obj is not None:
+            self._controller.on_update(obj, live=False)
+
+    def plan(self, queue: QueueKey, now: Now) -> AdmissionPlan | None:
+        """Plan a round; None for a queue without limits. Admitted jobs leave the pending queue."""
+        admission = self._controller.admission_cache.get(queue)
+        if admission is None:
+            return None
+        snapshot = AdmissionSnapshot(
+            limits=admission.limits,
+            paused=self._controller.queues.view(*queue).paused,
+            reservations=admission.reservations,
+            active=admission.active,
+            pending=admission.pending,
+            rate_window=admission.rate_window,
+            slots=self._controller.worker_registry.slots(*queue),
+        )
+        return plan_admission(
+            snapshot, lambda reservation: self._state(admission, reservation), now
+        )
+
+    def on_queue_update(self, obj: JsonObject) -> None:
+        """Store a queue as a write or a live read has answered it."""
+        self._controller.queues.on_update(obj)
+
+    def on_queue_delete(self, queue: QueueKey) -> None:
+        """Forget a deleted AsyncQueue."""
+        self._controller.queues.on_delete(*queue)
+
+    def requeue(self, plan: AdmissionPlan) -> None:
+        """Put the jobs of a plan that was not written back into the pending queue."""
+        for job in plan.admitted:
+            self._controller.evaluate(job.uid)
+
+    def _state(self, admission: QueueAdmissionState, reservation: Reservation) -> ReservationState:
+        if reservation.uid in admission.deleted:
+            return ReservationState.RECLAIMABLE
+        job = self._controller.store.get(reservation.uid)
+        if job and not is_reclaimable(
+            reservation, job, counts_running=admission.limits.counts_running
+        ):
+            return ReservationState.IN_USE if is_active(job) else ReservationState.WAITING
+        known = reservation.uid in self._controller.store and reservation in admission.confirmed
+        return ReservationState.RECLAIMABLE if known else ReservationState.UNKNOWN

@@ -1,7 +1,7 @@
-"""Evaluates each schedule as it and its jobs are seen, and enqueues those that need a write.
+"""Evaluates a schedule when it or one of its jobs changes, and enqueues it if a write is due.
 
-Writes nothing. A list of schedules is compared with what is known now and then, since a watch can
-lose a deletion.
+Writes nothing. Now and then the known schedules are compared with a list, since a watch can lose a
+deletion.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,25 +30,29 @@ from asyncjob_operator.telemetry.containment import Containment, ObjectKind, Obj
 
 MANY_JOBS: Final = 200
 MANY_JOBS_DELAY: Final = 1.0
-"""A schedule with more than so many jobs is looked at once in so many seconds as they change."""
+"""A schedule with more than `MANY_JOBS` jobs is evaluated at most once per this many seconds.
+
+Each evaluation goes through all jobs of the schedule.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedReservation:
-    """What this replica knows of a reservation; times are monotonic seconds of its own.
-
-    `reserved_at`: when it sent the write that made the reservation its own, if it did. `created`:
-    which of the runs it has created, or found created.
-    """
+    """What this replica knows of a reservation; times are in its own monotonic seconds."""
 
     reserved: ReservedRuns
     observed_at: float
+    """When this replica first saw the reservation as it is now."""
+
     reserved_at: float | None = None
+    """When it sent the write that made the reservation its own, if it did."""
+
     created: frozenset[str] = frozenset()
+    """Names of the runs that it has created, or found created."""
 
 
 class CronJobController:
-    """Views, claims and the agenda; `enqueue` is told of schedules that something is due for."""
+    """Caches schedules and evaluates them; `enqueue` is called with each that needs a write."""
 
     def __init__(
         self,
@@ -76,7 +80,7 @@ class CronJobController:
         self._verified_unfinished: dict[str, frozenset[str]] = {}
 
     def on_update(self, obj: JsonObject) -> None:
-        """Take a schedule as it was then."""
+        """Store and evaluate a schedule, unless a newer version is known."""
         meta = child(obj, "metadata")
         uid, version = text(meta, "uid"), text(meta, "resourceVersion")
         known = self._views.get(uid)
@@ -88,7 +92,7 @@ class CronJobController:
         self._requeue_if_set_aside(uid, guard.pause)
 
     def on_delete(self, name: ObjectName) -> None:
-        """Take that there is no such schedule; its jobs are left alone."""
+        """Forget a deleted schedule; its jobs are left alone."""
         self.containment.forget(ObjectKind.CRON_JOB, *name)
         uid = self._uids.pop(name, None)
         if uid is not None:
@@ -103,16 +107,16 @@ class CronJobController:
         return [name for name in self._uids if namespace in (None, name[0])]
 
     def locate(self, uid: str) -> CronJobView | None:
-        """Return the view of a schedule."""
+        """Return the known view of a schedule, None if it is unknown."""
         return self._views.get(uid)
 
     def evaluate(self, uid: str) -> None:
-        """Judge a known schedule anew."""
+        """Evaluate a known schedule again."""
         cron = self._views.get(uid)
         if cron is None:
             return
-        one = ObjectRef(ObjectKind.CRON_JOB, cron.namespace, cron.name, cron.resource_version)
-        with self.containment.guard(one) as guard:
+        ref = ObjectRef(ObjectKind.CRON_JOB, cron.namespace, cron.name, cron.resource_version)
+        with self.containment.guard(ref) as guard:
             self._evaluate(uid)
         self._requeue_if_set_aside(uid, guard.pause)
 
@@ -128,9 +132,9 @@ class CronJobController:
     def refresh(
         self, obj: JsonObject, unfinished: list[ScheduledJob] | None = None
     ) -> tuple[CronJobView, CronJobDecision]:
-        """Take a fresh read and decide anew.
+        """Store a fresh read and decide again from it.
 
-        `unfinished` are the schedule's unfinished jobs by reads that began after that one.
+        `unfinished` are the schedule's unfinished jobs, by reads that began after that one.
         """
         cron = read_cron_job(obj)
         known = self._views.get(cron.uid)
@@ -139,81 +143,78 @@ class CronJobController:
         children = self.scheduled_jobs.jobs_of((cron.namespace, cron.uid))
         if unfinished is not None:
             if cron.uid in self._views:
-                self._verified_unfinished[cron.uid] = frozenset(one.uid for one in unfinished)
-            children = (*unfinished, *(one for one in children if one.finished))
+                self._verified_unfinished[cron.uid] = frozenset(job.uid for job in unfinished)
+            children = (*unfinished, *(job for job in children if job.finished))
         return cron, self._decide(cron, children, self._now())
 
     def has_unknown_active(self, cron: CronJobView) -> bool:
         """Return whether the status names active jobs that are not known here.
 
-        Then they are gone, or this replica is behind who wrote it and must not take them off.
+        Such jobs are gone, or this replica's cache is behind the status and must not remove them.
         """
-        known = {one.uid for one in self.scheduled_jobs.jobs_of((cron.namespace, cron.uid))}
-        return any(one.uid not in known for one in cron.active)
+        known = {job.uid for job in self.scheduled_jobs.jobs_of((cron.namespace, cron.uid))}
+        return any(job.uid not in known for job in cron.active)
 
     def unfinished_names(self, cron: CronJobView) -> frozenset[str] | None:
-        """Return the names of all jobs that may be unfinished, or None if they are not known.
+        """Return the names of all jobs that may be unfinished, None if they are not known.
 
         A dead letter may have been redriven since it was seen.
         """
         if cron.active_count > len(cron.active):
             return None
-        may_be = [
-            one.name
-            for one in self.scheduled_jobs.jobs_of((cron.namespace, cron.uid))
-            if one.is_run_of(cron) and (not one.finished or one.phase is Phase.DEAD_LETTER)
+        unfinished = [
+            job.name
+            for job in self.scheduled_jobs.jobs_of((cron.namespace, cron.uid))
+            if job.is_run_of(cron) and (not job.finished or job.phase is Phase.DEAD_LETTER)
         ]
-        active = [one.name for one in cron.active]
-        return frozenset([*active, *(run.name for run in cron.runs), *may_be])
+        active = [job.name for job in cron.active]
+        return frozenset([*active, *(run.name for run in cron.runs), *unfinished])
 
     def record_reservation(self, obj: JsonObject, sent_at: float) -> None:
-        """Take the answer to a write, sent then, that made the reservation this replica's own."""
+        """Store the answer to a write, sent at this time, that took or renewed the reservation."""
         cron = read_cron_job(obj)
         if cron.reserved and cron.uid in self._views:
-            made = self._still_created(cron)
+            created = self._still_created(cron)
             self._reservations[cron.uid] = ObservedReservation(
-                cron.reserved, self._now().monotonic, sent_at, made
+                cron.reserved, self._now().monotonic, sent_at, created
             )
 
     def record_created(self, uid: str, name: str) -> None:
-        """Take that a reserved run has been created."""
-        claim = self._reservations.get(uid)
-        if claim:
-            self._reservations[uid] = replace(claim, created=claim.created | {name})
+        """Record that a reserved run has been created."""
+        observed = self._reservations.get(uid)
+        if observed:
+            self._reservations[uid] = replace(observed, created=observed.created | {name})
 
     def reserved_at(self, uid: str) -> float | None:
-        """Return when this replica sent the write that gave it the reservation."""
-        claim = self._reservations.get(uid)
-        return claim.reserved_at if claim else None
+        """Return when this replica sent the write that gave it the reservation, if it did."""
+        observed = self._reservations.get(uid)
+        return observed.reserved_at if observed else None
 
     def requeue_after(self, uid: str, seconds: float) -> None:
-        """Leave the schedule alone for so long, whatever is seen of it."""
+        """Leave the schedule alone for this many seconds, even if it changes."""
         if uid in self._views:
             self.delaying_queue.block_until(uid, self._now().monotonic + seconds)
 
     def _requeue_if_set_aside(self, uid: str, seconds: float | None) -> None:
-        """Leave a schedule alone that was set aside for so long, if it was."""
+        """Leave a schedule alone for the pause it was set aside for, if it was."""
         if seconds is not None:
             self.requeue_after(uid, seconds)
 
-    def _on_job_change(self, child_of: CronJobKey) -> None:
-        """Look at a schedule when a job of it changes; at one with very many jobs once in a while.
-
-        Each look goes through all jobs of the schedule.
-        """
-        namespace, uid = child_of
+    def _on_job_change(self, key: CronJobKey) -> None:
+        """Evaluate a schedule when a job of it changes; one with many jobs only once in a while."""
+        namespace, uid = key
         cron = self._views.get(uid)
         if cron is None or cron.namespace != namespace:
             return
-        if self.scheduled_jobs.count(child_of) <= MANY_JOBS:
+        if self.scheduled_jobs.count(key) <= MANY_JOBS:
             self.evaluate(uid)
         else:
             self.delaying_queue.advance(uid, self._now().monotonic + MANY_JOBS_DELAY)
 
     def _store_cron_job(self, cron: CronJobView) -> None:
         name = (cron.namespace, cron.name)
-        before = self._uids.get(name)
-        if before is not None and before != cron.uid:
+        previous_uid = self._uids.get(name)
+        if previous_uid is not None and previous_uid != cron.uid:
             self.on_delete(name)
         self._uids[name] = cron.uid
         self._views[cron.uid] = cron
@@ -221,43 +222,45 @@ class CronJobController:
         self._observe_reservation(cron)
 
     def _observe_reservation(self, cron: CronJobView) -> ObservedReservation | None:
-        """Return what is known of the reservation as it is now."""
-        claim = self._reservations.get(cron.uid)
+        """Return what is known of the current reservation, and remember when it was first seen."""
+        observed = self._reservations.get(cron.uid)
         if cron.reserved is None:
             self._reservations.pop(cron.uid, None)
             return None
-        if claim is None or (claim.reserved.by, claim.reserved.claims) != (
+        if observed is None or (observed.reserved.by, observed.reserved.claims) != (
             cron.reserved.by,
             cron.reserved.claims,
         ):
-            claim = ObservedReservation(
+            observed = ObservedReservation(
                 cron.reserved, self._now().monotonic, created=self._still_created(cron)
             )
-            self._reservations[cron.uid] = claim
-        return claim
+            self._reservations[cron.uid] = observed
+        return observed
 
     def _still_created(self, cron: CronJobView) -> frozenset[str]:
-        """Return which reserved runs were known to be made before the reservation changed hands."""
-        before = self._reservations.get(cron.uid)
-        return (before.created if before else frozenset()) & {run.name for run in cron.runs}
+        """Return which reserved runs were known to exist before the reservation changed hands."""
+        previous = self._reservations.get(cron.uid)
+        return (previous.created if previous else frozenset()) & {run.name for run in cron.runs}
 
     def _decide(
         self, cron: CronJobView, children: tuple[ScheduledJob, ...], now: Now
     ) -> CronJobDecision:
-        claim = self._observe_reservation(cron)
-        made = claim.created if claim else frozenset()
+        observed = self._observe_reservation(cron)
+        created = observed.created if observed else frozenset()
         if cron.runs:
-            seen = self.scheduled_jobs.names((cron.namespace, cron.uid))
-            made |= {run.name for run in cron.runs if not run.backfill and run.name in seen}
+            known_names = self.scheduled_jobs.names((cron.namespace, cron.uid))
+            created |= {
+                run.name for run in cron.runs if not run.backfill and run.name in known_names
+            }
         return decide_cron_job(
             CronJobSnapshot(
                 cron=cron,
                 schedule=schedule_or_problem(cron),
-                jobs=tuple(one for one in children if one.is_run_of(cron)),
+                jobs=tuple(job for job in children if job.is_run_of(cron)),
                 identity=self._identity,
-                reserved_at=claim.reserved_at if claim else None,
-                reservation_observed_at=claim.observed_at if claim else now.monotonic,
-                created=made,
+                reserved_at=observed.reserved_at if observed else None,
+                reservation_observed_at=observed.observed_at if observed else now.monotonic,
+                created=created,
                 verified_unfinished=self._verified_unfinished.get(cron.uid, frozenset()),
                 prunes_history=self._prunes_history,
                 dedup_window=self._dedup_window,
@@ -269,9 +272,9 @@ class CronJobController:
 async def resync_cron_jobs(
     session: KubeSession, namespace: str | None, controller: CronJobController
 ) -> None:
-    """Take all schedules there are, and forget those that are no more; raises what a list raises.
+    """Store all existing schedules and forget the others. Raises ApiError if the list fails.
 
-    Who is first seen while the list is read is not in it, and is not forgotten.
+    A schedule that is first seen while the list is read may not be in it, and is kept.
     """
     before = set(controller.names_in(namespace))
     found = [obj async for obj in session.list(collection_path(namespace, CRON_JOBS))]

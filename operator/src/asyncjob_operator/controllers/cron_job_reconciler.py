@@ -63,150 +63,70 @@ from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.telemetry.containment import ObjectKind, ObjectRef
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 
-_REQUEST_PARAMS: Final = {"timeout": f"{REQUEST_TIMEOUT_SECONDS:.0f}s"}
-"""The API server itself is to give up a request that nobody waits for any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedRun:
-    """A run that cannot be created, whoever tries."""
-
-    run: Run
-    reason: CronReason
-    message: str
-
-
-class RunCreator:
-    """`is_allowed` is asked right before each request.
-
-    `on_created` takes each run that there is now.
-    """
-
-    def __init__(
-        self,
-        session: KubeSession,
-        is_allowed: Callable[[str], bool],
-        on_created: Callable[[str, Run, JsonObject | None], None],
-    ) -> None:
-        self._session = session
-        self._is_allowed = is_allowed
-        self._on_created = on_created
-
-    async def create(
-        self, cron: CronJobView, obj: JsonObject, runs: tuple[Run, ...]
-    ) -> RefusedRun | None:
-        """Create in order; return the first that cannot be, or None. Raises what a request does."""
-        for run in runs:
-            if not self._is_allowed(cron.uid):
-                return None
-            refused = await self._create(cron, obj, run)
-            if refused:
-                return refused
-        return None
-
-    async def find_existing(self, cron: CronJobView, runs: tuple[Run, ...]) -> bool:
-        """Return whether any of the runs exists after all: a creation may have gone unanswered."""
-        found = False
-        for run in runs:
-            try:
-                there = await self._session.get(job_path(cron.namespace, run.name))
-            except ObjectNotFoundError:
-                continue
-            if is_job_of_run(there, cron, run):
-                self._on_created(cron.uid, run, there)
-                found = True
-        return found
-
-    async def _create(self, cron: CronJobView, obj: JsonObject, run: Run) -> RefusedRun | None:
-        try:
-            created = await self._post(cron, run_body(cron, obj, run))
-        except AlreadyExistsError:
-            return await self._adopt_existing(cron, run)
-        except (InvalidError, TooLargeError) as error:
-            return RefusedRun(run, CronReason.JOB_REFUSED, str(error))
-        self._on_created(cron.uid, run, created)
-        return None
-
-    async def _post(self, cron: CronJobView, body: JsonObject) -> JsonObject:
-        try:
-            async with asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
-                return await self._session.create(
-                    collection_path(cron.namespace, JOBS), body, _REQUEST_PARAMS
-                )
-        except TimeoutError as error:
-            raise UnknownOutcomeError("no answer to the creation of a run in time") from error
-
-    async def _adopt_existing(self, cron: CronJobView, run: Run) -> RefusedRun | None:
-        try:
-            there = await self._session.get(job_path(cron.namespace, run.name))
-        except ObjectNotFoundError:
-            # Gone in between: it has been created, and once is enough.
-            self._on_created(cron.uid, run, None)
-            return None
-        if not is_job_of_run(there, cron, run):
-            return RefusedRun(run, CronReason.NAME_TAKEN, "another job has its name")
-        self._on_created(cron.uid, run, there)
-        return None
-
-
 log = structlog.get_logger()
 
 METRIC_LABEL: Final = "schedule"
 EVENT_MIN_INTERVAL: Final = 3600.0
-"""The same reason about the same schedule is told again after an hour at the soonest."""
+"""Seconds before an Event with the same reason about the same schedule is posted again."""
 
 WRITE_REFUSED: Final = "WriteRefused"
 """Reason of the Event about a schedule whose next step the API server refuses."""
 
 CONFLICT_BACKOFF_DIVISOR: Final = 10
-"""A schedule that somebody else has changed is looked at sooner than one that failed."""
+"""Backoff after a conflict is this much shorter than after a failure."""
 
 MAX_READ_BY_NAME: Final = 16
-"""Beyond so many a list is cheaper than reading them one by one."""
+"""Jobs of a schedule that are read one by one; more are listed, which is cheaper then."""
 
 _UNFINISHED_SELECTOR: Final = ",".join(
     f"status.phase!={phase.value}" for phase in sorted(FINISHED_PHASES)
 )
+_REQUEST_PARAMS: Final = {"timeout": f"{REQUEST_TIMEOUT_SECONDS:.0f}s"}
+"""Makes the API server itself give up a request whose client has stopped waiting."""
 
 
 class CronJobEvaluator(Protocol):
-    """Who knows the schedules and decides about them."""
+    """Knows the schedules and decides what is due for each."""
 
     def locate(self, uid: str) -> CronJobView | None:
-        """Return where a schedule is."""
+        """Return the known view of a schedule, None if it is unknown."""
 
     def refresh(
         self, obj: JsonObject, unfinished: list[ScheduledJob] | None = None
     ) -> tuple[CronJobView, CronJobDecision]:
-        """Take a fresh read and decide anew."""
+        """Store a fresh read and decide again from it."""
 
     def has_unknown_active(self, cron: CronJobView) -> bool:
         """Return whether the status names active jobs that are not known here."""
 
     def unfinished_names(self, cron: CronJobView) -> frozenset[str] | None:
-        """Return the names of all jobs that may be unfinished, or None if they are not known."""
+        """Return the names of all jobs that may be unfinished, None if they are not known."""
 
     def on_update(self, obj: JsonObject) -> None:
-        """Take the answer to a write."""
+        """Store the answer to a write."""
 
     def on_delete(self, name: tuple[str, str]) -> None:
-        """Take that a schedule is gone."""
+        """Forget a deleted schedule."""
 
     def record_reservation(self, obj: JsonObject, sent_at: float) -> None:
-        """Take the answer to a write that made the reservation this replica's own."""
+        """Store the answer to a write, sent at this time, that took or renewed the reservation."""
 
     def record_created(self, uid: str, name: str) -> None:
-        """Take that a reserved run has been created."""
+        """Record that a reserved run has been created."""
 
     def reserved_at(self, uid: str) -> float | None:
-        """Return when this replica sent the write that gave it the reservation."""
+        """Return when this replica sent the write that gave it the reservation, if it did."""
 
     def requeue_after(self, uid: str, seconds: float) -> None:
-        """Leave a schedule alone for so long."""
+        """Leave a schedule alone for this many seconds."""
 
 
 class CronJobReconciler:
-    """`leads` is asked again right before each write; `on_job` takes jobs as they come to be."""
+    """Carries out what is due for a schedule.
+
+    `leads` is asked again right before each write. `on_job` is called with each job that was
+    created, changed or found to exist.
+    """
 
     def __init__(
         self,
@@ -232,70 +152,70 @@ class CronJobReconciler:
         self._run_creator = RunCreator(session, self._may_create, self._on_created)
 
     async def reconcile(self, uid: str) -> None:
-        """Do what is due for the schedule now, if still anything is."""
-        where = self._controller.locate(uid)
-        if where is None:
+        """Do what is due now for the schedule with this UID, if anything still is."""
+        cron = self._controller.locate(uid)
+        if cron is None:
             return
         try:
-            obj = await self._read(where)
+            obj = await self._read(cron)
             if await self._reconcile_object(obj):
                 self._reset_backoff(uid)
-            else:  # what was known is behind what there is: let the watches catch up
+            else:  # the cache was behind the API server: let the watches catch up
                 self._controller.requeue_after(
                     uid, self._backoff.record_failure(uid) / CONFLICT_BACKOFF_DIVISOR
                 )
         except ObjectNotFoundError:
             self._reset_backoff(uid)
-            self._controller.on_delete((where.namespace, where.name))
+            self._controller.on_delete((cron.namespace, cron.name))
         except ConflictError:
-            log.debug("schedule changed meanwhile", cron=where.key)
+            log.debug("schedule changed meanwhile", cron=cron.key)
             self._controller.requeue_after(
                 uid, self._backoff.record_failure(uid) / CONFLICT_BACKOFF_DIVISOR
             )
         except (InvalidError, ForbiddenError) as error:
-            self._on_refused(where, error)
+            self._on_refused(cron, error)
         except ApiError as error:
             pause = self._backoff.record_failure(uid)
-            log.warning("schedule failed", cron=where.key, error=str(error), retry_in=pause)
+            log.warning("schedule failed", cron=cron.key, error=str(error), retry_in=pause)
             self._controller.requeue_after(uid, pause)
 
-    def _on_refused(self, where: CronJobView, error: InvalidError | ForbiddenError) -> None:
-        """Leave it alone for longer each time; a quota may give way at any moment, a rule not."""
+    def _on_refused(self, cron: CronJobView, error: InvalidError | ForbiddenError) -> None:
+        """Retry later each time; a quota, unlike a rule, may permit the write at any moment."""
         self._metrics.writes.labels(METRIC_LABEL, "refused").inc()
-        pause = self._refused_backoff.record_failure(where.uid)
+        pause = self._refused_backoff.record_failure(cron.uid)
         if isinstance(error, ForbiddenError):
             pause = min(pause, self._backoff.cap)
-        if self._refused_backoff.is_new_error(where.uid, str(error)):
-            log.warning("schedule refused", cron=where.key, error=str(error), retry_in=pause)
-            self._events.record(_refusal_event(where, error))
-        self._controller.requeue_after(where.uid, pause)
+        if self._refused_backoff.is_new_error(cron.uid, str(error)):
+            log.warning("schedule refused", cron=cron.key, error=str(error), retry_in=pause)
+            self._events.record(_refusal_event(cron, error))
+        self._controller.requeue_after(cron.uid, pause)
 
     def _reset_backoff(self, uid: str) -> None:
         self._backoff.reset(uid)
         self._refused_backoff.reset(uid)
 
     def object_ref(self, uid: str) -> ObjectRef:
-        """Return the schedule in the version that is known."""
+        """Return the schedule with this UID, in the known version."""
         cron = self._controller.locate(uid)
         if cron is None:
             return ObjectRef(ObjectKind.CRON_JOB, "", uid)
         return ObjectRef(ObjectKind.CRON_JOB, cron.namespace, cron.name, cron.resource_version)
 
     def requeue_after(self, uid: str, seconds: float) -> None:
-        """Leave a schedule alone that makes the operator stumble."""
+        """Leave a schedule whose reconciliation raised alone for this many seconds."""
         self._controller.requeue_after(uid, seconds)
 
-    async def _read(self, where: CronJobView) -> JsonObject:
-        obj = await self._session.get(cron_job_path(where.namespace, where.name))
-        if text(child(obj, "metadata"), "uid") != where.uid:
-            raise ObjectNotFoundError(f"{where.key} is another schedule by now", status=404)
+    async def _read(self, cron: CronJobView) -> JsonObject:
+        obj = await self._session.get(cron_job_path(cron.namespace, cron.name))
+        if text(child(obj, "metadata"), "uid") != cron.uid:
+            raise ObjectNotFoundError(f"{cron.key} is another schedule by now", status=404)
         return obj
 
     async def _reconcile_object(self, obj: JsonObject) -> bool:
-        """Return whether there was anything to do.
+        """Carry out one effect after another; return whether there was anything to do.
 
-        The answer to a write is a fresh read, too: going on with it leaves more of the
-        reservation's time for what it is for, and takes what is made off the list at once.
+        The answer to a write is a fresh read as well. Going on with it leaves more of the
+        reservation's time for creating runs, and removes created runs from the status at once.
         """
         latest: JsonObject | None = obj
         acted = False
@@ -320,26 +240,27 @@ class CronJobReconciler:
         return cron, decision
 
     async def _read_unfinished(self, cron: CronJobView) -> list[ScheduledJob]:
-        """Read the schedule's unfinished jobs; it begins after the schedule was read.
+        """Read the schedule's unfinished jobs, by reads that begin after the schedule was read.
 
-        Each of them stands in the status that was just read, as reserved or as active: a run is
-        reserved before it is created, is active before its reservation goes, and leaves there
-        only when whoever writes that has seen it end. What this replica knows itself comes on
-        top, as a person may redrive one. So a few jobs are read by name, and not a namespace.
+        The status that was just read names each of them, as reserved or as active: a run is
+        reserved before it is created, is listed as active before its reservation is removed, and
+        is removed there only by a writer that has seen it end. Jobs that only this replica knows of
+        are read as well, as a person may redrive one. So a few jobs are read by name, instead of
+        listing a namespace.
         """
         names = self._controller.unfinished_names(cron)
         if names is None or len(names) > MAX_READ_BY_NAME:
             return await self._list_unfinished(cron)
         found = [await self._read_unfinished_child(cron, name) for name in sorted(names)]
-        return [one for one in found if one is not None]
+        return [job for job in found if job is not None]
 
     async def _read_unfinished_child(self, cron: CronJobView, name: str) -> ScheduledJob | None:
         try:
             obj = await self._session.get(job_path(cron.namespace, name))
         except ObjectNotFoundError:
             return None
-        one = scheduled_job(read_job(obj), obj)
-        return one if cron_job_uid_of(obj) == cron.uid and not one.finished else None
+        job = scheduled_job(read_job(obj), obj)
+        return job if cron_job_uid_of(obj) == cron.uid and not job.finished else None
 
     async def _list_unfinished(self, cron: CronJobView) -> list[ScheduledJob]:
         params = {
@@ -352,7 +273,7 @@ class CronJobReconciler:
     async def _apply(
         self, effect: CronJobEffect, cron: CronJobView, obj: JsonObject
     ) -> JsonObject | None:
-        """Return the schedule as it is now, if there is more to do at once."""
+        """Carry out an effect; return the schedule as it is now if more may be due at once."""
         match effect:
             case WriteStatus():
                 answer = await self._write_status(effect, cron)
@@ -361,12 +282,13 @@ class CronJobReconciler:
                 return await self._create_runs(effect, cron, obj)
             case DropRuns():
                 return await self._drop_late_runs(effect, cron, obj)
-            case CancelJobs() | DeleteJobs():
-                for one in effect.jobs:
-                    await (
-                        self._cancel_child if isinstance(effect, CancelJobs) else self._delete_child
-                    )(one)
-        return None  # to Ask, the reads have answered
+            case CancelJobs():
+                for job in effect.jobs:
+                    await self._cancel_child(job)
+            case DeleteJobs():
+                for job in effect.jobs:
+                    await self._delete_child(job)
+        return None  # VerifyUnfinished needs the reads alone, which `_decide` has done
 
     async def _create_runs(
         self, effect: CreateRuns, cron: CronJobView, obj: JsonObject
@@ -418,7 +340,7 @@ class CronJobReconciler:
         try:
             answer = await self._session.merge_patch(job_path(job.namespace, job.name), body)
         except (ConflictError, ObjectNotFoundError):
-            return  # another job by now, or none
+            return  # it was deleted, or another job has its name now
         self._on_job(answer)
 
     async def _delete_child(self, job: ScheduledJob) -> None:
@@ -429,8 +351,94 @@ class CronJobReconciler:
         try:
             await self._session.delete(job_path(job.namespace, job.name), body)
         except (ConflictError, ObjectNotFoundError):
-            return  # changed or gone: the watch tells
+            return  # changed or deleted: the watch will report that
         self._metrics.jobs_removed.inc()
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRun:
+    """A run that the API server will not let anybody create."""
+
+    run: Run
+    reason: CronReason
+    message: str
+
+
+class RunCreator:
+    """Creates the jobs of reserved runs.
+
+    `is_allowed` is asked with the schedule's UID right before each request. `on_created` is called
+    with each run that exists now, and with its job unless that is gone already.
+    """
+
+    def __init__(
+        self,
+        session: KubeSession,
+        is_allowed: Callable[[str], bool],
+        on_created: Callable[[str, Run, JsonObject | None], None],
+    ) -> None:
+        self._session = session
+        self._is_allowed = is_allowed
+        self._on_created = on_created
+
+    async def create(
+        self, cron: CronJobView, obj: JsonObject, runs: tuple[Run, ...]
+    ) -> RefusedRun | None:
+        """Create the runs in order and return the first that is refused, if any.
+
+        Raises ApiError for any other failure of a request.
+        """
+        for run in runs:
+            if not self._is_allowed(cron.uid):
+                return None
+            refused = await self._create(cron, obj, run)
+            if refused:
+                return refused
+        return None
+
+    async def find_existing(self, cron: CronJobView, runs: tuple[Run, ...]) -> bool:
+        """Return whether any of the runs exists: the answer to its creation may have been lost."""
+        found = False
+        for run in runs:
+            try:
+                existing = await self._session.get(job_path(cron.namespace, run.name))
+            except ObjectNotFoundError:
+                continue
+            if is_job_of_run(existing, cron, run):
+                self._on_created(cron.uid, run, existing)
+                found = True
+        return found
+
+    async def _create(self, cron: CronJobView, obj: JsonObject, run: Run) -> RefusedRun | None:
+        try:
+            created = await self._post(cron, run_body(cron, obj, run))
+        except AlreadyExistsError:
+            return await self._adopt_existing(cron, run)
+        except (InvalidError, TooLargeError) as error:
+            return RefusedRun(run, CronReason.JOB_REFUSED, str(error))
+        self._on_created(cron.uid, run, created)
+        return None
+
+    async def _post(self, cron: CronJobView, body: JsonObject) -> JsonObject:
+        try:
+            async with asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
+                return await self._session.create(
+                    collection_path(cron.namespace, JOBS), body, _REQUEST_PARAMS
+                )
+        except TimeoutError as error:
+            raise UnknownOutcomeError("no answer to the creation of a run in time") from error
+
+    async def _adopt_existing(self, cron: CronJobView, run: Run) -> RefusedRun | None:
+        try:
+            existing = await self._session.get(job_path(cron.namespace, run.name))
+        except ObjectNotFoundError:
+            # Deleted in between: it was created, and must not be created a second time.
+            self._on_created(cron.uid, run, None)
+            return None
+        if not is_job_of_run(existing, cron, run):
+            return RefusedRun(run, CronReason.NAME_TAKEN, "another job has its name")
+        self._on_created(cron.uid, run, existing)
+        return None
 
 
 def _run_kind(run: Run) -> str:
@@ -439,12 +447,12 @@ def _run_kind(run: Run) -> str:
     return "backfill" if run.backfill else "schedule"
 
 
-def _event_of(cron: CronJobView, told: EventToRecord) -> KubernetesEvent:
-    return _cron_job_event(cron, told.reason.value, told.message)
+def _event_of(cron: CronJobView, event: EventToRecord) -> KubernetesEvent:
+    return _cron_job_event(cron, event.reason.value, event.message)
 
 
 def _refusal_event(cron: CronJobView, error: ApiError) -> KubernetesEvent:
-    """Return what people are told while a quota or a rule keeps the schedule from going on."""
+    """Return the Event posted while a quota or a rule refuses the schedule's next write."""
     return _cron_job_event(
         cron, WRITE_REFUSED, f"tried again later, because it is refused now: {error}"
     )

@@ -1,6 +1,6 @@
-"""Kubernetes Events: posted without delaying a write, and never in floods.
+"""Kubernetes Events: posted in the background and at a limited rate.
 
-Besides those of single jobs there is one Event for many recoveries at once, and one for a queue in
+Besides Events about single jobs there is one for a burst of recoveries, and one for a queue in
 which jobs wait although no worker serves it.
 """
 
@@ -24,14 +24,18 @@ log = structlog.get_logger()
 MAX_QUEUED_EVENTS: Final = 1000
 EVENT_BURST: Final = 25.0
 SECONDS_PER_EVENT: Final = 6.0
+"""Per namespace a burst of `EVENT_BURST` Events is posted, then one per `SECONDS_PER_EVENT`."""
+
 MAX_NAME_LENGTH: Final = 200
+"""Characters of the object's name in that of its Event, so that a time still fits behind it."""
+
 EVENTS_LEFT_OUT: Final = "EventsLeftOut"
 SUMMARY_SECONDS: Final = 300.0
-"""What was dropped is told in one Event per namespace so long after the first of it."""
+"""Seconds after its first dropped Event in which a namespace gets one Event that counts them."""
 
 
 class EventRecorder:
-    """A queue of Events; per namespace a burst is told, then one every few seconds."""
+    """Queues Events and posts them, at most at a certain rate in each namespace."""
 
     def __init__(
         self,
@@ -52,7 +56,7 @@ class EventRecorder:
         self._dropped: dict[str, tuple[int, float]] = {}
 
     def record(self, event: KubernetesEvent) -> None:
-        """Post the notice soon, unless it was told lately or there are too many."""
+        """Post the Event soon, unless it was posted lately or there are too many."""
         if self._is_suppressed(event):
             return
         if self._queue.full() or not self._take_token(event.namespace):
@@ -68,13 +72,13 @@ class EventRecorder:
             try:
                 with health.idle():
                     async with asyncio.timeout(SUMMARY_SECONDS / 10):
-                        notice = await self._queue.get()
+                        event = await self._queue.get()
             except TimeoutError:
                 pass
             else:
-                one = ObjectRef(ObjectKind(notice.kind), notice.namespace, notice.name)
-                with self._containment.guard(one, Activity.RECORD_EVENT):
-                    await self._post(notice)
+                ref = ObjectRef(ObjectKind(event.kind), event.namespace, event.name)
+                with self._containment.guard(ref, Activity.RECORD_EVENT):
+                    await self._post(event)
             await self._post_summaries()
 
     async def _post(self, event: KubernetesEvent) -> None:
@@ -95,7 +99,7 @@ class EventRecorder:
         self._dropped[namespace] = (count + 1, since)
 
     async def _post_summaries(self) -> None:
-        """Tell in one Event per namespace how many were dropped."""
+        """Post, in one Event per namespace, how many were dropped."""
         now = self._now().monotonic
         for namespace, (count, since) in list(self._dropped.items()):
             if now >= since + SUMMARY_SECONDS:
@@ -109,7 +113,7 @@ class EventRecorder:
     def _is_suppressed(self, event: KubernetesEvent) -> bool:
         now = self._now().monotonic
         self._suppressed_until = {
-            told: until for told, until in self._suppressed_until.items() if until > now
+            key: until for key, until in self._suppressed_until.items() if until > now
         }
         return event.dedup_key in self._suppressed_until
 
@@ -124,10 +128,11 @@ class EventRecorder:
 RECOVERY_STORM: Final = "RecoveryStorm"
 BURST_JOBS: Final = 20
 BURST_SECONDS: Final = 60.0
+"""`BURST_JOBS` recoveries in a namespace within `BURST_SECONDS` are a burst."""
 
 
 class RecoveryBurstEvents:
-    """Recoveries of the last minute by namespace; `clock` gives monotonic seconds."""
+    """Records an Event for each burst of recoveries; `clock` returns monotonic seconds."""
 
     def __init__(
         self, record_event: Callable[[KubernetesEvent], None], clock: Callable[[], float]
@@ -137,7 +142,7 @@ class RecoveryBurstEvents:
         self._recent: dict[str, deque[float]] = {}
 
     def on_recovered(self, namespace: str, reason: str) -> None:
-        """Take that a job was recovered; one Event is told for many."""
+        """Count a recovered job, and record one Event once there is a burst."""
         now = self._clock()
         recent = self._recent.setdefault(namespace, deque(maxlen=BURST_JOBS))
         recent.append(now)
@@ -152,16 +157,17 @@ class RecoveryBurstEvents:
 
 NO_WORKERS: Final = "NoWorkers"
 UNSERVED_SECONDS: Final = 300.0
-"""A rollout or a worker that scales from zero takes its time."""
+"""Seconds a queue may be without workers: a rollout or scaling from zero takes time."""
 
 NamespacedName = tuple[str, str]
 """Namespace and name."""
 
 
 class UnservedQueueEvents:
-    """`oldest_waits` are in seconds, of the oldest job that waits.
+    """Records an Event for each queue in which jobs wait although no worker serves it.
 
-    `capacities` are workers and slots.
+    `oldest_waits` returns for how many seconds the oldest job of each queue has waited, and
+    `capacities` workers and slots of each queue, None if they are not known.
     """
 
     def __init__(
@@ -175,12 +181,12 @@ class UnservedQueueEvents:
         self._record_event = record_event
 
     async def check(self) -> None:
-        """Look at all queues once; nothing is told while it cannot be known who works."""
-        ages, crews = await self._oldest_waits(), self._capacities()
-        if crews is None:
+        """Check all queues once; no Event is recorded while the workers are not known."""
+        oldest_waits, capacities = await self._oldest_waits(), self._capacities()
+        if capacities is None:
             return
-        for queue, age in ages.items():
-            workers, _ = crews.get(queue, (0, 0))
-            if age > UNSERVED_SECONDS and not workers:
-                message = f"no worker serves the queue; its oldest job waits for {age:.0f} s"
+        for queue, waited in oldest_waits.items():
+            workers, _ = capacities.get(queue, (0, 0))
+            if waited > UNSERVED_SECONDS and not workers:
+                message = f"no worker serves the queue; its oldest job waits for {waited:.0f} s"
                 self._record_event(queue_event(*queue, NO_WORKERS, message))

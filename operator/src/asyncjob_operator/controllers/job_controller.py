@@ -1,7 +1,7 @@
-"""Evaluates each job as it is seen: enqueue it, evaluate it again later, or neither.
+"""Evaluates each job that was seen: enqueue it, evaluate it again later, or neither.
 
-Level-triggered: what is due follows from all that is known, never from which event came. Nothing
-here waits or writes; a listener enqueues and dequeues the jobs.
+Level-triggered: what is due follows from everything in the cache, never from which event arrived.
+Nothing here waits or writes; a listener enqueues and dequeues the jobs.
 """
 
 import math
@@ -31,30 +31,34 @@ from asyncjob_operator.telemetry.containment import Containment, ObjectKind, Obj
 from asyncjob_operator.telemetry.job_metrics import JobMetrics
 
 MAX_EVALUATED_AT_ONCE = 20
-"""So many jobs are looked at without letting others take their turn."""
+"""Jobs evaluated in one go; more are left to the delaying queue, bit by bit.
+
+Evaluating 100,000 jobs of a changed queue in one go blocked the event loop for half a minute, so
+that not even the leader's Lease was renewed.
+"""
 
 
 class EvaluationListener(Protocol):
-    """Who acts on what the observer finds."""
+    """Acts on what the job controller finds."""
 
     def enqueue(self, uid: str, lane: str) -> None:
-        """Take that something is to be done about the job; lanes take turns."""
+        """Queue a job whose reconciliation is due; lanes take turns."""
 
     def dequeue(self, uid: str) -> None:
-        """Take that nothing is to be done about the job any more."""
+        """Take a job off the queue: nothing is due for it any more."""
 
     def enqueue_admission(self, queue: tuple[str, str]) -> None:
-        """Take that somebody may get a place in a queue with limits."""
+        """Queue a round of admission for an AsyncQueue with limits."""
 
     def on_dead_letter(self, job: JobView, message: str) -> None:
-        """Take that the job has just become a dead letter, whoever wrote that."""
+        """React to a job that has just become a dead letter, whichever component wrote that."""
 
 
 class JobController:
-    """The store, the sightings and the agenda under one roof.
+    """Owns the caches that decisions about jobs are based on, and evaluates jobs against them.
 
-    A job that makes it fail, whatever it holds, is set aside: it is looked at again when it
-    changes, or after a pause. All that is known of it by then stays.
+    A job whose evaluation raises is set aside: it is evaluated again when it changes, or after a
+    pause. What the cache holds of it stays.
     """
 
     def __init__(
@@ -89,7 +93,7 @@ class JobController:
         self._rerun_retry_at: dict[str, float] = {}
 
     def on_update(self, obj: JsonObject, *, live: bool) -> None:
-        """Take a job as it was then; `live`: seen as it changed, not found in a list."""
+        """Store and evaluate a job; `live`: from the watch as it changed, not from a list."""
         meta = child(obj, "metadata")
         uid = text(meta, "uid")
         if not self.store.is_new_version(uid, text(meta, "resourceVersion")):
@@ -101,7 +105,7 @@ class JobController:
         self._requeue_if_set_aside(uid, guard.pause)
 
     def refresh(self, obj: JsonObject, jitter: float) -> tuple[JobView, Decision]:
-        """Take a fresh read of a job that is to be acted on, and decide anew."""
+        """Store a fresh read of a job that is being reconciled, and decide again from it."""
         job, now = read_job(obj), self._now()
         if job.uid in self.store and self.store.is_new_version(job.uid, job.resource_version):
             self._store_job(job, obj, live=True)
@@ -109,23 +113,23 @@ class JobController:
         return job, self._decide(job, now, live=True)
 
     def on_delete_event(self, obj: JsonObject) -> None:
-        """Take that the job is gone, as the watch tells, were it never understood."""
+        """Handle a DELETED event, also of a job that could never be read."""
         meta = child(obj, "metadata")
         self.on_delete(text(meta, "uid"))
         self.containment.forget(ObjectKind.JOB, text(meta, "namespace"), text(meta, "name"))
 
     def on_delete(self, uid: str) -> None:
-        """Take that the job is gone."""
+        """Forget a deleted job, and evaluate the jobs that this matters to."""
         known = self.store.find(uid)
-        one = known or ObjectRef(ObjectKind.JOB, "", uid)
-        with self.containment.guard(ObjectRef(ObjectKind.JOB, one.namespace, one.name)):
+        namespace, name = (known.namespace, known.name) if known else ("", uid)
+        with self.containment.guard(ObjectRef(ObjectKind.JOB, namespace, name)):
             self._forget(uid)
-        self.containment.forget(ObjectKind.JOB, one.namespace, one.name)
+        self.containment.forget(ObjectKind.JOB, namespace, name)
 
     def _forget(self, uid: str) -> None:
         job, known = self.store.get(uid), self.store.find(uid)
-        family = self.dependency_graph.siblings_status(known) if known else NO_CHILDREN
-        contenders = self.store.first_duplicates(job) if job else ()
+        siblings = self.dependency_graph.siblings_status(known) if known else NO_CHILDREN
+        duplicates = self.store.first_duplicates(job) if job else ()
         self.store.delete(uid)
         self.scheduled_jobs.on_delete(uid)
         self._observations.pop(uid, None)
@@ -135,12 +139,12 @@ class JobController:
         self._listener.dequeue(uid)
         if job:
             self.admission_cache.remove(job)
-            self._evaluate_duplicates(job, contenders)
+            self._evaluate_duplicates(job, duplicates)
         if known:
-            self._evaluate_many(self.dependency_graph.on_delete(known, family))
+            self._evaluate_many(self.dependency_graph.on_delete(known, siblings))
 
     def evaluate(self, uid: str) -> None:
-        """Judge a known job anew."""
+        """Evaluate a known job again."""
         job = self.store.get(uid)
         if job is None:
             self._evaluate_finished(uid)
@@ -150,34 +154,36 @@ class JobController:
         self._requeue_if_set_aside(uid, guard.pause)
 
     def requeue_after(self, uid: str, seconds: float) -> None:
-        """Leave the job alone for so long, whatever is seen of it."""
+        """Leave the job alone for this many seconds, even if it changes."""
         if uid in self.store:
             self.delaying_queue.block_until(uid, self._now().monotonic + seconds)
             self._listener.dequeue(uid)
 
     def record_refusal(self, uid: str, number: int) -> None:
-        """Remember that a wish was refused and said so; it is not told again."""
+        """Remember that this redrive request was refused, so that one Event says so."""
         self._refused_redrives[uid] = number
 
     def delay_rerun(self, uid: str, seconds: float) -> None:
-        """Leave the rerun that somebody wants of the job alone for so long, and nothing else."""
+        """Retry the requested rerun after this many seconds; all else goes on."""
         if uid in self.store:
             self._rerun_retry_at[uid] = self._now().monotonic + seconds
             self.delaying_queue.requeue_at(uid, self._rerun_retry_at[uid])
 
     def seconds_since_heartbeat(self, uid: str) -> float | None:
-        """Return the seconds since the last heartbeat that was seen of a running job."""
-        seen = self._observations.get(uid)
-        return self._now().monotonic - seen.renewed_at if seen else None
+        """Return the seconds since a running job's last observed heartbeat, None if unknown."""
+        observation = self._observations.get(uid)
+        return self._now().monotonic - observation.renewed_at if observation else None
 
     def locate(self, uid: str) -> JobAddress | None:
-        """Return where a job is."""
+        """Return namespace, name and known version of a job, None if it is unknown."""
         return self.store.locate(uid)
 
     def is_current(self, uid: str) -> bool:
-        """Return whether all that was written before a job's known version is known, too."""
-        where = self.store.locate(uid)
-        return where is not None and self.watch_position.has_reached(where.namespace, where.version)
+        """Return whether everything written before a job's known version is known as well."""
+        address = self.store.locate(uid)
+        return address is not None and self.watch_position.has_reached(
+            address.namespace, address.version
+        )
 
     def queue_view(self, job: JobView) -> QueueView:
         """Return the view of the job's queue."""
@@ -187,21 +193,19 @@ class JobController:
         before, known = self.store.get(job.uid), self.store.find(job.uid)
         if live and self._metrics:
             self._metrics.record_change(known, job, self._observations.get(job.uid))
-        family, contenders = (
-            self.dependency_graph.siblings_status(job),
-            self.store.first_duplicates(job),
-        )
+        siblings = self.dependency_graph.siblings_status(job)
+        duplicates = self.store.first_duplicates(job)
         self.store.put(job)
         if job.control.rerun <= job.reruns:
             self._rerun_retry_at.pop(job.uid, None)
-        self._evaluate_many(self.dependency_graph.on_update(job, known, family))
+        self._evaluate_many(self.dependency_graph.on_update(job, known, siblings))
         self.scheduled_jobs.on_update(job, obj, self._now().wall)
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and live:
                 self._listener.on_dead_letter(job, text(child(obj, "status"), "message"))
             if job.finished:
                 self.queue_stats.record_finished((job.namespace, job.queue))
-        self._evaluate_duplicates(job, contenders)
+        self._evaluate_duplicates(job, duplicates)
 
     def _evaluate(self, job: JobView, now: Now, *, live: bool) -> None:
         decision = self._decide(job, now, live=live)
@@ -221,40 +225,46 @@ class JobController:
             self._listener.enqueue(job.uid, f"{job.namespace}/{decision.effect.policy}")
 
     def _requeue_if_set_aside(self, uid: str, seconds: float | None) -> None:
-        """Leave a job alone that was set aside for so long, if it was."""
+        """Leave a job alone for the pause it was set aside for, if it was."""
         if seconds is None:
             return
         job = self.store.get(uid)
-        if job and job.finished:  # retention goes on whatever else it makes the operator fail at
+        if job and job.finished:  # a job that cannot be evaluated must still be removed in time
             self.store.keep_requested(job, self._now().wall)
         self.requeue_after(uid, seconds)
 
     def _decide(self, job: JobView, now: Now, *, live: bool) -> Decision:
-        queue, ties = self.queue_view(job), self.dependency_graph.dependencies(job)
-        lacks = bool(ties.missing) and not job.control.suspend
-        known = not queue.has_limits or self.worker_registry.is_served(job)
-        before = self._observations.get(job.uid)
-        seen = observe(
-            before, job, queue, now, live=live, dependency_missing=lacks, type_known=known
+        queue, dependencies = self.queue_view(job), self.dependency_graph.dependencies(job)
+        missing_dependency = bool(dependencies.missing) and not job.control.suspend
+        type_known = not queue.has_limits or self.worker_registry.is_served(job)
+        previous = self._observations.get(job.uid)
+        observation = observe(
+            previous,
+            job,
+            queue,
+            now,
+            live=live,
+            dependency_missing=missing_dependency,
+            type_known=type_known,
         )
         if job.uid in self.store:
-            self._observations[job.uid] = seen
-        holder, rival = self.worker_pods.holder_status(job), self.store.live_duplicate(job)
-        missing = (
+            self._observations[job.uid] = observation
+        holder, duplicate = self.worker_pods.holder_status(job), self.store.live_duplicate(job)
+        unserved = (
             self.worker_registry.unserved_type(job) if queue.dead_letters_unknown_types else None
         )
-        placed = queue.has_limits and self.admission_cache.is_reserved(job)
+        has_reservation = queue.has_limits and self.admission_cache.is_reserved(job)
         snapshot = Snapshot(
             job,
-            seen,
+            observation,
             self._options,
             queue,
-            holder,
-            rival,
-            missing,
-            placed,
-            known,
-            ties,
+            holder=holder,
+            live_duplicate=duplicate,
+            unserved_type=unserved,
+            has_reservation=has_reservation,
+            type_known=type_known,
+            dependencies=dependencies,
             refused_redrive=self._refused_redrives.get(job.uid, 0),
             rerun_retry_at=self._rerun_retry_at.get(job.uid, 0.0),
         )
@@ -268,13 +278,13 @@ class JobController:
         self._observations.pop(job.uid, None)
 
     def _evaluate_finished(self, uid: str) -> None:
-        """Have a finished job run again as somebody wants, once that was left alone long enough."""
+        """Enqueue a finished job whose requested rerun may be retried now."""
         known = self.store.find(uid)
         if known and self._now().monotonic >= self._rerun_retry_at.get(uid, math.inf):
             self._listener.enqueue(uid, f"{known.namespace}/{finished.RERUN}")
 
     def _evaluate_many(self, uids: Sequence[str]) -> None:
-        """Look at these jobs; at many bit by bit, so that others have their turn in between."""
+        """Evaluate these jobs: a few at once, many bit by bit to let others run in between."""
         if len(uids) <= MAX_EVALUATED_AT_ONCE:
             self._evaluate_all(uids)
         else:
@@ -285,10 +295,10 @@ class JobController:
             self.evaluate(uid)
 
     def _evaluate_duplicates(self, job: JobView, previous: tuple[str, ...]) -> None:
-        """Look at those for whom it matters that the first two with an id are not who they were.
+        """Evaluate the jobs affected if the first two with a deduplication id have changed.
 
-        All others are duplicates of a job before them, as they were. Once the id is free, a dead
-        letter whose redrive was refused for it may run again.
+        All others remain duplicates of a job before them. Once the id is free, a dead letter whose
+        redrive was refused because of it may run again.
         """
         now = self.store.first_duplicates(job)
         if now == previous:
@@ -303,7 +313,7 @@ class JobController:
         self._evaluate_many(self.store.held_by(namespace, pod_uid))
 
     def _on_types_change(self, queue: tuple[str, str], affected: AffectedTypes) -> None:
-        """Look at the jobs of types that workers of the queue know from now on, or no longer do."""
+        """Evaluate the jobs of types that the queue's workers have begun or ceased to serve."""
         view = self.queues.view(*queue)
         if not (view.has_limits or view.dead_letters_unknown_types):
             return
@@ -314,7 +324,10 @@ class JobController:
             self._evaluate_many(self.store.of_type(queue, job_type))
 
     def _on_queue_change(self, namespace: str, queue: str) -> None:
-        """Count at once who runs, or places would be given twice; all else may come bit by bit."""
+        """Evaluate a changed queue's jobs, bit by bit; count the active ones at once.
+
+        If these were counted late, more reservations would be granted than the limits allow.
+        """
         for uid in self.store.active_in_queue((namespace, queue)):
             job = self.store.get(uid)
             if job:

@@ -1,9 +1,9 @@
 """How AsyncJobs reach the cache: the first list, the watch, and the periodic resync.
 
 The watch is the SDK's and not kopf's, whose work per event jobs do not need (ADR 13). A watch can
-lose a deletion, and nothing else would ever reveal it. So a resync compares the cache with one
-consistent list of metadata and settles every difference by a live read of that job. How late the
-watch is, and whether it has gone silent, is measured here as well.
+lose a deletion, and nothing else would ever reveal that. So a resync compares the cache with one
+consistent list of metadata and resolves every difference by a live read of that job. The lag of the
+watch, and whether it has gone silent, are measured here as well.
 """
 
 from collections.abc import Awaitable, Callable
@@ -22,10 +22,22 @@ from asyncjob_operator.controllers.job_controller import JobController
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.telemetry.containment import ObjectKind, object_ref
 
+SHOWN_SECONDS: Final = 60.0
+"""Seconds for which the lag of the newest job is shown."""
+
+JobEventHandler = Callable[[str, JsonObject], None]
+"""Called with the type of an event (ADDED, MODIFIED, DELETED) and the object."""
+
+WatchProgress = Callable[[str | None], None]
+"""Called with the namespace of a watch that has received anything, be it a bookmark."""
+
+Resync = Callable[[str | None], Awaitable[str]]
+"""Repairs the cache of a namespace, or of all, and returns the version to watch from."""
+
 
 @dataclass(slots=True)
 class InitialList:
-    """How many jobs a list has shown, and the version from which a watch goes on."""
+    """How many jobs a list has returned, and the version to watch from."""
 
     count: int = 0
     version: str = ""
@@ -33,15 +45,13 @@ class InitialList:
 
 @dataclass(slots=True)
 class ResyncResult:
-    """How many jobs the watch had missed, by what had happened to them.
-
-    `version` is the list's, from which a watch goes on.
-    """
+    """How many changes of jobs the watch had missed."""
 
     added: int = 0
     changed: int = 0
     deleted: int = 0
     version: str = ""
+    """The list's version, to watch from."""
 
     @property
     def by_kind(self) -> dict[str, int]:
@@ -50,7 +60,7 @@ class ResyncResult:
 
     @property
     def total(self) -> int:
-        """Return all of them."""
+        """Return the number of all missed changes."""
         return self.added + self.changed + self.deleted
 
 
@@ -60,52 +70,92 @@ async def load_jobs(
     controller: JobController,
     on_page: Callable[[], None],
 ) -> InitialList:
-    """Take all jobs there are; `on_page` is called with each page of them."""
-    loaded, turns = InitialList(), TimeSlice()
+    """List all jobs into the cache; `on_page` is called after each page."""
+    loaded, time_slice = InitialList(), TimeSlice()
     async for page in session.pages(collection_path(namespace, JOBS)):
         for obj in items(page, "items"):
             controller.on_update(as_object(obj), live=False)
             loaded.count += 1
-            await turns.yield_if_due()
+            await time_slice.yield_if_due()
         on_page()
         loaded.version = text(child(page, "metadata"), "resourceVersion")
     return loaded
 
 
+class JobWatch:
+    """Watches jobs, in each namespace or in all, and resumes where a watch has ended."""
+
+    def __init__(
+        self,
+        session: KubeSession,
+        on_event: JobEventHandler,
+        resync: Resync,
+        on_progress: WatchProgress,
+    ) -> None:
+        self._session = session
+        self._on_event = on_event
+        self._on_progress = on_progress
+        self._resync = resync
+        self._versions: dict[str | None, str] = {}
+
+    def resume_from(self, namespace: str | None, version: str) -> None:
+        """Start the next watch at this version, up to which everything is known."""
+        self._versions[namespace] = version
+
+    async def run(self, namespace: str | None) -> None:
+        """Watch until cancelled. Raises ApiError, ExpiredError included, when the watch breaks.
+
+        After a break it resyncs first, as no watch reports what was deleted meanwhile.
+        """
+        while True:
+            version = self._versions.pop(namespace, "") or await self._resync(namespace)
+            self._versions[namespace] = await self._watch_until_closed(namespace, version)
+
+    async def _watch_until_closed(self, namespace: str | None, version: str) -> str:
+        """Watch until the server ends it, as it does every few minutes; return the last version."""
+        params = {"resourceVersion": version}
+        async for event in watch(self._session, collection_path(namespace, JOBS), params):
+            version = event.resource_version or version
+            self._on_progress(namespace)
+            if event.type != "BOOKMARK":
+                self._on_event(event.type, event.object)
+        return version
+
+
 async def resync_jobs(
     session: KubeSession, namespace: str | None, controller: JobController
 ) -> ResyncResult:
-    """Repair what is known of jobs; raises what a request raises, ExpiredError included."""
-    repairs, turns = ResyncResult(), TimeSlice()
+    """Compare the cache with a list and repair it. Raises ApiError, ExpiredError included."""
+    result, time_slice = ResyncResult(), TimeSlice()
     listed: set[str] = set()
-    aside = controller.containment.set_aside_names(ObjectKind.JOB, namespace)
+    set_aside = controller.containment.set_aside_names(ObjectKind.JOB, namespace)
     async for page in session.pages(collection_path(namespace, JOBS), accept=METADATA_LIST_TYPE):
-        repairs.version = text(child(page, "metadata"), "resourceVersion")
+        result.version = text(child(page, "metadata"), "resourceVersion")
         for item in items(page, "items"):
             obj = as_object(item)
             meta = child(obj, "metadata")
             listed.add(text(meta, "uid"))
-            aside.discard((text(meta, "namespace"), text(meta, "name")))
-            await _repair_listed(session, obj, controller, repairs)
-            await turns.yield_if_due()
-    for gone in aside:
-        controller.containment.forget(ObjectKind.JOB, *gone)
+            set_aside.discard((text(meta, "namespace"), text(meta, "name")))
+            await _repair_listed(session, obj, controller, result)
+            await time_slice.yield_if_due()
+    for name in set_aside:
+        controller.containment.forget(ObjectKind.JOB, *name)
     for uid, known in controller.store.addresses():
-        await turns.yield_if_due()
+        await time_slice.yield_if_due()
         if uid not in listed and namespace in {None, known.namespace}:
-            found = await _reread(session, known.namespace, known.name, controller)
-            if found != uid:
+            found_uid = await _reread(session, known.namespace, known.name, controller)
+            if found_uid != uid:
                 controller.on_delete(uid)
-                repairs.deleted += 1
-    return repairs
+                result.deleted += 1
+    return result
 
 
 async def _repair_listed(
     session: KubeSession, obj: JsonObject, controller: JobController, result: ResyncResult
 ) -> None:
-    """Read a listed job again that is not known, or only as it was before.
+    """Read a listed job that is unknown, or known only in an older version.
 
-    What is set aside as it is waits for its time, and is repaired only once it is understood.
+    A job that is set aside in this version is skipped until its pause is over.
     """
     meta = child(obj, "metadata")
     uid = text(meta, "uid")
@@ -124,7 +174,7 @@ async def _repair_listed(
 async def _reread(
     session: KubeSession, namespace: str, name: str, controller: JobController
 ) -> str | None:
-    """Take the job of this name as it is now; return its UID, or None if there is none."""
+    """Store the job of this name as it is now; return its UID, None if there is none."""
     try:
         obj = await session.get(job_path(namespace, name))
     except ObjectNotFoundError:
@@ -133,62 +183,8 @@ async def _reread(
     return text(child(obj, "metadata"), "uid")
 
 
-JobEventHandler = Callable[[str, JsonObject], None]
-"""Takes the type of an event (ADDED, MODIFIED, DELETED) and the object."""
-
-WatchProgress = Callable[[str | None], None]
-"""Takes the namespace whose watch has shown that it goes on, were it by a bookmark."""
-
-Resync = Callable[[str | None], Awaitable[str]]
-"""Repairs what is known of a namespace, or of all, and returns the version that is good for."""
-
-
-class JobWatch:
-    """Where the watch of each namespace stands, or the one of all."""
-
-    def __init__(
-        self,
-        session: KubeSession,
-        on_event: JobEventHandler,
-        resync: Resync,
-        on_progress: WatchProgress,
-    ) -> None:
-        self._session = session
-        self._on_event = on_event
-        self._on_progress = on_progress
-        self._resync = resync
-        self._versions: dict[str | None, str] = {}
-
-    def resume_from(self, namespace: str | None, version: str) -> None:
-        """Take that all is known up to a version, so that a watch may go on from there."""
-        self._versions[namespace] = version
-
-    async def run(self, namespace: str | None) -> None:
-        """Watch until cancelled or broken; raises what a request raises, ExpiredError included.
-
-        After a break it compares first, as no watch tells of what was deleted meanwhile.
-        """
-        while True:
-            version = self._versions.pop(namespace, "") or await self._resync(namespace)
-            self._versions[namespace] = await self._watch_until_closed(namespace, version)
-
-    async def _watch_until_closed(self, namespace: str | None, version: str) -> str:
-        """Watch until the server ends it, as it does every few minutes; return how far it got."""
-        params = {"resourceVersion": version}
-        async for event in watch(self._session, collection_path(namespace, JOBS), params):
-            version = event.resource_version or version
-            self._on_progress(namespace)
-            if event.type != "BOOKMARK":
-                self._on_event(event.type, event.object)
-        return version
-
-
-SHOWN_SECONDS: Final = 60.0
-"""So long the lag of the newest job is shown."""
-
-
 class WatchLag:
-    """The age of the newest job when it was first seen, by two clocks: ours, the API server's."""
+    """The age of the newest job when it was first seen: our wall clock minus creationTimestamp."""
 
     def __init__(self, now: Callable[[], Now]) -> None:
         self._now = now
@@ -196,28 +192,31 @@ class WatchLag:
         self._observed_at = float("-inf")
 
     def observe_created(self, obj: JsonObject) -> None:
-        """Take a job that was created; the API server tells whole seconds, so 1 is no lag."""
+        """Measure a new job; creationTimestamp has whole seconds, so less than 1 is no lag."""
         now = self._now()
         age = -now.seconds_until(text(child(obj, "metadata"), "creationTimestamp"))
         self._seconds, self._observed_at = age if age >= 1.0 else 0.0, now.monotonic
 
     def seconds(self) -> float:
-        """Return the lag, 0 if no job was created lately."""
+        """Return the lag in seconds, 0 if no job was created lately."""
         is_fresh = self._now().monotonic < self._observed_at + SHOWN_SECONDS
         return self._seconds if is_fresh else 0.0
 
 
 class SilentWatchDetector:
-    """A watch can hang without a word, as behind a proxy that keeps it open, and looks healthy."""
+    """Detects a watch that hangs silently, as behind a proxy that keeps it open.
+
+    `events` counts the events of the watch; its user increments it.
+    """
 
     def __init__(self) -> None:
         self.events = 0
         self._events_before = 0
 
     def is_silent(self, repaired: int) -> bool:
-        """Return whether a comparison had to repair something although no event came before it.
+        """Return whether a resync had to repair something although no event had arrived.
 
-        `repaired` is how many jobs the comparison since the last call here found to differ.
+        `repaired` is the number of jobs that the resyncs since the last call found to differ.
         """
         silent = repaired > 0 and self.events == self._events_before
         self._events_before = self.events

@@ -45,88 +45,14 @@ from asyncjob_operator.telemetry.containment import ObjectKind, ObjectRef
 from asyncjob_operator.telemetry.logs import RecoverySummary, job_log_context, job_name_log_context
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 
-
-@dataclass(frozen=True, slots=True)
-class WriteResult:
-    """The job as it is after the write; `name_taken` by a job that is no rerun of it."""
-
-    job: JsonObject
-    name_taken: bool = False
-
-
-async def write_effect(
-    session: KubeSession,
-    effect: ChangePhase | Admit | UpdateWaitReason | CreateRerun | CascadeCancel | CancelDeleted,
-    job: JobView,
-    obj: JsonObject,
-    now: str,
-) -> WriteResult:
-    """Carry out the effect; raises ConflictError if the job has changed since it was read."""
-    if isinstance(effect, CreateRerun):
-        return await _create_rerun(session, effect, job, obj)
-    if isinstance(effect, CascadeCancel):
-        return WriteResult(await _patch_spec(session, job, {"cancel": True, "cancelCascade": True}))
-    if isinstance(effect, CancelDeleted):
-        return WriteResult(await _patch_spec(session, job, {"cancel": True}))
-    return WriteResult(await _patch_status(session, job, _status_fields(effect, obj, now)))
-
-
-def _status_fields(
-    effect: ChangePhase | Admit | UpdateWaitReason, obj: JsonObject, now: str
-) -> StatusFields:
-    match effect:
-        case ChangePhase():
-            return status_fields(effect.change, child(obj, "status"))
-        case Admit():
-            return {"admitted": True, "lastUpdateTime": now}
-        case UpdateWaitReason():
-            reason = effect.reason.value
-            return {"reason": reason, "message": effect.message, "lastUpdateTime": now}
-
-
-async def _patch_spec(session: KubeSession, job: JobView, fields: JsonObject) -> JsonObject:
-    body: JsonObject = {"metadata": {"resourceVersion": job.resource_version}, "spec": fields}
-    return await session.merge_patch(job_path(job.namespace, job.name), body)
-
-
-async def _create_rerun(
-    session: KubeSession, effect: CreateRerun, job: JobView, obj: JsonObject
-) -> WriteResult:
-    taken = False
-    try:
-        await session.create(collection_path(job.namespace, JOBS), rerun_manifest(obj, effect.name))
-    except AlreadyExistsError as error:
-        taken = not await _is_same_rerun(session, effect, job, obj, error)
-    return WriteResult(await _patch_status(session, job, {"reruns": effect.number}), taken)
-
-
-async def _is_same_rerun(
-    session: KubeSession,
-    effect: CreateRerun,
-    job: JobView,
-    obj: JsonObject,
-    error: AlreadyExistsError,
-) -> bool:
-    try:
-        there = await session.get(job_path(job.namespace, effect.name))
-    except ObjectNotFoundError:
-        raise error from None  # gone in between: look again
-    return is_rerun_of(there, obj)
-
-
-async def _patch_status(session: KubeSession, job: JobView, fields: StatusFields) -> JsonObject:
-    body = status_merge_patch(fields, job.resource_version)
-    return await session.merge_patch(job_status_path(job.namespace, job.name), body)
-
-
 log = structlog.get_logger()
 
 IMMEDIATE_CONFLICT_RETRIES: Final = 2
-"""So many conflicts in a row are looked at again at once."""
+"""Conflicts in a row without backoff: the job was just written, and a fresh read resolves that."""
 
 
 class JobLocation(Protocol):
-    """Where a job is."""
+    """Namespace, name and known version of a job."""
 
     @property
     def namespace(self) -> str:
@@ -138,41 +64,52 @@ class JobLocation(Protocol):
 
     @property
     def version(self) -> str:
-        """Return which version of it is known."""
+        """Return the resourceVersion that is known."""
 
 
 class JobEvaluator(Protocol):
-    """Who knows the jobs and decides about them."""
+    """Knows the jobs and decides what is due for each."""
 
     def locate(self, uid: str) -> JobLocation | None:
-        """Return where a job is."""
+        """Return where a job is, None if it is unknown."""
 
     def refresh(self, obj: JsonObject, jitter: float) -> tuple[JobView, Decision]:
-        """Take a fresh read and decide anew."""
+        """Store a fresh read and decide again from it."""
 
     def on_update(self, obj: JsonObject, *, live: bool) -> None:
-        """Take the answer to a write."""
+        """Store the answer to a write."""
 
     def on_delete(self, uid: str) -> None:
-        """Take that a job is gone."""
+        """Forget a deleted job."""
 
     def requeue_after(self, uid: str, seconds: float) -> None:
-        """Leave a job alone for so long."""
+        """Leave a job alone for this many seconds."""
 
     def record_refusal(self, uid: str, number: int) -> None:
-        """Remember that a wish was refused and said so."""
+        """Remember that this redrive request was refused."""
 
     def delay_rerun(self, uid: str, seconds: float) -> None:
-        """Leave the rerun that somebody wants of a job alone for so long, and nothing else."""
+        """Retry a requested rerun after this many seconds; all else goes on."""
 
     def seconds_since_heartbeat(self, uid: str) -> float | None:
-        """Return the seconds since the last heartbeat of a running job, if one was seen."""
+        """Return the seconds since a running job's last observed heartbeat, None if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteResult:
+    """The API server's answer to a write."""
+
+    job: JsonObject
+    """The job after the write."""
+
+    name_taken: bool = False
+    """The name of the rerun to create belongs to a job that is not this rerun."""
 
 
 class JobReconciler:
     """Carries out what is due for a job; `leads` is asked again right before each write.
 
-    `on_recovered` is told namespace and reason of each job taken from a dead worker.
+    `on_recovered` is called with namespace and reason of each job taken from a dead worker.
     """
 
     def __init__(
@@ -202,14 +139,14 @@ class JobReconciler:
         self._now = now
 
     async def reconcile(self, key: str) -> None:
-        """Do what is due for the job with this UID now, if still anything is."""
+        """Do what is due now for the job with this UID, if anything still is."""
         uid = key
-        where = self._controller.locate(uid)
-        if where is None:
+        location = self._controller.locate(uid)
+        if location is None:
             return
         policy = "none"
         try:
-            obj = await self._session.get(job_path(where.namespace, where.name))
+            obj = await self._session.get(job_path(location.namespace, location.name))
             if text(child(obj, "metadata"), "uid") != uid:
                 self._controller.on_delete(uid)
                 return
@@ -225,27 +162,27 @@ class JobReconciler:
             self._reset_backoff(uid)
             self._controller.on_delete(uid)
         except ApiError as error:
-            with job_name_log_context(where.namespace, where.name):
+            with job_name_log_context(location.namespace, location.name):
                 self._on_error(uid, policy, error)
 
     def object_ref(self, key: str) -> ObjectRef:
-        """Return the job with this UID in the version that is known."""
-        where = self._controller.locate(key)
-        if where is None:
+        """Return the job with this UID, in the known version."""
+        location = self._controller.locate(key)
+        if location is None:
             return ObjectRef(ObjectKind.JOB, "", key)
-        return ObjectRef(ObjectKind.JOB, where.namespace, where.name, where.version)
+        return ObjectRef(ObjectKind.JOB, location.namespace, location.name, location.version)
 
     def requeue_after(self, key: str, seconds: float) -> None:
-        """Leave a job alone that makes the operator stumble."""
+        """Leave a job whose reconciliation raised alone for this many seconds."""
         self._controller.requeue_after(key, seconds)
 
     async def _apply(self, effect: Effect, job: JobView, obj: JsonObject) -> None:
-        proof = (
+        precondition = (
             None
             if isinstance(effect, UpdateWaitReason | CreateRerun | CancelDeleted)
             else effect.precondition
         )
-        if not await self._preconditions.verify(proof):
+        if not await self._preconditions.verify(precondition):
             self._count(effect.policy, "disproved")
             self._controller.requeue_after(job.uid, self._backoff.record_failure(job.uid))
             return
@@ -284,9 +221,9 @@ class JobReconciler:
         self._metrics.jobs_recovered.labels(reason).inc()
         self._recovery_summary.add(reason)
         self._on_recovered(job.namespace, reason)
-        silent_for = self._controller.seconds_since_heartbeat(job.uid)
-        if silent_for is not None:
-            self._metrics.recovery_seconds.observe(silent_for)
+        seconds_silent = self._controller.seconds_since_heartbeat(job.uid)
+        if seconds_silent is not None:
+            self._metrics.recovery_seconds.observe(seconds_silent)
 
     def _on_error(self, uid: str, policy: str, error: ApiError) -> None:
         pause = self._backoff.record_failure(uid)
@@ -321,3 +258,68 @@ class JobReconciler:
 
     def _count(self, policy: str, outcome: str) -> None:
         self._metrics.writes.labels(policy, outcome).inc()
+
+
+async def write_effect(
+    session: KubeSession,
+    effect: ChangePhase | Admit | UpdateWaitReason | CreateRerun | CascadeCancel | CancelDeleted,
+    job: JobView,
+    obj: JsonObject,
+    now: str,
+) -> WriteResult:
+    """Carry out the effect; raises ConflictError if the job has changed since it was read."""
+    if isinstance(effect, CreateRerun):
+        return await _create_rerun(session, effect, job, obj)
+    if isinstance(effect, CascadeCancel):
+        return WriteResult(await _patch_spec(session, job, {"cancel": True, "cancelCascade": True}))
+    if isinstance(effect, CancelDeleted):
+        return WriteResult(await _patch_spec(session, job, {"cancel": True}))
+    return WriteResult(await _patch_status(session, job, _status_fields(effect, obj, now)))
+
+
+def _status_fields(
+    effect: ChangePhase | Admit | UpdateWaitReason, obj: JsonObject, now: str
+) -> StatusFields:
+    match effect:
+        case ChangePhase():
+            return status_fields(effect.change, child(obj, "status"))
+        case Admit():
+            return {"admitted": True, "lastUpdateTime": now}
+        case UpdateWaitReason():
+            reason = effect.reason.value
+            return {"reason": reason, "message": effect.message, "lastUpdateTime": now}
+
+
+async def _patch_spec(session: KubeSession, job: JobView, fields: JsonObject) -> JsonObject:
+    body: JsonObject = {"metadata": {"resourceVersion": job.resource_version}, "spec": fields}
+    return await session.merge_patch(job_path(job.namespace, job.name), body)
+
+
+async def _patch_status(session: KubeSession, job: JobView, fields: StatusFields) -> JsonObject:
+    body = status_merge_patch(fields, job.resource_version)
+    return await session.merge_patch(job_status_path(job.namespace, job.name), body)
+
+
+async def _create_rerun(
+    session: KubeSession, effect: CreateRerun, job: JobView, obj: JsonObject
+) -> WriteResult:
+    name_taken = False
+    try:
+        await session.create(collection_path(job.namespace, JOBS), rerun_manifest(obj, effect.name))
+    except AlreadyExistsError as error:
+        name_taken = not await _is_same_rerun(session, effect, job, obj, error)
+    return WriteResult(await _patch_status(session, job, {"reruns": effect.number}), name_taken)
+
+
+async def _is_same_rerun(
+    session: KubeSession,
+    effect: CreateRerun,
+    job: JobView,
+    obj: JsonObject,
+    error: AlreadyExistsError,
+) -> bool:
+    try:
+        existing = await session.get(job_path(job.namespace, effect.name))
+    except ObjectNotFoundError:
+        raise error from None  # deleted in between: let the caller retry
+    return is_rerun_of(existing, obj)

@@ -32,86 +32,19 @@ from asyncjob_operator.core.workers import WorkerRecord, queue_of_lease, read_wo
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.paths import WORKER_SELECTOR, leases_path, pods_path
 
-
-class RelatedJobChecker:
-    """Asks the API server about jobs.
-
-    `on_job` and `on_job_deleted` take what it answers, so that the cache is right.
-    `is_current` says of a known job that all written before it is known as well.
-    """
-
-    def __init__(
-        self,
-        session: KubeSession,
-        on_job: Callable[[JsonObject], None],
-        on_job_deleted: Callable[[str], None],
-        is_current: Callable[[str], bool],
-    ) -> None:
-        self._session = session
-        self._on_job = on_job
-        self._on_job_deleted = on_job_deleted
-        self._is_current = is_current
-
-    async def verify(self, precondition: DependencyPrecondition) -> bool:
-        """Return whether the proof holds."""
-        match precondition:
-            case DependencyFailed(job):
-                there = await self._reread(job)
-                return there is not None and there.failed
-            case CancelCascades(job):
-                there = await self._reread(job)
-                return there is not None and there.cascades_cancel
-            case DependencyCycle(cycle):
-                found = [await self._reread(one) for one in cycle]
-                return all(one and one.phase not in TERMINAL_PHASES for one in found)
-            case DependencyMissing():
-                return await self._read_job(precondition.namespace, precondition.name) is None
-            case ChildrenFinished():
-                return await self._children_finished(precondition)
-
-    async def _reread(self, job: RelatedJob) -> RelatedJob | None:
-        """Return the very job as it is now, or None if there is none or another of its name."""
-        there = await self._read_job(job.namespace, job.name)
-        if there is None or there.uid != job.uid:
-            self._on_job_deleted(job.uid)
-            return None
-        return related_job(there)
-
-    async def _read_job(self, namespace: str, name: str) -> JobView | None:
-        try:
-            obj = await self._session.get(job_path(namespace, name))
-        except ObjectNotFoundError:
-            return None
-        self._on_job(obj)
-        return read_job(obj)
-
-    async def _children_finished(self, precondition: ChildrenFinished) -> bool:
-        """Ask for the children, unless all that were created before the parents' ends are known.
-
-        The watch tells of jobs in the order they were written. Without that, a list has to show
-        it, for which the API server looks through the whole namespace.
-        """
-        if all(map(self._is_current, precondition.parents)):
-            return True
-        params = {"labelSelector": f"{PARENT_LABEL} in ({','.join(precondition.parents)})"}
-        done = True
-        async for obj in self._session.list(collection_path(precondition.namespace, JOBS), params):
-            self._on_job(obj)
-            child = related_job(read_job(obj))
-            spoilt = child.failed and read_job(obj).parent_uid in precondition.must_succeed
-            done = done and child.finished and not spoilt
-        return done
-
-
 MAX_VERIFIED = 10_000
+"""Verified preconditions that are remembered; beyond that all are forgotten."""
+
 WORKER_LIST_SECONDS = 5.0
-"""So long a list of a namespace's workers serves all its dead letters; the roll call that each of
-them is judged by is kept up to date meanwhile."""
+"""Seconds for which one list of a namespace's workers verifies all its unserved types.
+
+The decisions that it verifies are taken from a registry that is kept up to date meanwhile.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheUpdates:
-    """Who takes what a live read showed when a cache was wrong."""
+    """Where live reads are stored, so that they correct the cache."""
 
     on_pod: Callable[[JsonObject], None]
     on_lease: Callable[[JsonObject], None]
@@ -119,22 +52,24 @@ class CacheUpdates:
     on_job: Callable[[JsonObject], None]
     on_job_deleted: Callable[[str], None]
     is_current: Callable[[str], bool] = lambda _uid: False
-    """Whether all that was written before a job's known version is known, too."""
+    """Whether everything written before a job's known version is known as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerList:
-    """The workers of a namespace by queue, as a list showed them that began then, monotonic."""
+    """The workers of a namespace, from one list."""
 
     listed_at: float
+    """When the list began, in monotonic seconds."""
+
     by_queue: defaultdict[str, list[WorkerRecord]]
 
 
 class PreconditionChecker:
-    """Asks the API server.
+    """Verifies preconditions by live reads.
 
-    That a pod's UID is gone, or a process replaced, is true for ever, so that is asked once and
-    not for each job.
+    A pod UID that is gone never comes back, nor does a replaced process, so each is verified once
+    and not for each job.
     """
 
     def __init__(
@@ -154,7 +89,7 @@ class PreconditionChecker:
         self._verified: set[PodGone | WorkerReplaced] = set()
 
     async def verify(self, precondition: Precondition | None) -> bool:
-        """Return whether the proof holds; where it does not, correct the cache."""
+        """Return whether the precondition holds; the cache is corrected where it does not."""
         match precondition:
             case None:
                 return True
@@ -174,12 +109,12 @@ class PreconditionChecker:
                 return await self._related_jobs.verify(precondition)
 
     async def _verify_once(self, precondition: PodGone | WorkerReplaced) -> bool:
-        look = (
+        check = (
             self._is_pod_gone(precondition)
             if isinstance(precondition, PodGone)
             else self._is_worker_replaced(precondition)
         )
-        if not await look:
+        if not await check:
             return False
         if len(self._verified) >= MAX_VERIFIED:
             self._verified.clear()
@@ -205,35 +140,106 @@ class PreconditionChecker:
 
     async def _is_duplicate_live(self, precondition: DuplicateStillLive) -> bool:
         obj = await self._read(job_path(precondition.namespace, precondition.name))
-        rival = read_job(obj) if obj is not None else None
-        if obj is None or rival is None or rival.uid != precondition.uid:
+        duplicate = read_job(obj) if obj is not None else None
+        if obj is None or duplicate is None or duplicate.uid != precondition.uid:
             self._cache_updates.on_job_deleted(precondition.uid)
             return False
         self._cache_updates.on_job(obj)
-        return not rival.finished and not rival.deleting
+        return not duplicate.finished and not duplicate.deleting
 
     async def _is_type_unserved(self, precondition: TypeUnserved) -> bool:
-        """Look at the Leases there are; what they correct in the cache keeps the job waiting."""
-        entries = (await self._workers_in(precondition.namespace)).by_queue[precondition.queue]
-        known = any(entry.may_handle(precondition.type) for entry in entries)
-        return not known and any(entry.accepts_jobs for entry in entries)
+        """Ask the workers' Leases; where they correct the cache, the job goes on waiting."""
+        workers = (await self._workers_in(precondition.namespace)).by_queue[precondition.queue]
+        known = any(worker.may_handle(precondition.type) for worker in workers)
+        return not known and any(worker.accepts_jobs for worker in workers)
 
     async def _workers_in(self, namespace: str) -> WorkerList:
         async with self._worker_list_locks[namespace]:
-            crew = self._worker_lists.get(namespace)
-            if crew is None or self._clock() >= crew.listed_at + WORKER_LIST_SECONDS:
-                crew = self._worker_lists[namespace] = await self._list_workers(namespace)
-            return crew
+            worker_list = self._worker_lists.get(namespace)
+            if worker_list is None or self._clock() >= worker_list.listed_at + WORKER_LIST_SECONDS:
+                worker_list = self._worker_lists[namespace] = await self._list_workers(namespace)
+            return worker_list
 
     async def _list_workers(self, namespace: str) -> WorkerList:
-        crew = WorkerList(self._clock(), defaultdict(list))
+        worker_list = WorkerList(self._clock(), defaultdict(list))
         async for lease in self._session.list(leases_path(namespace), WORKER_SELECTOR):
-            crew.by_queue[queue_of_lease(lease)].append(read_worker_record(lease))
+            worker_list.by_queue[queue_of_lease(lease)].append(read_worker_record(lease))
             self._cache_updates.on_lease(lease)
-        return crew
+        return worker_list
 
     async def _read(self, path: str) -> JsonObject | None:
         try:
             return await self._session.get(path)
         except ObjectNotFoundError:
             return None
+
+
+class RelatedJobChecker:
+    """Verifies what concerns other jobs.
+
+    `on_job` and `on_job_deleted` get the answers, so that the cache is right. `is_current` tells
+    whether everything written before a known job is known as well.
+    """
+
+    def __init__(
+        self,
+        session: KubeSession,
+        on_job: Callable[[JsonObject], None],
+        on_job_deleted: Callable[[str], None],
+        is_current: Callable[[str], bool],
+    ) -> None:
+        self._session = session
+        self._on_job = on_job
+        self._on_job_deleted = on_job_deleted
+        self._is_current = is_current
+
+    async def verify(self, precondition: DependencyPrecondition) -> bool:
+        """Return whether the precondition holds."""
+        match precondition:
+            case DependencyFailed(job):
+                found = await self._reread(job)
+                return found is not None and found.failed
+            case CancelCascades(job):
+                found = await self._reread(job)
+                return found is not None and found.cascades_cancel
+            case DependencyCycle(cycle):
+                members = [await self._reread(job) for job in cycle]
+                return all(job and job.phase not in TERMINAL_PHASES for job in members)
+            case DependencyMissing():
+                return await self._read_job(precondition.namespace, precondition.name) is None
+            case ChildrenFinished():
+                return await self._children_finished(precondition)
+
+    async def _reread(self, job: RelatedJob) -> RelatedJob | None:
+        """Return the job as it is now, None if it is gone, even if another has its name."""
+        found = await self._read_job(job.namespace, job.name)
+        if found is None or found.uid != job.uid:
+            self._on_job_deleted(job.uid)
+            return None
+        return related_job(found)
+
+    async def _read_job(self, namespace: str, name: str) -> JobView | None:
+        try:
+            obj = await self._session.get(job_path(namespace, name))
+        except ObjectNotFoundError:
+            return None
+        self._on_job(obj)
+        return read_job(obj)
+
+    async def _children_finished(self, precondition: ChildrenFinished) -> bool:
+        """Return whether all children have finished: by the cache if possible, else by a list.
+
+        The cache suffices if the watch has passed the versions in which the parents are known, as
+        it reports jobs in the order of their writes. For a list the API server goes through the
+        whole namespace.
+        """
+        if all(map(self._is_current, precondition.parents)):
+            return True
+        params = {"labelSelector": f"{PARENT_LABEL} in ({','.join(precondition.parents)})"}
+        done = True
+        async for obj in self._session.list(collection_path(precondition.namespace, JOBS), params):
+            self._on_job(obj)
+            job = related_job(read_job(obj))
+            failed = job.failed and read_job(obj).parent_uid in precondition.must_succeed
+            done = done and job.finished and not failed
+        return done

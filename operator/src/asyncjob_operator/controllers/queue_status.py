@@ -1,4 +1,4 @@
-"""The numbers of each queue: written into the AsyncQueue's status, and shown as gauges."""
+"""The statistics of each queue: written into the AsyncQueue's status, and exported as gauges."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -17,15 +17,17 @@ from asyncjob_operator.telemetry.job_metrics import JobStats, NamespacedName
 log = structlog.get_logger()
 
 QUEUE_STATUS_INTERVAL: Final = 5.0
+"""Seconds between two rounds of writes, and the first pause after a failed one."""
+
 QueueStatusChanges = list[tuple[tuple[str, str], dict[str, Json]]]
-"""Namespace and name of a queue, and the fields of its status that are not as it says."""
+"""Namespace and name of each queue whose status is out of date, and the fields to write."""
 
 
 class QueueStatusWriter:
-    """Writes what `changes` finds to be news.
+    """Writes the status of each queue that `changes` returns.
 
-    A queue whose status cannot be written is left alone for longer each time, and that is said
-    once: what the API server refuses today it refuses in five seconds, too.
+    A queue whose status cannot be written is left alone for longer each time, and the error is
+    logged once: what the API server refuses now it will refuse in five seconds as well.
     """
 
     def __init__(
@@ -45,7 +47,7 @@ class QueueStatusWriter:
         self._retry_at: dict[str, float] = {}
 
     async def write(self, on_progress: Callable[[], None] = lambda: None) -> int:
-        """Write what is news and return how many queues that were; `on_progress` is for each."""
+        """Write what has changed and return how many queues; `on_progress` is called for each."""
         now = self._clock()
         self._retry_at = {key: at for key, at in self._retry_at.items() if at > now}
         written = 0
@@ -73,7 +75,7 @@ class QueueStatusWriter:
 
 
 class JobStatsCollector:
-    """Shows nothing before it was taken, which it is once all jobs have been listed."""
+    """Collects what the gauges of jobs show; nothing before the first `refresh`."""
 
     def __init__(self, controller: JobController, finished_limit: int | None) -> None:
         self._controller = controller
@@ -81,17 +83,17 @@ class JobStatsCollector:
         self._oldest_wait: dict[NamespacedName, float] | None = None
 
     async def refresh(self) -> None:
-        """Go through all jobs that wait, letting others have their turn meanwhile."""
+        """Go through all waiting jobs; others run in between."""
         self._oldest_wait = await self._controller.queue_stats.oldest_waits()
 
     def stats(self) -> JobStats | None:
-        """Return all that is to be shown."""
+        """Return what to show now, None before the first `refresh`."""
         if self._oldest_wait is None:
             return None
-        observer = self._controller
+        controller = self._controller
         return JobStats(
-            observer.store.counts,
+            controller.store.counts,
             self._oldest_wait,
-            observer.worker_registry.capacity_by_queue(),
+            controller.worker_registry.capacity_by_queue(),
             self._finished_limit,
         )

@@ -28,18 +28,21 @@ log = structlog.get_logger()
 
 METRIC_LABEL: Final = "retention"
 MAX_CONCURRENT_DELETIONS: Final = 8
+
 YIELD_EVERY: Final = 1000
-"""So many records are looked at before others get the event loop: about 1 ms."""
+"""Records that are gone through before the event loop runs others: about 1 ms."""
 
 RETRY_SECONDS: Final = 1.0
+"""First pause after a failed deletion."""
+
 MAX_NEEDED_SECONDS: Final = 30 * 86_400.0
-"""Seconds after its end for which a pending request, or a job that waits for it, keeps a job."""
+"""Seconds after its end for which a pending request, or a job that depends on it, keeps a job."""
 
 STORE_NEAR_LIMIT: Final = "StoreNearLimit"
 
 
 class FinishedJobs(Protocol):
-    """Where the records of finished jobs are."""
+    """The cache of finished jobs."""
 
     def finished(self) -> Sequence[FinishedJob]:
         """Return all records."""
@@ -53,10 +56,10 @@ IsNeeded = Callable[[FinishedJob], bool]
 
 
 class RetentionController:
-    """One pass over all finished jobs at a time; `rate` is removals per second.
+    """Makes passes over all finished jobs; `rate` is removals per second.
 
-    A pass that would take longer than `interval` seconds at that rate goes faster, so that
-    removals keep up with whatever finishes; how many are under way at once stays the same.
+    A pass that would take longer than `interval` seconds at that rate goes faster, so that removals
+    keep up with the jobs that finish; the number of concurrent deletions stays the same.
     """
 
     def __init__(
@@ -91,27 +94,27 @@ class RetentionController:
         self._containment = containment
 
     async def run_once(self, on_progress: Callable[[], None] = lambda: None) -> int:
-        """Remove what is to go and return how many went; `on_progress` is called in between.
+        """Delete what is removable and return how many; `on_progress` is called in between.
 
-        Namespaces take turns, so that none waits for what another has to remove.
+        Namespaces take turns, so that none waits for the removals of another.
         """
         now = self._now().monotonic
         self._retry_at = {uid: at for uid, at in self._retry_at.items() if at > now}
-        crowded = 0
+        over_limit = 0
         queues: list[Sequence[FinishedJob]] = []
         for namespace, jobs in (await self._unneeded()).items():
-            doomed = self._plan_removals(jobs)
-            queues.append(doomed.jobs)
-            if doomed.excess:
-                crowded += 1
-                self._warn_over_limit(namespace, doomed.total)
+            removals = self._plan_removals(jobs)
+            queues.append(removals.jobs)
+            if removals.excess:
+                over_limit += 1
+                self._warn_over_limit(namespace, removals.total)
             on_progress()
             await asyncio.sleep(0)
-        self._metrics.set_namespaces_over_limit(crowded)
+        self._metrics.set_namespaces_over_limit(over_limit)
         return await self._delete_all(list(round_robin(queues)), on_progress)
 
     async def _unneeded(self) -> dict[str, list[FinishedJob]]:
-        """Return, by namespace, the finished jobs that no job depends on which has yet to start."""
+        """Return, by namespace, the finished jobs that the limits apply to."""
         found: defaultdict[str, list[FinishedJob]] = defaultdict(list)
         for number, job in enumerate(self._finished_jobs.finished(), 1):
             if not self._is_still_needed(job):
@@ -121,10 +124,10 @@ class RetentionController:
         return found
 
     def _is_still_needed(self, job: FinishedJob) -> bool:
-        """Return whether a pending request or a job that waits keeps it, whatever age and number.
+        """Return whether a pending request, or a job that has yet to start, exempts it from limits.
 
-        Not for longer than MAX_NEEDED_SECONDS: who may request a rerun, or create a suspended job
-        that depends on it, could else keep any job.
+        That ends after `MAX_NEEDED_SECONDS`: otherwise anyone who may request a rerun, or create a
+        suspended job that depends on it, could keep any job for ever.
         """
         is_recent = self._now().wall - job.completed_at < MAX_NEEDED_SECONDS
         return is_recent and (job.awaits_request or self._is_needed(job))
@@ -155,7 +158,7 @@ class RetentionController:
     async def _delete_all(
         self, jobs: Sequence[FinishedJob], on_progress: Callable[[], None]
     ) -> int:
-        places = asyncio.Semaphore(MAX_CONCURRENT_DELETIONS)
+        slots = asyncio.Semaphore(MAX_CONCURRENT_DELETIONS)
         pause = min(1.0 / self._rate, self._interval / max(len(jobs), 1))
         tasks: list[asyncio.Task[bool]] = []
         async with asyncio.TaskGroup() as group:
@@ -163,17 +166,17 @@ class RetentionController:
                 if job.uid in self._retry_at or self._is_still_needed(job):
                     continue
                 on_progress()
-                await places.acquire()
+                await slots.acquire()
                 if not self._leads():
                     break
-                tasks.append(group.create_task(self._delete_contained(job, places)))
+                tasks.append(group.create_task(self._delete_contained(job, slots)))
                 await asyncio.sleep(pause)
         return sum(task.result() for task in tasks)
 
     async def _delete_contained(self, job: FinishedJob, slots: asyncio.Semaphore) -> bool:
-        one = ObjectRef(ObjectKind.JOB, job.namespace, job.name, job.resource_version)
+        ref = ObjectRef(ObjectKind.JOB, job.namespace, job.name, job.resource_version)
         try:
-            with self._containment.guard(one, Activity.RETAIN):
+            with self._containment.guard(ref, Activity.RETAIN):
                 return await self._delete(job)
         finally:
             slots.release()
@@ -217,6 +220,6 @@ class RetentionController:
 
 
 def round_robin(queues: Iterable[Sequence[FinishedJob]]) -> Iterator[FinishedJob]:
-    """Yield one of each, then the next of each, until none is left."""
+    """Yield the first job of each sequence, then the second of each, and so on."""
     for turn in zip_longest(*queues):
         yield from (job for job in turn if job is not None)

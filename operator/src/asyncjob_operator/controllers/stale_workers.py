@@ -1,7 +1,7 @@
-"""Deletes the Leases of workers that have gone silent, each only in the version judged.
+"""Deletes the Leases of workers that have gone silent, only in the version that was judged.
 
-It lists instead of watching: a list proves that the API server answers, and so that workers could
-have renewed. After an outage all counting starts again.
+It lists Leases instead of watching them: a list proves that the API server answers, so that workers
+could have renewed them. After an outage all silence is counted from zero.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 
 class StaleWorkerCollector:
-    """One look at all workers' Leases at a time; `busy_pods` are the pods that hold jobs."""
+    """Goes through all workers' Leases; `busy_pods` returns the pods that hold jobs."""
 
     def __init__(
         self,
@@ -51,18 +51,18 @@ class StaleWorkerCollector:
         self._unchanged_since: UnchangedSince = {}
 
     async def collect(self) -> int:
-        """Remove what is to go and return how many went; raises what a list raises."""
-        before, self._unchanged_since = self._unchanged_since, {}
+        """Delete stale Leases and return how many. Raises ApiError if a list fails."""
+        previous, self._unchanged_since = self._unchanged_since, {}
         listed = await self._list()
         now = self._clock()
-        attendance = self._unchanged_since = track_unchanged(before, listed, now)
-        silent = stale_leases(attendance, self._busy_pods(), self._timeout, now)
+        unchanged = self._unchanged_since = track_unchanged(previous, listed, now)
+        silent = stale_leases(unchanged, self._busy_pods(), self._timeout, now)
         return sum([await self._delete_lease(lease) for lease in silent if self._leads()])
 
     async def _list(self) -> list[WorkerLeaseVersion]:
         listed: list[WorkerLeaseVersion] = []
-        for scope in self._namespaces:
-            async for obj in self._session.list(leases_path(scope), WORKER_SELECTOR):
+        for namespace in self._namespaces:
+            async for obj in self._session.list(leases_path(namespace), WORKER_SELECTOR):
                 with self._containment.guard(object_ref(ObjectKind.LEASE, obj), Activity.RETAIN):
                     listed.append(read_worker_lease(obj))
         return listed
