@@ -1,1 +1,1 @@
-"""What the operator says of itself: metrics and logs."""
+"""Metrics, logs and health of the operator, and the containment of errors."""

@@ -1,7 +1,7 @@
-"""Keeps what one object makes fail from reaching others: sets it aside, and tells people of it.
+"""Contains an error that one object causes: sets the object aside, logs and counts that.
 
-Whoever may write objects may write what nobody here has thought of. It costs that object alone,
-until it is changed or, by time, tried again.
+Objects may hold values that this code does not expect. Such an object must not stop the operator:
+it alone is left out, until it changes or, for jobs and schedules, until a pause is over.
 """
 
 from collections import Counter
@@ -20,11 +20,11 @@ log = structlog.get_logger()
 
 INITIAL_PAUSE: Final = 60.0
 MAX_PAUSE: Final = 3600.0
-"""Seconds until an object is tried again that has not changed; doubled from one to the next."""
+"""Seconds until an unchanged object is tried again; doubled after each failure."""
 
 
 class ObjectKind(StrEnum):
-    """What is set aside."""
+    """Kinds of objects that can be set aside."""
 
     JOB = "AsyncJob"
     QUEUE = "AsyncQueue"
@@ -35,7 +35,7 @@ class ObjectKind(StrEnum):
 
 
 class ObjectRef(NamedTuple):
-    """An object in one version; an empty version is one that is not known."""
+    """An object in one version; the version is empty if unknown."""
 
     kind: ObjectKind
     namespace: str
@@ -44,12 +44,12 @@ class ObjectRef(NamedTuple):
 
     @property
     def key(self) -> tuple[ObjectKind, str, str]:
-        """Return what it is in whatever version."""
+        """Return what identifies the object in any version."""
         return self.kind, self.namespace, self.name
 
 
 def object_ref(kind: ObjectKind, obj: JsonObject) -> ObjectRef:
-    """Return what an object is."""
+    """Return the reference to an object in its version."""
     meta = child(obj, "metadata")
     return ObjectRef(
         kind, text(meta, "namespace"), text(meta, "name"), text(meta, "resourceVersion")
@@ -57,7 +57,7 @@ def object_ref(kind: ObjectKind, obj: JsonObject) -> ObjectRef:
 
 
 class Activity(StrEnum):
-    """What an object may be set aside in; getting through the same once more ends it."""
+    """What an object was set aside in; succeeding in the same activity ends that."""
 
     OBSERVE = "observe"
     ACT = "act"
@@ -76,14 +76,14 @@ class _SetAside:
 
 
 class Guard:
-    """Contains what is raised inside; `pause` is then how long to leave the object alone."""
+    """Suppresses exceptions inside; `pause` is then for how many seconds to leave the object."""
 
-    __slots__ = ("_containment", "_doing", "_subject", "pause")
+    __slots__ = ("_activity", "_containment", "_ref", "pause")
 
     def __init__(self, containment: "Containment", ref: ObjectRef, activity: Activity) -> None:
         self._containment = containment
-        self._subject = ref
-        self._doing = activity
+        self._ref = ref
+        self._activity = activity
         self.pause: float | None = None
 
     def __enter__(self) -> Self:
@@ -96,11 +96,11 @@ class Guard:
         trace: TracebackType | None,
     ) -> bool:
         if error is None:
-            self._containment.record_success(self._subject, self._doing)
+            self._containment.record_success(self._ref, self._activity)
             return False
         if not isinstance(error, Exception):
             return False
-        self.pause = self._containment.record_failure(self._subject, self._doing, error)
+        self.pause = self._containment.record_failure(self._ref, self._activity, error)
         return True
 
 
@@ -117,74 +117,76 @@ class Containment:
         self._traceback_throttle = LogThrottle(clock)
 
     def guard(self, ref: ObjectRef, activity: Activity = Activity.OBSERVE) -> Guard:
-        """Return what contains whatever is raised inside because of this object."""
+        """Return a context manager that sets this object aside if an exception is raised inside."""
         return Guard(self, ref, activity)
 
     def record_failure(self, ref: ObjectRef, activity: Activity, error: Exception) -> float:
         """Set the object aside and return for how many seconds."""
-        asides = self._set_aside.setdefault(ref.key, {})
-        before = asides.get(activity)
-        is_news = before is None or before.version != ref.version
-        failures = 1 if before is None or is_news else before.failures + 1
+        by_activity = self._set_aside.setdefault(ref.key, {})
+        previous = by_activity.get(activity)
+        is_new = previous is None or previous.version != ref.version
+        failures = 1 if previous is None or is_new else previous.failures + 1
         pause = min(INITIAL_PAUSE * 2.0 ** min(failures - 1, 30), MAX_PAUSE)
-        asides[activity] = _SetAside(ref.version, failures, self._clock() + pause)
-        if is_news:
+        by_activity[activity] = _SetAside(ref.version, failures, self._clock() + pause)
+        if is_new:
             self._log(ref, activity, error)
             self._on_set_aside(ref.kind.value)
         return pause
 
     def record_success(self, ref: ObjectRef, activity: Activity) -> None:
-        """Take that all went well with the object, in this version."""
-        asides = self._set_aside.get(ref.key) if self._set_aside else None
-        if asides is None:
+        """Record that an activity has succeeded with this version of the object."""
+        by_activity = self._set_aside.get(ref.key) if self._set_aside else None
+        if by_activity is None:
             return
-        for other, aside in list(asides.items()):
-            if _is_newer(ref.version, aside.version) or (
-                other is activity and not _is_newer(aside.version, ref.version)
+        for other, entry in list(by_activity.items()):
+            if _is_newer(ref.version, entry.version) or (
+                other is activity and not _is_newer(entry.version, ref.version)
             ):
-                del asides[other]
-        if not asides:
+                del by_activity[other]
+        if not by_activity:
             del self._set_aside[ref.key]
 
     def is_set_aside(self, ref: ObjectRef) -> bool:
-        """Return whether the object is set aside as it is and its pause is not over."""
-        asides = self._set_aside.get(ref.key, {}).values()
-        return any(it.version == ref.version and self._clock() < it.until for it in asides)
+        """Return whether the object is set aside in this version and its pause is not over."""
+        entries = self._set_aside.get(ref.key, {}).values()
+        return any(
+            entry.version == ref.version and self._clock() < entry.until for entry in entries
+        )
 
     def forget(self, kind: ObjectKind, namespace: str, name: str) -> None:
-        """Take that there is no such object any more."""
+        """Forget a deleted object."""
         self._set_aside.pop((kind, namespace, name), None)
 
     def retain(
         self, kind: ObjectKind, namespace: str | None, present: Container[tuple[str, str]]
     ) -> None:
-        """Forget those of a namespace, or of all, that are not among those present."""
+        """Forget the objects of a namespace, or of all, that are not among `present`."""
         for key in self.set_aside_names(kind, namespace):
             if key not in present:
                 self.forget(kind, *key)
 
     def set_aside_names(self, kind: ObjectKind, namespace: str | None) -> set[tuple[str, str]]:
-        """Return namespace and name of those set aside in a namespace, or in all."""
+        """Return namespace and name of the objects set aside in a namespace, or in all."""
         return {
-            (space, name)
-            for one, space, name in self._set_aside
-            if one is kind and namespace in (None, space)
+            (found_namespace, name)
+            for found_kind, found_namespace, name in self._set_aside
+            if found_kind is kind and namespace in (None, found_namespace)
         }
 
     def counts_by_kind(self) -> Counter[str]:
-        """Return how many objects are set aside."""
+        """Return how many objects are set aside, by kind."""
         return Counter(kind.value for kind, _, _ in self._set_aside)
 
     def _log(self, ref: ObjectRef, activity: Activity, error: Exception) -> None:
-        """Say it with a traceback once a minute for one kind of failure: there may be many."""
-        what = f"{type(error).__name__}: {error}"
+        """Log an error, with a traceback at most once a minute for the same kind of failure."""
+        message = f"{type(error).__name__}: {error}"
         log.error(
             "object set aside",
             kind=ref.kind.value,
             object=f"{ref.namespace}/{ref.name}",
             version=ref.version,
             doing=activity.value,
-            error=what[:500],
+            error=message[:500],
             exc_info=error
             if self._traceback_throttle.allow(f"{ref.kind} {activity} {type(error)}")
             else None,

@@ -1,9 +1,9 @@
 """Metrics of all jobs, exported by the leader only: a standby would count them twice.
 
-Gauges are computed when metrics are scraped. Counters record what is observed to happen while
-leading; what is only found in a list happened unobserved, and is not counted. Namespaces, queues,
-types and reasons are shown by name up to a bounded number of each: whoever may create jobs chooses
-these texts, and must not be able to fill Prometheus with series.
+Gauges are computed when metrics are scraped. Counters count the changes seen while leading; what is
+only found in a list happened unseen, and is not counted. The number of different namespaces,
+queues, types and reasons is bounded: users who create jobs choose these texts, and must not be able
+to fill Prometheus with series.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,19 +21,37 @@ from asyncjob_operator.core.retention import FinishedJob
 from asyncjob_operator.core.snapshot import Observation
 
 MAX_QUEUES: Final = 200
-"""Pairs of namespace and queue; further ones are shown as `other`, both."""
+"""Pairs of namespace and queue; of further ones both are shown as `other`."""
 
 MAX_TYPES: Final = 100
 MAX_QUEUE_TYPES: Final = 1000
-"""Of a queue and a type together, and of both with a reason; further ones lose their type."""
-
-Labels = tuple[str, ...]
+"""Pairs of queue and type, also per reason; of further ones the type is shown as `other`."""
 
 _REASONS: Final = frozenset(reason.value for reason in Reason)
+Labels = tuple[str, ...]
+NamespacedName = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobStats:
+    """Statistics of all jobs and queues."""
+
+    counts: Mapping[tuple[str, str, Phase], int] = field(default_factory=dict)
+    """Number of jobs by namespace, queue and phase."""
+
+    oldest_waits: Mapping[NamespacedName, float] = field(default_factory=dict)
+    """For how many seconds the oldest waiting job of each queue has waited."""
+
+    capacities: Mapping[NamespacedName, tuple[int, int]] | None = None
+    """Workers and slots of each queue that has any; None if they are not known."""
+
+    finished_limit: int | None = None
+    """Finished jobs that a namespace may hold; None without retention."""
 
 
 class JobLabels:
-    """The labels of one operator process, shared by all its metrics of jobs."""
+    """Bounds the label values of all job metrics of one operator process."""
 
     def __init__(self) -> None:
         self.of_queue = CardinalityLimit(MAX_QUEUES)
@@ -57,26 +75,8 @@ def _without_type(labels: Labels) -> Labels:
     return (*labels[:2], OTHER_LABEL, *labels[3:])
 
 
-NamespacedName = tuple[str, str]
-"""Namespace and name."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobStats:
-    """All jobs and queues as they are now.
-
-    `oldest_waits` are in seconds, of the oldest job that waits.
-    `capacities` are workers and slots, None where they cannot be known.
-    """
-
-    counts: Mapping[tuple[str, str, Phase], int] = field(default_factory=dict)
-    oldest_waits: Mapping[NamespacedName, float] = field(default_factory=dict)
-    capacities: Mapping[NamespacedName, tuple[int, int]] | None = None
-    finished_limit: int | None = None
-
-
 class JobMetrics:
-    """What happens to jobs, in the registry of the operator's metrics."""
+    """Counters, histograms and gauges of jobs, in the registry of the operator's metrics."""
 
     def __init__(
         self, registry: CollectorRegistry, leads: Callable[[], bool], clock: Callable[[], float]
@@ -96,15 +96,15 @@ class JobMetrics:
         self._end_to_end = histogram(jobs.END_TO_END_SECONDS, registry)
 
     def expose(self, stats: Callable[[], JobStats | None]) -> None:
-        """Show what `stats` says whenever somebody asks; None: nothing is known yet."""
+        """Export what `stats` returns at each scrape; None: nothing is known yet."""
         self._registry.register(_Gauges(stats, self._leads, self._labels))
 
     def record_change(
         self, before: JobView | FinishedJob | None, job: JobView, observation: Observation | None
     ) -> None:
-        """Take a job as it has just changed.
+        """Count what has just changed of a job.
 
-        `before` and `observation` are of how it was before.
+        `before` and `observation` are the job and its observation before the change.
         """
         if before is not None and before.phase is job.phase and before.attempt == job.attempt:
             return
@@ -163,33 +163,33 @@ class _Gauges(Collector):
         self._labels = labels
 
     def collect(self) -> Iterator[MetricFamily]:
-        look = self._stats() if self._leads() else None
-        if look is None:
+        stats = self._stats() if self._leads() else None
+        if stats is None:
             return
-        yield metric_family(jobs.JOBS, self._jobs(look))
+        yield metric_family(jobs.JOBS, self._jobs(stats))
         queues = sorted(
-            {(namespace, queue) for namespace, queue, _ in look.counts} | set(look.oldest_waits)
+            {(namespace, queue) for namespace, queue, _ in stats.counts} | set(stats.oldest_waits)
         )
         yield metric_family(
             jobs.OLDEST_SECONDS,
-            self._aggregate({q: look.oldest_waits.get(q, 0.0) for q in queues}, max),
+            self._aggregate({q: stats.oldest_waits.get(q, 0.0) for q in queues}, max),
         )
-        if look.capacities is not None:
-            known = dict.fromkeys(queues, (0, 0)) | dict(look.capacities)
+        if stats.capacities is not None:
+            capacities = dict.fromkeys(queues, (0, 0)) | dict(stats.capacities)
             for spec, number in ((jobs.WORKERS, 0), (jobs.SLOTS, 1)):
-                crews = {queue: float(crew[number]) for queue, crew in known.items()}
-                yield metric_family(spec, self._aggregate(crews, _add))
-        if look.finished_limit is not None:
-            yield metric_family(jobs.FINISHED_LIMIT, {(): look.finished_limit})
+                values = {queue: float(capacity[number]) for queue, capacity in capacities.items()}
+                yield metric_family(spec, self._aggregate(values, _add))
+        if stats.finished_limit is not None:
+            yield metric_family(jobs.FINISHED_LIMIT, {(): stats.finished_limit})
 
     def _jobs(self, stats: JobStats) -> Samples:
-        """Return jobs by queue and phase, those phases included that no job of a queue is in."""
+        """Return the number of jobs by queue and phase, including phases without jobs."""
         counts: dict[tuple[str, ...], float] = {}
         for (namespace, queue, phase), count in stats.counts.items():
-            shown = self._labels.of_queue((namespace, queue))
-            if (*shown, phase.value) not in counts:
-                counts |= {(*shown, each.value): 0.0 for each in Phase}
-            counts[*shown, phase.value] += count
+            labels = self._labels.of_queue((namespace, queue))
+            if (*labels, phase.value) not in counts:
+                counts |= {(*labels, other.value): 0.0 for other in Phase}
+            counts[*labels, phase.value] += count
         return counts
 
     def _aggregate(
@@ -197,10 +197,10 @@ class _Gauges(Collector):
     ) -> Samples:
         folded: dict[tuple[str, ...], float] = {}
         for queue, value in values.items():
-            shown = self._labels.of_queue(queue)
-            folded[shown] = fold(folded[shown], value) if shown in folded else value
+            labels = self._labels.of_queue(queue)
+            folded[labels] = fold(folded[labels], value) if labels in folded else value
         return folded
 
 
-def _add(one: float, other: float) -> float:
-    return one + other
+def _add(first: float, second: float) -> float:
+    return first + second

@@ -1,7 +1,7 @@
 """Logs: structlog over the standard library, as text for people or JSON for machines.
 
-Also what keeps logs readable: the job bound to each line, repeated messages held back, and
-recovered jobs summed up in one line.
+What keeps logs readable is here as well: lines about a job name it, repeated messages are
+throttled, and recovered jobs are summed up in one line.
 """
 
 import logging
@@ -18,9 +18,11 @@ from asyncjob.json_types import JsonObject, child, opt_text
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.tracing.context import trace_id_of
 
+log = structlog.get_logger()
+
 
 class LogFormat(StrEnum):
-    """How log lines look."""
+    """The format of log lines."""
 
     TEXT = "text"
     JSON = "json"
@@ -31,11 +33,13 @@ _LIBRARY_LEVELS = {
     "kopf": logging.INFO,
     "aiohttp.access": logging.WARNING,
 }
-"""kopf logs a line per event; that is its own business."""
+"""Lowest level of each library: kopf logs a line per event, aiohttp one per request."""
+
+THROTTLE_SECONDS: Final = 60.0
 
 
 def configure_logs(log_format: LogFormat, level: str) -> None:
-    """Set up logging of the whole process, foreign libraries included."""
+    """Set up logging of the whole process, libraries included."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -77,22 +81,19 @@ def _renderer(log_format: LogFormat) -> structlog.typing.Processor:
 
 
 def job_log_context(job: JobView, obj: JsonObject) -> AbstractContextManager[None]:
-    """Bind them while inside; the trace is read off the object, views do not keep it."""
+    """Bind job, attempt and trace to log lines inside; views do not keep the trace, `obj` does."""
     trace_id = trace_id_of(opt_text(child(obj, "spec"), "traceparent"))
     more = {"trace_id": trace_id} if trace_id else {}
     return structlog.contextvars.bound_contextvars(job=job.key, attempt=job.attempt, **more)
 
 
 def job_name_log_context(namespace: str, name: str) -> AbstractContextManager[None]:
-    """Bind the name alone while inside, of a job that could not be read."""
+    """Bind the name of a job that could not be read to log lines inside."""
     return structlog.contextvars.bound_contextvars(job=f"{namespace}/{name}")
 
 
-THROTTLE_SECONDS: Final = 60.0
-
-
 class LogThrottle:
-    """Lets each message through once a minute at most."""
+    """Allows each message once per `min_interval` seconds."""
 
     def __init__(self, clock: Callable[[], float], min_interval: float = THROTTLE_SECONDS) -> None:
         self._clock = clock
@@ -100,10 +101,10 @@ class LogThrottle:
         self._logged_at: dict[str, float] = {}
 
     def allow(self, message: str) -> bool:
-        """Return whether the message may be said now; whoever asks says it."""
+        """Return whether to log the message now; if so, it counts as logged."""
         now = self._clock()
         self._logged_at = {
-            text: at for text, at in self._logged_at.items() if now < at + self._min_interval
+            logged: at for logged, at in self._logged_at.items() if now < at + self._min_interval
         }
         if message in self._logged_at:
             return False
@@ -111,21 +112,18 @@ class LogThrottle:
         return True
 
 
-log = structlog.get_logger()
-
-
 class RecoverySummary:
-    """Jobs recovered since the last report, by reason."""
+    """Counts recovered jobs since the last report, by reason."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
 
     def add(self, reason: str) -> None:
-        """Count one."""
+        """Count a recovered job."""
         self._counts[reason] += 1
 
     def report(self) -> None:
-        """Log what was counted, if anything."""
+        """Log the counts, if there are any, and reset them."""
         if self._counts:
             log.info("jobs recovered", count=self._counts.total(), reasons=dict(self._counts))
             self._counts.clear()

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 
 class LoopHealth:
-    """One loop or watch. `limit`: seconds after which its silence is too long.
+    """The health of one loop or watch; `limit` is how many seconds it may be silent.
 
-    Two things are told apart: that it turns, were it only to fail at a request once more, and that
-    it gets anywhere. With the API server down it turns and gets nowhere.
+    Attempts and progress are recorded apart: with the API server down a loop still makes attempts,
+    which fail, but no progress.
     """
 
     def __init__(self, name: str, limit: float, clock: Callable[[], float]) -> None:
@@ -22,20 +22,20 @@ class LoopHealth:
         self._idle = 0
 
     def tick(self) -> None:
-        """Take that it has got on."""
+        """Record an attempt that has made progress."""
         self._attempted_at = self._progressed_at = self._clock()
 
     def attempted(self) -> None:
-        """Take that it has tried."""
+        """Record an attempt, successful or not."""
         self._attempted_at = self._clock()
 
     def progressed(self) -> None:
-        """Take that what it is there for is done, by itself or by another."""
+        """Record that the purpose of the loop is served, by itself or by another."""
         self._progressed_at = self._clock()
 
     @contextmanager
     def idle(self) -> Iterator[None]:
-        """Wait inside for what need not come: work, leadership, the next round."""
+        """Enclose a wait that may last for any time: for work, leadership or the next round."""
         self._idle += 1
         try:
             yield
@@ -44,16 +44,16 @@ class LoopHealth:
             self.attempted()
 
     def seconds_since_attempt(self) -> float:
-        """Return the seconds since it last turned, 0 while it waits."""
+        """Return the seconds since the last attempt, 0 while the loop is idle."""
         return 0.0 if self._idle else self._clock() - self._attempted_at
 
     def seconds_since_progress(self) -> float:
-        """Return the seconds since it last got anywhere."""
+        """Return the seconds since the last progress."""
         return self._clock() - self._progressed_at
 
 
 class HealthMonitor:
-    """All pulses by name; `limit` is for those without one of their own."""
+    """The health of all loops by name; `limit` applies to loops without their own."""
 
     def __init__(self, limit: float, clock: Callable[[], float]) -> None:
         self.limit = limit
@@ -61,31 +61,31 @@ class HealthMonitor:
         self._loops: dict[str, LoopHealth] = {}
 
     def loop(self, name: str, limit: float | None = None) -> LoopHealth:
-        """Return the pulse of that name, from now on if it is new."""
+        """Return the health of the loop with this name, and begin to monitor it if it is new."""
         if name not in self._loops:
             own = self.limit if limit is None else limit
             self._loops[name] = LoopHealth(name, own, self._clock)
         return self._loops[name]
 
     def stalled(self) -> str:
-        """Return which loop does not turn any more, or an empty text."""
+        """Return a message about the first loop that makes no attempts any more, else empty."""
         return _first(
-            f"no turn of the loop {one.name!r} for {one.seconds_since_attempt():.0f} s"
-            for one in self._loops.values()
-            if one.seconds_since_attempt() > one.limit
+            f"no turn of the loop {loop.name!r} for {loop.seconds_since_attempt():.0f} s"
+            for loop in self._loops.values()
+            if loop.seconds_since_attempt() > loop.limit
         )
 
     def without_progress(self, names: Iterable[str]) -> str:
-        """Return which of these has got nowhere for too long, or an empty text."""
+        """Return a message about the first of these without progress for too long, else empty."""
         return _first(
-            f"nothing of the {one.name} for {one.seconds_since_progress():.0f} s"
-            for one in map(self.loop, names)
-            if one.seconds_since_progress() > one.limit
+            f"nothing of the {loop.name} for {loop.seconds_since_progress():.0f} s"
+            for loop in map(self.loop, names)
+            if loop.seconds_since_progress() > loop.limit
         )
 
     def all_without_progress(self, names: Iterable[str]) -> bool:
-        """Return whether every one of these has got nowhere for too long."""
-        return all(one.seconds_since_progress() > one.limit for one in map(self.loop, names))
+        """Return whether all of these have been without progress for too long."""
+        return all(loop.seconds_since_progress() > loop.limit for loop in map(self.loop, names))
 
 
 def _first(found: Iterator[str]) -> str:

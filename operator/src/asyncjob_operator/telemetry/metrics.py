@@ -1,4 +1,4 @@
-"""The operator's metrics of itself, from the SDK's table; those of jobs are in `job_metrics`."""
+"""Metrics of the operator itself, from the SDK's table; those of jobs are in `job_metrics`."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -20,7 +20,7 @@ RECOVERY_REASONS: Final = (
     Reason.CRASH_BUDGET_EXHAUSTED,
     Reason.CANCEL_REQUESTED,
 )
-"""Why a job is in its phase that was taken from a dead worker."""
+"""Reasons of jobs that were taken from a lost worker."""
 
 REPAIR_KINDS: Final = ("added", "changed", "deleted")
 
@@ -61,12 +61,12 @@ class OperatorMetrics:
         self._namespaces_over_limit = 0
 
     def observe_request(self, method: str, code: int, seconds: float) -> None:
-        """Count a request; the observer of a session."""
+        """Count a request to the API server; called by the session."""
         self.requests.labels(method, str(code)).inc()
         self.request_seconds.labels(method).observe(seconds)
 
     def set_namespaces_over_limit(self, namespaces: int) -> None:
-        """Take how many namespaces hold too many finished jobs."""
+        """Set how many namespaces hold too many finished jobs."""
         self._namespaces_over_limit = namespaces
 
     def register_sources(
@@ -76,7 +76,7 @@ class OperatorMetrics:
         deadlines: Callable[[], int],
         set_aside_by_kind: Callable[[], Mapping[str, int]],
     ) -> None:
-        """Show what these say whenever somebody asks."""
+        """Export what these return at each scrape."""
         self.leading.set_function(leads)
         self._deadlines.set_function(deadlines)
         self._over_limit.set_function(lambda: self._namespaces_over_limit if leads() else 0)
@@ -91,7 +91,7 @@ class OperatorMetrics:
 
 
 def _start_at_zero(metric: Counter, labels: Iterable[str]) -> None:
-    """Show these at 0 from the start: what begins at 50 has never grown, as Prometheus sees it."""
+    """Export these labels at 0 from the start: Prometheus sees no increase in a first value."""
     for label in labels:
         metric.labels(label)
 
