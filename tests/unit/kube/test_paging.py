@@ -113,7 +113,7 @@ async def test_an_answer_without_a_list_is_not_taken_for_an_empty_one(
     async def proxy(_: web.Request) -> web.StreamResponse:
         return web.Response(text="<html>welcome</html>")
 
-    with pytest.raises(UnknownOutcomeError, match="no list"):
+    with pytest.raises(UnknownOutcomeError, match="not a list"):
         await numbers(server, session, proxy)
 
 

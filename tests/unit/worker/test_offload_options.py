@@ -68,7 +68,7 @@ def test_jobs_may_read_what_is_their_namespaces_unless_told_otherwise() -> None:
         (["--offload-url=/data"], 2, "begins with a protocol"),
         (["--offload-url=s3://"], 2, "comes a bucket or host"),
         (["--offload-url=s3://" + "a" * 1100], 2, "at most 1024 characters"),
-        (["--payload-prefix=s3://b/../c"], 2, "no name of a folder"),
+        (["--payload-prefix=s3://b/../c"], 2, "not the name of a folder"),
         (["--offload-url=s3://b", "--offload-options=[]"], 2, "has to be a JSON object"),
         (["--offload-url=s3://b", "--offload-options=hunter2"], 2, "has to be a JSON object"),
         (["--offload-options={}"], 2, "--offload-options needs --offload-url"),
