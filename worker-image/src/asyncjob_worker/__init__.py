@@ -1,1 +1,1 @@
-"""The worker: claims jobs, runs handlers, renews leases, reports outcomes."""
+"""The worker: claims jobs, runs their handlers, renews their leases, writes their outcomes."""

@@ -1,4 +1,4 @@
-"""`python -m asyncjob_worker` is `asyncjob-worker`."""
+"""Lets `python -m asyncjob_worker` run the command `asyncjob-worker`."""
 
 from asyncjob_worker.cli import main
 

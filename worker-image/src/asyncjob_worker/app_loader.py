@@ -1,8 +1,8 @@
-"""Imports the app that `module:attribute` names, and reloads it for development.
+"""Imports the app that `module:attribute` names, and reloads it during development.
 
-Each mistake in the name or in the app is one clear line. With `--reload` the worker runs as a child
-process that restarts when its code changes. The reloading process itself imports nothing of the
-app, so that an error in the app ends only the child, and the next change starts another.
+Every error in the name or in the app is reported in one line. With `--reload` the worker runs as a
+child process that is restarted when its code changes. The reloading process itself imports nothing
+of the app, so that an error in the app ends only the child, and the next change starts another.
 """
 
 import importlib
@@ -24,11 +24,20 @@ from asyncjob.errors import AsyncJobError, ConfigError
 from asyncjob.interrupts import restore_sigint
 from asyncjob_worker.settings import Settings
 
+log = structlog.get_logger()
+
+RELOAD_GRACE_SECONDS: Final = 2.0
+RELOAD_STOP_SECONDS: Final = 1.0
+
+KILL_AFTER_SECONDS: Final = 5
+"""A child that has not ended by then is killed. Longer than its grace period and stop wait
+together, which leaves time to release its jobs."""
+
 
 def load_app(target: str) -> WorkerApp:
-    """Import `module:attribute` (attribute `app` if left out), also from the current directory.
+    """Import `module:attribute` (by default the attribute `app`), also from the current directory.
 
-    Raises ConfigError that names what is missing or wrong.
+    Raises ConfigError, which says what is missing or wrong.
     """
     module_name, attribute = _split_target(target)
     app = _get_attribute(_import_module(module_name), attribute)
@@ -41,7 +50,7 @@ def load_app(target: str) -> WorkerApp:
 
 
 def app_folder(target: str) -> Path:
-    """Return the folder that the app's outermost package or module lies in, importing nothing.
+    """Return the folder of the app's top-level package or module, without importing it.
 
     Raises ConfigError if there is no such module.
     """
@@ -50,9 +59,9 @@ def app_folder(target: str) -> Path:
     spec = importlib.util.find_spec(name)
     if spec is None:
         raise ConfigError(f"cannot import {name}: no module named {name!r}")
-    places = spec.submodule_search_locations
-    return Path(next(iter(places)) if places else str(spec.origin)).resolve().parent / (
-        name if places else ""
+    locations = spec.submodule_search_locations
+    return Path(next(iter(locations)) if locations else str(spec.origin)).resolve().parent / (
+        name if locations else ""
     )
 
 
@@ -64,9 +73,9 @@ def _split_target(target: str) -> tuple[str, str]:
 
 
 def _add_current_folder() -> None:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
 
 
 def _import_module(module_name: str) -> ModuleType:
@@ -74,13 +83,13 @@ def _import_module(module_name: str) -> ModuleType:
     try:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        why = f"no module named {error.name!r}"
+        reason = f"no module named {error.name!r}"
         if not _is_parent(str(error.name), of=module_name):
-            why = f"{why} ({_location(error)})"
-        raise ConfigError(f"cannot import {module_name}: {why}") from error
+            reason = f"{reason} ({_location(error)})"
+        raise ConfigError(f"cannot import {module_name}: {reason}") from error
     except (Exception, SystemExit) as error:  # a module may raise anything as it is imported
-        why = f"{_describe_error(error)} ({_location(error)})"
-        raise ConfigError(f"cannot import {module_name}: {why}") from error
+        reason = f"{_describe_error(error)} ({_location(error)})"
+        raise ConfigError(f"cannot import {module_name}: {reason}") from error
 
 
 def _is_parent(name: str, *, of: str) -> bool:
@@ -102,7 +111,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def _location(error: BaseException) -> str:
-    """Return the line of a module's own code that led to the error: what its author looks for."""
+    """Return file and line of the module-level code that led to the error."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
@@ -117,18 +126,10 @@ def _get_attribute(module: ModuleType, attribute: str) -> object:
     return getattr(module, attribute)
 
 
-log = structlog.get_logger()
-
-RELOAD_GRACE_SECONDS: Final = 2.0
-RELOAD_STOP_SECONDS: Final = 1.0
-KILL_AFTER_SECONDS: Final = 5
-"""Together with the time it takes to release jobs, the child ends by itself before that."""
-
-
 def run_reloading(target: str, arguments: Sequence[str], settings: Settings) -> None:
-    """Run the command with these arguments as a child, again and again, until SIGINT or SIGTERM.
+    """Run the command as a child, restarted at each change of the code, until SIGINT or SIGTERM.
 
-    Raises ConfigError if the app's module is nowhere, or what watches files is not installed.
+    Raises ConfigError if the app's module is not found or watchfiles is not installed.
     """
     try:
         from watchfiles import PythonFilter, run_process
@@ -151,9 +152,9 @@ def run_reloading(target: str, arguments: Sequence[str], settings: Settings) -> 
 
 
 def child_command(arguments: Sequence[str], settings: Settings) -> list[str]:
-    """Return the command of the child: the same, without reloading and in a hurry at its end."""
+    """Return the child's command: the same arguments without --reload, with short stop times."""
     kept = [argument for argument in arguments if argument != "--reload"]
     grace = min(settings.grace, RELOAD_GRACE_SECONDS)
     stop_wait = min(settings.stop_wait, RELOAD_STOP_SECONDS)
-    hurry = [f"--grace={grace:g}", f"--stop-wait={stop_wait:g}"]
-    return [sys.executable, "-m", "asyncjob_worker", *kept, *hurry]
+    short_stop = [f"--grace={grace:g}", f"--stop-wait={stop_wait:g}"]
+    return [sys.executable, "-m", "asyncjob_worker", *kept, *short_stop]

@@ -1,6 +1,7 @@
 """The command `asyncjob-worker`.
 
-It reads the options, builds the worker, and ends the process with it, whatever still runs in it.
+It reads the options, builds the worker and runs it. When the worker has stopped, it exits the
+process, even if handlers, tasks or threads still run in it.
 """
 
 import asyncio
@@ -33,18 +34,18 @@ from asyncjob_worker.tracing import Tracing, tracing_of
 from asyncjob_worker.worker import Worker
 
 EXIT_RESTART = 3
-"""Exit code of a worker that wants to be started anew."""
+"""Exit code of a worker that asks to be restarted."""
 
 BUILT_IN_APP = "asyncjob_worker.builtin:app"
 
 EXIT_CALLS_SECONDS = 3.0
-"""How long what is registered with `atexit` may take, logging included."""
+"""How long the calls registered with `atexit` may take in all, flushing of logs included."""
 
 TRACING_CLOSE_SECONDS = 10.0
-"""How long the last spans may take to be handed on."""
+"""How long the export of the last spans may take."""
 
 SPARE_CONNECTIONS = 8
-"""Besides one per slot: watches, announcements."""
+"""Connections beside one per slot: for the watches and the worker's own Lease."""
 
 
 @click.group()
@@ -57,33 +58,33 @@ def main() -> None:
 @click.argument("app", envvar="ASYNCJOB_WORKER_APP", default=BUILT_IN_APP)
 @all_options
 @offload_options
-def run(*, app: str, reload: bool, log_format: LogFormat, **given: Any) -> None:
+def run(*, app: str, reload: bool, log_format: LogFormat, **options: Any) -> None:
     """Run the handlers of APP, given as module:attribute; by default the built-in ones.
 
     APP can also be set by ASYNCJOB_WORKER_APP, each option by ASYNCJOB_WORKER_<OPTION>.
     """
     configure_logging(log_format)
-    settings = Settings.from_options({**given, "app": app, "log_format": log_format})
+    settings = Settings.from_options({**options, "app": app, "log_format": log_format})
     try:
-        holder = identify(given["pod_name"], given["pod_uid"])
+        holder = identify(options["pod_name"], options["pod_uid"])
         if reload:
             run_reloading(app, sys.argv[1:], settings)
             return
         with _exit_on_sigterm():
-            uvloop.run(_serve_and_exit(load_app(app), settings, holder, given))
+            uvloop.run(_serve_and_exit(load_app(app), settings, holder, options))
     except AsyncJobError as error:
         raise _explain(error) from error
 
 
 async def _serve_and_exit(
-    app: WorkerApp, settings: Settings, holder: LeaseHolder, given: Mapping[str, Any]
+    app: WorkerApp, settings: Settings, holder: LeaseHolder, options: Mapping[str, Any]
 ) -> NoReturn:
-    """Run the worker, and end the process with it whatever still runs in it.
+    """Run the worker, then exit the process without waiting for anything that still runs in it.
 
-    Threads that hang would hold up the end of the event loop and of Python for ever, and with it
-    the restart of the container; so would tasks that ignore their cancellation.
+    Threads that hang, and tasks that ignore their cancellation, would keep the event loop and
+    Python from ending, and the container from being restarted.
     """
-    access = await load_access(given["kubeconfig"], given["namespace"])
+    access = await load_access(options["kubeconfig"], options["namespace"])
     code = 1
     try:
         code = await _serve(app, settings, holder, access)
@@ -109,15 +110,15 @@ async def _serve(
     ):
         worker = Worker(app, settings, session, holder, metrics, tracing=tracing)
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, worker.stop)
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signum, worker.stop)
         with serve_health(settings, worker.health(), metrics.registry):
             return 0 if await worker.run() else EXIT_RESTART
 
 
 @asynccontextmanager
 async def _tracing() -> AsyncIterator[Tracing]:
-    """Trace as the app or the environment asks, and hand on the last spans in the end."""
+    """Trace as the app or the environment configures it; export the last spans at the end."""
     tracing = tracing_of(os.environ)
     try:
         yield tracing
@@ -129,15 +130,16 @@ async def _tracing() -> AsyncIterator[Tracing]:
 
 @contextmanager
 def _exit_on_sigterm() -> Iterator[None]:
-    """Heed SIGTERM from the import on, where it means nothing to a container's first process.
+    """Exit on SIGTERM while the app is imported and the worker built.
 
-    Later the event loop does. A worker that missed it would claim jobs, and be killed with them.
+    A container's first process ignores SIGTERM unless it installs a handler. Later the event loop
+    has one. A worker that missed the signal would claim jobs and be killed while they run.
     """
-    before = signal.signal(signal.SIGTERM, lambda *_: _exit_now(0))
+    previous = signal.signal(signal.SIGTERM, lambda *_: _exit_now(0))
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous)
 
 
 def _explain(error: AsyncJobError) -> click.ClickException:
@@ -145,15 +147,15 @@ def _explain(error: AsyncJobError) -> click.ClickException:
 
 
 def _exit_now(code: int) -> NoReturn:
-    """Exit without waiting for handlers that ignore their stop, tasks or threads."""
-    last = threading.Thread(target=_run_exit_calls, name="last-calls", daemon=True)
-    last.start()
-    last.join(EXIT_CALLS_SECONDS)
+    """Exit without waiting for handlers that ignore their stop, for tasks or for threads."""
+    exit_calls = threading.Thread(target=_run_exit_calls, name="last-calls", daemon=True)
+    exit_calls.start()
+    exit_calls.join(EXIT_CALLS_SECONDS)
     os._exit(code)
 
 
 def _run_exit_calls() -> None:
-    """Call what libraries have left to be called at the end, and write out what is buffered."""
+    """Call what is registered with `atexit`, which `os._exit` skips, and flush the output."""
     try:
         atexit._run_exitfuncs()  # noqa: SLF001  # there is no public way
         sys.stderr.flush()

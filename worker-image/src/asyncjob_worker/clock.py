@@ -1,4 +1,4 @@
-"""The worker's clocks: for people, for leases, for spans. The only place that reads them."""
+"""The worker's clocks: wall time for people and for spans, monotonic time for leases and delays."""
 
 import time
 from datetime import UTC, datetime
@@ -7,22 +7,22 @@ from asyncjob.lifecycle.timestamps import format_timestamp
 
 
 def now_text() -> str:
-    """Return the wall clock as RFC 3339 text; nothing is decided by it."""
+    """Return the wall clock as RFC 3339 text, for people to read; no decision depends on it."""
     return format_timestamp(datetime.now(UTC))
 
 
 def wall_nanoseconds() -> int:
-    """Return the wall clock as spans tell it, in nanoseconds since 1970."""
+    """Return the wall clock in nanoseconds since 1970, as OpenTelemetry spans have it."""
     return time.time_ns()
 
 
 def lease_seconds() -> float:
-    """Return seconds on a clock that nobody sets and that runs on while the machine sleeps."""
+    """Return seconds of a clock that is never set and goes on while the machine sleeps."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
 
 
 def awake_seconds() -> float:
-    """Return seconds of a clock that never goes back and stands still while the machine sleeps."""
+    """Return seconds of a clock that is never set and stops while the machine sleeps."""
     return time.monotonic()

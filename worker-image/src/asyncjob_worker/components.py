@@ -1,6 +1,7 @@
-"""The components of a worker process and how they are wired.
+"""The components of a worker process and how they are wired, top to bottom.
 
-Which object is given which, from the watches down to the slots. `Worker` starts and stops them.
+`Worker` starts and stops them. The private methods are the callbacks between components, which are
+methods because the component that they call is built later.
 """
 
 import asyncio
@@ -38,7 +39,11 @@ log = structlog.get_logger()
 
 
 class Components:
-    """All parts of one worker process; `Worker` starts and stops them."""
+    """All components of one worker process.
+
+    `on_exhausted` is called when every slot is held by an abandoned handler, `on_failure` when a
+    slot fails unexpectedly.
+    """
 
     def __init__(
         self,
@@ -64,7 +69,11 @@ class Components:
             blocking_job=self._blocking_job,
         )
         self.registration = WorkerRegistration(session, _worker_lease(app, settings, holder))
-        limits = {name: one.concurrency for name, one in app.handlers.items() if one.concurrency}
+        limits = {
+            name: handler.concurrency
+            for name, handler in app.handlers.items()
+            if handler.concurrency
+        }
         self.backlog = Backlog(
             takeover_delay=settings.takeover_delay, limit=settings.max_backlog, limited_types=limits
         )
@@ -98,7 +107,7 @@ class Components:
             on_candidate=self._wake,
             on_watch=metrics.watch_starts("jobs"),
         )
-        choice = ClaimSelector(
+        selector = ClaimSelector(
             backlog=self.backlog,
             queue=self.queue,
             live_workers=self.live_workers,
@@ -112,7 +121,7 @@ class Components:
         )
         self.slots = Slots(
             settings.slots(),
-            selector=choice,
+            selector=selector,
             claimer=self.claimer,
             run_job=self.runner.run,
             on_failure=on_failure,

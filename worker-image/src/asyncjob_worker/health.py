@@ -4,9 +4,10 @@ They are served from a thread of their own, so that they answer while the event 
 handler that keeps the interpreter's lock for long (native code) still silences them; the kubelet
 counts a probe without an answer as failed.
 
-Alive means that a restart would not help. Checks are counted, not seconds, so that a machine that
-slept wakes up healthy. A stall of the event loop fails the probe late on purpose: the restart
-interrupts all jobs of the process, and an ordinary slow handler ends by itself.
+The process counts as alive as long as a restart would not help. Checks are counted, not seconds, so
+that a machine that slept wakes up healthy. A stall of the event loop fails the probe late on
+purpose: the restart interrupts all jobs of the process, and an ordinary slow handler ends by
+itself.
 """
 
 import asyncio
@@ -26,13 +27,19 @@ from asyncjob_worker.leases.stall_detector import LivenessCounter, Watchdog
 from asyncjob_worker.settings import Settings
 
 CHECK_SECONDS: Final = 1.0
+
 MAX_MISSED_HEARTBEATS: Final = 30
-"""Looks without a beat of the heartbeat thread; long before, a running event loop has noticed."""
+"""Checks without a tick of the heartbeat thread after which /livez fails. An event loop that runs
+has noticed long before and restarts the worker (`MAX_MISSED_HEARTBEAT_CHECKS`)."""
+
+THREAD_JOIN_SECONDS = 2.0
+
+RequestHandler = Callable[[web.Request], Awaitable[web.Response]]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadinessState:
-    """What readiness depends on, at one moment."""
+    """What readiness depends on, at one point in time."""
 
     registered: bool = True
     queue_known: bool = True
@@ -43,7 +50,7 @@ class ReadinessState:
 
 
 def unready_reasons(state: ReadinessState) -> str:
-    """Return why no jobs are taken just now; empty if they are."""
+    """Return why the worker claims no jobs now; empty if it does."""
     checks = (
         (not state.registered, "not announced: no worker Lease, or no heartbeat thread"),
         (not state.queue_known, "queue not known: its AsyncQueue has not been listed"),
@@ -52,13 +59,14 @@ def unready_reasons(state: ReadinessState) -> str:
         (state.enforcement_unproven, "ownership is not enforced: the policy does not hold yet"),
         (state.draining, "draining: no more jobs are claimed"),
     )
-    return "\n".join(words for wrong, words in checks if wrong)
+    return "\n".join(reason for wrong, reason in checks if wrong)
 
 
 class Health:
-    """Judges one worker process, from a thread that neither of the watched can hold up.
+    """Liveness and readiness of one worker process.
 
-    `stall_limit` in seconds; 0 means that a stall is never a reason to restart.
+    Used in a thread that neither the event loop nor the heartbeat thread can block. `stall_limit`
+    in seconds; 0 means that a stall is never a reason to restart.
     """
 
     def __init__(
@@ -77,34 +85,29 @@ class Health:
         self._stall_limit = stall_limit
 
     def check(self) -> None:
-        """Look at both pulses; to be called every LOOK_SECONDS."""
+        """Check the event loop and the heartbeat thread; to be called every CHECK_SECONDS."""
         self._loop_watchdog.check()
         self._heartbeat_watchdog.check()
 
     def not_alive(self) -> str:
         """Return why the process should be restarted; empty if it should not."""
         stalled = self._loop_watchdog.missed * CHECK_SECONDS if self._loop_liveness.ticks else 0.0
-        wrong = []
+        reasons = []
         if self._stall_limit and stalled > self._stall_limit:
             limit = f"the limit is {self._stall_limit:g} s"
-            wrong.append(f"event loop: blocked for {stalled:.0f} s, {limit}")
+            reasons.append(f"event loop: blocked for {stalled:.0f} s, {limit}")
         if self._heartbeat.alive and self._heartbeat_watchdog.missed > MAX_MISSED_HEARTBEATS:
-            wrong.append(f"heartbeat thread: silent for {self._heartbeat_watchdog.missed:.0f} s")
-        return "\n".join(wrong)
+            reasons.append(f"heartbeat thread: silent for {self._heartbeat_watchdog.missed:.0f} s")
+        return "\n".join(reasons)
 
     def not_ready(self) -> str:
-        """Return why no jobs are taken just now; empty if they are."""
+        """Return why the worker claims no jobs now; empty if it does."""
         return unready_reasons(self._readiness())
-
-
-THREAD_JOIN_SECONDS = 2.0
-
-RequestHandler = Callable[[web.Request], Awaitable[web.Response]]
 
 
 @contextmanager
 def serve_health(settings: Settings, health: Health, registry: CollectorRegistry) -> Iterator[None]:
-    """Serve while inside; not at all on port 0. Raises ConfigError if the port cannot be had."""
+    """Serve while inside; not at all on port 0. Raises ConfigError if the port cannot be opened."""
     if not settings.health_port:
         yield
         return
@@ -117,7 +120,7 @@ def serve_health(settings: Settings, health: Health, registry: CollectorRegistry
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; raises ConfigError that says what is wrong."""
+    """Return a listening socket; raises ConfigError, which says what is wrong."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     try:
@@ -145,7 +148,7 @@ class HealthServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread and close the socket."""
+        """End the thread, which closes the socket."""
         self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join(THREAD_JOIN_SECONDS)
 
@@ -186,7 +189,7 @@ class HealthServer:
 
 def _probe_handler(check: Callable[[], str]) -> RequestHandler:
     async def answer(_: web.Request) -> web.Response:
-        wrong = check()
-        return web.Response(text=f"{wrong or 'ok'}\n", status=503 if wrong else 200)
+        reason = check()
+        return web.Response(text=f"{reason or 'ok'}\n", status=503 if reason else 200)
 
     return answer

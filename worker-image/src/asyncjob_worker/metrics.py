@@ -1,7 +1,8 @@
 """The worker's metrics, built from the SDK's table.
 
-Labels are bounded: the first types of the app's own handlers, all else comes from closed lists.
-What a part counts or knows anyway is read off it when somebody asks, see `metric_sources`.
+Labels are bounded: the job types are the first ones of the app's own handlers, all other labels
+have a fixed set of values. What a component counts anyway is read from it when metrics are
+collected, see `metric_sources`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,9 +16,10 @@ from asyncjob.metrics import CardinalityLimit, MetricSpec, worker
 from asyncjob.metrics.prometheus import MetricFamily, Samples, counter, histogram, metric_family
 
 MAX_TYPES: Final = 100
-"""Job types beyond so many are shown as `other`."""
+"""Job types beyond this number are shown as `other`."""
 
 MetricSource = Callable[[], Samples]
+"""Returns the samples of one metric at the time of a scrape."""
 
 
 class Metrics:
@@ -37,12 +39,12 @@ class Metrics:
         self._handler = histogram(worker.HANDLER_SECONDS, registry)
 
     def expect(self, types: Iterable[str]) -> None:
-        """Take the types that may come, and show at 0 what alerts wait for the growth of."""
+        """Register the job types, and show at 0 the counters whose growth alerts look for."""
         for type_ in types:
             self._fenced.labels(*self._type_label((type_,)))
 
     def finished(self, type_: str, move: PhaseChange) -> None:
-        """Count an outcome that is stored."""
+        """Count a stored outcome."""
         reason = move.reason.value if move.reason else ""
         self._finished.labels(*self._type_label((type_,)), move.target.value, reason).inc()
 
@@ -51,7 +53,7 @@ class Metrics:
         self._fenced.labels(*self._type_label((type_,))).inc()
 
     def handler_ended(self, type_: str, seconds: float) -> None:
-        """Note how long a handler ran."""
+        """Record how long a handler ran."""
         self._handler.labels(*self._type_label((type_,))).observe(seconds)
 
     def stall_begun(self, type_: str) -> None:
@@ -59,20 +61,20 @@ class Metrics:
         self._stalls.labels(*self._type_label((type_,))).inc()
 
     def stalled(self, type_: str, seconds: float) -> None:
-        """Add to the time that the event loop stood still."""
+        """Add to the time during which the event loop was blocked."""
         self._stalled.labels(*self._type_label((type_,))).inc(seconds)
 
     def watch_starts(self, watch: str) -> Callable[[], None]:
-        """Return what counts the beginnings of a watch."""
+        """Return the function that counts a start of this watch."""
         return self._watches.labels(watch).inc
 
     def request(self, method: str, code: int, seconds: float) -> None:
-        """Count a request; the observer of a session, in any thread."""
+        """Count a request to the API server; called by a session, in any thread."""
         self._requests.labels(method, str(code)).inc()
         self._request_seconds.labels(method).observe(seconds)
 
     def add_sources(self, sources: Mapping[MetricSpec, MetricSource]) -> None:
-        """Show what the sources say whenever somebody asks."""
+        """Show metrics whose samples are read from the sources at each scrape."""
         self.registry.register(_SourceCollector(sources))
 
 

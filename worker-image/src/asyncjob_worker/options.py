@@ -1,7 +1,7 @@
 """The options of `asyncjob-worker run`, grouped by what they configure.
 
-The reference page lists them from here. A mistake in an option is reported before anything starts.
-What is given reaches `Settings` by field name.
+An option's name is the name of its field in `Settings`. Errors in an option are reported before
+anything starts. The reference page is generated from these definitions.
 """
 
 import functools
@@ -18,18 +18,21 @@ from asyncjob.offload import Address, AddressError, DriverMissingError
 from asyncjob.offload.store import MAX_OBJECT_BYTES, REQUEST_TIMEOUT_SECONDS, check_driver
 from asyncjob_worker.settings import OffloadSettings, Settings
 
+PREFIX: Final = "ASYNCJOB_WORKER"
+
 F = TypeVar("F", bound=Callable[..., Any])
 Option = Callable[[F], F]
-
-PREFIX: Final = "ASYNCJOB_WORKER"
 DEFAULTS: Final = Settings()
 SECONDS: Final = click.FloatRange(min=0)
 COUNT: Final = click.IntRange(min=0)
 MAX_LABEL_LENGTH: Final = 63
 
+_MAX_URL_LENGTH: Final = 1024
+"""Leaves room for the path of a result that is appended to it."""
+
 
 def _check_label(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Refuse a name of a queue or namespace that the API server would refuse."""
+    """Refuse a queue or namespace name that the API server would refuse."""
     if value is None or (len(value) <= MAX_LABEL_LENGTH and re.fullmatch(QUEUE_PATTERN, value)):
         return value
     allowed = "lower-case letters, digits and '-', and it begins and ends without '-'"
@@ -151,52 +154,10 @@ RUNNING: Final = (
 
 
 def all_options(command: F) -> F:
-    """Give a command all options of the worker, in the order of this page."""
+    """Add all options of the worker to a command, in the order of this module."""
     for option in reversed((*SERVING, *STOPPING, *HEALTH, *CLUSTER, *RUNNING)):
         command = option(command)
     return command
-
-
-class TerseCommand(click.Command):
-    """Says what is wrong with its options in one line, without the usage."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments; raises UsageError that knows of no context to show."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            words = " ".join(error.format_message().split())
-            raise click.UsageError(f"{words} See `asyncjob-worker run --help`.") from error
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentedOption:
-    """One option as the reference shows it; `default` is empty where there is none."""
-
-    flag: str
-    variable: str
-    default: str
-    meaning: str
-
-
-def documented_options(command: click.Command) -> Iterator[DocumentedOption]:
-    """Return what the reference says of each option of a command."""
-    for option in command.params:
-        if isinstance(option, click.Option):
-            variable = option.envvar or f"{PREFIX}_{(option.name or '').upper()}"
-            default = _default_text(option)
-            yield DocumentedOption(option.opts[0], str(variable), default, option.help or "")
-
-
-def _default_text(option: click.Option) -> str:
-    if isinstance(option.show_default, str):
-        return option.show_default
-    number = isinstance(option.default, float)
-    return f"`{option.default:g}`" if number else f"`{option.default}`"
-
-
-_MAX_URL_LENGTH: Final = 1024
-"""Leaves room for what is appended to it."""
 
 
 class _FolderUrl(click.ParamType[Address]):
@@ -225,7 +186,7 @@ class _JsonOptions(click.ParamType[Mapping[str, Any]]):
         except orjson.JSONDecodeError:
             options = None
         if not isinstance(options, dict):
-            # Not repeated: people put credentials there.
+            # The value is not repeated: it may hold credentials.
             self.fail('it has to be a JSON object, such as {"endpoint_url": "…"}', param, ctx)
         return options
 
@@ -270,7 +231,7 @@ _OFFLOAD_OPTIONS: Final = (
 
 
 def offload_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options to a command, which gets them as one argument `offload`."""
+    """Add the offload options to a command, which gets them as one argument `offload`."""
 
     @functools.wraps(command)
     def run(
@@ -303,3 +264,41 @@ def _check_drivers(settings: OffloadSettings) -> None:
             check_driver(protocol)
     except DriverMissingError as error:
         raise click.ClickException(str(error)) from error
+
+
+class TerseCommand(click.Command):
+    """A command that reports errors in its options in one line, without the usage."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; raises a UsageError without a context, so that no usage is shown."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            message = " ".join(error.format_message().split())
+            raise click.UsageError(f"{message} See `asyncjob-worker run --help`.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentedOption:
+    """One option as the reference shows it; `default` is empty where there is none."""
+
+    flag: str
+    variable: str
+    default: str
+    meaning: str
+
+
+def documented_options(command: click.Command) -> Iterator[DocumentedOption]:
+    """Return each option of a command as the reference shows it."""
+    for option in command.params:
+        if isinstance(option, click.Option):
+            variable = option.envvar or f"{PREFIX}_{(option.name or '').upper()}"
+            default = _default_text(option)
+            yield DocumentedOption(option.opts[0], str(variable), default, option.help or "")
+
+
+def _default_text(option: click.Option) -> str:
+    if isinstance(option.show_default, str):
+        return option.show_default
+    number = isinstance(option.default, float)
+    return f"`{option.default:g}`" if number else f"`{option.default}`"

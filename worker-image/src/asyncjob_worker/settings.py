@@ -19,12 +19,14 @@ from asyncjob.names import DEFAULT_QUEUE
 from asyncjob.offload import Address, AllowList, Store, default_prefixes
 from asyncjob.offload.store import MAX_OBJECT_BYTES, REQUEST_TIMEOUT_SECONDS
 
+CGROUP = Path("/sys/fs/cgroup")
+
 
 @dataclass(frozen=True, slots=True)
 class OffloadSettings:
     """Where large results go and payloads may come from. Sizes in bytes, times in seconds.
 
-    `options` are for the driver of `url`; never shown, because people put credentials there.
+    `options` are for the driver of `url`; they are never shown, because they may hold credentials.
     """
 
     url: Address | None = None
@@ -34,13 +36,13 @@ class OffloadSettings:
     timeout: float = REQUEST_TIMEOUT_SECONDS
 
     def allowed(self, namespace: str) -> AllowList:
-        """Return what payloads of jobs in a namespace may be read from."""
+        """Return the prefixes that payloads of jobs in a namespace may be read from."""
         if self.prefixes or self.url is None:
             return AllowList(self.prefixes)
         return AllowList(default_prefixes(self.url, namespace))
 
     def store(self) -> Store:
-        """Return the means to read and write there."""
+        """Return the client that reads and writes there."""
         options = {self.url.protocol: self.options} if self.url else {}
         return Store(options, limit=self.limit, timeout=self.timeout)
 
@@ -51,73 +53,73 @@ class OffloadSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a worker is told at its start. Times are in seconds, sizes in bytes."""
+    """The settings of one worker process. Times are in seconds, sizes in bytes."""
 
     app: str = ""
-    """Where handlers' own processes find the app: module:attribute."""
+    """The app, as module:attribute, for the processes that handlers run in."""
 
     log_format: LogFormat = "text"
-    """In which form they log."""
+    """The log format of those processes."""
 
     jobs_per_process: int = 0
-    """A handler's process is replaced after so many jobs; 0 means never."""
+    """A handler's process is replaced after this many jobs; 0 means never."""
 
     queue: str = DEFAULT_QUEUE
     concurrency: int = 0
-    """Jobs at a time; 0 means the usable CPUs."""
+    """Number of jobs at a time; 0 means the number of usable CPUs."""
 
     grace: float = 30.0
-    """After SIGTERM, how long handlers may go on before their jobs are released."""
+    """How long handlers may go on after SIGTERM before their jobs are released."""
 
     stop_wait: float = 5.0
-    """How long a handler that was told to stop may take before it is abandoned."""
+    """How long a handler that was asked to stop may take before it is killed or abandoned."""
 
     report_interval: float = 1.0
-    """Progress and checkpoints are stored at most this often."""
+    """Shortest time between two writes of a job's progress and checkpoints."""
 
     worker_lease_interval: float = 15.0
     """How often the worker renews its own Lease."""
 
     takeover_delay: float = 0.15
-    """A job is left to the worker it is dealt to for so long, times that worker's rank."""
+    """How long another worker's job is left to it, times this worker's rank for the job."""
 
     max_backlog: int = 100_000
-    """Queued jobs kept in mind; beyond that the rest is looked at later."""
+    """Queued jobs held in memory; the rest is listed again once these are used up."""
 
     max_free_json: int = 256 * 1024
-    """Largest checkpoint or result kept in the job itself."""
+    """Largest checkpoint or result stored in the job itself."""
 
     offload: OffloadSettings = field(default_factory=OffloadSettings)
-    """Where larger results go, and payloads may come from."""
+    """Where larger results go and payloads may come from."""
 
     require_policy: bool = True
-    """Refuse to run where the API server does not enforce ownership."""
+    """Whether to refuse to run where the API server does not enforce ownership."""
 
     health_port: int = 0
-    """Port of health and metrics; 0 means none."""
+    """Port of the health checks and metrics; 0 means none."""
 
     health_host: str = "0.0.0.0"  # noqa: S104  # the kubelet comes from outside the pod
     """Address they are served on."""
 
     stall_limit: float = 300.0
-    """How long the event loop may stand still before the process counts as dead; 0 means ever."""
+    """How long the event loop may be blocked before /livez fails; 0 means no limit."""
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> "Settings":
-        """Return the settings that the options of the command line make; the rest is left out."""
-        names = {item.name for item in fields(cls)}
+        """Return the settings from the command's options; options of other things are ignored."""
+        names = {field_.name for field_ in fields(cls)}
         known = {name: value for name, value in options.items() if name in names}
         return cls(require_policy=not options.get("allow_unenforced", False), **known)
 
     def slots(self) -> int:
-        """Return how many jobs run at a time."""
+        """Return how many jobs run at the same time."""
         return self.concurrency or usable_cpus()
 
 
 def identify(pod: str | None, pod_uid: str | None) -> LeaseHolder:
-    """Return who this process is: its pod, and an identity that no other start shares.
+    """Return the lease holder that this process is: its pod, and an identity unique to this start.
 
-    Raises ConfigError where the pod is not known.
+    Raises ConfigError if the pod's name or UID is missing.
     """
     if not pod or not pod_uid:
         raise ConfigError(
@@ -125,9 +127,6 @@ def identify(pod: str | None, pod_uid: str | None) -> LeaseHolder:
             "metadata.name and metadata.uid; `make up` sets them for development"
         )
     return LeaseHolder(pod, pod_uid, f"{pod}/{secrets.token_hex(4)}")
-
-
-CGROUP = Path("/sys/fs/cgroup")
 
 
 def usable_cpus(cgroup: Path = CGROUP) -> int:
@@ -145,13 +144,13 @@ def _affinity() -> int:
 
 def _quota(cgroup: Path) -> float | None:
     """Return the CPUs that the container's quota allows, None if it has none."""
-    found = _read_cgroup(cgroup / "cpu.max").split()
-    if not found:
+    values = _read_cgroup(cgroup / "cpu.max").split()
+    if not values:  # not cgroup v2
         names = ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")
-        found = [_read_cgroup(cgroup / name).strip() for name in names]
-    if len(found) < 2 or not all(part.isdigit() for part in found):  # noqa: PLR2004
+        values = [_read_cgroup(cgroup / name).strip() for name in names]
+    if len(values) < 2 or not all(part.isdigit() for part in values):  # noqa: PLR2004
         return None
-    quota, period = (int(part) for part in found[:2])
+    quota, period = (int(part) for part in values[:2])
     return quota / period if period else None
 
 

@@ -39,12 +39,19 @@ from asyncjob_worker.tracing import NO_TRACING, Tracing
 log = structlog.get_logger()
 
 LIVENESS_TICK_SECONDS = 0.25
+"""How often the event loop ticks; the heartbeat thread checks it as often (`TICK_SECONDS`)."""
+
 CLOSE_STOP_WAITS = 2
-"""Closing all resources may take so many times what a handler gets to stop."""
+"""Closing all resources may take this many times the stop wait of a handler."""
 
 HEARTBEAT_CHECK_SECONDS = 1.0
+
 MAX_MISSED_HEARTBEAT_CHECKS = 10
-"""So many looks without a heartbeat of the heartbeat thread mean that it hangs."""
+"""After this many checks in a row without a tick the heartbeat thread counts as hanging."""
+
+RELEASE_SECONDS = 5.0
+"""How long the handlers stopped at the end of a drain may take to release their jobs, beyond
+the stop wait."""
 
 
 class Worker:
@@ -82,7 +89,7 @@ class Worker:
         self._metrics.add_sources(metric_sources(self._components, settings.slots()))
 
     def health(self) -> Health:
-        """Return what judges whether this process lives and is ready."""
+        """Return the liveness and readiness checks of this process."""
         return build_health(self._components, self._drain, self._settings)
 
     def stop(self) -> None:
@@ -90,7 +97,10 @@ class Worker:
         self._drain.begin()
 
     async def run(self) -> bool:
-        """Work until stopped; returns False if the process should be started anew."""
+        """Work until stopped; return False if the process should be restarted.
+
+        Raises what a watch or a slot has failed with, and CannotStartError.
+        """
         try:
             if not await self._unless_stopped(self._open()):
                 return True
@@ -106,21 +116,21 @@ class Worker:
                 self._components.heartbeat.stop()
 
     async def _serve(self) -> bool:
-        parts = self._components
+        components = self._components
         log.info("worker started", queue=self._settings.queue, worker=self._holder.worker)
-        parts.events.worker_started()
-        slots = asyncio.ensure_future(parts.slots.run())
-        watches = [asyncio.ensure_future(work) for work in self._watches()]
-        begun = asyncio.ensure_future(self._drain.begun())
+        components.events.worker_started()
+        slots = asyncio.ensure_future(components.slots.run())
+        watches = [asyncio.ensure_future(watch) for watch in self._watches()]
+        drain_begun = asyncio.ensure_future(self._drain.begun())
         try:
-            await asyncio.wait({begun, slots, *watches}, return_when=asyncio.FIRST_COMPLETED)
-            parts.events.worker_stopping()
-            await self._drain.run(parts, slots)
+            await asyncio.wait({drain_begun, slots, *watches}, return_when=asyncio.FIRST_COMPLETED)
+            components.events.worker_stopping()
+            await self._drain.run(components, slots)
         finally:
-            errors = await _cancel_all([begun, slots, *watches])
-            await parts.registration.deregister()
-            await parts.runner.end_processes()
-            parts.runner.close()
+            errors = await _cancel_all([drain_begun, slots, *watches])
+            await components.registration.deregister()
+            await components.runner.end_processes()
+            components.runner.close()
         log.info("worker stopped", worker=self._holder.worker)
         if errors:
             raise errors[0]
@@ -133,50 +143,52 @@ class Worker:
         self._components.hooks.start(resources)
 
     async def _unless_stopped(self, step: Coroutine[None, None, None]) -> bool:
-        """Take a step of the start; False if stopped before it was done."""
-        taken = asyncio.ensure_future(step)
-        begun = asyncio.ensure_future(self._drain.begun())
-        await asyncio.wait({taken, begun}, return_when=asyncio.FIRST_COMPLETED)
-        stopped = not taken.done()
-        errors = await _cancel_all([taken, begun])
+        """Run one step of the start; return False if the worker was stopped meanwhile."""
+        task = asyncio.ensure_future(step)
+        drain_begun = asyncio.ensure_future(self._drain.begun())
+        await asyncio.wait({task, drain_begun}, return_when=asyncio.FIRST_COMPLETED)
+        stopped = not task.done()
+        errors = await _cancel_all([task, drain_begun])
         if errors:
             raise errors[0]
         return not stopped
 
     def _watches(self) -> Iterable[Coroutine[None, None, None]]:
-        parts, queue = self._components, self._settings.queue
+        components, queue = self._components, self._settings.queue
         namespace = self._session.access.namespace
         queues, jobs = collection_path(namespace, QUEUES), collection_path(namespace, JOBS)
         this_queue = {"fieldSelector": f"metadata.name={queue}"}
-        yield self._follow("queue", queues, parts.queue, this_queue)
+        yield self._follow("queue", queues, components.queue, this_queue)
         yield self._follow(
-            "workers", leases_path(namespace), parts.live_workers, worker_leases_params(queue)
+            "workers", leases_path(namespace), components.live_workers, worker_leases_params(queue)
         )
-        yield self._follow("cancels", jobs, parts.runner.cancel_watcher, cancel_watch_params(queue))
-        yield parts.registration.renew_periodically(parts.live_workers.tick)
-        yield parts.watcher.run()
+        yield self._follow(
+            "cancels", jobs, components.runner.cancel_watcher, cancel_watch_params(queue)
+        )
+        yield components.registration.renew_periodically(components.live_workers.tick)
+        yield components.watcher.run()
         yield self._tick_liveness()
         yield self._watch_heartbeat()
 
     def _follow(
         self, name: str, path: str, follower: ResourceEventHandler, params: Mapping[str, str]
     ) -> Coroutine[None, None, None]:
-        begun = self._metrics.watch_starts(name)
-        return run_informer(self._session, path, follower, params, on_watch=begun)
+        on_watch = self._metrics.watch_starts(name)
+        return run_informer(self._session, path, follower, params, on_watch=on_watch)
 
     async def _tick_liveness(self) -> None:
-        """Show the heartbeat thread that the event loop runs."""
+        """Show the heartbeat thread and the health checks that the event loop runs."""
         while True:
             self._components.loop_liveness.tick()
             await asyncio.sleep(LIVENESS_TICK_SECONDS)
 
     async def _watch_heartbeat(self) -> None:
-        """Stop in good order if the heartbeat thread has ended or hangs: no lease is safe then."""
-        keeper = self._components.heartbeat
-        watchman = Watchdog(keeper.liveness)
-        while keeper.alive and watchman.check() < MAX_MISSED_HEARTBEAT_CHECKS:  # noqa: ASYNC110  # a thread's
+        """Restart the worker if the heartbeat thread has ended or hangs: no lease is safe then."""
+        heartbeat = self._components.heartbeat
+        watchdog = Watchdog(heartbeat.liveness)
+        while heartbeat.alive and watchdog.check() < MAX_MISSED_HEARTBEAT_CHECKS:  # noqa: ASYNC110  # a thread's
             await asyncio.sleep(HEARTBEAT_CHECK_SECONDS)
-        log.error("heartbeat thread has failed: the worker restarts", alive=keeper.alive)
+        log.error("heartbeat thread has failed: the worker restarts", alive=heartbeat.alive)
         self._restart()
         await asyncio.Event().wait()
 
@@ -186,19 +198,15 @@ class Worker:
 
 
 async def _cancel_all(tasks: Sequence[asyncio.Future[Any]]) -> list[Exception]:
-    """Cancel what still runs; return the errors of what ended by itself."""
+    """Cancel the tasks that still run; return the errors of those that had failed."""
     for task in tasks:
         task.cancel()
     ended = await asyncio.gather(*tasks, return_exceptions=True)
     return [error for error in ended if isinstance(error, Exception)]
 
 
-RELEASE_SECONDS = 5.0
-"""How long the release of the jobs that are left may take."""
-
-
 class Drain:
-    """Knows whether the worker drains, and whether in a hurry."""
+    """The worker's drain: whether it has begun, and whether running handlers get a grace period."""
 
     def __init__(self, settings: Settings) -> None:
         self._grace = settings.grace
@@ -207,7 +215,7 @@ class Drain:
         self._no_grace = asyncio.Event()
 
     def begin(self, *, without_grace: bool = False) -> None:
-        """Begin; the second time, or in a hurry, without any grace for running handlers."""
+        """Begin; a second call, or `without_grace`, leaves running handlers no grace period."""
         if without_grace or self._begun.is_set():
             self._no_grace.set()
         self._begun.set()
@@ -226,16 +234,16 @@ class Drain:
         log.info("worker draining", running=len(components.runner.running), grace=self._grace)
         components.slots.drain()
         components.runner.stop_waiting_for_abandoned()
-        telling = asyncio.ensure_future(components.registration.mark_draining())
-        hurry = asyncio.ensure_future(self._no_grace.wait())
-        either: set[asyncio.Future[Any]] = {slots, hurry}
+        marking = asyncio.ensure_future(components.registration.mark_draining())
+        no_grace = asyncio.ensure_future(self._no_grace.wait())
+        ended: set[asyncio.Future[Any]] = {slots, no_grace}
         try:
-            await asyncio.wait(either, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(ended, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
             components.runner.stop_all(Stop.DRAINING)
             await asyncio.wait({slots}, timeout=self._stop_wait + RELEASE_SECONDS)
         finally:
-            hurry.cancel()
-            telling.cancel()
+            no_grace.cancel()
+            marking.cancel()
         for held in components.runner.running:
             log.error(
                 "job left to the operator: it stays leased until this process has ended",
@@ -246,8 +254,8 @@ class Drain:
 def metric_sources(
     components: Components, slots: int
 ) -> Mapping[MetricSpec, Callable[[], Samples]]:
-    """Return for each metric that is read where it is read from."""
-    claims, keeper, runner = components.claimer.counts, components.heartbeat, components.runner
+    """Return a source for each metric that is read only when it is collected."""
+    claims, heartbeat, runner = components.claimer.counts, components.heartbeat, components.runner
     return {
         worker.CLAIMS: lambda: {
             ("won",): claims.won,
@@ -256,10 +264,10 @@ def metric_sources(
             ("postponed",): claims.postponed,
         },
         worker.LEASE_RENEWALS: lambda: {
-            ("stored",): keeper.renewals,
-            ("failed",): keeper.renewal_failures,
+            ("stored",): heartbeat.renewals,
+            ("failed",): heartbeat.renewal_failures,
         },
-        worker.HEARTBEAT_LATE_SECONDS: lambda: {(): keeper.lateness.seconds},
+        worker.HEARTBEAT_LATE_SECONDS: lambda: {(): heartbeat.lateness.seconds},
         worker.RUNNING: lambda: {(): len(runner.running)},
         worker.SLOTS: lambda: {(): slots},
         worker.ABANDONED: lambda: {(): runner.abandoned},
@@ -268,9 +276,9 @@ def metric_sources(
 
 
 def build_health(components: Components, drain: Drain, settings: Settings) -> Health:
-    """Return what judges whether a process with these parts lives and is ready."""
+    """Return the liveness and readiness checks of a process with these components."""
 
-    def signs() -> ReadinessState:
+    def readiness() -> ReadinessState:
         return ReadinessState(
             registered=components.heartbeat.alive,
             queue_known=components.queue.synced,
@@ -281,24 +289,26 @@ def build_health(components: Components, drain: Drain, settings: Settings) -> He
         )
 
     return Health(
-        components.loop_liveness, components.heartbeat, signs, stall_limit=settings.stall_limit
+        components.loop_liveness, components.heartbeat, readiness, stall_limit=settings.stall_limit
     )
 
 
 def resource_types_to_open(app: WorkerApp) -> Sequence[Any]:
-    """Return the types to open, as declared; raises HandlerError where resources need each other.
+    """Return the resource types to open in this process, in the order of their declaration.
 
-    One that nobody takes is opened, too: it may be there for what its opening does.
+    All but those that only handlers with a process of their own need. A resource that nothing
+    needs is opened too: it may be declared for the side effects of opening it. Raises
+    HandlerError where resources depend on each other in a circle.
     """
-    elsewhere = _with_dependencies(app, _types_of(_needs_in_processes(app)))
-    roots = [kind for kind in app.resources if kind not in elsewhere]
+    in_processes = _with_dependencies(app, _types_of(_needs_in_processes(app)))
+    roots = [type_ for type_ in app.resources if type_ not in in_processes]
     here = _with_dependencies(app, [*roots, *_types_of(_needs_here(app))])
-    return [kind for kind in app.resources if kind in here]
+    return [type_ for type_ in app.resources if type_ in here]
 
 
 def _with_dependencies(app: WorkerApp, wanted: Iterable[Any]) -> AbstractSet[Any]:
-    """Return the types of what is wanted, and of what that needs."""
-    return {one.type for one in in_dependency_order(app.resources, {}, wanted)}
+    """Return the wanted types and all types that they depend on."""
+    return {resource.type for resource in in_dependency_order(app.resources, {}, wanted)}
 
 
 def _types_of(functions: Iterable[ResourceNeeds]) -> Iterable[Any]:

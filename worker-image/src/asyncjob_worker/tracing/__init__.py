@@ -1,8 +1,7 @@
-"""What ties logs and spans to a job.
+"""Tracing of claims and attempts, and the log context that names a job, its attempt and its trace.
 
-The log context names the job, its attempt and its trace; spans are made of claims and attempts
-where somebody wants them. Tracing is off, and OpenTelemetry not even loaded, unless the standard
-`OTEL_*` variables name an exporter or the app has set up a provider.
+Tracing is off, and OpenTelemetry not even loaded, unless the standard `OTEL_*` variables name an
+exporter or the app has set up a provider.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,28 +16,53 @@ from asyncjob.tracing.context import trace_id_of
 from asyncjob.tracing.provider import set_up_tracing
 from asyncjob_worker.leases.held_job import HeldJob
 
+SERVICE_NAME: Final = "asyncjob-worker"
+"""Name of the service in traces, and of the distribution with the extra `tracing`."""
+
 
 class AttemptTrace(Protocol):
-    """One attempt as it is traced."""
+    """The trace of one attempt."""
 
     def ended(self, stored: PhaseChange | None) -> None:
-        """Take what is stored of the attempt's outcome; None: nothing is, it was fenced."""
+        """Record the stored outcome of the attempt; None if none was stored: it was fenced."""
 
 
 class Tracing(Protocol):
-    """Traces attempts and what happens inside of them."""
+    """Traces attempts and what happens inside them."""
 
     def attempt(self, held: HeldJob) -> AbstractContextManager[AttemptTrace]:
         """Trace the claim that has just been answered, and the attempt while inside.
 
-        The job's `traceparent` is then that of the attempt: handler, children and logs go by it.
+        Sets the job's `traceparent` to that of the attempt: handler, children and logs use it.
         """
 
     def attach(self, traceparent: str | None) -> AbstractContextManager[None]:
-        """Let spans made while inside belong to that one, which lives in another process."""
+        """Make spans started while inside children of that span, which is in another process."""
 
     def close(self) -> None:
-        """Hand on what has not been exported yet, but wait for that no longer than a moment."""
+        """Export what has not been exported yet, within a bounded time."""
+
+
+def tracing_of(environ: Mapping[str, str]) -> Tracing:
+    """Return the tracing that the environment or the app has configured.
+
+    Call it once the app is loaded, which may have set up a provider. Raises ConfigError for a
+    configuration that is not supported.
+    """
+    close = set_up_tracing(environ, SERVICE_NAME, SERVICE_NAME)
+    if close is None:
+        return NO_TRACING
+    # Imported here, so that OpenTelemetry is only loaded where it is used.
+    from asyncjob_worker.tracing.spans import OpenTelemetryTracing
+
+    return OpenTelemetryTracing(close)
+
+
+def job_log_context(info: JobInfo) -> AbstractContextManager[None]:
+    """Bind job, attempt and trace to log lines while inside, also in tasks started inside."""
+    trace_id = trace_id_of(info.traceparent)
+    trace = {"trace_id": trace_id} if trace_id else {}
+    return structlog.contextvars.bound_contextvars(job=info.name, attempt=info.attempt, **trace)
 
 
 class _NoAttemptTrace:
@@ -46,9 +70,12 @@ class _NoAttemptTrace:
         pass
 
 
+_NO_ATTEMPT_TRACE = _NoAttemptTrace()
+
+
 class _NoTracing:
     @contextmanager
-    def attempt(self, held: HeldJob) -> Iterator[AttemptTrace]:  # noqa: ARG002  # nothing to say
+    def attempt(self, held: HeldJob) -> Iterator[AttemptTrace]:  # noqa: ARG002  # nothing is traced
         yield _NO_ATTEMPT_TRACE
 
     @contextmanager
@@ -59,32 +86,4 @@ class _NoTracing:
         pass
 
 
-_NO_ATTEMPT_TRACE = _NoAttemptTrace()
 NO_TRACING: Tracing = _NoTracing()
-
-
-SERVICE_NAME: Final = "asyncjob-worker"
-"""Of the service, and of the distribution with the extra `tracing`."""
-
-
-def tracing_of(environ: Mapping[str, str]) -> Tracing:
-    """Return what traces attempts; raises ConfigError for what cannot be done.
-
-    Call it once the app is loaded, for it may have set up a provider.
-    """
-    close = set_up_tracing(environ, SERVICE_NAME, SERVICE_NAME)
-    if close is None:
-        return NO_TRACING
-    from asyncjob_worker.tracing.spans import OpenTelemetryTracing
-
-    return OpenTelemetryTracing(close)
-
-
-def job_log_context(info: JobInfo) -> AbstractContextManager[None]:
-    """Bind them while inside, and in tasks and threads that handlers are started in."""
-    trace_id = trace_id_of(info.traceparent)
-    more = {"trace_id": trace_id} if trace_id else {}
-    return structlog.contextvars.bound_contextvars(job=info.name, attempt=info.attempt, **more)
-
-
-__all__ = ["NO_TRACING", "AttemptTrace", "Tracing", "tracing_of"]

@@ -1,7 +1,7 @@
 """One span for the claim and one for each attempt, both under the job's own parent.
 
-The parent is that of `spec.traceparent`. A job without one has the trace of its UID, which needs no
-write and is the same in all its attempts; whether that is sampled is up to the sampler.
+The parent is the span of `spec.traceparent`. A job without one gets a trace ID from its UID, which
+needs no write and is the same in all its attempts; whether that is sampled is up to the sampler.
 """
 
 import hashlib
@@ -29,11 +29,15 @@ from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.tracing import AttemptTrace
 
 _NANOSECONDS = 1_000_000_000
+
+_SPAN_DIGITS = 16
 _OPERATION_TYPES = {"claim": RECEIVE, "run": PROCESS}
+
+_FAILURES = frozenset({Phase.RETRYING, Phase.DEAD_LETTER})
 
 
 class OpenTelemetryTracing:
-    """Traces by the provider of this process; no payload, result or message is in a span."""
+    """Traces with this process's provider. Spans hold no payload, no result and no message."""
 
     def __init__(
         self,
@@ -50,9 +54,11 @@ class OpenTelemetryTracing:
         parent = parent_context(held.traceparent, held.job.uid, self._provider)
         self._record_claim(held, parent)
         span = self._start_span("run", held, parent, SpanKind.CONSUMER, wall_nanoseconds())
-        made = span.get_span_context()
-        if made.is_valid:
-            held.traceparent = format_traceparent(made.trace_id, made.span_id, made.trace_flags)
+        span_context = span.get_span_context()
+        if span_context.is_valid:
+            held.traceparent = format_traceparent(
+                span_context.trace_id, span_context.span_id, span_context.trace_flags
+            )
         token = context.attach(trace.set_span_in_context(span, parent))
         try:
             yield _AttemptSpan(span)
@@ -62,7 +68,7 @@ class OpenTelemetryTracing:
 
     @contextmanager
     def attach(self, traceparent: str | None) -> Iterator[None]:
-        """Let spans made while inside belong to that one."""
+        """Make spans started while inside children of that span."""
         if traceparent is None or not trace_id_of(traceparent):
             yield
             return
@@ -73,13 +79,13 @@ class OpenTelemetryTracing:
             context.detach(token)
 
     def close(self) -> None:
-        """Hand on what has not been exported yet."""
+        """Export what has not been exported yet."""
         self._close()
 
     def _record_claim(self, held: HeldJob, parent: Context) -> None:
         now = wall_nanoseconds()
-        begun = now - int((lease_seconds() - held.started_at) * _NANOSECONDS)
-        self._start_span("claim", held, parent, SpanKind.CLIENT, begun).end(now)
+        started = now - int((lease_seconds() - held.started_at) * _NANOSECONDS)
+        self._start_span("claim", held, parent, SpanKind.CLIENT, started).end(now)
 
     def _start_span(
         self, what: str, held: HeldJob, parent: Context, kind: SpanKind, begun: int
@@ -116,14 +122,8 @@ class _AttemptSpan:
             self._span.set_status(Status(StatusCode.ERROR, reason))
 
 
-_FAILURES = frozenset({Phase.RETRYING, Phase.DEAD_LETTER})
-
-
-_SPAN_DIGITS = 16
-
-
 def parent_context(traceparent: str | None, uid: str, provider: TracerProvider) -> Context:
-    """Return the context of all attempts of a job."""
+    """Return the parent context of all attempts of a job."""
     if traceparent is not None and trace_id_of(traceparent):
         return remote_context(traceparent)
     trace_id = int(hashlib.sha256(uid.encode()).hexdigest()[:32], 16)
@@ -136,7 +136,7 @@ def parent_context(traceparent: str | None, uid: str, provider: TracerProvider) 
 
 
 def _sampled(trace_id: int, provider: TracerProvider) -> bool:
-    """Ask the provider's sampler, if it shows one, as it would be asked for a new trace."""
+    """Return what the provider's sampler decides for a new trace; True if it has none to ask."""
     sampler = getattr(provider, "sampler", None)
     if sampler is None:
         return True
