@@ -236,9 +236,9 @@ class Drain:
         components.runner.stop_waiting_for_abandoned()
         marking = asyncio.ensure_future(components.registration.mark_draining())
         no_grace = asyncio.ensure_future(self._no_grace.wait())
-        ended: set[asyncio.Future[Any]] = {slots, no_grace}
+        either: set[asyncio.Future[Any]] = {slots, no_grace}
         try:
-            await asyncio.wait(ended, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(either, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
             components.runner.stop_all(Stop.DRAINING)
             await asyncio.wait({slots}, timeout=self._stop_wait + RELEASE_SECONDS)
         finally:

@@ -1,1 +1,1 @@
-"""From queued jobs to a claimed one: watch, backlog, selection, claim, slots."""
+"""From queued jobs to a claimed one: the watch, the backlog, selection, the claim and the slots."""

@@ -1,6 +1,7 @@
-"""Claims jobs: one conditional write each.
+"""Claims jobs with one conditional write each.
 
-Of several workers that try, one succeeds; the others get a conflict and have done no work.
+Of several workers that try to claim a job, one succeeds; the others get a conflict and have done no
+work.
 """
 
 import asyncio
@@ -39,7 +40,7 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class ClaimCounts:
-    """What became of the claims so far."""
+    """Counts of the claims so far, by how they ended."""
 
     won: int = 0
     conflicts: int = 0
@@ -49,7 +50,10 @@ class ClaimCounts:
 
 @dataclass(slots=True)
 class _ClaimRequest:
-    """One claim, sent until it is answered: the same body each time, so that it counts once."""
+    """One claim, sent until it is answered; with the same body each time, so it takes effect once.
+
+    `first_sent_at` and `deadline` are seconds of the lease clock.
+    """
 
     candidate: Candidate
     token: str
@@ -61,7 +65,7 @@ class _ClaimRequest:
 
 
 class Claimer:
-    """Claims for one worker process."""
+    """Claims jobs for one worker process."""
 
     def __init__(
         self,
@@ -84,18 +88,18 @@ class Claimer:
         self.counts = ClaimCounts()
 
     async def claim(self, candidate: Candidate) -> HeldJob | None:
-        """Return the job if it is ours now, None if it is not.
+        """Return the job if it is claimed, None if another worker has it or the claim is refused.
 
-        Raises ApiError where no claim can succeed: no permission, or the API server is away;
-        HeartbeatsLateError where this process could not keep the lease; and PolicyMissingError
-        before the first claim, where ownership is not enforced.
+        Raises ApiError where no claim can succeed (no permission, or the API server is away),
+        HeartbeatsLateError where this process could not keep the lease, and PolicyMissingError
+        before the first claim where ownership is not enforced.
         """
         self._check_lease(candidate)
         if not await self._enforcement.is_proven(candidate):
             return None
-        attempt = self._build_request(candidate)
+        request = self._build_request(candidate)
         try:
-            held = await self._send(attempt)
+            held = await self._send(request)
         except (ConflictError, ObjectNotFoundError):
             self.counts.conflicts += 1
             return None
@@ -121,40 +125,45 @@ class Claimer:
             )
 
     async def _send(self, request: _ClaimRequest) -> HeldJob:
-        """Send until answered. A claim that may have taken effect must not be left to its lease."""
+        """Send the claim until it is answered.
+
+        A claim that may have taken effect is not given up: its job would wait for the lease to
+        expire.
+        """
         backoff = ExponentialBackoff(initial=0.1, cap=5.0)
         while True:
             sent_at = lease_seconds()
             try:
                 answer = await self._session.merge_patch(request.path, request.body)
             except ApiError as error:
-                ours = await self._after_error(request, error)
+                claimed = await self._after_error(request, error)
             else:
                 return HeldJob.from_response(answer, sent_at)
-            if ours is not None:
-                return HeldJob.from_response(ours, request.first_sent_at)
+            if claimed is not None:
+                return HeldJob.from_response(claimed, request.first_sent_at)
             await self._pause(backoff.next_delay())
 
     async def _after_error(self, request: _ClaimRequest, error: ApiError) -> JsonObject | None:
-        """Return the job if it is ours all the same, None to send again; else raise the error.
+        """Return the job if it is ours in spite of the error, None to send again; else raise it.
 
-        Whatever the answer says of a repetition, the first sending may have taken effect.
+        After an unknown outcome an error of a later sending, such as a conflict, proves nothing:
+        the first sending may have taken effect.
         """
-        ours = None
+        claimed = None
         if isinstance(error, UnknownOutcomeError):
             request.outcome_unknown = True
         elif not request.outcome_unknown:
             raise error
         else:
-            ours = await self._find_claimed(request, error)
-        if ours is None and lease_seconds() > request.deadline:
+            claimed = await self._find_claimed(request, error)
+        if claimed is None and lease_seconds() > request.deadline:
             raise error
-        return ours
+        return claimed
 
     async def _find_claimed(self, request: _ClaimRequest, error: ApiError) -> JsonObject | None:
-        """Return the job if our claim has taken effect; None if nobody says whether it has.
+        """Return the job if our claim has taken effect; None if that cannot be read.
 
-        Raises the error that led here if it has not, NotFoundError if there is no such job.
+        Raises the error that led here if it has not, ObjectNotFoundError if the job is gone.
         """
         namespace = self._session.access.namespace
         try:

@@ -19,7 +19,8 @@ _LIMIT_FIELDS = ("maxConcurrency", "maxConcurrencyPerKey", "rateLimit")
 class QueueState:
     """The AsyncQueue of one queue; without such an object the queue is open.
 
-    `on_unlimited` is called when a limit is lifted: jobs passed over before are claimable then.
+    `on_change` is called at each change, `on_unlimited` when all limits are removed: jobs that were
+    passed over for them may be claimed then.
     """
 
     def __init__(
@@ -35,13 +36,13 @@ class QueueState:
         self.cancel_grace = DEFAULT_CANCEL_GRACE_SECONDS
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
-        """Take the list: the one queue, or nothing."""
+        """Replace the state by a list: the one queue, or nothing."""
         self._update(objects[0] if objects else {})
         self.synced = True
         self._on_change()
 
     def apply(self, event: WatchEvent) -> None:
-        """Take a change of the queue."""
+        """Apply a change of the queue."""
         self._update({} if event.type == "DELETED" else event.object)
         self._on_change()
 
@@ -59,7 +60,10 @@ class QueueState:
 
 
 class LiveWorkers:
-    """Who else works on the queue; `on_change` is called when that changes."""
+    """The live workers of the queue; `on_change` is called when they change.
+
+    `interval` is that of Lease renewals, in seconds; `clock` gives seconds.
+    """
 
     def __init__(
         self,
@@ -82,16 +86,18 @@ class LiveWorkers:
         return self._live
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
-        """Take the list of Leases."""
+        """Replace the known Leases by a list."""
         names = {_lease_name(lease) for lease in objects}
-        self._observed = {name: seen for name, seen in self._observed.items() if name in names}
+        self._observed = {
+            name: observed for name, observed in self._observed.items() if name in names
+        }
         for lease in objects:
             self._observe(lease)
         first, self.synced = not self.synced, True
         self.refresh(first=first)
 
     def apply(self, event: WatchEvent) -> None:
-        """Take a change of one Lease."""
+        """Apply a change of one Lease."""
         if event.type == "DELETED":
             self._observed.pop(_lease_name(event.object), None)
         else:
@@ -99,15 +105,21 @@ class LiveWorkers:
         self.refresh()
 
     def tick(self) -> None:
-        """Look at the time; without permission to see others, go on alone after one interval."""
+        """Expire silent workers; to be called every `interval`.
+
+        Without permission to list the Leases there is no list to wait for: the worker goes on alone
+        after the first call.
+        """
         first, self.synced = not self.synced, True
         self.refresh(first=first)
 
     def refresh(self, *, first: bool = False) -> None:
-        """Forget who has been silent for too long."""
-        oldest = self._clock() - self._interval * LIVE_RENEWAL_INTERVALS
+        """Determine the live workers again, without those silent for LIVE_RENEWAL_INTERVALS."""
+        silent_since = self._clock() - self._interval * LIVE_RENEWAL_INTERVALS
         live = {
-            worker for worker, _, seen_at in self._observed.values() if worker and seen_at > oldest
+            worker
+            for worker, _, changed_at in self._observed.values()
+            if worker and changed_at > silent_since
         }
         live.add(self._holder.worker)
         if live != self._live or first:

@@ -1,7 +1,7 @@
 """Selects the job to claim next.
 
-That is the first of the backlog that the queue, the limits of its type, and the isolation of jobs
-that have crashed before allow.
+That is the first of the backlog that the queue's state, the concurrency limit of its type and the
+isolation of jobs that have crashed before allow.
 """
 
 from collections import Counter
@@ -14,29 +14,32 @@ from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
 
 TAKEOVER_ROUND_TRIPS = 10
-"""Others' jobs are left alone for so many round trips of a claim, where that is the longer wait."""
+"""The takeover delay is at least this many round trips of a claim."""
 
 MAX_TAKEOVER_DELAY_SECONDS = 2.0
+"""Upper limit of the takeover delay that slow claims lead to."""
+
 _ROUND_TRIP_WEIGHT = 0.2
+"""Weight of the latest claim in the moving average of round trips."""
 
 ALONE_SECONDS: Final = 30.0
-"""A job that has crashed before has its process to itself for so long: a poison pill kills early.
-Not for longer, because it may wait for others, such as its children."""
+"""How long a job that has crashed before is alone in its process: a poison pill kills early. Not
+longer, because it may wait for other jobs, such as its children."""
 
 EMPTYING_SECONDS: Final = 10.0
-"""So long the worker takes nothing to become empty for it; what then still runs is no early pill,
-and may itself wait for this job."""
+"""How long the worker claims nothing, to become empty for such a job. What still runs after that
+does not kill the process early, and may itself wait for this job."""
 
 MIN_OTHERS_SECONDS: Final = 2.0
-"""After such a job the others have their turn for as long as it was alone, and at least so long."""
+"""After such a job the others have their turn for as long as it was alone, at least for this."""
 
 
 class ClaimSelector:
-    """Picks from a backlog. `clock` is the lease clock; `relist` reads all jobs anew.
+    """Selects jobs from a backlog. `clock` is the lease clock; `relist` lists all jobs again.
 
-    A job that has crashed before begins alone in its process: it may be a poison pill, or have
-    stood beside one and must not be charged for another. At most one such job is at work. Of the
-    types in `limits` at most so many are.
+    A job that has crashed before starts alone in its process: it may be a poison pill, or it has
+    run beside one and must not be charged with another crash. At most one such job runs at a time.
+    `limits` is the greatest number of jobs of a type that run at a time.
     """
 
     def __init__(
@@ -67,17 +70,17 @@ class ClaimSelector:
 
     @property
     def is_open(self) -> bool:
-        """Whether anything may be claimed at all."""
+        """Whether any job may be claimed: what is watched is known, and the queue not paused."""
         return self._queue.synced and not self._queue.paused and self._live_workers.synced
 
     def select(self) -> Candidate | None:
-        """Take out the job to claim next; None if there is none for now."""
+        """Remove and return the job to claim next; None if there is none now."""
         if not self.is_open:
             return None
         now = self._clock()
         self._backlog.set_priority_ageing(self._queue.priority_ageing_seconds, now)
-        for crashed_too in self._crashed_choices(now):
-            if candidate := self._pop_allowed(now, include_crashed=crashed_too):
+        for include_crashed in self._crashed_choices(now):
+            if candidate := self._pop_allowed(now, include_crashed=include_crashed):
                 self._record_selected(candidate, now)
                 self._update_empty_by(now)
                 return candidate
@@ -87,25 +90,25 @@ class ClaimSelector:
         return None
 
     def _crashed_choices(self, now: float) -> Sequence[bool]:
-        """Return whether jobs that have crashed before may be taken: what to try, in order."""
+        """Return the values of `include_crashed` to pop with, in order; none if nothing may run."""
         if self._blocked_until(now) is not None:
             return ()
         if self._crashed_job is not None:
             return (False,)
-        its_turn = now >= self._crashed_allowed_at
+        crashed_turn = now >= self._crashed_allowed_at
         if self._other_jobs:
-            return (its_turn and self._empty_by is not None,)
-        return (True,) if its_turn else (False, True)
+            return (crashed_turn and self._empty_by is not None,)
+        return (True,) if crashed_turn else (False, True)
 
     def _update_empty_by(self, now: float) -> None:
-        """Note from when on the worker is to become empty, and until when, if it is at all."""
+        """Decide whether the worker is to become empty for a deferred job, and until when."""
         if self._crashed_job is not None or not self._other_jobs or not self._backlog.has_deferred:
             self._empty_by = None
         elif self._empty_by is None:
             self._empty_by = max(now, self._crashed_allowed_at) + EMPTYING_SECONDS
 
     def _blocked_until(self, now: float) -> float | None:
-        """Return until when nothing is taken, so that one job is alone; None if that is not so."""
+        """Return until when nothing is claimed, so that one job is alone; None if jobs may be."""
         opens_at = None
         if self._crashed_job is not None:
             opens_at = self._alone_since + ALONE_SECONDS
@@ -122,43 +125,44 @@ class ClaimSelector:
         return None
 
     def put_back(self, candidate: Candidate) -> None:
-        """Return a job that could not be tried."""
+        """Put a job whose claim could not be sent back into the backlog."""
         self._backlog.put_back(candidate, self._clock())
 
     def record_claim(self, seconds: float, *, won: bool) -> None:
-        """Note that a claim was answered after so many seconds, and whether the job is ours.
+        """Record that a claim was answered after `seconds`, and whether it has won.
 
-        A slow API server calls for more patience with others, or everyone meets at the same jobs.
+        With a slow API server the takeover delay grows: otherwise a worker takes over jobs whose
+        owners are still waiting for the answers to their claims.
         """
         self._round_trip += _ROUND_TRIP_WEIGHT * (seconds - self._round_trip)
-        patience = min(TAKEOVER_ROUND_TRIPS * self._round_trip, MAX_TAKEOVER_DELAY_SECONDS)
-        self._backlog.takeover_delay = max(self._min_takeover_delay, patience)
+        takeover_delay = min(TAKEOVER_ROUND_TRIPS * self._round_trip, MAX_TAKEOVER_DELAY_SECONDS)
+        self._backlog.takeover_delay = max(self._min_takeover_delay, takeover_delay)
         if not won:
             self._backlog.restart_takeover_delay(self._clock())
 
     def on_abandoned(self, candidate: Candidate) -> bool:
-        """Note that a job's outcome is reported, though its handler may ignore its stop.
+        """Record that a job's outcome is written although its abandoned handler still runs.
 
-        Returns whether that allows others.
+        Returns whether that may allow other jobs to be claimed.
         """
         return self._release_job(candidate)
 
     def release(self, candidate: Candidate) -> bool:
-        """Note that a picked job is no longer at work; returns whether that allows others."""
+        """Record that a selected job no longer runs; return whether that may allow others."""
         opened = self._release_type(candidate.type)
         return self._release_job(candidate) or opened
 
     def _release_job(self, candidate: Candidate) -> bool:
-        """Return whether that allows others.
+        """Return whether other jobs may be claimed that could not before.
 
-        By identity: for a moment one process may hold two claims of one job.
+        Compared by identity: for a moment one process may hold two claims of one job.
         """
         if self._crashed_job is candidate:
             self._crashed_job, now = None, self._clock()
             turn = min(now - self._alone_since, ALONE_SECONDS)
             self._crashed_allowed_at = now + max(turn, MIN_OTHERS_SECONDS)
             return True
-        self._other_jobs = [one for one in self._other_jobs if one is not candidate]
+        self._other_jobs = [other for other in self._other_jobs if other is not candidate]
         return not self._other_jobs
 
     def _record_selected(self, candidate: Candidate, now: float) -> None:
@@ -173,16 +177,16 @@ class ClaimSelector:
                 self._excluded_types.add(candidate.type)
 
     def _release_type(self, type_: str) -> bool:
-        """Return whether the type may be picked again that could not before."""
+        """Return whether the type may be selected again after it was excluded."""
         if type_ not in self._limits:
             return False
         self._running_by_type[type_] -= 1
-        was_barred = type_ in self._excluded_types
+        was_excluded = type_ in self._excluded_types
         self._excluded_types.discard(type_)
-        return was_barred
+        return was_excluded
 
     def ready_at(self) -> float | None:
-        """Return when there may be something to pick without anything else changing."""
+        """Return when `select` may return a job without any other change; None if never."""
         if not self.is_open:
             return None
         now = self._clock()

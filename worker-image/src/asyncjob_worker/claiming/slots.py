@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 
 class Slots:
-    """Works off what there is to choose from, up to `count` jobs at a time.
+    """Claims and runs what the selector returns, up to `count` jobs at a time.
 
     `on_failure` is called when a slot fails unexpectedly; the others then drain.
     """
@@ -42,11 +42,11 @@ class Slots:
         self._draining = asyncio.Event()
 
     def wake(self) -> None:
-        """Look at the backlog: something there, or about the queue, has changed."""
+        """Let idle slots select again: the backlog or the queue has changed."""
         self._wakeup.set()
 
     def on_abandoned(self, held: HeldJob) -> None:
-        """Take that a job's outcome is reported: an abandoned handler holds up no other job."""
+        """Record that an abandoned handler's outcome is written: it holds up no other job."""
         candidate = self._running.get(held)
         if candidate is not None and self._selector.on_abandoned(candidate):
             self.wake()
@@ -57,7 +57,7 @@ class Slots:
         self.wake()
 
     async def run(self) -> None:
-        """Run all slots until they are drained; raises what one of them has failed with."""
+        """Run all slots until they are drained; raise what one of them has failed with."""
         slots = [asyncio.ensure_future(self._run_slot()) for _ in range(self._count)]
         try:
             _, others = await asyncio.wait(slots, return_when=asyncio.FIRST_EXCEPTION)
@@ -82,7 +82,7 @@ class Slots:
                     self.wake()
 
     async def _claim_and_run(self, candidate: Candidate, backoff: ExponentialBackoff) -> None:
-        begun = lease_seconds()
+        sent_at = lease_seconds()
         try:
             held = await self._claimer.claim(candidate)
         except (ApiError, HeartbeatsLateError) as error:
@@ -92,7 +92,7 @@ class Slots:
             await _wait_for(self._draining, pause)
             return
         backoff.reset()
-        self._selector.record_claim(lease_seconds() - begun, won=held is not None)
+        self._selector.record_claim(lease_seconds() - sent_at, won=held is not None)
         if held is None:
             return
         self._running[held] = candidate
@@ -115,7 +115,7 @@ class Slots:
 
 
 async def _wait_for(event: asyncio.Event, limit: float | None) -> None:
-    """Wait for the event, or for so many seconds."""
+    """Wait for the event, at most `limit` seconds."""
     try:
         async with asyncio.timeout(limit):
             await event.wait()

@@ -1,6 +1,6 @@
 """Keeps the backlog in step with the API server: a watch of the queue's queued jobs.
 
-It is requested as a Table, because its printer columns are all that choosing a job needs.
+It is requested as a Table, because the printer columns are all that choosing a job needs.
 """
 
 import asyncio
@@ -27,11 +27,28 @@ from asyncjob_worker.claiming.backlog import Backlog
 
 log = structlog.get_logger()
 
+_NO_GATE = ("", "[]")
+
+_COLUMNS: Final = (
+    columns.NAME,
+    columns.TYPE,
+    columns.PRIORITY,
+    columns.ATTEMPT,
+    columns.CRASHES,
+    columns.ADMITTED,
+    columns.SUSPEND,
+    columns.CANCEL,
+    columns.GATE,
+    columns.TIMEOUT,
+    columns.LEASE,
+    columns.RETRY_POLICY,
+)
+
 
 class QueuedJobWatcher:
-    """Feeds one queue's claimable jobs of known types into a backlog.
+    """Adds one queue's claimable jobs of known types to a backlog.
 
-    `on_candidate` is called then.
+    `on_candidate` is called after each, `on_watch` whenever a watch has been opened.
     """
 
     def __init__(
@@ -57,14 +74,14 @@ class QueuedJobWatcher:
         self.is_watching = False
 
     def relist(self) -> None:
-        """Start from what is queued now, because not everything was kept in mind before."""
+        """Start again with all jobs queued now, because the backlog could not hold all before."""
         self._resource_version = ""
         self._backlog.clear()
         if self._watch_task:
             self._watch_task.cancel()
 
     async def run(self) -> None:
-        """Watch until cancelled; outages are waited out, 1 to 60 s apart."""
+        """Watch until cancelled; after errors retry with a backoff of 1 to 60 s."""
         pace = event_loop_pacer()
         while True:
             pace.start_round()
@@ -84,7 +101,7 @@ class QueuedJobWatcher:
             await asyncio.sleep(pause)
 
     async def _watch(self) -> ApiError | None:
-        """Watch until the server ends it; returns what went wrong."""
+        """Watch until the server ends it; return the error if it has failed."""
         try:
             await self._consume_events()
         except ExpiredError:
@@ -94,10 +111,11 @@ class QueuedJobWatcher:
         return None
 
     async def _consume_events(self) -> None:
-        """Take events, from all there is or from where an earlier watch has got to.
+        """Consume events, from the initial ones or from where the last watch has got to.
 
-        What there is comes in no order of versions; only a bookmark says that it is complete. A
-        watch that breaks off before is begun anew, or the jobs not yet seen would be lost.
+        The initial events come in no order of resource versions; only a bookmark says that they are
+        complete. A watch that breaks off before it starts again from the beginning, or the jobs not
+        received yet would be missed.
         """
         if not self._resource_version:
             self._backlog.clear()
@@ -107,7 +125,7 @@ class QueuedJobWatcher:
         async for event in watch(self._session, path, params, table=True, on_open=self._on_open):
             if event.type == "BOOKMARK" or self._resource_version:
                 self._resource_version = event.resource_version
-            # A bookmark is read, too: if it comes first, it is what says which column is which.
+            # Bookmarks are read too: if one comes first, it alone has the column definitions.
             candidate = reader.read(event.object, event.resource_version)
             if event.type != "BOOKMARK":
                 self._update_backlog(event, candidate)
@@ -132,30 +150,13 @@ def _explain(error: Exception) -> str:
     return str(error)
 
 
-_NO_GATE = ("", "[]")
-
-_COLUMNS: Final = (
-    columns.NAME,
-    columns.TYPE,
-    columns.PRIORITY,
-    columns.ATTEMPT,
-    columns.CRASHES,
-    columns.ADMITTED,
-    columns.SUSPEND,
-    columns.CANCEL,
-    columns.GATE,
-    columns.TIMEOUT,
-    columns.LEASE,
-    columns.RETRY_POLICY,
-)
-
 CellSelector = Callable[[Sequence[Json]], Sequence[Any]]
-"""Takes the cells of a row, and returns those of `_COLUMNS`."""
+"""Returns the cells of `_COLUMNS` from the cells of a row."""
 
 
 @dataclass(slots=True)
 class RowReader:
-    """Knows which cell is which; only the first table of a watch says so."""
+    """Reads rows by the column definitions, which only the first table of a watch has."""
 
     _select: CellSelector | None = None
 
@@ -163,7 +164,9 @@ class RowReader:
         """Return the candidate of a one-row table; None for a table without a row."""
         definitions = items(table, "columnDefinitions")
         if definitions:
-            self._select = _cell_selector([text(as_object(item), "name") for item in definitions])
+            self._select = _cell_selector(
+                [text(as_object(definition), "name") for definition in definitions]
+            )
         rows = items(table, "rows")
         if not rows or not self._select:
             return None
@@ -171,13 +174,16 @@ class RowReader:
 
 
 def _cell_selector(names: Sequence[str]) -> CellSelector:
-    """Return what picks the cells; a column that an older CRD lacks, or a row, is empty."""
+    """Return the selector for rows with these columns; cells that are missing are None.
+
+    Columns may be missing in an older CRD.
+    """
     positions, width = {name: position for position, name in enumerate(names)}, len(names)
-    pick, blanks = (
+    select, blanks = (
         itemgetter(*(positions.get(name, width) for name in _COLUMNS)),
         (None,) * (width + 1),
     )
-    return lambda cells: pick((*cells[:width], *blanks))
+    return lambda cells: select((*cells[:width], *blanks))
 
 
 def _candidate(cells: Sequence[Any], resource_version: str) -> Candidate:
@@ -185,7 +191,7 @@ def _candidate(cells: Sequence[Any], resource_version: str) -> Candidate:
     return Candidate(
         name=str(name),
         resource_version=resource_version,
-        # A backlog is long, and mostly of a few types.
+        # Interned: a long backlog mostly has jobs of a few types.
         type=intern(str(type_)),
         priority=_integer(priority) or 0,
         attempt=_integer(attempt) or 0,
@@ -204,7 +210,7 @@ def _policy(timeout: Json, lease: Json, retry: Json) -> PolicyLayer:
 
 @lru_cache(maxsize=256)
 def _cached_layer(timeout: int | None, lease: int | None, retry: str) -> PolicyLayer:
-    """Return one object for all jobs that say the same."""
+    """Return the policy of a job's columns; one object for all jobs with the same values."""
     source: dict[str, Json] = {"executionTimeoutSeconds": timeout, "leaseDurationSeconds": lease}
     if retry:
         source["retryPolicy"] = as_object(orjson.loads(retry))
