@@ -1,12 +1,13 @@
 """Renews the leases of running jobs, from a thread of its own.
 
-Each heartbeat carries the handler's newest progress and checkpoint. A handler that blocks the event
-loop must not cost its neighbours their leases. Jobs are handed over through a plain set, so that a
-job shorter than a tick costs this thread nothing. Whatever fails in the thread, it starts again; if
-it ends all the same, the worker notices (`alive`, `liveness`).
+Each heartbeat carries the handler's newest progress and checkpoint. It is a thread, because a
+handler that blocks the event loop must not cost the other jobs their leases. Jobs are handed over
+through a plain set, so that a job shorter than a tick costs this thread nothing. After an
+unexpected error the thread starts its loop again; if it ends all the same, the worker notices
+(`alive`, `liveness`).
 
-Nothing in an overloaded process is sure to run in time, heartbeats included. The thread measures
-how late it runs; leases that are too short for that are not claimed, and held ones are given up
+In an overloaded process nothing is sure to run in time, heartbeats included. The thread measures
+how late it runs: leases that are too short for that are not claimed, and held ones are given up
 earlier.
 """
 
@@ -39,10 +40,31 @@ log = structlog.get_logger()
 
 TICK_SECONDS = 0.25
 STALL_TICKS = 4
+"""Ticks without a tick of the event loop that are not yet a stall: 1 second."""
+
+MIN_PAUSE_SECONDS = 0.25
+"""Shortest pause after a failed heartbeat, for leases so short that a thirtieth is less."""
+
+MIN_TIMEOUT_SECONDS = 1.0
+"""Shortest time that a heartbeat waits for its answer, unless a third of the lease is less."""
+
+WINDOW_SECONDS: Final = 30.0
+"""How long a delay is remembered; up to twice as long, because two windows are compared."""
+
+_RENEWAL_POINT: Final = 1 / 3
+"""The part of a lease after which its heartbeat is due."""
+
+_MAX_LEASE_SHARE: Final = 1 / 4
+"""A held lease is given up early by at most this part of it, however late the thread has been."""
 
 
 class HeartbeatThread:
-    """The heartbeat thread of one worker process. `loop_liveness` beats in the event loop."""
+    """The heartbeat thread of one worker process.
+
+    `report_interval` is the shortest time in seconds between two heartbeats that are sent only for
+    a report. `loop_liveness` is ticked by the event loop; `blocking_job` returns the job whose
+    handler has the event loop, if it is known.
+    """
 
     def __init__(
         self,
@@ -84,7 +106,7 @@ class HeartbeatThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; leases are no longer renewed."""
+        """Stop the thread, waiting up to 5 s; leases are no longer renewed."""
         self._stopping.set()
         if self.alive:
             self._thread.join(timeout=5.0)
@@ -94,7 +116,7 @@ class HeartbeatThread:
         self._jobs.add(held)
 
     def remove(self, held: HeldJob) -> None:
-        """Renew it no longer."""
+        """Stop renewing the job's lease."""
         self._jobs.discard(held)
 
     def contains(self, held: HeldJob) -> bool:
@@ -106,7 +128,7 @@ class HeartbeatThread:
         self.renewals += 1
 
     def count_failure(self) -> None:
-        """Count one that failed."""
+        """Count a failed renewal."""
         self.renewal_failures += 1
 
     def _main(self) -> None:
@@ -151,7 +173,10 @@ class HeartbeatThread:
         return now > self.lateness.safe_until(held)
 
     def _should_kill(self, held: HeldJob, now: float) -> bool:
-        """Return whether a fenced handler has had its time; the event loop may be blocked."""
+        """Return whether a fenced handler has had its time to stop and is still there.
+
+        The event loop kills it as well, unless it is blocked.
+        """
         since = held.fenced_at
         return since is not None and held.on_fenced is not None and now > since + FENCED_SECONDS
 
@@ -171,12 +196,8 @@ class HeartbeatThread:
         return sorted(held.job.name for held in list(self._jobs))
 
 
-MIN_PAUSE_SECONDS = 0.25
-MIN_TIMEOUT_SECONDS = 1.0
-
-
 class HeartbeatRegistry(Protocol):
-    """Knows which jobs are still to be renewed."""
+    """The jobs that are still to be renewed, and the counts of renewals."""
 
     def contains(self, held: HeldJob) -> bool:
         """Return whether the job's lease is still to be renewed."""
@@ -185,11 +206,11 @@ class HeartbeatRegistry(Protocol):
         """Count a successful renewal."""
 
     def count_failure(self) -> None:
-        """Count one that failed."""
+        """Count a failed renewal."""
 
 
 class HeartbeatSender:
-    """The heartbeats under way over one session; leaving the context cancels them."""
+    """Sends heartbeats over one session; leaving the context cancels those under way."""
 
     def __init__(self, session: KubeSession, registry: HeartbeatRegistry) -> None:
         self._session = session
@@ -210,21 +231,24 @@ class HeartbeatSender:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     def renew(self, held: HeldJob) -> None:
-        """Send a heartbeat, unless one of this claim is on its way."""
+        """Start to send a heartbeat, unless one of this claim is under way."""
         if held not in self._tasks:
             self._tasks[held] = asyncio.create_task(self.send(held))
 
     def reap(self) -> None:
-        """Forget those that are through; raises what one of them has raised unexpectedly."""
+        """Remove the finished heartbeats; raise the unexpected error of one, if there was any."""
         for held, task in list(self._tasks.items()):
             if task.done():
                 del self._tasks[held]
                 task.result()
 
     async def send(self, held: HeldJob) -> None:
-        """Send one heartbeat and draw the conclusions."""
-        draft, sent_at = held.unsaved_report(), lease_seconds()
-        body = renewal_patch(held, draft, now_text())
+        """Send one heartbeat and record its success, or find out why it has failed.
+
+        Ends after a pause if it has failed, so that the next is not sent at once.
+        """
+        report, sent_at = held.unsaved_report(), lease_seconds()
+        body = renewal_patch(held, report, now_text())
         try:
             async with asyncio.timeout(_request_timeout(held, sent_at)):
                 await self._session.json_patch(held.status_path, body)
@@ -233,11 +257,11 @@ class HeartbeatSender:
             if isinstance(error, TimeoutError) or error.retryable:
                 self._record_unconfirmed(held, sent_at, error)
             else:
-                await self._on_refused(held, draft, error)
+                await self._on_refused(held, report, error)
             pause = held.policy.lease_duration_seconds / 30
             await asyncio.sleep(max(MIN_PAUSE_SECONDS, pause))
         else:
-            self._record_success(held, draft, sent_at)
+            self._record_success(held, report, sent_at)
 
     def _record_success(self, held: HeldJob, report: HandlerReport | None, sent_at: float) -> None:
         held.sent_at, held.unconfirmed_since = sent_at, None
@@ -254,29 +278,29 @@ class HeartbeatSender:
     async def _on_refused(
         self, held: HeldJob, report: HandlerReport | None, error: ApiError
     ) -> None:
-        look = await check_ownership(self._session, held)
+        check = await check_ownership(self._session, held)
         if not self._registry.contains(held) or held.writing_outcome:
             return  # the outcome went out meanwhile, and its writer judges for itself
-        if look.ownership in {Ownership.FENCED, Ownership.LEFT}:
+        if check.ownership in {Ownership.FENCED, Ownership.LEFT}:
             log.warning("fenced: the job is no longer ours", job=held.job.name)
             held.stop(Stop.FENCED)
             return
-        known = integer(child(look.status, "lease"), "renewals")
-        if look.ownership is Ownership.HELD and known != held.renewals:
+        known = integer(child(check.status, "lease"), "renewals")
+        if check.ownership is Ownership.HELD and known != held.renewals:
             self._adopt_unconfirmed(held, known)
             return
         log.warning("heartbeat refused", job=held.job.name, error=str(error))
-        if look.ownership is Ownership.HELD and report:
+        if check.ownership is Ownership.HELD and report:
             self._drop_report(held, report, error)
 
     def _adopt_unconfirmed(self, held: HeldJob, known: int) -> None:
-        """Take note of a heartbeat that took effect without an answer."""
+        """Record a heartbeat that was stored although its answer was lost."""
         held.renewals = known
         if held.unconfirmed_since is not None:
             held.sent_at, held.unconfirmed_since = held.unconfirmed_since, None
 
     def _drop_report(self, held: HeldJob, report: HandlerReport, error: ApiError) -> None:
-        """Renew without the report from now on: it must not cost the job its lease."""
+        """Renew without this report from now on: it must not cost the job its lease."""
         if not isinstance(error, TooLargeError | InvalidError):
             return
         held.stored_version = max(held.stored_version, report.version)
@@ -289,25 +313,15 @@ class HeartbeatSender:
 
 
 def _request_timeout(held: HeldJob, now: float) -> float:
-    """Return how long to wait for an answer, so that there is time for another try."""
+    """Return how many seconds to wait for an answer and still have time for another try."""
     left = held.safe_until - now
     return min(held.policy.lease_duration_seconds / 3, max(MIN_TIMEOUT_SECONDS, left / 2))
 
 
-WINDOW_SECONDS: Final = 30.0
-"""What was late is remembered for so long, and for twice as long at most."""
-
-_RENEWAL_POINT: Final = 1 / 3
-"""Of a lease, when its heartbeat is due."""
-
-_MAX_LEASE_SHARE: Final = 1 / 4
-"""A held lease is given up no earlier than by this part of it, however late the thread has been."""
-
-
 class Lateness:
-    """By how much a thread that wants to run every `interval` seconds misses that.
+    """How late a thread runs that should run every `interval` seconds.
 
-    `clock` stands still while the machine sleeps. Written by that thread, read by any.
+    `clock` has to stop while the machine sleeps. Written by that thread, read by any.
     """
 
     def __init__(self, interval: float, clock: Callable[[], float]) -> None:
@@ -319,7 +333,7 @@ class Lateness:
         self._worst_before = 0.0
 
     def tick(self) -> None:
-        """Note that the thread runs."""
+        """Record that the thread runs."""
         now = self._clock()
         late = self._late_by(now)
         if now - self._window_start > WINDOW_SECONDS:
@@ -328,7 +342,7 @@ class Lateness:
 
     @property
     def seconds(self) -> float:
-        """By how much it was late at worst of late, or is right now."""
+        """The greatest delay in the last windows, or the present one if that is greater."""
         return max(self._worst_before, self._worst, self._late_by(self._clock()))
 
     @property
@@ -337,9 +351,9 @@ class Lateness:
         return (2 * self.seconds + SAFETY_SECONDS) / (1 - _RENEWAL_POINT)
 
     def safe_until(self, held: HeldJob) -> float:
-        """Return until when a handler may run for sure, if this thread is to stop it then."""
-        longest = held.policy.lease_duration_seconds * _MAX_LEASE_SHARE
-        return held.safe_until - min(self.seconds, longest)
+        """Return until when a handler may run if this thread, late as it is, is to stop it."""
+        max_early = held.policy.lease_duration_seconds * _MAX_LEASE_SHARE
+        return held.safe_until - min(self.seconds, max_early)
 
     def _late_by(self, now: float) -> float:
         return (

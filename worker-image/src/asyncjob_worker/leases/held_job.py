@@ -1,4 +1,4 @@
-"""A job that this worker holds the lease of: the claim's answer, and the handler's reports.
+"""A job whose lease this worker holds: the claim's answer, and the handler's reports.
 
 Shared between the event loop, handler threads and the heartbeat thread. Each field has one writer;
 whole values are replaced, never changed in place, so that a reader sees the old or the new.
@@ -26,11 +26,11 @@ from asyncjob.names import (
 from asyncjob_worker.clock import lease_seconds
 
 SAFETY_SECONDS: Final = 1.0
-"""A handler is stopped so long before its lease can have ended."""
+"""How long before its lease can have expired a handler is stopped."""
 
 FENCED_SECONDS: Final = 0.5
-"""What is left to a handler that can be killed once another worker may run its job: less than the
-time between losing the lease here (`SAFETY_SECONDS`) and its end."""
+"""How long a fenced handler may take to stop before it is killed, where it can be. Less than
+`SAFETY_SECONDS`: it is gone before another worker can run the job."""
 
 _STOP_RANK = {why: rank for rank, why in enumerate(Stop)}
 
@@ -39,49 +39,73 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class HandlerReport:
-    """The newest report of the handler. `version` grows with each; 0 means no such report yet."""
+    """The handler's newest progress and checkpoint."""
 
     version: int = 0
+    """Grows with each report; 0 means that there was none."""
+
     progress: JsonObject | None = None
     checkpoint: Json = None
     checkpoint_version: int = 0
+    """The version that brought the checkpoint; 0 means that there was none."""
 
 
 @dataclass(slots=True, eq=False)
 class HeldJob:
     """One claimed job. Times are seconds of the lease clock.
 
-    Compared and registered by identity: for a moment one process may hold two claims of one job.
-
-    `renewals` is the number the API server has, as far as is known; `unconfirmed_since` is when the
-    next was first sent without an answer. While `writing_outcome` the handler is over and its
-    outcome is being written. `traceparent` is the submitter's, or that of the attempt once it is
-    traced. `too_deep`: part of the job could not be read. `on_fenced` kills the handler, where that
-    can be done, from any thread. `unauthorized_since`: since then each look at the job was answered
-    with 401.
+    Compared and hashed by identity: for a moment one process may hold two claims of one job.
     """
 
     job: JobView
     spec: JsonObject
     status: JsonObject
+    """The status that the claim was answered with."""
+
     started_at: float
+    """When the claim was sent."""
+
     sent_at: float
+    """When the claim or the last stored renewal was sent."""
+
     queue_cancel_grace: float = DEFAULT_CANCEL_GRACE_SECONDS
     renewals: int = 0
+    """The number of renewals that the API server has, as far as is known."""
+
     unconfirmed_since: float | None = None
+    """When the next renewal was first sent without getting an answer."""
+
     latest_report: HandlerReport = field(default_factory=HandlerReport)
     stored_version: int = 0
+    """Version of the report that is stored."""
+
     stopped: Stop | None = None
+    """Why the handler is to stop."""
+
     refusal: str = ""
+    """Why the API server cannot take what the handler reports."""
+
     writing_outcome: bool = False
+    """Whether the handler is over and its outcome is being written."""
+
     scheduled_time: str | None = None
     on_stop: Callable[[], object] | None = None
+    """Called after each `stop`, in the thread that stops."""
+
     on_fenced: Callable[[], object] | None = None
+    """Kills the handler from any thread; None where that cannot be done."""
+
     fenced_at: float | None = None
     unauthorized_since: float | None = None
+    """Since when each read of the job was answered with 401."""
+
     parent: JobParent | None = None
     traceparent: str | None = None
+    """The submitter's, or that of the attempt once it is traced."""
+
     too_deep: bool = False
+    """Whether the job is nested so deep that part of it was not read."""
+
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -103,12 +127,12 @@ class HeldJob:
 
     @property
     def policy(self) -> EffectivePolicy:
-        """The policy in force."""
+        """The policy that the claim has stored in the job."""
         return self.job.effective or BUILT_IN_POLICY
 
     @property
     def claim(self) -> str:
-        """The random id of our claim."""
+        """The random ID of this claim."""
         return text(self.status, "claim")
 
     @property
@@ -118,22 +142,22 @@ class HeldJob:
 
     @property
     def lease_expires_at(self) -> float:
-        """When the lease may have ended, counted from sending the last successful renewal."""
+        """When the lease may have expired, counted from sending the last stored renewal."""
         return self.sent_at + self.policy.lease_duration_seconds
 
     @property
     def safe_until(self) -> float:
-        """Until when the handler may run for sure, without another renewal."""
+        """Until when the handler may run without another renewal."""
         return self.lease_expires_at - SAFETY_SECONDS
 
     @property
     def times_out_at(self) -> float:
-        """When the attempt has used up its execution timeout."""
+        """When the attempt's execution timeout ends."""
         return self.started_at + self.policy.execution_timeout_seconds
 
     @property
     def renewal_due_at(self) -> float:
-        """When the next heartbeat is due: a third into the lease."""
+        """When the next heartbeat is due: after a third of the lease."""
         return self.sent_at + self.policy.lease_duration_seconds / 3
 
     @property
@@ -143,28 +167,28 @@ class HeldJob:
         return float(self.queue_cancel_grace if own is None else own)
 
     def stop(self, why: Stop) -> None:
-        """Tell the handler to stop; of several reasons the highest counts."""
+        """Stop the handler, from any thread; of several reasons the highest rank in `Stop` wins."""
         with self._lock:
             if self.stopped is None or _STOP_RANK[why] > _STOP_RANK[self.stopped]:
                 self.stopped = why
                 if why is Stop.FENCED:
                     self.fenced_at = lease_seconds()
-        if (tell := self.on_stop) is not None:
-            tell()
+        if (on_stop := self.on_stop) is not None:
+            on_stop()
 
     def fence_if_expired(self) -> None:
-        """Stop it if its lease may have ended: the loop or the machine may have stood still."""
+        """Stop it if its lease may have expired while the event loop or the machine stood still."""
         if self.stopped is not Stop.FENCED and lease_seconds() > self.safe_until:
             log.error("lease lost before the handler began", job=self.job.name)
             self.stop(Stop.FENCED)
 
     def stop_refused(self, message: str) -> None:
-        """Stop the handler, because the store can never take what it reports."""
+        """Stop the handler because the API server can never store what it reports."""
         self.refusal = message
         self.stop(Stop.REFUSED)
 
     def progress(self, percent: int, message: str | None) -> None:
-        """Take the handler's progress."""
+        """Record the handler's progress, to be sent with the next heartbeat."""
         value: StatusFields = {"percent": percent}
         if message:
             value["message"] = truncate(message)
@@ -173,21 +197,21 @@ class HeldJob:
             self.latest_report = replace(old, version=old.version + 1, progress=value)
 
     def checkpoint(self, value: Json) -> None:
-        """Take the handler's checkpoint."""
+        """Record the handler's checkpoint, to be sent with the next heartbeat."""
         with self._lock:
-            new = self.latest_report.version + 1
+            version = self.latest_report.version + 1
             self.latest_report = HandlerReport(
-                new, self.latest_report.progress, value, checkpoint_version=new
+                version, self.latest_report.progress, value, checkpoint_version=version
             )
 
     def unsaved_report(self) -> HandlerReport | None:
-        """Return what of the newest report is not stored yet."""
-        draft, saved = self.latest_report, self.stored_version
-        if draft.version <= saved:
+        """Return the part of the newest report that is not stored yet."""
+        report, stored = self.latest_report, self.stored_version
+        if report.version <= stored:
             return None
-        if draft.checkpoint_version > saved:
-            return draft
-        return replace(draft, checkpoint=None, checkpoint_version=0)
+        if report.checkpoint_version > stored:
+            return report
+        return replace(report, checkpoint=None, checkpoint_version=0)
 
 
 def job_parent(metadata: JsonObject) -> JobParent | None:

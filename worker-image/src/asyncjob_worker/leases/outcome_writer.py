@@ -1,4 +1,7 @@
-"""Writes a job's outcome: one write, retried until it is stored or the job is no longer ours."""
+"""Writes a job's outcome: one write, retried until it is stored or the job is no longer ours.
+
+Whether a failed write was stored all the same is decided by reading the job again.
+"""
 
 import asyncio
 import re
@@ -19,19 +22,20 @@ from asyncjob_worker.leases.patches import outcome_patch
 log = structlog.get_logger()
 
 MAX_OUTCOME_REFUSALS = 4
-"""An outcome that the API server refuses so often while the job is ours is left to the operator."""
+"""After this many refusals while the job is ours the outcome is given up and the job left to the
+operator."""
 
 OnResultRefused = Callable[[HeldJob, PhaseChange, ApiError], PhaseChange]
-"""Returns the dead letter of a job whose result the store can never take."""
+"""Returns the dead-letter outcome of a job whose result the API server can never store."""
 
 _ABOUT_RESULT = re.compile(r"\bresult\b")
 
 _OUTCOME_FIELDS = ("phase", "lastTransitionTime")
-"""By these an outcome is known as our own, not another's decision on the same claim."""
+"""These fields show that a stored outcome is ours, not the operator's for the same claim."""
 
 
 class OutcomeWriter:
-    """Reports outcomes for one worker process."""
+    """Writes outcomes for one worker process."""
 
     def __init__(
         self,
@@ -44,20 +48,20 @@ class OutcomeWriter:
         self._pause = pause
 
     async def write(self, held: HeldJob, move: PhaseChange) -> PhaseChange | None:
-        """Store the outcome; returns what is stored, which may be its refusal.
+        """Store the outcome and return what is stored, which may be that its result was refused.
 
-        None means that another claim or the operator decided meanwhile, which is logged as fenced,
-        or that the API server refuses every form of it.
+        Returns None if another claim or the operator has decided meanwhile, which is logged as
+        fenced, or if the API server refuses every form of the outcome.
         """
-        report = _OutcomeWrite(self._session, held, move, self._on_result_refused)
+        outcome = _OutcomeWrite(self._session, held, move, self._on_result_refused)
         backoff = ExponentialBackoff(initial=0.1, cap=5.0)
-        while (stored := await report.try_once()) is None:
+        while (stored := await outcome.try_once()) is None:
             await self._pause(backoff.next_delay())
-        return report.move if stored else None
+        return outcome.move if stored else None
 
 
 class _OutcomeWrite:
-    """One outcome on its way."""
+    """One outcome that is being written."""
 
     def __init__(
         self,
@@ -76,22 +80,22 @@ class _OutcomeWrite:
 
     @property
     def move(self) -> PhaseChange:
-        """What is being reported."""
+        """The outcome as it is written."""
         return self._move
 
     async def try_once(self) -> bool | None:
-        """Try once; returns whether it is stored, None if that is open."""
+        """Try once; return whether the outcome is stored, None if it has to be tried again."""
         if lease_seconds() > self._held.lease_expires_at:
-            # What may be another's by now, e.g. after this process slept, is looked at first.
-            look = await check_ownership(self._session, self._held)
-            known = self._evaluate(look)
-            if known is not None or look.ownership is Ownership.UNKNOWN:
-                return known
+            # The job may be another worker's by now, e.g. after this process slept: read it first.
+            check = await check_ownership(self._session, self._held)
+            stored = self._evaluate(check)
+            if stored is not None or check.ownership is Ownership.UNKNOWN:
+                return stored
         return await self._write()
 
     async def _write(self) -> bool | None:
-        draft = self._held.unsaved_report() if self._with_report else None
-        body = outcome_patch(self._held, self._move, self._status, draft)
+        report = self._held.unsaved_report() if self._with_report else None
+        body = outcome_patch(self._held, self._move, self._status, report)
         try:
             await self._session.json_patch(self._held.status_path, body)
         except ApiError as error:
@@ -99,17 +103,17 @@ class _OutcomeWrite:
         return True
 
     async def _after_error(self, error: ApiError) -> bool | None:
-        look = await check_ownership(self._session, self._held)
-        known = self._evaluate(look)
-        if known is not None:
-            return known
-        if look.ownership is Ownership.HELD and isinstance(error, InvalidError | TooLargeError):
+        check = await check_ownership(self._session, self._held)
+        stored = self._evaluate(check)
+        if stored is not None:
+            return stored
+        if check.ownership is Ownership.HELD and isinstance(error, InvalidError | TooLargeError):
             return self._reduce(error)
         log.warning("outcome not stored yet", job=self._held.job.name, error=str(error))
         return None
 
     def _evaluate(self, check: OwnershipCheck) -> bool | None:
-        """Return what a fresh read says of our outcome, None if it can still be written."""
+        """Return whether our outcome is stored by this read; None if it can still be written."""
         match check.ownership:
             case Ownership.HELD:
                 self._status = check.status
@@ -133,7 +137,10 @@ class _OutcomeWrite:
         return all(text(check.status, name) == fields[name] for name in _OUTCOME_FIELDS)
 
     def _reduce(self, error: ApiError) -> bool | None:
-        """Leave out, or replace, what the API server refuses although the job is ours."""
+        """Leave out or replace what the API server refuses although the job is ours.
+
+        Returns False if the outcome is given up, None if it has to be tried again.
+        """
         self._refusals += 1
         log.warning("outcome refused", job=self._held.job.name, error=str(error))
         if self._refusals >= MAX_OUTCOME_REFUSALS:

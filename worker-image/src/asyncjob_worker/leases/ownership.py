@@ -1,8 +1,8 @@
-"""Ownership of jobs: does the API server enforce it, and is a job still ours.
+"""Ownership of jobs: whether the API server enforces it, and whether a job is still ours.
 
-The first is checked before the first claim, by a dry run of a claim in the name of a pod that is
-not ours, which has to be refused. The second is a fresh read; an error of a write alone never
-proves that a job is lost.
+The first is checked before the first claim, by a dry run of a claim in the name of another pod,
+which has to be refused. The second is checked by reading the job; a failed write alone never proves
+that a job is lost.
 """
 
 import asyncio
@@ -34,10 +34,15 @@ from asyncjob_worker.leases.held_job import HeldJob
 log = structlog.get_logger()
 
 MAX_CHECKS = 15
-"""A policy just applied takes the API server some seconds to enforce; one try a second."""
+"""Number of checks, one a second: the API server takes some seconds to enforce a new policy."""
+
+UNAUTHORIZED_SECONDS: Final = 10.0
+"""How long the token has to be refused until that proves that the job is lost. Shorter refusals
+prove nothing, and the lease protects the job anyway."""
 
 OWNERSHIP_POLICY = f"ownership.{GROUP}"
-"""Another policy's refusal proves nothing: it may be the job that does not fit."""
+"""The policy that has to refuse. A refusal by another one proves nothing: it may be due to the
+job."""
 
 _FOREIGN_HOLDER = LeaseHolder(
     "asyncjob-policy-check", "00000000-0000-0000-0000-000000000000", "policy-check"
@@ -45,7 +50,7 @@ _FOREIGN_HOLDER = LeaseHolder(
 
 
 class EnforcementCheck:
-    """Whether this API server enforces ownership; asked until it is proven once."""
+    """Checks whether this API server enforces ownership, until it is proven once."""
 
     def __init__(
         self,
@@ -61,9 +66,9 @@ class EnforcementCheck:
         self.unproven = False
 
     async def is_proven(self, candidate: Candidate) -> bool:
-        """Return whether it is enforced; False if the job at hand cannot tell.
+        """Return True if it is enforced, False if this job's dry run proves nothing.
 
-        Raises PolicyMissingError where it is not, and ApiError where nothing can be asked.
+        Raises PolicyMissingError where it is not enforced, and ApiError if the check fails.
         """
         if self._is_known():
             return True
@@ -76,10 +81,10 @@ class EnforcementCheck:
 
     async def _prove(self, candidate: Candidate) -> bool:
         for tries_left in reversed(range(MAX_CHECKS)):
-            known = await self._try_foreign_claim(candidate)
-            self.unproven = known is False
+            refused = await self._try_foreign_claim(candidate)
+            self.unproven = refused is False
             if not self.unproven:
-                self._proven = known is True
+                self._proven = refused is True
                 return self._proven
             if tries_left:
                 log.warning("ownership is not enforced yet", tries_left=tries_left)
@@ -90,7 +95,7 @@ class EnforcementCheck:
         )
 
     async def _try_foreign_claim(self, candidate: Candidate) -> bool | None:
-        """Return whether a foreign claim is refused by policy; None if it fails otherwise."""
+        """Return whether a foreign claim is refused by the policy; None if it fails otherwise."""
         path = job_status_path(self._session.access.namespace, candidate.name)
         policy = resolve_policy(candidate.policy)
         body = claim_patch(candidate, _FOREIGN_HOLDER, policy, claim="check", now=now_text())
@@ -108,36 +113,40 @@ class EnforcementCheck:
 
 
 def is_policy_refusal(error: Exception) -> bool:
-    """Return whether an admission policy, not RBAC or the schema, has refused."""
+    """Return whether an admission policy, not RBAC or the schema, has refused the request."""
     return "ValidatingAdmissionPolicy" in str(error)
 
 
-UNAUTHORIZED_SECONDS: Final = 10.0
-"""A refusal of the token that lasts no longer proves nothing; the lease protects the job anyway."""
-
-
 class Ownership(StrEnum):
-    """What a fresh read says of our claim on a job."""
+    """The state of our claim on a job."""
 
     HELD = "held"
+    """The job is running, and ours."""
+
     LEFT = "left"
+    """The claim is still ours, but the job has left Running: by our outcome or by another write."""
+
     FENCED = "fenced"
+    """The job is gone, or somebody else's."""
+
     UNKNOWN = "unknown"
+    """The job could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnershipCheck:
-    """A fresh read. LEFT: it has left Running by our claim, or somebody moved it since."""
+    """What reading a job has shown."""
 
     ownership: Ownership
     status: JsonObject = field(default_factory=dict)
+    """The status that was read; empty where there was none."""
 
 
 async def check_ownership(session: KubeSession, held: HeldJob) -> OwnershipCheck:
-    """Read the job: still ours, no longer running, somebody else's or gone, or no answer.
+    """Read the job and return whether it is still ours.
 
-    A token that is refused, even after it was read again, for REFUSED_SECONDS counts as fenced: our
-    pod is gone. Before, it may be that the API server's keys are being changed.
+    A token that is refused for UNAUTHORIZED_SECONDS, although it is read again, counts as fenced:
+    our pod is gone. Before that the API server's keys may just be changing.
     """
     try:
         job = await session.get(job_path(held.job.namespace, held.job.name))

@@ -1,8 +1,8 @@
 """The JSON Patches of a lease holder: heartbeat and outcome.
 
-They carry the claim and the attempt instead of a resourceVersion, so that a user's label or cancel
-does not collide with them. An operation that does not fit makes the API server refuse the whole
-patch; `test` does so even where the CRD's rules are missing.
+They test the claim and the attempt instead of a resourceVersion, so that a user's label or cancel
+does not conflict with them. If one operation fails, the API server refuses the whole patch; a
+failed `test` does so even where the CRD's rules are missing.
 """
 
 from asyncjob.json_types import Json, JsonObject
@@ -15,8 +15,8 @@ _RENEWALS_PATH = "/status/lease/renewals"
 def renewal_patch(held: HeldJob, report: HandlerReport | None, now: str) -> list[JsonObject]:
     """Return the JSON Patch of a heartbeat, with the handler's newest report if there is one.
 
-    It fits only onto the renewal before it, so that one that was long on its way cannot undo a
-    later one; and onto no job without a lease.
+    It applies only on top of the renewal before it, so that a delayed heartbeat cannot undo a later
+    one, and never to a job without a lease. `now` is RFC 3339 text.
     """
     return [
         *_fence_operations(held),
@@ -31,10 +31,10 @@ def renewal_patch(held: HeldJob, report: HandlerReport | None, now: str) -> list
 def outcome_patch(
     held: HeldJob, move: PhaseChange, status: JsonObject, report: HandlerReport | None
 ) -> list[JsonObject]:
-    """Return the JSON Patch that carries an outcome and what the handler reported last.
+    """Return the JSON Patch of an outcome, with the handler's last report if it is not stored yet.
 
-    `status` is the newest known; the lease is removed whether it knows of one or not, so that the
-    patch fits no job that has left Running.
+    `status` is the newest one known. The lease is removed even if `status` has none, so that the
+    patch fails for a job that has left Running.
     """
     outcome = status_json_patch(status_fields(move, status), {**status, "lease": {}})
     return [*_fence_operations(held), *_report_operations(report), *outcome]
@@ -57,7 +57,7 @@ def _report_operations(report: HandlerReport | None) -> list[JsonObject]:
 
 
 def _set_or_remove(name: str, value: Json) -> list[JsonObject]:
-    """Replace a field whole; None removes it, whether it is there or not."""
+    """Replace a whole field; None removes it, whether it is there or not."""
     path = f"/status/{name}"
     if value is not None:
         return [{"op": "add", "path": path, "value": value}]

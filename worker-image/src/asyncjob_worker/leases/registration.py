@@ -1,6 +1,7 @@
 """The worker's own Lease, which registers the process: identity, queue, slots and types.
 
-It is written before the first claim, renewed while the worker runs, and emptied at the end.
+It is written before the first claim, renewed while the worker runs, and its holder is removed at
+the end.
 """
 
 import asyncio
@@ -33,8 +34,13 @@ from asyncjob.names import (
 from asyncjob.worker_lease import read_registration
 from asyncjob_worker.errors import CannotStartError
 
+log = structlog.get_logger()
+
 LIVE_RENEWAL_INTERVALS = 3
-"""A worker that misses so many announcements in a row no longer counts."""
+"""A worker whose Lease has not changed for this many intervals no longer counts as live."""
+
+DEREGISTER_SECONDS = 3.0
+"""How long an unreachable API server may delay the end of the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +52,24 @@ class WorkerLease:
     slots: int
     types: Sequence[str]
     interval: float
+    """Time between renewals, in seconds."""
+
     draining: bool = False
-    """Claims nothing more, but what it holds is still its own."""
+    """Whether the worker claims no more jobs; those it holds are still its own."""
 
     def manifest(self) -> JsonObject:
         """Return the Lease, renewed now; the same body creates it and patches it.
 
-        The Lease goes with its pod.
+        Its owner is the pod, so that it is deleted with it.
         """
         now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-        about: dict[str, Json] = {
+        registration: dict[str, Json] = {
             "queue": self.queue,
             "slots": self.slots,
             "types": list(self.types),
         }
         if self.draining:
-            about["draining"] = True
+            registration["draining"] = True
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
@@ -70,7 +78,7 @@ class WorkerLease:
                 "labels": {COMPONENT_LABEL: WORKER_COMPONENT, QUEUE_LABEL: self.queue},
                 "annotations": {
                     POD_UID_ANNOTATION: self.holder.pod_uid,
-                    WORKER_ANNOTATION: orjson.dumps(about).decode(),
+                    WORKER_ANNOTATION: orjson.dumps(registration).decode(),
                 },
                 "ownerReferences": [self._pod_reference()],
             },
@@ -90,33 +98,8 @@ class WorkerLease:
         }
 
 
-def claiming_worker(lease: JsonObject) -> str:
-    """Return the identity of the worker that a Lease announces; empty if it claims no jobs."""
-    return (
-        ""
-        if flag(read_registration(lease), "draining")
-        else text(child(lease, "spec"), "holderIdentity")
-    )
-
-
-def leases_path(namespace: str) -> str:
-    """Return the API path of a namespace's Leases."""
-    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-
-
-def lease_path(namespace: str, pod: str) -> str:
-    """Return the API path of a pod's worker Lease."""
-    return f"{leases_path(namespace)}/{WORKER_LEASE_PREFIX}{pod}"
-
-
-log = structlog.get_logger()
-
-DEREGISTER_SECONDS = 3.0
-"""An API server that is away does not hold up the end of the process for longer."""
-
-
 class WorkerRegistration:
-    """Announces one worker process."""
+    """Registers one worker process by its Lease."""
 
     def __init__(
         self,
@@ -130,9 +113,9 @@ class WorkerRegistration:
         self._pause = pause
 
     async def register(self) -> None:
-        """Announce for the first time; an API server that is away is waited for.
+        """Write the Lease for the first time; wait for an API server that is unreachable.
 
-        Raises CannotStartError where waiting is of no use.
+        Raises CannotStartError where waiting does not help.
         """
         backoff = ExponentialBackoff()
         while True:
@@ -147,19 +130,19 @@ class WorkerRegistration:
                 await self._pause(pause)
 
     async def renew_periodically(self, before_renewal: Callable[[], None]) -> None:
-        """Renew until cancelled, and call `before_renewal` before each time."""
+        """Renew until cancelled; `before_renewal` is called before each renewal."""
         while True:
             await self._pause(self._lease.interval)
             before_renewal()
             await self._try_write("worker lease not renewed")
 
     async def mark_draining(self) -> None:
-        """Say that this worker claims nothing more, so that its share is dealt anew at once."""
+        """Show that this worker claims no more, so that others take over its share at once."""
         self._lease = replace(self._lease, draining=True)
         await self._try_write("draining not announced")
 
     async def deregister(self) -> None:
-        """Say that this worker is gone."""
+        """Remove the holder from the Lease, so that this worker no longer counts as live."""
         body: JsonObject = {"spec": {"holderIdentity": ""}}
         try:
             async with asyncio.timeout(DEREGISTER_SECONDS):
@@ -191,3 +174,22 @@ class WorkerRegistration:
         if isinstance(error, UnauthorizedError):
             return f"the API server does not accept this pod's token: {error}"
         return f"this identity may not write its worker Lease, check the worker's RBAC: {error}"
+
+
+def claiming_worker(lease: JsonObject) -> str:
+    """Return the identity of the worker that a Lease registers; empty if it claims no jobs."""
+    return (
+        ""
+        if flag(read_registration(lease), "draining")
+        else text(child(lease, "spec"), "holderIdentity")
+    )
+
+
+def leases_path(namespace: str) -> str:
+    """Return the API path of a namespace's Leases."""
+    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+
+
+def lease_path(namespace: str, pod: str) -> str:
+    """Return the API path of a pod's worker Lease."""
+    return f"{leases_path(namespace)}/{WORKER_LEASE_PREFIX}{pod}"

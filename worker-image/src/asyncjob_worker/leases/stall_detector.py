@@ -1,8 +1,8 @@
 """Watchdogs between the event loop and the heartbeat thread.
 
-The heartbeat thread notices an event loop that is blocked, and the event loop a heartbeat thread
-that hangs. Both count their own checks, not seconds: a machine that slept wakes with all clocks
-advanced and nothing wrong.
+The heartbeat thread notices an event loop that is blocked, and the event loop notices a heartbeat
+thread that hangs. Both count their own checks, not seconds: after a machine slept all clocks have
+advanced and nothing is wrong.
 """
 
 import sys
@@ -18,22 +18,22 @@ from asyncjob_worker.metrics import Metrics
 log = structlog.get_logger()
 
 _RUNTIME_PACKAGES = {"asyncio", "asyncjob_worker", "uvloop"}
-"""What runs handlers: the code that one of these has called is the handler's own."""
+"""Packages that run handlers: the code that they have called is the handler's own."""
 
 
 class LivenessCounter:
-    """A count of beats by one party, looked at by another."""
+    """A counter that one thread increments while it runs, and that others watch."""
 
     def __init__(self) -> None:
         self.ticks = 0
 
     def tick(self) -> None:
-        """Show that it lives."""
+        """Show that the thread runs."""
         self.ticks += 1
 
 
 class Watchdog:
-    """Counts his looks at a pulse since it last beat."""
+    """Counts its checks since the counter last changed."""
 
     def __init__(self, counter: LivenessCounter) -> None:
         self._counter = counter
@@ -41,19 +41,19 @@ class Watchdog:
         self.missed = 0
 
     def check(self) -> int:
-        """Look once; returns how many looks in a row have found no beat."""
-        beats = self._counter.ticks
-        self.missed = self.missed + 1 if beats == self._last_ticks else 0
-        self._last_ticks = beats
+        """Check once; return how many checks in a row have found no new tick."""
+        ticks = self._counter.ticks
+        self.missed = self.missed + 1 if ticks == self._last_ticks else 0
+        self._last_ticks = ticks
         return self.missed
 
 
 class EventLoopStallDetector:
-    """Names the handler that holds the event loop while it stands still, in log and metrics.
+    """Reports stalls of the event loop in log and metrics, with the handler that blocks it.
 
-    Used in the heartbeat thread, with a look every `tick` seconds; `allowed_misses` is the number
-    of looks without a beat that is normal. `blocking_job` finds the job, where that can be known;
-    `loop_thread` is the thread that runs the loop.
+    Used in the heartbeat thread, which checks every `tick` seconds; `allowed_misses` is the number
+    of checks without a new tick that is normal. `blocking_job` returns the job whose handler has
+    the event loop, if it is known; `loop_thread` returns the ID of the thread that runs the loop.
     """
 
     def __init__(
@@ -76,7 +76,10 @@ class EventLoopStallDetector:
         self._reported_job: HeldJob | None = None
 
     def check(self, jobs: Callable[[], Sequence[str]]) -> None:
-        """Look once; log the beginning and the end of a stall, and whom it passes on to."""
+        """Check once; log the beginning and the end of a stall, and each further job in it.
+
+        `jobs` returns the names of the running jobs.
+        """
         missed = self._watchdog.check()
         if missed > self._allowed_misses:
             self._report_stall(self._blocking_job(), missed, jobs)
@@ -102,7 +105,7 @@ class EventLoopStallDetector:
 
 
 def current_line(thread: int | None) -> str:
-    """Return the line that a thread is at, of a handler's own code; and what that has called."""
+    """Return the line of the handler's own code that a thread is at, and the line it has called."""
     frame = innermost = sys._current_frames().get(thread or 0)  # noqa: SLF001  # the only way
     if innermost is None:
         return "unknown"
@@ -126,5 +129,5 @@ def _format_frame(frame: FrameType) -> str:
 
 
 def main_thread_id() -> int | None:
-    """Return the thread that runs the event loop of a worker process."""
+    """Return the ID of the thread that runs the event loop of a worker process."""
     return threading.main_thread().ident
