@@ -89,6 +89,46 @@ class ClaimSelector:
             self._relist()
         return None
 
+    def ready_at(self) -> float | None:
+        """Return when `select` may return a job without any other change; None if never."""
+        if not self.is_open:
+            return None
+        now = self._clock()
+        if (opens_at := self._blocked_until(now)) is not None:
+            return opens_at
+        times = [self._backlog.ready_at(self._excluded_types)]
+        if self._empty_by is not None and now < self._crashed_allowed_at:
+            times.append(self._crashed_allowed_at)
+        return min((time for time in times if time is not None), default=None)
+
+    def put_back(self, candidate: Candidate) -> None:
+        """Put a job whose claim could not be sent back into the backlog."""
+        self._backlog.put_back(candidate, self._clock())
+
+    def record_claim(self, seconds: float, *, won: bool) -> None:
+        """Record that a claim was answered after `seconds`, and whether it has won.
+
+        With a slow API server the takeover delay grows: otherwise a worker takes over jobs whose
+        owners are still waiting for the answers to their claims.
+        """
+        self._round_trip += _ROUND_TRIP_WEIGHT * (seconds - self._round_trip)
+        takeover_delay = min(TAKEOVER_ROUND_TRIPS * self._round_trip, MAX_TAKEOVER_DELAY_SECONDS)
+        self._backlog.takeover_delay = max(self._min_takeover_delay, takeover_delay)
+        if not won:
+            self._backlog.restart_takeover_delay(self._clock())
+
+    def on_abandoned(self, candidate: Candidate) -> bool:
+        """Record that a job's outcome is written although its abandoned handler still runs.
+
+        Returns whether that may allow other jobs to be claimed.
+        """
+        return self._release_job(candidate)
+
+    def release(self, candidate: Candidate) -> bool:
+        """Record that a selected job no longer runs; return whether that may allow others."""
+        opened = self._release_type(candidate.type)
+        return self._release_job(candidate) or opened
+
     def _crashed_choices(self, now: float) -> Sequence[bool]:
         """Return the values of `include_crashed` to pop with, in order; none if nothing may run."""
         if self._blocked_until(now) is not None:
@@ -124,33 +164,16 @@ class ClaimSelector:
                 return candidate
         return None
 
-    def put_back(self, candidate: Candidate) -> None:
-        """Put a job whose claim could not be sent back into the backlog."""
-        self._backlog.put_back(candidate, self._clock())
-
-    def record_claim(self, seconds: float, *, won: bool) -> None:
-        """Record that a claim was answered after `seconds`, and whether it has won.
-
-        With a slow API server the takeover delay grows: otherwise a worker takes over jobs whose
-        owners are still waiting for the answers to their claims.
-        """
-        self._round_trip += _ROUND_TRIP_WEIGHT * (seconds - self._round_trip)
-        takeover_delay = min(TAKEOVER_ROUND_TRIPS * self._round_trip, MAX_TAKEOVER_DELAY_SECONDS)
-        self._backlog.takeover_delay = max(self._min_takeover_delay, takeover_delay)
-        if not won:
-            self._backlog.restart_takeover_delay(self._clock())
-
-    def on_abandoned(self, candidate: Candidate) -> bool:
-        """Record that a job's outcome is written although its abandoned handler still runs.
-
-        Returns whether that may allow other jobs to be claimed.
-        """
-        return self._release_job(candidate)
-
-    def release(self, candidate: Candidate) -> bool:
-        """Record that a selected job no longer runs; return whether that may allow others."""
-        opened = self._release_type(candidate.type)
-        return self._release_job(candidate) or opened
+    def _record_selected(self, candidate: Candidate, now: float) -> None:
+        if candidate.crashes:
+            self._crashed_job, self._alone_since = candidate, now
+        else:
+            self._other_jobs.append(candidate)
+        limit = self._limits.get(candidate.type)
+        if limit is not None:
+            self._running_by_type[candidate.type] += 1
+            if self._running_by_type[candidate.type] >= limit:
+                self._excluded_types.add(candidate.type)
 
     def _release_job(self, candidate: Candidate) -> bool:
         """Return whether other jobs may be claimed that could not before.
@@ -165,17 +188,6 @@ class ClaimSelector:
         self._other_jobs = [other for other in self._other_jobs if other is not candidate]
         return not self._other_jobs
 
-    def _record_selected(self, candidate: Candidate, now: float) -> None:
-        if candidate.crashes:
-            self._crashed_job, self._alone_since = candidate, now
-        else:
-            self._other_jobs.append(candidate)
-        limit = self._limits.get(candidate.type)
-        if limit is not None:
-            self._running_by_type[candidate.type] += 1
-            if self._running_by_type[candidate.type] >= limit:
-                self._excluded_types.add(candidate.type)
-
     def _release_type(self, type_: str) -> bool:
         """Return whether the type may be selected again after it was excluded."""
         if type_ not in self._limits:
@@ -184,15 +196,3 @@ class ClaimSelector:
         was_excluded = type_ in self._excluded_types
         self._excluded_types.discard(type_)
         return was_excluded
-
-    def ready_at(self) -> float | None:
-        """Return when `select` may return a job without any other change; None if never."""
-        if not self.is_open:
-            return None
-        now = self._clock()
-        if (opens_at := self._blocked_until(now)) is not None:
-            return opens_at
-        times = [self._backlog.ready_at(self._excluded_types)]
-        if self._empty_by is not None and now < self._crashed_allowed_at:
-            times.append(self._crashed_allowed_at)
-        return min((time for time in times if time is not None), default=None)

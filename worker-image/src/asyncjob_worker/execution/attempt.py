@@ -27,7 +27,7 @@ from asyncjob_worker.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class AttemptServices:
-    """What the attempts of one worker process share."""
+    """What the attempts of one worker process share; `children` makes the child jobs of each."""
 
     executor: HandlerExecutor
     payloads: PayloadReader
@@ -39,7 +39,7 @@ class AttemptServices:
     def from_settings(
         cls, settings: Settings, read_object: ReadObject = no_cluster
     ) -> "AttemptServices":
-        """Return the tools of a worker process; `read_object` reads from the API server."""
+        """Return the services of a worker process; `read_object` reads from the API server."""
         transfers = ObjectStoreClient.from_settings(settings.offload, settings.slots())
         payloads = PayloadReader(settings.offload, transfers, read_object)
         return cls(
@@ -48,7 +48,11 @@ class AttemptServices:
 
 
 class Attempt:
-    """Runs the handler of one held job."""
+    """Runs the handler of one held job.
+
+    `on_start` is called when the handler has been started. `abandoned` is the handler that has
+    ignored its stop and still runs, after `run`.
+    """
 
     def __init__(
         self,
@@ -70,17 +74,17 @@ class Attempt:
         self.abandoned: HandlerFuture | None = None
 
     async def run(self) -> PhaseChange | None:
-        """Return the outcome to report; None if the job is no longer ours."""
+        """Return the outcome to write; None if the job is no longer ours."""
         job = self._held.job
         try:
             payload = await self._services.payloads.read(self._held, self._handler)
-        except AttemptStopped as end:
-            return self._on_io_stopped(end)
+        except AttemptStopped as stopped:
+            return self._stop_outcome(stopped.why, stopped.detail)
         except PayloadError as error:
             return outcomes.unreadable_payload(job, error, now=now_text())
         except ValidationError as error:
             return outcomes.invalid_payload(job, error, now=now_text())
-        except Exception as error:  # noqa: BLE001  # so may a validator of the handler's own
+        except Exception as error:  # noqa: BLE001  # the handler's own validators may raise anything
             return self._failure_outcome(error)
         return await self._run_handler(payload)
 
@@ -89,7 +93,7 @@ class Attempt:
             result = await self._call_handler(payload)
         except HandlerStopped as stopped:
             self.abandoned = stopped.future
-            return self._on_handler_stopped(stopped)
+            return self._stop_outcome(stopped.why)
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001  # a handler may raise anything
@@ -98,41 +102,17 @@ class Attempt:
             self._children.stop()
         return await self._store_result(result)
 
-    async def _store_result(self, result: object) -> PhaseChange | None:
-        try:
-            return await self._services.results.store(self._held, self._handler, result)
-        except AttemptStopped as end:
-            return self._on_io_stopped(end)
-
-    def _on_handler_stopped(self, stopped: HandlerStopped) -> PhaseChange | None:
-        return self._stop_outcome(stopped.why)
-
-    def _on_io_stopped(self, stopped: AttemptStopped) -> PhaseChange | None:
-        return self._stop_outcome(stopped.why, stopped.detail)
-
-    def _stop_outcome(self, why: Stop, detail: str = "") -> PhaseChange | None:
-        held, now, draw = self._held, now_text(), random.random()
-        return outcomes.stopped(
-            held.job, why, refusal=held.refusal, detail=detail, now=now, draw=draw
-        )
-
-    def _failure_outcome(self, error: BaseException) -> PhaseChange:
-        draw = random.random()
-        return outcomes.failed(
-            self._held.job, error, self._app.categories, now=now_text(), draw=draw
-        )
-
     async def _call_handler(self, payload: object) -> object:
-        """Return the handler's result once all that it has submitted is stored."""
-        tools, context = self._services, self._build_context()
-        around = MiddlewareStarter(self._app, tools.executor, tools.resources)
-        execution = HandlerTask(self._held, context, around, self._on_start)
-        result = await execution.run(self._handler, payload, self._settings.stop_wait)
+        """Return the handler's result once all child jobs that it has submitted are stored."""
+        services, context = self._services, self._build_context()
+        starter = MiddlewareStarter(self._app, services.executor, services.resources)
+        task = HandlerTask(self._held, context, starter, self._on_start)
+        result = await task.run(self._handler, payload, self._settings.stop_wait)
         await self._await_submissions(context)
         return result
 
     async def _await_submissions(self, context: JobContext) -> None:
-        """Wait for what the handler has submitted and not waited for; the attempt's limits hold."""
+        """Wait until the submitted child jobs are stored, within the attempt's limits."""
         held = self._held
         try:
             await context.wait_for_submissions()
@@ -154,9 +134,27 @@ class Attempt:
             children=self._children,
         )
 
+    async def _store_result(self, result: object) -> PhaseChange | None:
+        try:
+            return await self._services.results.store(self._held, self._handler, result)
+        except AttemptStopped as stopped:
+            return self._stop_outcome(stopped.why, stopped.detail)
+
+    def _stop_outcome(self, why: Stop, detail: str = "") -> PhaseChange | None:
+        held, now, draw = self._held, now_text(), random.random()
+        return outcomes.stopped(
+            held.job, why, refusal=held.refusal, detail=detail, now=now, draw=draw
+        )
+
+    def _failure_outcome(self, error: BaseException) -> PhaseChange:
+        draw = random.random()
+        return outcomes.failed(
+            self._held.job, error, self._app.categories, now=now_text(), draw=draw
+        )
+
 
 def job_info_of(held: HeldJob) -> JobInfo:
-    """Return what the handler is told of the job."""
+    """Return what the handler gets to know about the job."""
     job = held.job
     return JobInfo(
         namespace=job.namespace,

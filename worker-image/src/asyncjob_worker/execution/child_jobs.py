@@ -1,10 +1,10 @@
 """The child jobs of one attempt: submits them, waits for them to finish, lists them.
 
-Called from the handler's thread, works in the event loop. An attempt that has been told to stop, or
-whose lease may have ended, submits nothing more: by then another worker may run the job. Waiting
-costs few requests however many children are waited for: each wait is polled often at first, then
-less and less often; one child is read by itself, several are listed as metadata only, and each that
-is no longer unfinished is read once.
+Called from the handler's thread, works in the event loop. An attempt that has been asked to stop,
+or whose lease may have expired, submits nothing more: by then another worker may run the job.
+Waiting costs few requests however many children are waited for: each wait is polled often at first,
+then less and less often. One child is read by itself; of several the unfinished ones are listed,
+metadata only, and each that is not among them is read once.
 """
 
 import asyncio
@@ -50,13 +50,27 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 MAX_CONCURRENT_SUBMITS = 4
-"""Children that a worker submits at a time: claims and outcomes need connections, too."""
+"""Children that a worker submits at the same time: claims and outcomes need connections too."""
+
+FIRST_POLL_SECONDS: Final = 0.2
+MAX_POLL_SECONDS: Final = 5.0
+_POLL_BACKOFF: Final = 1.5
+
+METADATA_ONLY: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+"""Only the UIDs of the children are needed: payloads and checkpoints may be large."""
+
+_UNFINISHED: Final = ",".join(f"status.phase!={phase.value}" for phase in sorted(FINISHED_PHASES))
+
+CHILDREN_ROLE = "asyncjob-worker-children"
+"""Name of the ClusterRole that lets workers submit jobs."""
+
+_RBAC_DENIED = 'cannot create resource "asyncjobs"'
 
 
 class AttemptChildJobs:
-    """The children of one held job, as one attempt sees them.
+    """The children of one held job, for one attempt.
 
-    `limiter` bounds those on their way.
+    `limiter` bounds how many are submitted at the same time.
     """
 
     def __init__(
@@ -76,22 +90,22 @@ class AttemptChildJobs:
         self._in_flight: set[concurrent.futures.Future[Any]] = set()
         self._stopped = False
 
-    def submit(self, order: ChildManifest) -> "concurrent.futures.Future[ChildRef]":
-        """Create the job; the same order twice is the same job."""
-        return self._start(self._submit(order))
+    def submit(self, manifest: ChildManifest) -> "concurrent.futures.Future[ChildRef]":
+        """Create the job; the same manifest twice is the same job."""
+        return self._start(self._submit(manifest))
 
     def wait(
         self, child: ChildRef, timeout: float | None
     ) -> "concurrent.futures.Future[ChildView]":
-        """Look until the job has finished; TimeoutError after so many seconds."""
+        """Wait until the job has finished; TimeoutError after `timeout` seconds."""
         return self._start(self._poller.until_finished(child, timeout))
 
     def list(self) -> "concurrent.futures.Future[Sequence[ChildView]]":
-        """Look at all children of the job."""
+        """List all children of the job."""
         return self._start(self._list())
 
     def stop(self) -> None:
-        """Submit nothing more, and cancel what is not answered yet."""
+        """Submit nothing more, and cancel the requests that are not answered yet."""
         self._stopped = True
         for future in list(self._in_flight):
             future.cancel()
@@ -102,62 +116,67 @@ class AttemptChildJobs:
         future.add_done_callback(self._in_flight.discard)
         return future
 
-    async def _submit(self, order: ChildManifest) -> ChildRef:
+    async def _submit(self, manifest: ChildManifest) -> ChildRef:
         backoff = ExponentialBackoff(initial=0.1, cap=5.0)
-        while (made := await self._submit_limited(order)) is None:
+        while (created := await self._submit_limited(manifest)) is None:
             await self._pause(backoff.next_delay())
-        return ChildRef(order.name, text(child(made, "metadata"), "uid"))
+        return ChildRef(manifest.name, text(child(created, "metadata"), "uid"))
 
-    async def _submit_limited(self, order: ChildManifest) -> JsonObject | None:
+    async def _submit_limited(self, manifest: ChildManifest) -> JsonObject | None:
         async with self._limiter:
-            return await self._submit_once(order)
+            return await self._submit_once(manifest)
 
-    async def _submit_once(self, order: ChildManifest) -> JsonObject | None:
-        """Return the job, new or found; None if the answer is open or another try may help."""
-        self._check_may_submit(order)
+    async def _submit_once(self, manifest: ChildManifest) -> JsonObject | None:
+        """Return the job, new or found; None if it has to be tried again."""
+        self._check_may_submit(manifest)
         path = collection_path(self._held.job.namespace, JOBS)
         try:
-            return await self._session.create(path, order.manifest)
+            return await self._session.create(path, manifest.manifest)
         except AlreadyExistsError:
-            return await self._find_existing(order)
+            return await self._find_existing(manifest)
         except ApiError as error:
             if not is_transient(error):
-                raise submit_error(error, order, self._held.job.namespace) from error
-            log.warning("child not submitted yet", child=order.name, error=str(error))
+                raise submit_error(error, manifest, self._held.job.namespace) from error
+            log.warning("child not submitted yet", child=manifest.name, error=str(error))
             return None
 
-    async def _find_existing(self, order: ChildManifest) -> JsonObject | None:
-        """Return the job of that name if it is what we have ordered, now or in another attempt."""
+    async def _find_existing(self, manifest: ChildManifest) -> JsonObject | None:
+        """Return the job of that name if this job has submitted it, now or in another attempt.
+
+        Returns None if it cannot be read now; raises SubmitConflictError if it is another job.
+        """
         try:
-            found = await self._session.get(job_path(self._held.job.namespace, order.name))
+            found = await self._session.get(job_path(self._held.job.namespace, manifest.name))
         except ObjectNotFoundError:
             return None
         except ApiError as error:
             if not is_transient(error):
-                raise submit_error(error, order, self._held.job.namespace) from error
+                raise submit_error(error, manifest, self._held.job.namespace) from error
             return None
-        self._check_same_child(found, order)
+        self._check_same_child(found, manifest)
         return found
 
-    def _check_same_child(self, found: JsonObject, order: ChildManifest) -> None:
+    def _check_same_child(self, found: JsonObject, manifest: ChildManifest) -> None:
         meta = child(found, "metadata")
         if text(child(meta, "labels"), PARENT_LABEL) != self._held.job.uid:
             raise SubmitConflictError(
-                f"there is a job {order.name} that is no child of this one: give another name"
+                f"there is a job {manifest.name} that is no child of this one: give another name"
             )
-        if text(child(meta, "annotations"), CONTENT_ANNOTATION) != order.fingerprint:
-            what = f"name {order.name!r}" if order.key is None else f"key {order.key!r}"
+        if text(child(meta, "annotations"), CONTENT_ANNOTATION) != manifest.fingerprint:
+            clash = f"name {manifest.name!r}" if manifest.key is None else f"key {manifest.key!r}"
             raise SubmitConflictError(
-                f"{what} was used by this job for a child with other content ({order.name}): "
+                f"{clash} was used by this job for a child with other content ({manifest.name}): "
                 "give each child a key of its own"
             )
 
-    def _check_may_submit(self, order: ChildManifest) -> None:
+    def _check_may_submit(self, manifest: ChildManifest) -> None:
         held, now = self._held, lease_seconds()
         over = self._stopped or held.stopped is not None or held.writing_outcome
         if over or now >= min(held.lease_expires_at, held.times_out_at):
-            why = held.stopped.value if held.stopped else "it has ended"
-            raise AttemptOverError(f"the attempt is over ({why}): {order.name} is not submitted")
+            reason = held.stopped.value if held.stopped else "it has ended"
+            raise AttemptOverError(
+                f"the attempt is over ({reason}): {manifest.name} is not submitted"
+            )
 
     async def _list(self) -> Sequence[ChildView]:
         path = collection_path(self._held.job.namespace, JOBS)
@@ -165,19 +184,9 @@ class AttemptChildJobs:
         return [read_child(found) async for found in self._session.list(path, params)]
 
 
-FIRST_POLL_SECONDS: Final = 0.2
-MAX_POLL_SECONDS: Final = 5.0
-_POLL_BACKOFF: Final = 1.5
-
-METADATA_ONLY: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-"""Of the children only the UIDs are wanted: payloads and checkpoints may be large."""
-
-_UNFINISHED: Final = ",".join(f"status.phase!={phase.value}" for phase in sorted(FINISHED_PHASES))
-
-
 @dataclass(slots=True, eq=False)
 class _PendingWait:
-    """A child that `waiters` wait for; it is due for a look in `due_in` seconds."""
+    """A child that `waiters` callers wait for; it is due for a poll in `due_in` seconds."""
 
     ref: ChildRef
     future: asyncio.Future[ChildView] = field(
@@ -188,14 +197,14 @@ class _PendingWait:
     interval: float = FIRST_POLL_SECONDS
 
     def schedule_next(self, *, was_due: bool) -> None:
-        """Wait for the next look, and longer each time it was this one's turn."""
+        """Set when the next poll is due, later each time after one that was due."""
         self.due_in = self.interval
         if was_due:
             self.interval = min(self.interval * _POLL_BACKOFF, MAX_POLL_SECONDS)
 
 
 class ChildPoller:
-    """Looks at the children of one job for as long as somebody waits for one."""
+    """Polls the children of one job for as long as somebody waits for one."""
 
     def __init__(
         self,
@@ -215,8 +224,8 @@ class ChildPoller:
     async def until_finished(self, ref: ChildRef, seconds: float | None) -> ChildView:
         """Return the finished job.
 
-        Raises ChildGoneError, TimeoutError after so many seconds, ApiError where looking can never
-        succeed, and ValueError for a child that this version cannot read.
+        Raises ChildGoneError if it was deleted, TimeoutError after `seconds`, ApiError where no
+        read can succeed, and ValueError for a child that this version cannot read.
         """
         wait = self._add_waiter(ref)
         try:
@@ -233,7 +242,7 @@ class ChildPoller:
             wait = self._waits[ref] = _PendingWait(ref)
             self._wait_added.set()
         wait.waiters += 1
-        # Done, but not told so yet: its callback runs in a later turn of the event loop.
+        # It may be done while its callback, which sets it to None, has not run yet.
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._run())
             self._task.add_done_callback(self._on_task_done)
@@ -250,7 +259,7 @@ class ChildPoller:
             self._task = None
 
     def _on_task_done(self, task: "asyncio.Task[None]") -> None:
-        """Leave nobody waiting for a look that has failed in a way that nobody thought of."""
+        """Pass an unexpected error of the polling task on to all that wait."""
         if self._task is task:
             self._task = None
         error = None if task.cancelled() else task.exception()
@@ -271,21 +280,21 @@ class ChildPoller:
         return [wait for wait in self._waits.values() if not wait.future.done()]
 
     async def _sleep(self, seconds: float) -> None:
-        """Let time pass until the next wait is due, or somebody new has come."""
+        """Sleep until the next poll is due or a wait is added; count the time down in all waits."""
         if seconds <= 0:
             return
         loop = asyncio.get_running_loop()
-        waits, began = self._pending(), loop.time()
-        pause, arrival = (
+        waits, started = self._pending(), loop.time()
+        pause, added = (
             asyncio.ensure_future(self._pause(seconds)),
             asyncio.ensure_future(self._wait_added.wait()),
         )
         try:
-            await asyncio.wait({pause, arrival}, return_when=asyncio.FIRST_COMPLETED)
-            passed = seconds if pause.done() else loop.time() - began
+            await asyncio.wait({pause, added}, return_when=asyncio.FIRST_COMPLETED)
+            passed = seconds if pause.done() else loop.time() - started
         finally:
             pause.cancel()
-            arrival.cancel()
+            added.cancel()
         for wait in waits:
             wait.due_in -= passed
 
@@ -311,23 +320,23 @@ class ChildPoller:
         return frozenset([_uid(job) async for job in found])
 
     async def _read(self, wait: _PendingWait) -> None:
-        ref, answer = wait.ref, wait.future
+        ref, future = wait.ref, wait.future
         try:
             found = await self._session.get(job_path(self._namespace, ref.name))
         except ObjectNotFoundError:
             found = None
-        if answer.done():
+        if future.done():
             return
         if found is None or _uid(found) != ref.uid:
-            answer.set_exception(ChildGoneError(f"child {ref.name} has been deleted"))
+            future.set_exception(ChildGoneError(f"child {ref.name} has been deleted"))
             return
         try:
             view = read_child(found)
-        except ValueError as error:  # what one child holds is no other's concern
-            answer.set_exception(error)
+        except ValueError as error:  # fails the wait for this child only
+            future.set_exception(error)
             return
         if view.finished:
-            answer.set_result(view)
+            future.set_result(view)
 
     def _on_error(self, error: ApiError) -> None:
         if is_transient(error) or isinstance(error, ExpiredError):
@@ -344,20 +353,17 @@ def _uid(job: JsonObject) -> str:
     return text(child(job, "metadata"), "uid")
 
 
-CHILDREN_ROLE = "asyncjob-worker-children"
-"""ClusterRole that lets workers submit jobs."""
-
-_RBAC_DENIED = 'cannot create resource "asyncjobs"'
-
-
 def is_transient(error: ApiError) -> bool:
-    """Return whether the same request may succeed later; a lost token is the heartbeats' matter."""
+    """Return whether the same request may succeed later.
+
+    A refused token counts as transient: the heartbeats decide whether the job is lost.
+    """
     return error.retryable or isinstance(error, ConflictError | UnauthorizedError)
 
 
-def submit_error(error: ApiError, order: ChildManifest, namespace: str) -> SubmitError:
-    """Return what the handler is told."""
-    what = f"child {order.name}"
+def submit_error(error: ApiError, manifest: ChildManifest, namespace: str) -> SubmitError:
+    """Return the error that the handler gets for a failed submission."""
+    what = f"child {manifest.name}"
     if isinstance(error, ForbiddenError):
         return SubmitForbiddenError(f"{what}: {error}{_rbac_hint(error, namespace)}")
     if isinstance(error, TooLargeError):

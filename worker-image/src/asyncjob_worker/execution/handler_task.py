@@ -1,7 +1,7 @@
-"""Runs one handler until it ends, or has been told to stop and is killed or abandoned.
+"""Runs one handler until it ends, or until it was asked to stop and is killed or abandoned.
 
-The handler runs with its resources and inside its app's middleware. How it is started in the event
-loop, in a thread or in a process is up to `isolation.executor`.
+The handler runs with its resources and inside its app's middleware. `isolation.executor` starts it
+in the event loop, in a thread or in a process.
 """
 
 import asyncio
@@ -29,9 +29,12 @@ log = structlog.get_logger()
 KILL_SECONDS = 5.0
 """How long a killed process may take to be gone."""
 
+_IN_THIS_PROCESS = frozenset({Isolation.LOOP, Isolation.THREAD})
+"""Isolation levels at which a handler uses this process's open resources."""
+
 
 class HandlerStopped(Exception):  # noqa: N818  # an end, not an error
-    """The handler was told to stop, and did, or was abandoned (`future` then still runs)."""
+    """The handler was asked to stop, and did, or was abandoned (`future` then still runs)."""
 
     def __init__(self, why: Stop, future: HandlerFuture | None) -> None:
         super().__init__(why.value)
@@ -40,9 +43,9 @@ class HandlerStopped(Exception):  # noqa: N818  # an end, not an error
 
 
 class HandlerTask:
-    """One attempt's handler at work. `starter` starts it; `on_start` is given the work.
+    """One attempt's handler. `starter` starts it; `on_start` then gets its future.
 
-    A handler may be stopped from any thread by `HeldJob.stop`; what it returns or raises after that
+    A handler may be stopped from any thread by `HeldJob.stop`. What it returns or raises after that
     no longer counts, because a handler that notices the stop is expected to return early.
     """
 
@@ -61,11 +64,12 @@ class HandlerTask:
         self._wakeup = asyncio.Event()
 
     async def run(self, handler: Handler, payload: object, stop_wait: float) -> object:
-        """Return the handler's result; raises what it raises, or Stopped.
+        """Return the handler's result; raises what the handler raises, or HandlerStopped.
 
-        A handler that was told to stop gets `stop_wait` seconds before it is killed, if it can be,
-        or abandoned; the job's own grace if it was cancelled; and next to none before it is killed
-        if another may run the job. One that is stopped beforehand is never started.
+        A handler that was asked to stop gets `stop_wait` seconds before it is killed, if it can be,
+        or abandoned; the job's own grace period if the job was cancelled; and at most
+        FENCED_SECONDS before it is killed if the job is fenced. A handler that is stopped
+        beforehand is never started.
         """
         self._held.on_stop = self._on_stop
         try:
@@ -73,20 +77,21 @@ class HandlerTask:
             if self._held.stopped is not None:
                 raise HandlerStopped(self._held.stopped, None)
             started = self._starter.start(handler, self._context, payload)
-            work, self._held.on_fenced = started.future, started.kill_threadsafe
-            self._on_start(work)
+            future, self._held.on_fenced = started.future, started.kill_threadsafe
+            self._on_start(future)
             await self._wait_until_over(started)
             if self._held.stopped is not None:
                 raise await self._stop(started, stop_wait)
         finally:
             self._held.on_stop = self._held.on_fenced = None
-        if work.cancelled():
+        if future.cancelled():
             raise HandlerExitError("the handler cancelled itself")
-        return work.result()
+        return future.result()
 
     async def _wait_until_over(self, started: RunningHandler) -> None:
         started.future.add_done_callback(self._wake)
-        timer = self._loop.call_later(self._seconds_left(), self._time_out)
+        seconds_left = self._held.times_out_at - lease_seconds()
+        timer = self._loop.call_later(seconds_left, self._held.stop, Stop.TIMED_OUT)
         try:
             await self._wakeup.wait()
         except asyncio.CancelledError:
@@ -94,42 +99,6 @@ class HandlerTask:
             raise
         finally:
             timer.cancel()
-
-    def _stop_grace(self, started: RunningHandler, stop_wait: float) -> float:
-        """Return how long a handler may take to stop, in seconds."""
-        if self._held.stopped is Stop.FENCED and started.kill is not None:
-            return min(stop_wait, FENCED_SECONDS)
-        return self._cancel_grace() if self._held.stopped is Stop.CANCELLED else stop_wait
-
-    def _cancel_grace(self) -> float:
-        """Return the job's grace but for the time to report, before the operator does."""
-        grace = self._held.cancel_grace
-        return max(grace - 1.0, grace / 2)
-
-    def _seconds_left(self) -> float:
-        return self._held.times_out_at - lease_seconds()
-
-    def _time_out(self) -> None:
-        self._held.stop(Stop.TIMED_OUT)
-
-    def _on_stop(self) -> None:
-        """End the wait, or look at the new reason; called from any thread."""
-        self._loop.call_soon_threadsafe(self._wake)
-
-    def _wake(self, _: HandlerFuture | None = None) -> None:
-        self._wakeup.set()
-
-    async def _wait_for_stop(self, started: RunningHandler, stop_wait: float) -> None:
-        """Wait for a handler that was told to stop; a higher reason may shorten its time."""
-        told_at = lease_seconds()
-        while not started.future.done():
-            until = told_at + self._stop_grace(started, stop_wait)
-            self._wakeup.clear()
-            try:
-                async with asyncio.timeout(until - lease_seconds()):
-                    await self._wakeup.wait()
-            except TimeoutError:
-                return
 
     async def _stop(self, started: RunningHandler, stop_wait: float) -> HandlerStopped:
         _interrupt(started)
@@ -144,6 +113,39 @@ class HandlerTask:
         log.error("handler ignores the stop and is abandoned", job=self._held.job.name, why=why)
         return HandlerStopped(why, started.future)
 
+    async def _wait_for_stop(self, started: RunningHandler, stop_wait: float) -> None:
+        """Wait for a handler that was asked to stop; a new reason may change its time."""
+        stopped_at = lease_seconds()
+        while not started.future.done():
+            deadline = stopped_at + self._stop_grace(started, stop_wait)
+            self._wakeup.clear()
+            try:
+                async with asyncio.timeout(deadline - lease_seconds()):
+                    await self._wakeup.wait()
+            except TimeoutError:
+                return
+
+    def _stop_grace(self, started: RunningHandler, stop_wait: float) -> float:
+        """Return how many seconds the handler gets to stop, by the reason as it is now."""
+        if self._held.stopped is Stop.FENCED and started.kill is not None:
+            return min(stop_wait, FENCED_SECONDS)
+        return self._cancel_grace() if self._held.stopped is Stop.CANCELLED else stop_wait
+
+    def _cancel_grace(self) -> float:
+        """Return the job's grace period less the time to write the outcome.
+
+        When the grace period ends, the operator cancels the job itself.
+        """
+        grace = self._held.cancel_grace
+        return max(grace - 1.0, grace / 2)
+
+    def _on_stop(self) -> None:
+        """Wake `run`, from any thread: the handler is to stop, or for another reason than before."""
+        self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self, _: HandlerFuture | None = None) -> None:
+        self._wakeup.set()
+
 
 def _interrupt(started: RunningHandler) -> None:
     started.future.add_done_callback(_consume_error)
@@ -151,25 +153,21 @@ def _interrupt(started: RunningHandler) -> None:
 
 
 def _consume_error(future: HandlerFuture) -> None:
-    """Look at an error that no longer counts, or asyncio would report it as forgotten."""
+    """Retrieve an error that no longer counts, or asyncio logs it as never retrieved."""
     if not future.cancelled():
         future.exception()
 
 
-_IN_THIS_PROCESS = frozenset({Isolation.LOOP, Isolation.THREAD})
-"""Where a handler shares this process, and with it the open resources."""
-
-
 @dataclass(frozen=True, slots=True)
 class MiddlewareStarter:
-    """What surrounds the handlers of one app."""
+    """Starts the handlers of one app with their resources and inside the app's middleware."""
 
     app: WorkerApp
     executor: HandlerExecutor
     resources: Resources
 
     def start(self, handler: Handler, context: JobContext, payload: object) -> RunningHandler:
-        """Start a handler in the running event loop's care."""
+        """Start a handler; call it in the event loop."""
         if handler.needs and handler.isolation in _IN_THIS_PROCESS:
             arguments = self.resources.arguments(handler.needs)
             handler = replace(handler, function=partial(handler.function, **arguments))
@@ -181,23 +179,23 @@ class MiddlewareStarter:
     def _start_in_middleware(
         self, layers: Sequence[Middleware], handler: Handler, context: JobContext, payload: object
     ) -> RunningHandler:
-        core = _InnerHandler(self.executor, handler, context, payload)
-        call = wrap_in_middleware(layers, context, self.resources, core.run)
+        inner = _InnerHandler(self.executor, handler, context, payload)
+        call = wrap_in_middleware(layers, context, self.resources, inner.run)
 
         async def run(_: JobContext) -> object:
             return await call()
 
-        around = replace(handler, function=run, isolation=Isolation.LOOP, takes_payload=False)
-        started = self.executor.start(around, context, None)
+        wrapped = replace(handler, function=run, isolation=Isolation.LOOP, takes_payload=False)
+        started = self.executor.start(wrapped, context, None)
         return (
             started
             if handler.isolation in _IN_THIS_PROCESS
-            else replace(started, kill=core.kill, kill_threadsafe=core.kill_threadsafe)
+            else replace(started, kill=inner.kill, kill_threadsafe=inner.kill_threadsafe)
         )
 
 
 class _InnerHandler:
-    """The handler within its middleware."""
+    """The handler inside its middleware."""
 
     def __init__(
         self, executor: HandlerExecutor, handler: Handler, context: JobContext, payload: object
@@ -209,15 +207,17 @@ class _InnerHandler:
         self._started: RunningHandler | None = None
 
     async def run(self) -> object:
-        """Return what the handler returns; not over before the handler is.
+        """Run the handler and return its result; does not end before the handler has.
 
-        What is async runs in the task of its middleware, so that their context variables and
-        cancel scopes are its own.
+        An async handler runs in the task of its middleware, and so shares its context variables and
+        cancel scopes.
         """
         handler = self._handler
         if handler.isolation is Isolation.LOOP:
-            given = (self._context, self._payload) if handler.takes_payload else (self._context,)
-            result: object = await handler.function(*given)
+            arguments = (
+                (self._context, self._payload) if handler.takes_payload else (self._context,)
+            )
+            result: object = await handler.function(*arguments)
             return result
         self._started = self._executor.start(handler, self._context, self._payload)
         return await _wait_until_done(self._started)
@@ -234,17 +234,20 @@ class _InnerHandler:
 
 
 async def _wait_until_done(started: RunningHandler) -> object:
-    """Wait for a handler that a middleware's own time limit cannot end, only tell to stop."""
-    work: HandlerFuture = started.future
+    """Wait for a handler in a thread or process, which a cancellation only asks to stop.
+
+    A middleware's own time limit, for example, cancels it.
+    """
+    future: HandlerFuture = started.future
     cancelled: asyncio.CancelledError | None = None
-    while not work.done():
+    while not future.done():
         try:
-            await asyncio.wait({work})
+            await asyncio.wait({future})
         except asyncio.CancelledError as error:
             cancelled = error
             started.interrupt()
     if cancelled is not None:
-        if not work.cancelled():
-            work.exception()  # no longer counts
+        if not future.cancelled():
+            future.exception()  # no longer counts
         raise cancelled
-    return work.result()
+    return future.result()

@@ -1,7 +1,7 @@
 """Emits events about jobs and the worker to the app's hooks.
 
-No slot and no lease ever waits for a hook: each hook has a queue of its own and gets one event
-after the other, and events that it cannot take in time are dropped.
+No slot and no lease ever waits for a hook: each hook has a queue of its own and gets one event at a
+time. Events that do not fit into its queue are dropped.
 """
 
 import asyncio
@@ -28,14 +28,23 @@ HOOK_SECONDS: Final = 5.0
 """How long a hook may take for one event."""
 
 FLUSH_SECONDS: Final = 2.0
-"""How long the hooks together may take for what is left at the end."""
+"""How long all hooks together may take for the events that are left at the end."""
 
 MAX_WAITING: Final = 1000
-"""Events that wait for a hook; further ones are dropped and counted in the log."""
+"""Greatest number of events that wait for one hook; further ones are dropped, and counted in the
+log."""
+
+_EVENT_OF = {
+    Phase.SUCCEEDED: Event.SUCCEEDED,
+    Phase.RETRYING: Event.RETRIED,
+    Phase.DEAD_LETTER: Event.DEAD_LETTERED,
+    Phase.CANCELLED: Event.CANCELLED,
+    Phase.QUEUED: Event.RELEASED,
+}
 
 
 class Hooks:
-    """All hooks of one worker process."""
+    """All hooks of one worker process; each may take `seconds` for one event."""
 
     def __init__(self, hooks: Sequence[Hook], *, seconds: float = HOOK_SECONDS) -> None:
         self._hooks = hooks
@@ -46,30 +55,30 @@ class Hooks:
         return bool(self._hooks)
 
     def start(self, resources: Resources) -> None:
-        """Begin to tell; what was told before is lost."""
+        """Start delivering events; those emitted before are lost."""
         self._queues = [_HookQueue(hook, resources, self._seconds) for hook in self._hooks]
 
     def emit(self, event: HookEvent) -> None:
-        """Tell all that want to know, soon."""
-        for lane in self._queues:
-            lane.put(event)
+        """Queue the event for all hooks that handle it."""
+        for queue in self._queues:
+            queue.put(event)
 
     async def close(self, seconds: float = FLUSH_SECONDS) -> int:
-        """Tell what is left, in bounded time; returns how many hooks still run after that."""
+        """Deliver what is left within `seconds`; return how many hooks still run after that."""
         if not self._queues:
             return 0
-        lanes, self._queues = self._queues, []
-        for lane in lanes:
-            lane.finish()
-        await asyncio.wait({lane.task for lane in lanes}, timeout=seconds)
-        for lane in lanes:
-            lane.cancel()
-        _, left = await asyncio.wait({lane.task for lane in lanes}, timeout=0.1)
-        return len(left)
+        queues, self._queues = self._queues, []
+        for queue in queues:
+            queue.finish()
+        await asyncio.wait({queue.task for queue in queues}, timeout=seconds)
+        for queue in queues:
+            queue.cancel()
+        _, running = await asyncio.wait({queue.task for queue in queues}, timeout=0.1)
+        return len(running)
 
 
 class _HookQueue:
-    """One hook and what it is still to be told."""
+    """One hook and the events that wait for it."""
 
     def __init__(self, hook: Hook, resources: Resources, seconds: float) -> None:
         self._hook = hook
@@ -100,8 +109,8 @@ class _HookQueue:
         return self._events.qsize() + self._dropped
 
     async def _run(self) -> None:
-        while (told := await self._events.get()) is not None:
-            await self._deliver(told)
+        while (event := await self._events.get()) is not None:
+            await self._deliver(event)
             if self._dropped:
                 log.warning("hook was too slow", hook=self._hook.label, dropped=self._dropped)
                 self._dropped = 0
@@ -115,7 +124,7 @@ class _HookQueue:
             if self.task.cancelling():
                 raise
             self._log_failure(event, error)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # it changes nothing for anyone
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # a hook fails without effect on jobs
             if limit.expired():
                 log.warning("hook took too long", hook=self._hook.label, told=event.event.value)
             else:
@@ -125,7 +134,7 @@ class _HookQueue:
         log.error("hook failed", hook=self._hook.label, told=event.event.value, exc_info=error)
 
     async def _call_in_thread(self, event: HookEvent) -> None:
-        """Call a sync hook; one that never returns keeps one thread, not one for each event."""
+        """Call a sync hook; one that never returns holds one thread, not one for each event."""
         if self._thread is not None and not self._thread.done():
             await asyncio.wait({self._thread})
         self._thread = run_in_daemon_thread(partial(self._call, event), "hook")
@@ -135,22 +144,13 @@ class _HookQueue:
 
 
 def _consume_error(call: asyncio.Future[object]) -> None:
-    """Look at an error that comes too late, or asyncio would report it as forgotten."""
+    """Retrieve an error that comes too late, or asyncio logs it as never retrieved."""
     if not call.cancelled():
         call.exception()
 
 
-_EVENT_OF = {
-    Phase.SUCCEEDED: Event.SUCCEEDED,
-    Phase.RETRYING: Event.RETRIED,
-    Phase.DEAD_LETTER: Event.DEAD_LETTERED,
-    Phase.CANCELLED: Event.CANCELLED,
-    Phase.QUEUED: Event.RELEASED,
-}
-
-
 class HookEvents:
-    """Tells hooks in the name of one worker process."""
+    """Builds the events of one worker process and emits them."""
 
     def __init__(
         self, hooks: Hooks, holder: LeaseHolder, namespace: str, settings: Settings
@@ -162,29 +162,29 @@ class HookEvents:
 
     @classmethod
     def disabled(cls) -> "HookEvents":
-        """Return one that nobody listens to."""
+        """Return one without hooks, which emits nothing."""
         return cls(Hooks(()), LeaseHolder("", "", ""), "", Settings())
 
     def worker_started(self) -> None:
-        """Tell that claiming begins."""
+        """Emit that the worker starts to claim jobs."""
         self._emit_worker_event(Event.WORKER_STARTED)
 
     def worker_stopping(self) -> None:
-        """Tell that no more is claimed."""
+        """Emit that the worker claims no more jobs."""
         self._emit_worker_event(Event.WORKER_STOPPING)
 
     def claimed(self, held: HeldJob) -> None:
-        """Tell that the job is ours."""
+        """Emit that the job is claimed."""
         if self._hooks:
             self._hooks.emit(JobEvent(Event.CLAIMED, job_info_of(held), self._worker))
 
     def started(self, held: HeldJob) -> None:
-        """Tell that the handler begins."""
+        """Emit that the handler has been started."""
         if self._hooks:
             self._hooks.emit(JobEvent(Event.STARTED, job_info_of(held), self._worker))
 
     def ended(self, held: HeldJob, stored: PhaseChange, seconds: float) -> None:
-        """Tell of an outcome that is stored; the handler took so many seconds."""
+        """Emit a stored outcome; the attempt took `seconds` from its claim."""
         if self._hooks:
             self._hooks.emit(job_ended_event(held, stored, self._worker, seconds))
 
@@ -194,7 +194,7 @@ class HookEvents:
 
 
 def job_ended_event(held: HeldJob, stored: PhaseChange, worker: str, seconds: float) -> JobEnded:
-    """Return what hooks are told of an outcome."""
+    """Return the event of a stored outcome."""
     released = stored.reason is Reason.RELEASED
     error = as_object(stored.fields.get("error"))
     return JobEnded(

@@ -1,4 +1,4 @@
-"""Retries what an attempt needs from other processes: payloads to read, results to store.
+"""Retries an attempt's own I/O: payloads to read, results to store.
 
 Until it succeeds, fails for good, or the attempt has to stop.
 """
@@ -22,9 +22,10 @@ Pause = Callable[[float], Awaitable[None]]
 
 
 class RetriedCall(Generic[T]):
-    """Tries one call. `refusals` is how often an error that no try mends is met before it counts.
+    """Retries one call.
 
-    `failure` completes a sentence: "the payload is not read yet".
+    `refusals` is how often the call may fail with an error that is not retryable until that error
+    is raised. `failure` says in log and outcome what has failed, "the payload could not be read".
     """
 
     def __init__(
@@ -44,17 +45,18 @@ class RetriedCall(Generic[T]):
         self._last_error = ""
 
     async def run(self, *, drain_grace: float = 0.0) -> T:
-        """Return what the call returns, raises its last error, or Interrupted with the last error.
+        """Return what the call returns.
 
-        `drain_grace` in seconds is what a worker that drains gives it.
+        Raises its error if that is final, and AttemptStopped, with the last error as its detail, if
+        the attempt has to stop. When the worker drains, the call gets `drain_grace` more seconds.
         """
         try:
             return await run_unless_stopped(
                 self._held, self._retry_until_done(), drain_grace=drain_grace
             )
-        except AttemptStopped as end:
+        except AttemptStopped as stopped:
             if self._last_error:
-                raise AttemptStopped(end.why, f"{self._failure}: {self._last_error}") from None
+                raise AttemptStopped(stopped.why, f"{self._failure}: {self._last_error}") from None
             raise
 
     async def _retry_until_done(self) -> T:
@@ -67,7 +69,7 @@ class RetriedCall(Generic[T]):
             await self._pause(backoff.next_delay())
 
     def _record_error(self, error: AsyncJobError) -> None:
-        """Remember the error; raises it if it is final."""
+        """Record the error; raise it if it is final."""
         if not error.retryable:
             self._refusals_left -= 1
             if self._refusals_left <= 0:
@@ -77,7 +79,7 @@ class RetriedCall(Generic[T]):
 
 
 class AttemptStopped(Exception):  # noqa: N818  # an end, not an error
-    """The attempt was told to stop meanwhile; `detail` is what kept it waiting."""
+    """The attempt was asked to stop meanwhile; `detail` is the failure that it was waiting out."""
 
     def __init__(self, why: Stop, detail: str = "") -> None:
         super().__init__(why.value)
@@ -88,17 +90,18 @@ class AttemptStopped(Exception):  # noqa: N818  # an end, not an error
 async def run_unless_stopped(
     held: HeldJob, work: Coroutine[Any, Any, T], *, drain_grace: float = 0.0
 ) -> T:
-    """Return what the work returns; cancels it and raises Interrupted once the attempt is to stop.
+    """Return what the work returns; cancel it and raise AttemptStopped if the attempt has to stop.
 
-    A worker that drains gives the work `drain_grace` seconds more. The attempt's time limit counts.
+    When the worker drains, the work gets `drain_grace` more seconds. The attempt's execution
+    timeout stops the attempt as well.
     """
-    loop, over = asyncio.get_running_loop(), asyncio.Event()
-    held.on_stop = lambda: loop.call_soon_threadsafe(over.set)
+    loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+    held.on_stop = lambda: loop.call_soon_threadsafe(stopping.set)
     timer = loop.call_later(held.times_out_at - lease_seconds(), held.stop, Stop.TIMED_OUT)
-    task, stop = asyncio.ensure_future(work), asyncio.ensure_future(over.wait())
+    task, stop_task = asyncio.ensure_future(work), asyncio.ensure_future(stopping.wait())
     try:
         if held.stopped is None:
-            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task, stop_task}, return_when=asyncio.FIRST_COMPLETED)
         if held.stopped is Stop.DRAINING:
             await asyncio.wait({task}, timeout=drain_grace)
         if not task.done():
@@ -108,5 +111,5 @@ async def run_unless_stopped(
         held.on_stop = None
         timer.cancel()
         task.cancel()
-        stop.cancel()
-        await asyncio.gather(task, stop, return_exceptions=True)
+        stop_task.cancel()
+        await asyncio.gather(task, stop_task, return_exceptions=True)

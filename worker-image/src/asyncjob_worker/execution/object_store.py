@@ -1,7 +1,7 @@
 """Single requests to an object store, each in a thread of its own and within a time limit.
 
-The threads are daemons: Python waits for the threads of a pool before it ends, and so a store that
-hangs would keep a worker from ending.
+The threads are daemons: Python waits for the threads of a pool before it exits, so that a store
+that hangs would keep a worker from ending.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ from asyncjob_worker.settings import OffloadSettings
 T = TypeVar("T")
 
 SPARE_THREADS: Final = 4
-"""Besides one per slot: for requests that hang and that nobody waits for any more."""
+"""Threads beside one per slot: for requests that hang and that nobody waits for any more."""
 
 _MARGIN_SECONDS: Final = 1.0
-"""Drivers that can be interrupted end by themselves a little earlier."""
+"""How much longer than the store's own timeout to wait: drivers that have one end by themselves."""
 
 
 class ObjectStoreClient:
-    """The requests of one worker process; `threads` is the most that are under way."""
+    """The store client of one worker process, with at most `threads` requests under way."""
 
     def __init__(self, store: Store, *, threads: int, timeout: float) -> None:
         self._store = store
@@ -31,7 +31,7 @@ class ObjectStoreClient:
 
     @classmethod
     def from_settings(cls, settings: OffloadSettings, slots: int) -> "ObjectStoreClient":
-        """Return the transfers of a worker process with so many slots."""
+        """Return the client of a worker process with this number of slots."""
         store, timeout = settings.store(), settings.timeout
         return cls(store, threads=slots + SPARE_THREADS, timeout=timeout)
 
@@ -53,25 +53,28 @@ class ObjectStoreClient:
 
 
 class BoundedThreads:
-    """Runs blocking calls; one that nobody waits for any more still counts until it returns."""
+    """Runs up to `count` blocking calls at a time, each in a thread of its own.
+
+    A call that nobody waits for any more counts until it returns.
+    """
 
     def __init__(self, count: int) -> None:
         self._free = threading.Semaphore(count)
 
     async def run(self, call: Callable[[], T], *, seconds: float) -> T:
-        """Return what the call returns, in a thread of its own.
+        """Run the call in a thread and return its result.
 
-        Raises TimeoutError after `seconds`, though the call itself goes on, and when no
-        thread is free because too many calls hang.
+        Raises TimeoutError after `seconds`, though the call itself goes on, and at once if too many
+        calls hang.
         """
         if not self._free.acquire(blocking=False):
             raise TimeoutError("too many requests to the store hang")
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[T] = loop.create_future()
-        work = _ThreadCall(call, answer, self._free, loop)
-        threading.Thread(target=work.run, name="store", daemon=True).start()
+        future: asyncio.Future[T] = loop.create_future()
+        thread_call = _ThreadCall(call, future, self._free, loop)
+        threading.Thread(target=thread_call.run, name="store", daemon=True).start()
         async with asyncio.timeout(seconds):
-            return await answer
+            return await future
 
 
 class _ThreadCall:
@@ -88,10 +91,10 @@ class _ThreadCall:
         self._loop = loop
 
     def run(self) -> None:
-        """Make the call; called in the thread."""
+        """Make the call, in the thread, and pass its result to the event loop."""
         try:
             result, error = self._call(), None
-        except Exception as raised:  # noqa: BLE001  # handed to whoever waits
+        except Exception as raised:  # noqa: BLE001  # raised where the call is awaited
             result, error = None, raised
         finally:
             self._free.release()

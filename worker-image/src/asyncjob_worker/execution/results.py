@@ -1,7 +1,7 @@
 """Turns what a handler returns into an outcome.
 
-The result is stored in the job, or as an object in a store if it is large; or the outcome says why
-it cannot be stored.
+The result is stored in the job, or as an object in a store if it is large. If it cannot be stored,
+the outcome is a failure that says why.
 """
 
 from collections.abc import Collection
@@ -27,11 +27,16 @@ from asyncjob_worker.settings import Settings
 log = structlog.get_logger()
 
 MAX_STORE_REFUSALS: Final = 4
-"""A result that the store refuses so often is refused for good."""
+"""After this many refusals by the store a result counts as refused."""
+
+_MANY_PARTS: Final = 2000
+_LONG_TEXT: Final = 64 * 1024
+
+_SCALARS: Final = frozenset({int, float, bool, type(None)})
 
 
 class ResultStore:
-    """Keeps results for one worker process."""
+    """Stores results for one worker process."""
 
     def __init__(self, settings: Settings, object_store: ObjectStoreClient) -> None:
         self._max_bytes = settings.max_free_json
@@ -40,9 +45,9 @@ class ResultStore:
         self._object_store = object_store
 
     async def store(self, held: HeldJob, handler: Handler, result: object) -> PhaseChange:
-        """Return success, or the refusal of a result that cannot be kept.
+        """Return the outcome: success, or the failure of a result that cannot be stored.
 
-        Raises Interrupted if the attempt has to stop before a large result is stored.
+        Raises AttemptStopped if the attempt has to stop before a large result is stored.
         """
         try:
             data = await self._encode(handler, result)
@@ -73,14 +78,14 @@ class ResultStore:
             root, namespace=job.namespace, uid=job.uid, attempt=job.attempt, claim=held.claim
         )
         reference = await run_in_daemon_thread(lambda: result_reference(address, data), "digest")
-        tries = RetriedCall(
+        upload = RetriedCall(
             held,
             "the result could not be stored",
             lambda: self._object_store.write(address, data, root),
             refusals=MAX_STORE_REFUSALS,
         )
         try:
-            await tries.run(drain_grace=self._drain_grace)
+            await upload.run(drain_grace=self._drain_grace)
         except OffloadError as error:
             return self._refused_outcome(held, f"the result has {len(data)} bytes, but {error}")
         log.info("result offloaded", job=job.name, uri=reference.uri, size=len(data))
@@ -91,19 +96,16 @@ class ResultStore:
         return outcomes.result_refused(held.job, message, now=now_text())
 
 
-_MANY_PARTS: Final = 2000
-_LONG_TEXT: Final = 64 * 1024
-
-_SCALARS: Final = frozenset({int, float, bool, type(None)})
-
-
 def looks_large(value: object) -> bool:
-    """Return whether the value has many parts or long texts; looks at a bounded number of parts."""
+    """Return whether the value has many parts or long texts, at a bounded cost.
+
+    Such values are encoded in a thread.
+    """
     waiting: list[object] = [value]
     parts = length = 0
-    for item in waiting:  # grows meanwhile
-        kind = type(item)
-        if kind in _SCALARS:
+    for item in waiting:  # grows during the loop
+        type_ = type(item)
+        if type_ in _SCALARS:
             continue
         if isinstance(item, str | bytes):
             length += len(item)

@@ -1,6 +1,6 @@
-"""Runs claimed jobs: keeps the lease, runs the attempt, writes its outcome.
+"""Runs claimed jobs: keeps the lease, runs the attempt, writes its outcome, emits events.
 
-It also knows which handlers run right now, and stops those whose job has a cancel request.
+It also knows which handlers are running, and stops those whose job has a cancel request.
 """
 
 import asyncio
@@ -35,7 +35,11 @@ log = structlog.get_logger()
 
 
 class JobRunner:
-    """Runs the jobs of one worker process; `on_exhausted` is called when no slot is left."""
+    """Runs the jobs of one worker process.
+
+    `on_abandoned` is called when a handler has ignored its stop and its outcome is written,
+    `on_exhausted` when every slot is held by such a handler.
+    """
 
     def __init__(
         self,
@@ -74,89 +78,87 @@ class JobRunner:
 
     @property
     def abandoned(self) -> int:
-        """Slots that are held by handlers which ignored their stop and still run."""
-        return sum(not work.done() for work in tuple(self._abandoned))
+        """Number of slots held by handlers that have ignored their stop and still run."""
+        return sum(not future.done() for future in tuple(self._abandoned))
 
     def set_resources(self, resources: Resources) -> None:
         """Give handlers their resources, before the first job."""
         self._services = replace(self._services, resources=resources)
 
     async def run(self, held: HeldJob) -> None:
-        """Run one job to its reported outcome; an abandoned handler keeps the caller waiting."""
+        """Run one job until its outcome is written, and until an abandoned handler has ended."""
         with self._tracing.attempt(held) as trace, job_log_context(job_info_of(held)):
             attempt = await self._run(held, trace)
         if attempt.abandoned is not None:
             self._on_abandoned(held)
             await self._wait_for_abandoned(attempt.abandoned)
 
-    async def _run(self, held: HeldJob, trace: AttemptTrace) -> Attempt:
-        """Run the attempt and report it, with its lease renewed all the while.
-
-        What the end of the process finds still running stays leased until the process is gone.
-        """
-        handler = self._app.handlers[held.job.type]
-        note = partial(self._on_handler_started, held)
-        attempt = Attempt(held, handler, self._app, self._settings, self._services, on_start=note)
-        self.running.add(held)
-        self._heartbeat.add(held)
-        held.fence_if_expired()
-        self._apply_earlier_stops(held)
-        self._events.claimed(held)
-        try:
-            move = await attempt.run()
-            if self._outlives_drain(held, attempt):
-                trace.ended(None)
-                return attempt
-            trace.ended(await self._write_outcome(held, move))
-        except Exception:
-            self._remove(held)
-            raise
-        self._remove(held)
-        return attempt
-
-    def _outlives_drain(self, held: HeldJob, attempt: Attempt) -> bool:
-        """Return whether only the end of the process will end the handler.
-
-        To release its job before would let another worker start it beside this handler. The
-        operator releases it once the container has ended.
-        """
-        return attempt.abandoned is not None and held.stopped is Stop.DRAINING
-
-    def _remove(self, held: HeldJob) -> None:
-        self._heartbeat.remove(held)
-        self.running.discard(held)
-
     def stop_all(self, why: Stop) -> None:
-        """Tell all running handlers to stop, and those of claims yet to be answered."""
+        """Stop all running handlers, and those of claims that are not answered yet."""
         self._stopping = why
         for held in list(self.running):
             held.stop(why)
+
+    def stop_waiting_for_abandoned(self) -> None:
+        """Stop waiting for abandoned handlers: the worker drains."""
+        self._closing.set()
 
     async def end_processes(self) -> None:
         """End the processes that handlers run in."""
         await self._services.executor.end_processes()
 
     def close(self) -> None:
-        """Let go of what handlers run in; one that never ends does not hold up the process."""
+        """Release the handler threads, without waiting for handlers that never end."""
         self._services.executor.close()
 
-    def stop_waiting_for_abandoned(self) -> None:
-        """Wait no longer for abandoned handlers: the worker drains."""
-        self._closing.set()
+    async def _run(self, held: HeldJob, trace: AttemptTrace) -> Attempt:
+        """Run the attempt and write its outcome, with its lease renewed all the while.
 
-    def _on_handler_started(self, held: HeldJob, future: HandlerFuture) -> None:
-        self._events.started(held)
-        self.running_handlers.add(future, held)
+        A job whose handler will only end with the process stays leased until then.
+        """
+        handler = self._app.handlers[held.job.type]
+        on_start = partial(self._on_handler_started, held)
+        attempt = Attempt(
+            held, handler, self._app, self._settings, self._services, on_start=on_start
+        )
+        self.running.add(held)
+        self._heartbeat.add(held)
+        held.fence_if_expired()
+        self._apply_earlier_stops(held)
+        self._events.claimed(held)
+        try:
+            outcome = await attempt.run()
+            if self._outlives_drain(held, attempt):
+                trace.ended(None)
+                return attempt
+            trace.ended(await self._write_outcome(held, outcome))
+        except Exception:
+            self._remove(held)
+            raise
+        self._remove(held)
+        return attempt
 
     def _apply_earlier_stops(self, held: HeldJob) -> None:
-        """Apply what was decided before the claim's answer came."""
+        """Apply stops that were decided before the claim was answered."""
         if self._stopping is not None:
             held.stop(self._stopping)
         if self.cancel_watcher.is_cancel_requested(held.job.uid):
             held.stop(Stop.CANCELLED)
 
+    def _on_handler_started(self, held: HeldJob, future: HandlerFuture) -> None:
+        self._events.started(held)
+        self.running_handlers.add(future, held)
+
+    def _outlives_drain(self, held: HeldJob, attempt: Attempt) -> bool:
+        """Return whether only the end of the process will end the handler.
+
+        If its job were released before, another worker could run it beside this handler. The
+        operator releases it once the container has ended.
+        """
+        return attempt.abandoned is not None and held.stopped is Stop.DRAINING
+
     async def _write_outcome(self, held: HeldJob, move: PhaseChange | None) -> PhaseChange | None:
-        """Report an outcome; returns what is stored."""
+        """Write the outcome; return what is stored, None if the job is no longer ours."""
         if move is None:
             log.warning("attempt ended without an outcome", job=held.job.name, why=held.stopped)
             self._metrics.fenced(held.job.type)
@@ -170,6 +172,10 @@ class JobRunner:
         self._metrics.finished(held.job.type, stored)
         self._events.ended(held, stored, seconds)
         return stored
+
+    def _remove(self, held: HeldJob) -> None:
+        self._heartbeat.remove(held)
+        self.running.discard(held)
 
     async def _wait_for_abandoned(self, future: HandlerFuture) -> None:
         self._abandoned.add(future)
@@ -187,11 +193,11 @@ class JobRunner:
 
 
 OnHandlerEnd = Callable[[str, float], None]
-"""Is told a handler's job type and for how many seconds it ran."""
+"""Called with a handler's job type and the seconds that it ran."""
 
 
 class RunningHandlers:
-    """The handlers at work in one event loop. `clock` gives seconds and never goes back."""
+    """The handlers that run in one event loop. `clock` gives seconds and never goes back."""
 
     def __init__(self, clock: Callable[[], float], on_end: OnHandlerEnd = lambda *_: None) -> None:
         self._clock = clock
@@ -201,25 +207,25 @@ class RunningHandlers:
 
     @property
     def futures(self) -> set[HandlerFuture]:
-        """What still runs."""
+        """The futures of the handlers that still run."""
         return set(self._jobs)
 
     def add(self, future: HandlerFuture, held: HeldJob) -> None:
-        """Take in a handler that has just been started."""
-        begun, self._loop = self._clock(), future.get_loop()
+        """Add a handler that has just been started; it is removed when it ends."""
+        started, self._loop = self._clock(), future.get_loop()
         self._jobs[future] = held
 
         def end(_: HandlerFuture) -> None:
             del self._jobs[future]
-            self._on_end(held.job.type, self._clock() - begun)
+            self._on_end(held.job.type, self._clock() - started)
 
         future.add_done_callback(end)
 
     def blocking_job(self) -> HeldJob | None:
-        """Return the job whose handler has the event loop right now; called from any thread.
+        """Return the job whose handler is running in the event loop; called from any thread.
 
-        None if it is nobody's, or a task that a handler has started: whose child a task is cannot
-        be told.
+        None if no handler is, or if it is a task that a handler has started: asyncio does not know
+        which task has started another.
         """
         if self._loop is None:
             return None
@@ -228,9 +234,9 @@ class RunningHandlers:
 
 
 class CancelWatcher:
-    """Sees running jobs of the queue whose `spec.cancel` is set; stops those that run here.
+    """Follows the queue's running jobs whose `spec.cancel` is set, and stops those that run here.
 
-    It remembers them all, because the wish may be seen before the answer to our own claim.
+    It remembers them all, because a cancel request may arrive before the answer to our own claim.
     """
 
     def __init__(self, running: Collection[HeldJob]) -> None:
@@ -242,12 +248,12 @@ class CancelWatcher:
         return uid in self._requested
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
-        """Take the list."""
+        """Replace the known jobs by a list."""
         self._requested = {_uid(obj) for obj in objects}
         self._stop(self._requested)
 
     def apply(self, event: WatchEvent) -> None:
-        """Take a change."""
+        """Apply a change of one job."""
         uid = _uid(event.object)
         if event.type == "DELETED":
             self._requested.discard(uid)
@@ -262,7 +268,7 @@ class CancelWatcher:
 
 
 def cancel_watch_params(queue: str) -> dict[str, str]:
-    """Return the query that selects running jobs of a queue that are to be cancelled."""
+    """Return the query for the running jobs of a queue that have a cancel request."""
     phase = f"status.phase={Phase.RUNNING}"
     return {"fieldSelector": f"{phase},spec.queue={queue},spec.cancel=true"}
 
