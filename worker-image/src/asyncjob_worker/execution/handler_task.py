@@ -140,7 +140,7 @@ class HandlerTask:
         return max(grace - 1.0, grace / 2)
 
     def _on_stop(self) -> None:
-        """Wake `run`, from any thread: the handler is to stop, or for another reason than before."""
+        """Wake `run`, from any thread: the handler is to stop, perhaps for a new reason."""
         self._loop.call_soon_threadsafe(self._wake)
 
     def _wake(self, _: HandlerFuture | None = None) -> None:

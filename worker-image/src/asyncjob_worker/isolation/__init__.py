@@ -1,1 +1,4 @@
-"""Handlers in processes of their own: killable, with a memory limit, and survivable."""
+"""How handlers are started, and those with a process of their own: its pool, protocol and limits.
+
+Such a handler can be killed, has a memory limit, and does not take the worker with it when it dies.
+"""

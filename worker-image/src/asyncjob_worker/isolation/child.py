@@ -1,7 +1,7 @@
 """The main program of a handler process: `python -m asyncjob_worker.isolation.child`.
 
-Its arguments are a socket and the worker's PID: the worker starts it, people never do. It imports
-the app by itself, and nothing that talks to the API server; runs one job at a time and reports how
+Only the worker starts it; its arguments are the descriptor of a socket and the worker's PID. It
+imports the app, but nothing that talks to the API server. It runs one job at a time and reports how
 each ended. Of the app's resources it opens only those that its handlers need, at the first job that
 needs them.
 """
@@ -48,61 +48,50 @@ from asyncjob_worker.isolation.protocol import MAX_BYTES, MemoryUsage, ProcessCo
 from asyncjob_worker.tracing import NO_TRACING, Tracing, job_log_context, tracing_of
 
 CLOSE_SECONDS = 2.0
-"""How long closing all of them may take: less than the worker waits for a child to end."""
-
-
-class ProcessResources:
-    """Opens resources and keeps in mind what they take: no job is to answer for that."""
-
-    def __init__(self, app: WorkerApp) -> None:
-        self._open_resources = OpenResources(app)
-        self._resources = NO_RESOURCES
-        self._baseline = allocated()
-        self._failed = False
-
-    def memory_usage(self, *, spent: bool = False) -> MemoryUsage:
-        """Return what the process holds; spent also after a resource could not be opened."""
-        return MemoryUsage(allocated(), self._baseline, spent or self._failed)
-
-    def start_opening(self, handler: Handler) -> "asyncio.Task[Resources]":
-        """Open what a handler needs and what that needs; raises ResourceError."""
-        # Without the context of the job that happens to be the first: they outlive it.
-        work, context = self._open(handler), contextvars.Context()
-        return asyncio.get_running_loop().create_task(work, context=context)
-
-    async def close(self) -> None:
-        """Close in reverse order."""
-        await self._open_resources.close(CLOSE_SECONDS)
-
-    async def _open(self, handler: Handler) -> Resources:
-        before, self._failed = allocated(), True
-        types = [need.type for need in handler.needs.values()]
-        resources = await self._open_resources.open(types)
-        self._failed = False
-        self._baseline += max(0, allocated() - before)
-        return resources
-
-
-def with_resources(handler: Handler, resources: Resources) -> Handler:
-    """Return the handler with its resources filled in."""
-    arguments = resources.arguments(handler.needs)
-    return replace(handler, function=partial(handler.function, **arguments))
-
+"""How long closing all resources may take: less than the worker waits for the process to end."""
 
 _ENVELOPE_BYTES = 1024
-"""What a message needs beside the result in it."""
+"""Room in a message for what it has beside the result."""
 
 
-class _PayloadRefusedError(Exception):
-    """The payload does not fit the handler's schema."""
+def main() -> None:
+    """Load the app, then run the jobs that the worker sends until it sends the end."""
+    descriptor, worker_pid = map(int, sys.argv[1:])
+    die_with(worker_pid)
+    faulthandler.enable()
+    os.set_inheritable(descriptor, False)  # noqa: FBT003  # the standard library's own form
+    connection = WorkerConnection(socket.socket(fileno=descriptor))
+    config = _receive_config(connection)
+    configure_logging("json" if config.log_format == "json" else "text")
+    sys.path[:] = config.path
+    try:
+        app = load_app(config.app)
+    except ConfigError as error:
+        connection.send(protocol.unable_message(" ".join(str(error).split())))
+        sys.exit(1)
+    asyncio.run(_serve(app, connection, config))
 
-    def __init__(self, error: ValidationError) -> None:
-        super().__init__("payload")
-        self.error = error
+
+def _receive_config(connection: WorkerConnection) -> ProcessConfig:
+    message = next(connection.messages(), None)
+    if message is None:
+        exit_group()
+    return protocol.read_begin(message)
+
+
+async def _serve(app: WorkerApp, connection: WorkerConnection, config: ProcessConfig) -> None:
+    reader = MessageReader(connection)
+    reader.start()
+    tracing = tracing_of(os.environ)
+    try:
+        loop = HandlerLoop(app, connection, max_free_json=config.max_free_json, tracing=tracing)
+        await loop.run(reader.runs)
+    finally:
+        tracing.close()
 
 
 class HandlerLoop:
-    """The handlers of one child process. `max_free_json` is in bytes."""
+    """Runs the handlers of one handler process. `max_free_json` is in bytes."""
 
     def __init__(
         self,
@@ -120,14 +109,14 @@ class HandlerLoop:
         self._resources = ProcessResources(app)
 
     async def run(self, runs: asyncio.Queue[ActiveRun | None]) -> None:
-        """Run orders until the end is ordered, then close what is open."""
+        """Run the jobs until the worker sends the end (None), then close the resources."""
         self._connection.send(protocol.ready_message(self._resources.memory_usage()))
-        while (order := await runs.get()) is not None:
-            info = order.request.info
+        while (active := await runs.get()) is not None:
+            info = active.request.info
             with self._tracing.attach(info.traceparent), job_log_context(info):
-                ending = await self._run_to_message(order)
-            order.close()
-            self._connection.send(ending)
+                answer = await self._run_to_message(active)
+            active.close()
+            self._connection.send(answer)
         await self._resources.close()
 
     async def _run_to_message(self, active: ActiveRun) -> JsonObject:
@@ -163,7 +152,10 @@ class HandlerLoop:
         return self._app.handlers[type_].inside_process()
 
     async def _open_resources(self, handler: Handler, active: ActiveRun) -> Resources:
-        """Open what the handler needs. Not limited: what is open counts, its opening does not."""
+        """Open what the handler needs, without the memory limit.
+
+        What the open resources hold still counts towards the limit while the handler runs.
+        """
         opening = self._resources.start_opening(handler)
         try:
             await _wait_for_step(opening, opening.cancel, active)
@@ -174,7 +166,7 @@ class HandlerLoop:
         return opening.result()
 
     async def _call_handler(self, handler: Handler, active: ActiveRun) -> object:
-        """Return the handler's result once all that it has submitted is stored."""
+        """Return the handler's result once all child jobs that it has submitted are stored."""
         payload, context = (
             _read_payload(handler, active.request.payload),
             self._build_context(active),
@@ -185,9 +177,9 @@ class HandlerLoop:
             if started.future.cancelled():
                 raise HandlerExitError("the handler cancelled itself")
             result = started.future.result()
-            settling = asyncio.ensure_future(context.wait_for_submissions())
-            await _wait_for_step(settling, context.stop, active)
-            settling.result()
+            submissions = asyncio.ensure_future(context.wait_for_submissions())
+            await _wait_for_step(submissions, context.stop, active)
+            submissions.result()
         finally:
             active.interrupt = None
         return result
@@ -203,10 +195,18 @@ class HandlerLoop:
         )
 
 
+class _PayloadRefusedError(Exception):
+    """The payload does not fit the handler's schema."""
+
+    def __init__(self, error: ValidationError) -> None:
+        super().__init__("payload")
+        self.error = error
+
+
 async def _wait_for_step(
     step: asyncio.Future[Any], interrupt: Callable[[], object], active: ActiveRun
 ) -> None:
-    """Wait for one step of an order, which a stop interrupts."""
+    """Wait for one step of a job, which a stop interrupts."""
     active.interrupt = interrupt
     if active.stopping.is_set():
         interrupt()
@@ -221,7 +221,7 @@ def _read_payload(handler: Handler, payload: Json) -> object:
 
 
 def _plain_result(handler: Handler, result: object) -> Json:
-    """Return the result as JSON; raises FreeJsonError."""
+    """Return the result as JSON; raises FreeJsonError if it is not, or too large."""
     try:
         plain = handler.dump_result(result)
         return normalize(plain, what="the result", max_bytes=MAX_BYTES - _ENVELOPE_BYTES)
@@ -231,40 +231,42 @@ def _plain_result(handler: Handler, result: object) -> Json:
         raise FreeJsonError(f"the result is not JSON: {describe_error(error)}") from error
 
 
-def main() -> None:
-    """Load the app, then run what the worker orders until it orders the end."""
-    descriptor, worker = map(int, sys.argv[1:])
-    die_with(worker)
-    faulthandler.enable()
-    os.set_inheritable(descriptor, False)  # noqa: FBT003  # the standard library's own form
-    link = WorkerConnection(socket.socket(fileno=descriptor))
-    begin = _receive_config(link)
-    configure_logging("json" if begin.log_format == "json" else "text")
-    sys.path[:] = begin.path
-    try:
-        app = load_app(begin.app)
-    except ConfigError as error:
-        link.send(protocol.unable_message(" ".join(str(error).split())))
-        sys.exit(1)
-    asyncio.run(_serve(app, link, begin))
+class ProcessResources:
+    """Opens resources and measures what memory they take, which does not count for any job."""
+
+    def __init__(self, app: WorkerApp) -> None:
+        self._open_resources = OpenResources(app)
+        self._resources = NO_RESOURCES
+        self._baseline = allocated()
+        self._failed = False
+
+    def memory_usage(self, *, spent: bool = False) -> MemoryUsage:
+        """Return the process's memory usage; it is spent after a resource could not be opened."""
+        return MemoryUsage(allocated(), self._baseline, spent or self._failed)
+
+    def start_opening(self, handler: Handler) -> "asyncio.Task[Resources]":
+        """Open the resources that a handler needs, with their dependencies; raises ResourceError."""
+        # Not in the context of this job: the resources outlive it.
+        opening, context = self._open(handler), contextvars.Context()
+        return asyncio.get_running_loop().create_task(opening, context=context)
+
+    async def close(self) -> None:
+        """Close the resources in reverse order."""
+        await self._open_resources.close(CLOSE_SECONDS)
+
+    async def _open(self, handler: Handler) -> Resources:
+        before, self._failed = allocated(), True
+        types = [need.type for need in handler.needs.values()]
+        resources = await self._open_resources.open(types)
+        self._failed = False
+        self._baseline += max(0, allocated() - before)
+        return resources
 
 
-def _receive_config(connection: WorkerConnection) -> ProcessConfig:
-    message = next(connection.messages(), None)
-    if message is None:
-        exit_group()
-    return protocol.read_begin(message)
-
-
-async def _serve(app: WorkerApp, connection: WorkerConnection, config: ProcessConfig) -> None:
-    inbox = MessageReader(connection)
-    inbox.start()
-    tracing = tracing_of(os.environ)
-    try:
-        service = HandlerLoop(app, connection, max_free_json=config.max_free_json, tracing=tracing)
-        await service.run(inbox.runs)
-    finally:
-        tracing.close()
+def with_resources(handler: Handler, resources: Resources) -> Handler:
+    """Return the handler with its resources filled in."""
+    arguments = resources.arguments(handler.needs)
+    return replace(handler, function=partial(handler.function, **arguments))
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 """A handler process's connection to its worker.
 
-It reads in a thread of its own, because a handler may block the event loop; sends progress and
-checkpoints; and asks the worker about child jobs, because the worker holds the lease and alone
-decides what may still be submitted.
+Messages are read in a thread of their own, because a handler may block the event loop. Progress and
+checkpoints are sent to the worker, and so are requests about child jobs, because the worker holds
+the lease and alone decides what may still be submitted.
 
 The process ends with its worker: on Linux the kernel kills it (PR_SET_PDEATHSIG), even if it is
-blocked in native code; elsewhere, and for what the handler has started, the end of the socket does
-it.
+blocked in native code; elsewhere, and for the processes that the handler has started, the end of
+the socket does it.
 
-Reports are sent one at a time. What comes while one is on its way waits, and the newest wins: a
-handler that reports all the time costs the worker twenty messages a second.
+Reports are sent one at a time. Those that come before the last one is acknowledged wait, and the
+newest wins: a handler that reports all the time costs the worker twenty messages a second.
 """
 
 import asyncio
@@ -46,7 +46,16 @@ from asyncjob_worker.isolation.protocol import (
     read_run,
 )
 
+T = TypeVar("T")
+
+_PendingRequest = tuple["concurrent.futures.Future[Any]", Callable[[Json], Any]]
+
 _READ_BYTES = 64 * 1024
+
+_PR_SET_PDEATHSIG: Final = 1
+
+EXIT_ORPHANED: Final = 70
+"""Exit code of a process whose worker is gone, where it does not lead a group to kill."""
 
 
 class WorkerConnection:
@@ -64,7 +73,7 @@ class WorkerConnection:
             self._connection.sendall(frame)
 
     def messages(self) -> Iterator[JsonObject]:
-        """Return what the worker sends, from where the last reader left off."""
+        """Return the iterator over the worker's messages, the same for each caller."""
         return self._incoming
 
     def _receive(self) -> Iterator[JsonObject]:
@@ -74,7 +83,7 @@ class WorkerConnection:
 
 
 class ReportSender:
-    """What one job's handler reports; a ReportSink for any thread."""
+    """Sends what one job's handler reports; a ReportSink for any thread."""
 
     def __init__(self, connection: WorkerConnection) -> None:
         self._connection = connection
@@ -84,49 +93,44 @@ class ReportSender:
         self._closed = False
 
     def progress(self, percent: int, message: str | None) -> None:
-        """Hand on how far the handler is."""
+        """Send the handler's progress, now or after the acknowledgement of the last report."""
         self._put("progress", [percent, message and truncate(message)])
 
     def checkpoint(self, value: Json) -> None:
-        """Hand on where to resume."""
+        """Send the handler's checkpoint, now or after the acknowledgement of the last report."""
         self._put("checkpoint", value)
 
     def acknowledged(self) -> None:
-        """Hand on what has come since the last report, which the worker has taken."""
+        """Send what has come since the last report, which the worker has acknowledged."""
         with self._lock:
             self._awaiting_ack = False
             self._flush()
 
     def close(self) -> None:
-        """Hand on what is left; what comes later is another job's time, and dropped."""
+        """Send what is left and drop what comes later: by then the process runs another job."""
         with self._lock:
             self._awaiting_ack = False
             self._flush()
             self._closed = True
 
-    def _put(self, what: str, value: Json) -> None:
+    def _put(self, kind: str, value: Json) -> None:
         with self._lock:
             if self._closed:
                 return
-            self._pending[what] = value
+            self._pending[kind] = value
             if not self._awaiting_ack:
                 self._flush()
 
     def _flush(self) -> None:
         if not self._pending:
             return
-        news, self._pending = self._pending, {}
-        self._connection.send({"is": MessageType.REPORT, **news})
+        reports, self._pending = self._pending, {}
+        self._connection.send({"is": MessageType.REPORT, **reports})
         self._awaiting_ack = True
 
 
-T = TypeVar("T")
-
-_PendingRequest = tuple["concurrent.futures.Future[Any]", Callable[[Json], Any]]
-
-
 class RemoteChildJobs:
-    """The children of one job, for any thread; implements ChildJobs."""
+    """The child jobs of one job, by requests to the worker; ChildJobs for any thread."""
 
     def __init__(self, connection: WorkerConnection) -> None:
         self._connection = connection
@@ -135,29 +139,29 @@ class RemoteChildJobs:
         self._pending: dict[int, _PendingRequest] = {}
         self._closed = False
 
-    def submit(self, order: ChildManifest) -> "concurrent.futures.Future[ChildRef]":
+    def submit(self, manifest: ChildManifest) -> "concurrent.futures.Future[ChildRef]":
         """Have the worker create the job."""
-        return self._request(SubmitRequest(order), protocol.read_ref)
+        return self._request(SubmitRequest(manifest), protocol.read_ref)
 
     def wait(
         self, child: ChildRef, timeout: float | None
     ) -> "concurrent.futures.Future[ChildView]":
-        """Have the worker look until the job has finished."""
+        """Have the worker wait until the job has finished; `timeout` in seconds."""
         return self._request(WaitRequest(child, timeout), protocol.read_view)
 
     def list(self) -> "concurrent.futures.Future[Sequence[ChildView]]":
-        """Have the worker look at all children."""
+        """Have the worker list all children."""
         return self._request(ListRequest(), protocol.read_views)
 
     def stop(self) -> None:
-        """Cancel what is not answered yet; whether more may be asked is the worker's decision."""
+        """Cancel the requests that are not answered yet; the worker decides about further ones."""
         with self._lock:
             waiting = list(self._pending.values())
         for future, _ in waiting:
             future.cancel()
 
     def close(self) -> None:
-        """Ask nothing more: what comes later would be another job's."""
+        """Send no more requests: they would be sent in the time of another job."""
         with self._lock:
             self._closed = True
             waiting, self._pending = self._pending, {}
@@ -165,7 +169,7 @@ class RemoteChildJobs:
             future.cancel()
 
     def handle_answer(self, message: JsonObject) -> None:
-        """Take an answer; one to a question called back, or of an earlier job, is dropped."""
+        """Resolve the request's future; an answer to a cancelled or earlier one is dropped."""
         with self._lock:
             future, read = self._pending.pop(protocol.read_number(message), (None, None))
         if future is None or read is None or not future.set_running_or_notify_cancel():
@@ -190,7 +194,7 @@ class RemoteChildJobs:
         return future
 
     def _cancel_request(self, number: int, future: "concurrent.futures.Future[Any]") -> None:
-        """Call a question back that nobody waits for any more."""
+        """Tell the worker to forget a request whose future was cancelled."""
         if not future.cancelled():
             return
         with self._lock:
@@ -200,22 +204,23 @@ class RemoteChildJobs:
 
 @dataclass(slots=True)
 class ActiveRun:
-    """One job to run. `interrupt` is there while its handler is at work."""
+    """One job that the worker has sent."""
 
     request: RunRequest
     reports: ReportSender
     children: RemoteChildJobs
     stopping: threading.Event = field(default_factory=threading.Event)
     interrupt: Callable[[], object] | None = None
+    """Interrupts the step that runs in the event loop, if one does."""
 
     def close(self) -> None:
-        """Hand on and ask nothing more."""
+        """Send no more reports and requests of this job."""
         self.reports.close()
         self.children.close()
 
 
 class MessageReader:
-    """Turns messages into orders for the event loop; None is the end."""
+    """Reads messages in a thread; passes jobs to the event loop by `runs`, where None is the end."""
 
     def __init__(self, connection: WorkerConnection) -> None:
         self._connection = connection
@@ -244,7 +249,7 @@ class MessageReader:
                 self._current = ActiveRun(read_run(message), reports, children)
                 self._loop.call_soon_threadsafe(self.runs.put_nowait, self._current)
             case MessageType.STOP if self._current:
-                # At once, for handlers that look: the event loop may be blocked by this one.
+                # Set here for handlers that poll it: they may be blocking the event loop.
                 self._current.stopping.set()
                 self._loop.call_soon_threadsafe(_interrupt, self._current)
             case MessageType.TAKEN if self._current:
@@ -260,28 +265,23 @@ def _interrupt(active: ActiveRun) -> None:
         active.interrupt()
 
 
-_PR_SET_PDEATHSIG: Final = 1
-
-EXIT_ORPHANED: Final = 70
-
-
 def die_with(parent_pid: int) -> None:
-    """Die with the worker's process; ignore the signals that are meant for it."""
+    """Make this process die with the worker's, and ignore the signals that are meant for that."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent_pid:
         exit_group()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for signum in (signal.SIGINT, signal.SIGTERM):
         # Not SIG_IGN: a program that the handler starts would ignore them too.
-        signal.signal(number, _ignore)
+        signal.signal(signum, _ignore)
 
 
 def exit_group() -> NoReturn:
-    """End at once, with everything that the handler has started."""
+    """Exit at once, and kill everything that the handler has started."""
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(EXIT_ORPHANED)
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:
-    """Go on."""
+    """Do nothing."""

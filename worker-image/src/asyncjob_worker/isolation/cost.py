@@ -1,6 +1,7 @@
 """Measures what handler processes cost: `python -m asyncjob_worker.isolation.cost MODULE:APP`.
 
-With `--type` and `--payload` it also runs that handler, again and again in the same process.
+That is the time to start one and its resident memory. With `--type` and `--payload` also the time
+of one job, by running that handler many times in the same process.
 """
 
 import asyncio
@@ -24,10 +25,10 @@ _JOBS = 200
 
 class _NoReports:
     def progress(self, percent: int, message: str | None) -> None:
-        """Forget it."""
+        """Do nothing."""
 
     def checkpoint(self, value: Json) -> None:
-        """Forget it."""
+        """Do nothing."""
 
 
 @click.command()
@@ -38,20 +39,20 @@ class _NoReports:
 def main(app: str, starts: int, type_: str | None, payload: str) -> None:
     """Measure what a process for handlers of APP costs."""
     handlers = load_app(app).handlers
-    begin = ProcessConfig(app, list(sys.path))
-    asyncio.run(_measure_starts(begin, starts))
+    config = ProcessConfig(app, list(sys.path))
+    asyncio.run(_measure_starts(config, starts))
     if type_:
-        asyncio.run(_measure_jobs(begin, handlers[type_], orjson.loads(payload)))
+        asyncio.run(_measure_jobs(config, handlers[type_], orjson.loads(payload)))
 
 
 async def _measure_starts(config: ProcessConfig, count: int) -> None:
     seconds, resident = [], 0.0
     for _ in range(count):
-        begun = time.perf_counter()
-        child = await HandlerProcess.start(config)
-        seconds.append(time.perf_counter() - begun)
-        resident = _resident(child.pid)
-        await child.end(grace_seconds=5.0)
+        started = time.perf_counter()
+        process = await HandlerProcess.start(config)
+        seconds.append(time.perf_counter() - started)
+        resident = _resident(process.pid)
+        await process.end(grace_seconds=5.0)
     click.echo(f"start   {statistics.median(seconds):.2f} s, median of {count}")
     click.echo(f"memory  {resident / 1024:.0f} MiB resident")
 
@@ -61,15 +62,15 @@ async def _measure_jobs(config: ProcessConfig, handler: Handler, payload: Json) 
     info = JobInfo("ns", "measured", "uid", handler.type, "default", attempt=1)
     for _ in range(_JOBS):
         context = JobContext(info, _NoReports(), remaining=lambda: 60.0)
-        begun = time.perf_counter()
+        started = time.perf_counter()
         await ProcessExecution(pool, handler, context, payload).run()
-        seconds.append(time.perf_counter() - begun)
+        seconds.append(time.perf_counter() - started)
     await pool.close()
     click.echo(f"job     {statistics.median(seconds) * 1000:.2f} ms, median of {_JOBS}")
 
 
 def _resident(pid: int) -> float:
-    """Return the resident memory of a process in KiB; 0 where the system does not say."""
+    """Return the resident memory of a process in KiB; 0 where the system has no /proc."""
     status = Path(f"/proc/{pid}/status")
     if not status.exists():
         return 0.0

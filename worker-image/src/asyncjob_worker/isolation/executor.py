@@ -1,6 +1,6 @@
 """Starts handlers at their isolation level: in the event loop, in a thread, or in a process.
 
-It also guards the process against handlers that would end it.
+It also keeps handlers that call `sys.exit()` from ending the process.
 """
 
 import asyncio
@@ -20,83 +20,45 @@ from asyncjob_worker.isolation.process_execution import ProcessExecution
 from asyncjob_worker.isolation.protocol import ProcessConfig
 from asyncjob_worker.settings import Settings
 
-__all__ = ["HandlerExecutor", "HandlerExitError", "HandlerFuture", "RunningHandler"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
 HandlerFuture = asyncio.Future[object]
 
+_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
+
+
+class HandlerExitError(Exception):
+    """The handler tried to end the process or its own task."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunningHandler:
-    """A handler at work. `interrupt` asks it to stop; `kill`, where there is one, makes it.
-
-    `kill_threadsafe` does so from any thread, for an event loop that stands still.
-    """
+    """A handler that has been started."""
 
     future: HandlerFuture
     interrupt: Callable[[], object]
+    """Asks the handler to stop."""
+
     kill: Callable[[], object] | None = None
+    """Kills the handler; None where that cannot be done."""
+
     kill_threadsafe: Callable[[], object] | None = None
-
-
-class AttemptThreads:
-    """What one async handler runs in threads by `asyncio.to_thread`, its tasks included."""
-
-    def __init__(self) -> None:
-        self._running: set[concurrent.futures.Future[Any]] = set()
-
-    def add(self, call: "concurrent.futures.Future[Any]") -> None:
-        """Record a call that is given to a thread."""
-        self._running.add(call)
-        call.add_done_callback(self._running.discard)
-
-    async def wait_ended(self) -> None:
-        """Wait until no call runs any more."""
-        loop = asyncio.get_running_loop()
-        while running := next(iter(tuple(self._running)), None):
-            ended = asyncio.Event()
-            running.add_done_callback(partial(_set_threadsafe, loop, ended))
-            await ended.wait()
-
-
-def _set_threadsafe(loop: asyncio.AbstractEventLoop, event: asyncio.Event, _: object) -> None:
-    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-        loop.call_soon_threadsafe(event.set)
-
-
-_ATTEMPT_THREADS: Final[contextvars.ContextVar[AttemptThreads | None]] = contextvars.ContextVar(
-    "asyncjob_attempt_threads", default=None
-)
-
-
-class LoopThreads(concurrent.futures.ThreadPoolExecutor):
-    """The event loop's own threads, which know the attempt whose handler has given them a call."""
-
-    def submit(
-        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> "concurrent.futures.Future[T]":
-        """Run a call in a thread."""
-        call = super().submit(fn, *args, **kwargs)
-        attempt = _ATTEMPT_THREADS.get()
-        if attempt is not None:
-            attempt.add(call)
-        return call
+    """Kills it from any thread, for when the event loop is blocked; None where that cannot be."""
 
 
 class HandlerStarter(Protocol):
-    """Starts handlers, plainly or inside something else."""
+    """Starts handlers: `HandlerExecutor`, and what wraps it in middleware."""
 
     def start(self, handler: Handler, context: JobContext, payload: object) -> RunningHandler:
-        """Start a handler in the running event loop's care."""
+        """Start a handler; call it in the event loop."""
 
 
 class HandlerExecutor:
     """Starts the handlers of one worker process.
 
-    `threads` is the most that run in threads; `process_pool` has the processes of those that need
-    one.
+    `threads` is the greatest number that run in threads; `process_pool` has the processes for those
+    that need one.
     """
 
     def __init__(self, threads: int, process_pool: ProcessPool | None = None) -> None:
@@ -106,15 +68,15 @@ class HandlerExecutor:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "HandlerExecutor":
-        """Return the starts of a worker process with these settings."""
-        begin = ProcessConfig(
+        """Return the executor of a worker process with these settings."""
+        config = ProcessConfig(
             settings.app, list(sys.path), settings.log_format, settings.max_free_json
         )
-        pool = ProcessPool(begin, settings.slots(), jobs_per_process=settings.jobs_per_process)
+        pool = ProcessPool(config, settings.slots(), jobs_per_process=settings.jobs_per_process)
         return cls(settings.slots(), pool)
 
     def start(self, handler: Handler, context: JobContext, payload: object) -> RunningHandler:
-        """Start a handler in the running event loop's care."""
+        """Start a handler; call it in the event loop."""
         if handler.isolation is Isolation.PROCESS:
             return self._start_process(handler, context, payload)
         arguments = (context, payload) if handler.takes_payload else (context,)
@@ -129,12 +91,12 @@ class HandlerExecutor:
             asyncio.get_running_loop().set_default_executor(self._loop_threads)
 
     async def end_processes(self) -> None:
-        """End the processes: those that are idle are asked first."""
+        """End the processes: idle ones are asked to, the others killed."""
         if self._process_pool is not None:
             await self._process_pool.close()
 
     def close(self) -> None:
-        """Let go of the threads; one that never ends does not hold up the process."""
+        """Release the threads, without waiting for handlers that never end."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _start_process(
@@ -142,28 +104,28 @@ class HandlerExecutor:
     ) -> RunningHandler:
         if self._process_pool is None:
             raise ConfigError(f"handler {handler.type!r} needs a process, and there are none here")
-        errand = ProcessExecution(self._process_pool, handler, context, payload)
-        work = asyncio.get_running_loop().create_task(errand.run())
+        execution = ProcessExecution(self._process_pool, handler, context, payload)
+        task = asyncio.get_running_loop().create_task(execution.run())
 
         def interrupt() -> None:
             context.stop()
-            if not errand.stop():
-                work.cancel()
+            if not execution.stop():
+                task.cancel()
 
         def kill() -> None:
-            if not errand.kill():
-                work.cancel()
+            if not execution.kill():
+                task.cancel()
 
-        return RunningHandler(work, interrupt, kill, errand.kill_process)
+        return RunningHandler(task, interrupt, kill, execution.kill_process)
 
     def _start_thread(
         self, handler: Handler, context: JobContext, arguments: tuple[object, ...]
     ) -> RunningHandler:
         call = guarded_call(handler.function, arguments)
         run = contextvars.copy_context().run
-        work = asyncio.get_running_loop().run_in_executor(self._threads, run, call)
-        # A thread only sees that it is to stop, and is not over before it is.
-        return RunningHandler(work, context.stop)
+        future = asyncio.get_running_loop().run_in_executor(self._threads, run, call)
+        # A thread can only be asked to stop; its future is done when the handler has returned.
+        return RunningHandler(future, context.stop)
 
 
 def _start_task(
@@ -184,19 +146,56 @@ def _start_task(
         nonlocal interrupted
         interrupted = True
         context.stop()
-        work.cancel()
+        task.cancel()
 
     variables = contextvars.copy_context()
     variables.run(_ATTEMPT_THREADS.set, threads)
-    work = asyncio.get_running_loop().create_task(run(), context=variables)
-    return RunningHandler(work, interrupt)
+    task = asyncio.get_running_loop().create_task(run(), context=variables)
+    return RunningHandler(task, interrupt)
 
 
-_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
+class AttemptThreads:
+    """The calls that one async handler, or a task of it, runs by `asyncio.to_thread`."""
+
+    def __init__(self) -> None:
+        self._running: set[concurrent.futures.Future[Any]] = set()
+
+    def add(self, call: "concurrent.futures.Future[Any]") -> None:
+        """Record a call that is given to a thread."""
+        self._running.add(call)
+        call.add_done_callback(self._running.discard)
+
+    async def wait_ended(self) -> None:
+        """Wait until no call is running."""
+        loop = asyncio.get_running_loop()
+        while running := next(iter(tuple(self._running)), None):
+            ended = asyncio.Event()
+            running.add_done_callback(partial(_set_threadsafe, loop, ended))
+            await ended.wait()
 
 
-class HandlerExitError(Exception):
-    """The handler tried to end the process or its own task."""
+def _set_threadsafe(loop: asyncio.AbstractEventLoop, event: asyncio.Event, _: object) -> None:
+    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        loop.call_soon_threadsafe(event.set)
+
+
+_ATTEMPT_THREADS: Final[contextvars.ContextVar[AttemptThreads | None]] = contextvars.ContextVar(
+    "asyncjob_attempt_threads", default=None
+)
+
+
+class LoopThreads(concurrent.futures.ThreadPoolExecutor):
+    """The event loop's own threads; each call is recorded for the handler that has made it."""
+
+    def submit(
+        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> "concurrent.futures.Future[T]":
+        """Run a call in a thread."""
+        call = super().submit(fn, *args, **kwargs)
+        attempt = _ATTEMPT_THREADS.get()
+        if attempt is not None:
+            attempt.add(call)
+        return call
 
 
 async def guard_exit(handler: Awaitable[object]) -> object:
@@ -210,7 +209,7 @@ async def guard_exit(handler: Awaitable[object]) -> object:
 def guarded_call(
     function: Callable[..., object], arguments: tuple[object, ...]
 ) -> Callable[[], object]:
-    """Return the call of a sync handler; what a future cannot carry is wrapped."""
+    """Return the call of a sync handler; exceptions that a future cannot carry are wrapped."""
 
     def call() -> object:
         try:

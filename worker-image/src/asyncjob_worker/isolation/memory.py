@@ -1,8 +1,8 @@
 """Limits what a handler process may allocate, and measures what it has allocated.
 
 RLIMIT_DATA counts private writable memory: heap, anonymous maps, stacks of threads. RLIMIT_AS would
-also count what is only mapped (libraries, shared memory, reserved address space), which has little
-to do with memory used.
+also count what is only mapped (libraries, shared memory, reserved address space), which says little
+about the memory used.
 """
 
 import resource
@@ -14,11 +14,15 @@ MIB = 1024 * 1024
 
 _STATM = Path("/proc/self/statm")
 _DATA_FIELD = 5
+"""Index in statm of the pages of data and stack."""
 
 
 @contextmanager
 def memory_limit(limit_mib: int | None) -> Iterator[None]:
-    """Allow so many MiB meanwhile; raises MemoryError where the process has more already."""
+    """Limit the process to `limit_mib` MiB while inside; None is no limit.
+
+    Raises MemoryError if the process holds as much already.
+    """
     if limit_mib is None:
         yield
         return
@@ -32,7 +36,7 @@ def memory_limit(limit_mib: int | None) -> Iterator[None]:
 
 
 def allocated() -> int:
-    """Return the bytes that count towards the limit; 0 where the system does not say."""
+    """Return the bytes that count towards the limit; 0 where the system has no /proc."""
     try:
         pages = int(_STATM.read_text(encoding="ascii").split()[_DATA_FIELD])
     except (OSError, ValueError, IndexError):
@@ -41,10 +45,10 @@ def allocated() -> int:
 
 
 def _check_limit(mib: int) -> None:
-    has = allocated() // MIB
-    if has >= mib:
+    held = allocated() // MIB
+    if held >= mib:
         raise MemoryError(
-            f"memory_mib={mib} is too little: the app alone takes {has} MiB in its process, "
+            f"memory_mib={mib} is too little: the app alone takes {held} MiB in its process, "
             "with the resources that are open"
         )
 

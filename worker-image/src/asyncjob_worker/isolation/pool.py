@@ -1,9 +1,9 @@
-"""The processes for handlers, from the worker's side.
+"""The handler processes, from the worker's side: starting, talking to, reusing and ending them.
 
-They are started when first needed, reused while warm, and ended in order. A process gets one end of
-a socket and nothing else of the worker's: no other file descriptor, an empty standard input, a
-session of its own. It is started fresh, never forked from a process with threads, and from the
-thread that lives longest: Linux ends a child with the *thread* it came from.
+A process is started when first needed and reused for further jobs. It gets one end of a socket and
+nothing else of the worker's: no other file descriptor, an empty standard input, a session of its
+own. It is started fresh, never forked from a process with threads, and from the event loop's
+thread, which lives longest: on Linux a process dies with the *thread* that has started it.
 """
 
 import asyncio
@@ -34,11 +34,25 @@ from asyncjob_worker.isolation.protocol import (
     encode,
 )
 
+log = structlog.get_logger()
+
 CHILD_MODULE: Final = "asyncjob_worker.isolation.child"
+
+IDLE_SECONDS = 300.0
+"""A process without a job is ended after this time."""
+
+END_SECONDS = 3.0
+"""How long a process may take to end when it is asked to."""
+
+_SOCKET_LINGER_SECONDS = 1.0
+"""How long the socket of a dead process is still read, and how long a process that has closed its
+socket may live."""
+
+_READ_BYTES = 64 * 1024
 
 
 class ProcessGroup:
-    """One child process, the leader of its group; whatever is left of the group ends with it."""
+    """One child process, the leader of its process group; the group is killed when it has ended."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -54,14 +68,14 @@ class ProcessGroup:
         return self._process.pid
 
     def kill(self) -> None:
-        """Kill it, and whatever it has started."""
+        """Kill it and everything it has started; from any thread."""
         with self._reap_lock:
             if self._process.returncode is None:
                 _kill_group(self.pid)
 
     def _await_exit(self) -> None:
         if hasattr(os, "waitid"):
-            # Not reaped yet, so that its group's number cannot be another's when it is killed.
+            # Not reaped before its group is killed, so that the group's ID cannot be reused.
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
             with self._reap_lock:
                 _kill_group(self.pid)
@@ -77,7 +91,7 @@ class ProcessGroup:
 
 
 def spawn() -> tuple[ProcessGroup, socket.socket]:
-    """Start a child; returns it with the worker's end of the socket. Raises OSError."""
+    """Start a process; return it with the worker's end of the socket. Raises OSError."""
     ours, theirs = socket.socketpair()
     with theirs:
         descriptor = theirs.fileno()
@@ -101,17 +115,10 @@ def _kill_group(group: int) -> None:
 
 
 def _reap_orphans(group: int) -> None:
-    """Reap what it had started, where that falls to us: as a container's first process."""
+    """Reap what it has started: orphans are a container's first process's to reap."""
     with suppress(ChildProcessError):
         while True:
             os.waitpid(-group, 0)
-
-
-log = structlog.get_logger()
-
-_READ_BYTES = 64 * 1024
-_SOCKET_LINGER_SECONDS = 1.0
-"""How long the socket of a dead process is read, and a process without a socket left alive."""
 
 
 class ProcessStartError(WorkerError):
@@ -119,7 +126,7 @@ class ProcessStartError(WorkerError):
 
 
 class HandlerProcess:
-    """A child that has loaded its app. Used by one job at a time."""
+    """A handler process that has loaded its app. Used by one job at a time."""
 
     def __init__(
         self, process: ProcessGroup, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -141,16 +148,16 @@ class HandlerProcess:
         except OSError as error:
             raise ProcessStartError(f"the handler's process cannot start: {error}") from error
         try:
-            child = cls(process, *await asyncio.open_unix_connection(sock=connection))
+            handler_process = cls(process, *await asyncio.open_unix_connection(sock=connection))
         except BaseException:
             process.kill()
             raise
         try:
-            await child._handshake(config)
+            await handler_process._handshake(config)
         except BaseException:
-            child.kill()
+            handler_process.kill()
             raise
-        return child
+        return handler_process
 
     @property
     def pid(self) -> int:
@@ -159,23 +166,26 @@ class HandlerProcess:
 
     @property
     def exited(self) -> asyncio.Future[int]:
-        """Its exit code, -N for a signal, once it has ended."""
+        """Its exit code once it has ended; -N if signal N has ended it."""
         return self._process.exited
 
     def fits(self, memory_mib: int | None) -> bool:
-        """Return whether earlier jobs have left enough of the memory limit to another."""
+        """Return whether earlier jobs have used at most half of the memory that jobs may use.
+
+        That is the limit less what the app and its resources take.
+        """
         if memory_mib is None:
             return True
         at_first = self.memory_usage.at_first
-        grown, room = self.memory_usage.memory - at_first, memory_mib * MIB - at_first
-        return grown * 2 <= room
+        growth, room = self.memory_usage.memory - at_first, memory_mib * MIB - at_first
+        return growth * 2 <= room
 
     def send(self, message: JsonObject) -> None:
-        """Send a message; raises FrameTooLargeError. To a dead child it does nothing."""
+        """Send a message; raises FrameTooLargeError. Does nothing if the process is dead."""
         self.write(encode(message))
 
     def write(self, frame: bytes) -> None:
-        """Send a frame. To a dead child it does nothing."""
+        """Send a frame. Does nothing if the process is dead."""
         if not self._writer.is_closing():
             self._writer.write(frame)
 
@@ -195,16 +205,16 @@ class HandlerProcess:
         return self._received.popleft()
 
     def kill(self) -> None:
-        """Kill it at once, and whatever it has started; a dead one is let go of."""
+        """Kill it and everything it has started, and close the socket."""
         self.kill_process()
         self._writer.transport.abort()
 
     def kill_process(self) -> None:
-        """Kill the process and whatever it has started, from any thread; its end is seen later."""
+        """Kill the process and everything it has started, from any thread; leave the socket open."""
         self._process.kill()
 
     async def end(self, grace_seconds: float) -> None:
-        """Ask it to end, and kill it if it has not after so many seconds."""
+        """Ask it to end, and kill it if it has not within `grace_seconds`."""
         self.send(protocol.END_MESSAGE)
         await asyncio.wait({self.exited}, timeout=grace_seconds)
         if not self.exited.done():
@@ -236,22 +246,18 @@ class HandlerProcess:
         return await asyncio.shield(self.exited)
 
     def _close_socket_soon(self, _: asyncio.Future[int]) -> None:
-        """Close the socket soon, even if a process that has left the group holds the other end."""
+        """Close the socket a little later, when it has been read.
+
+        A process that has left the group may hold the other end, so that there is no end to read.
+        """
         loop = asyncio.get_running_loop()
         loop.call_later(_SOCKET_LINGER_SECONDS, self._writer.transport.abort)
 
 
-IDLE_SECONDS = 300.0
-"""A child without a job for so long is ended."""
-
-END_SECONDS = 3.0
-"""How long a child may take to end when it is asked to."""
-
-
 class ProcessPool:
-    """Up to `max_size` children.
+    """Up to `max_size` handler processes.
 
-    `jobs_per_process` is how many jobs one may run, 0 for any number.
+    `jobs_per_process` is how many jobs one may run; 0 means any number.
     """
 
     def __init__(self, config: ProcessConfig, max_size: int, *, jobs_per_process: int = 0) -> None:
@@ -264,17 +270,21 @@ class ProcessPool:
         self._closed = False
 
     async def acquire(self, memory_mib: int | None) -> HandlerProcess:
-        """Return a child for one job with this memory limit; raises ProcessStartError."""
-        for child in reversed(self._idle):
-            if child.fits(memory_mib):
-                self._remove_idle(child)
-                return child
+        """Return a process for one job with this memory limit; raises ProcessStartError.
+
+        Of the idle ones it is the one used last. If none fits and the pool is full, the one that
+        has been idle longest is ended.
+        """
+        for process in reversed(self._idle):
+            if process.fits(memory_mib):
+                self._remove_idle(process)
+                return process
         if self._idle and len(self._processes) >= self._max_size:
             self._retire(next(iter(self._idle)))
         return await self._start()
 
     def release(self, process: HandlerProcess, *, usable: bool) -> None:
-        """Take back a child after its job; one that is not usable is killed."""
+        """Return a process after its job; one that is not usable is killed."""
         process.jobs_run += 1
         if not usable or self._closed:
             process.kill()
@@ -285,26 +295,26 @@ class ProcessPool:
             self._idle[process] = loop.call_later(IDLE_SECONDS, self._retire, process)
 
     async def close(self) -> None:
-        """End all children: ask those without a job, kill the others, wait until all are gone."""
+        """End all processes: ask the idle ones, kill the others, wait until all are gone."""
         self._closed = True
-        for child in self._processes - self._idle.keys():
-            child.kill()
-        for child in list(self._idle):
-            self._retire(child)
-        gone = [child.exited for child in self._processes]
+        for process in self._processes - self._idle.keys():
+            process.kill()
+        for process in list(self._idle):
+            self._retire(process)
+        exited = [process.exited for process in self._processes]
         await asyncio.gather(*self._tasks)
-        if gone:
-            await asyncio.wait(gone, timeout=END_SECONDS)
+        if exited:
+            await asyncio.wait(exited, timeout=END_SECONDS)
         await asyncio.sleep(0)  # the sockets are closed in the next turn of the loop
 
     async def _start(self) -> HandlerProcess:
         if self._closed:
             raise WorkerError("the worker has ended its processes")
-        child = await HandlerProcess.start(self._config)
-        log.info("process for handlers started", pid=child.pid)
-        self._processes.add(child)
-        child.exited.add_done_callback(lambda _: self._on_exited(child))
-        return child
+        process = await HandlerProcess.start(self._config)
+        log.info("process for handlers started", pid=process.pid)
+        self._processes.add(process)
+        process.exited.add_done_callback(lambda _: self._on_exited(process))
+        return process
 
     def _retire(self, process: HandlerProcess) -> None:
         self._remove_idle(process)
@@ -327,7 +337,7 @@ class ProcessPool:
 
 
 def describe_exit(code: int) -> str:
-    """Return how the handler's process ended; `code` as subprocess has it, -N for a signal."""
+    """Return how the handler's process ended; `code` is -N if signal N has ended it."""
     if code >= 0:
         return f"the handler's process ended with exit code {code}"
     name = _signal_name(-code)

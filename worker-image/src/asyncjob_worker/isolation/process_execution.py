@@ -1,6 +1,6 @@
 """Runs one job in a handler process, from the worker's side.
 
-Sends it the job, passes on what its handler reports, and serves its requests about child jobs.
+It sends the job, records what the handler reports, and serves its requests about child jobs.
 """
 
 import asyncio
@@ -37,13 +37,15 @@ from asyncjob_worker.isolation.protocol import (
 log = structlog.get_logger()
 
 MIN_REPORT_INTERVAL = 0.05
-"""A child hands on what its handler reports at most this often."""
+"""Shortest time between two reports of one process, by when the first is acknowledged."""
 
 _FINAL_TYPES = (MessageType.DONE, MessageType.FAILED)
 
+_Future = concurrent.futures.Future[Any]
+
 
 class ProcessExecution:
-    """Runs one job in a child of the pool, and hands on what its handler reports."""
+    """One job in a process of the pool."""
 
     def __init__(
         self, pool: ProcessPool, handler: Handler, context: JobContext, payload: object
@@ -61,60 +63,60 @@ class ProcessExecution:
         """Return the handler's result as JSON.
 
         Raises ReportedError for what the handler raises, HandlerCrashedError if its process dies,
-        ProcessStartError if there is none.
+        ProcessStartError if no process can be started.
         """
-        job = self._encode_request()
-        child = await self._pool.acquire(self._handler.memory_mib)
+        frame = self._encode_request()
+        process = await self._pool.acquire(self._handler.memory_mib)
         usable = False
         try:
-            ending = await self._exchange(child, job)
-            child.memory_usage = protocol.read_memory_usage(ending)
+            final = await self._exchange(process, frame)
+            process.memory_usage = protocol.read_memory_usage(final)
             usable = True
         except HandlerCrashedError as error:
-            self._log_death(child, error)
+            self._log_death(process, error)
             raise
         finally:
             with self._process_lock:
                 self._process = None
-            self._pool.release(child, usable=usable)
-        if protocol.message_type(ending) == MessageType.FAILED:
-            raise ReportedError(protocol.read_error(ending))
-        return ending["result"]
+            self._pool.release(process, usable=usable)
+        if protocol.message_type(final) == MessageType.FAILED:
+            raise ReportedError(protocol.read_error(final))
+        return final["result"]
 
     def stop(self) -> bool:
-        """Ask the handler to stop; False if it has not begun."""
+        """Ask the handler to stop; return False if it has not started."""
         if self._process is not None:
             self._process.send(STOP_MESSAGE)
         return self._process is not None
 
     def kill(self) -> bool:
-        """Kill the handler's process and what it has started; False if it has not begun."""
+        """Kill the handler's process and what it has started; return False if there is none yet."""
         if self._process is not None:
             self._process.kill()
         return self._process is not None
 
     def kill_process(self) -> None:
-        """Kill the handler's process from any thread; never that of the child's next job."""
+        """Kill the handler's process from any thread, but never once it may run the next job."""
         with self._process_lock:
             if self._process is not None:
                 self._process.kill_process()
 
     async def _exchange(self, process: HandlerProcess, job: bytes) -> JsonObject:
-        """Send the job; return how it ended."""
+        """Send the job, handle the messages of the process, and return the final one."""
         process.write(job)
         self._process = process
-        desk = ChildJobServer(self._context, process.write)
+        child_jobs = ChildJobServer(self._context, process.write)
         try:
             while (
-                word := protocol.message_type(message := await process.receive())
+                type_ := protocol.message_type(message := await process.receive())
             ) not in _FINAL_TYPES:
-                if word == MessageType.REPORT:
+                if type_ == MessageType.REPORT:
                     self._apply_report(message)
                     self._acknowledge(process)
                 else:
-                    desk.handle(message)
+                    child_jobs.handle(message)
         finally:
-            desk.close()
+            child_jobs.close()
         return message
 
     def _log_death(self, process: HandlerProcess, error: HandlerCrashedError) -> None:
@@ -125,9 +127,9 @@ class ProcessExecution:
     def _encode_request(self) -> bytes:
         ends_at = lease_seconds() + self._context.seconds_left
         limit = self._handler.memory_mib
-        job = RunRequest(self._context.info, cast("Json", self._payload), ends_at, limit)
+        request = RunRequest(self._context.info, cast("Json", self._payload), ends_at, limit)
         try:
-            return encode(protocol.run_message(job))
+            return encode(protocol.run_message(request))
         except FrameTooLargeError as error:
             raise ReportedError(_payload_too_large(error)) from error
 
@@ -140,14 +142,14 @@ class ProcessExecution:
             self._context.progress(percent, text)
 
     def _acknowledge(self, process: HandlerProcess) -> None:
-        """Ask for the next report: at once, unless the last was just now."""
+        """Acknowledge a report, so that the next one is sent: at once, unless the last was recent."""
         now = self._loop.time()
-        at = max(now, self._next_ack_at)
-        self._next_ack_at = at + MIN_REPORT_INTERVAL
-        if at == now:
+        send_at = max(now, self._next_ack_at)
+        self._next_ack_at = send_at + MIN_REPORT_INTERVAL
+        if send_at == now:
             process.send(TAKEN_MESSAGE)
         else:
-            self._loop.call_at(at, process.send, TAKEN_MESSAGE)
+            self._loop.call_at(send_at, process.send, TAKEN_MESSAGE)
 
 
 def _payload_too_large(error: FrameTooLargeError) -> ErrorReport:
@@ -156,11 +158,8 @@ def _payload_too_large(error: FrameTooLargeError) -> ErrorReport:
     )
 
 
-_Future = concurrent.futures.Future[Any]
-
-
 class ChildJobServer:
-    """Takes the questions of one handler's run to whoever submits; `write` sends frames back."""
+    """Serves one job's requests about child jobs; `write` sends frames to the process."""
 
     def __init__(self, context: JobContext, write: Callable[[bytes], None]) -> None:
         self._context = context
@@ -170,7 +169,7 @@ class ChildJobServer:
         self._pending: dict[int, tuple[ChildJobRequest, _Future]] = {}
 
     def handle(self, message: JsonObject) -> None:
-        """Begin with a question, or give it up."""
+        """Start a request, or cancel one that is to be forgotten."""
         number = protocol.read_number(message)
         if message_type(message) == MessageType.FORGET:
             self._cancel(number)
@@ -178,13 +177,13 @@ class ChildJobServer:
             self._start(number, protocol.read_request(message))
 
     def close(self) -> None:
-        """Give no more answers: the child may be at another job.
+        """Send no more answers: the process may run another job.
 
-        What is still being submitted goes on, as it would for a handler of the worker's own.
+        Submissions under way go on, as they do for a handler in the worker's own process.
         """
-        for number, (question, future) in list(self._pending.items()):
-            if isinstance(question, SubmitRequest):
-                self._context.track_submission(question.order.name, future)
+        for number, (request, future) in list(self._pending.items()):
+            if isinstance(request, SubmitRequest):
+                self._context.track_submission(request.manifest.name, future)
             else:
                 self._cancel(number)
         self._pending.clear()
@@ -200,8 +199,8 @@ class ChildJobServer:
 
     def _call(self, request: ChildJobRequest) -> _Future:
         match request:
-            case SubmitRequest(order):
-                return self._jobs.submit(order)
+            case SubmitRequest(manifest):
+                return self._jobs.submit(manifest)
             case WaitRequest(child, timeout):
                 return self._jobs.wait(child, timeout)
             case ListRequest():
@@ -216,7 +215,7 @@ class ChildJobServer:
         self._loop.call_soon_threadsafe(self._answer, number, future)
 
     def _answer(self, number: int, future: _Future) -> None:
-        """Send what has come; nothing where it was cancelled: the child is told to stop by then."""
+        """Send the answer; nothing if the request was cancelled: the handler is stopping by then."""
         if self._pending.pop(number, None) is None or future.cancelled():
             return
         self._write(_answer_frame(number, future))
@@ -229,5 +228,5 @@ def _answer_frame(number: int, future: _Future) -> bytes:
     try:
         return encode(protocol.answer_message(number, protocol.answer_value(future.result())))
     except FrameTooLargeError as too_large:
-        told = SubmitError(f"the answer about child jobs: {too_large}")
-        return encode(protocol.error_message(number, told))
+        answer_error = SubmitError(f"the answer about child jobs: {too_large}")
+        return encode(protocol.error_message(number, answer_error))

@@ -1,6 +1,6 @@
 """The messages between the worker and a handler process.
 
-On the socket each is a length, then so many bytes of JSON.
+On the socket each is a length, four bytes big-endian, and as many bytes of JSON.
 
 Worker to process: begin (once), run, stop, taken (acknowledges a report), answer, end.
 Process to worker: ready or unable (once), report, ask (numbered, about child jobs), forget (an
@@ -38,7 +38,7 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob_worker.errors import WorkerError
 
 MAX_BYTES: Final = 64 * 1024 * 1024
-"""Largest frame; a payload or result with what belongs to it has to fit."""
+"""Size of the largest frame; a payload or result has to fit, with the fields around it."""
 
 _FRAME_LENGTH: Final = struct.Struct(">I")
 
@@ -64,14 +64,14 @@ def encode(message: JsonObject, *, limit: int = MAX_BYTES) -> bytes:
 
 
 class FrameDecoder:
-    """Puts frames together from whatever pieces they arrive in."""
+    """Puts messages together from the pieces in which they arrive."""
 
     def __init__(self, *, limit: int = MAX_BYTES) -> None:
         self._limit = limit
         self._data = bytearray()
 
     def feed(self, data: bytes) -> Iterator[JsonObject]:
-        """Take a piece and return the messages that are complete now; raises FrameError."""
+        """Add a piece and yield the messages that are complete now; raises FrameError."""
         self._data += data
         while (body := self._next()) is not None:
             yield _parse_frame(body)
@@ -108,7 +108,7 @@ T = TypeVar("T", bound=_Dataclass)
 
 
 class MessageType(StrEnum):
-    """What a message is."""
+    """The type of a message, in its field `is`."""
 
     BEGIN = "begin"
     RUN = "run"
@@ -127,7 +127,7 @@ class MessageType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProcessConfig:
-    """What a child has to know of its worker. `path` is where modules are looked for."""
+    """What a handler process has to know of its worker. `path` is the module search path."""
 
     app: str
     path: list[str]
@@ -137,7 +137,7 @@ class ProcessConfig:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One job. `ends_at` is its time limit in seconds of the lease clock."""
+    """One job to run. `ends_at` is when it times out, in seconds of the lease clock."""
 
     info: JobInfo
     payload: Json
@@ -147,14 +147,14 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class MemoryUsage:
-    """What a child holds in memory, in bytes. `spent` ones are not to be used again.
-
-    `at_first` is what it held before all jobs: the app, and the resources since opened.
-    """
+    """What memory a handler process holds, in bytes."""
 
     memory: int = 0
     at_first: int = 0
+    """What it held before its first job, plus the resources opened since."""
+
     spent: bool = False
+    """Whether the process should run no further jobs."""
 
 
 STOP_MESSAGE: Final[JsonObject] = {"is": MessageType.STOP}
@@ -163,17 +163,17 @@ END_MESSAGE: Final[JsonObject] = {"is": MessageType.END}
 
 
 def message_type(message: JsonObject) -> str:
-    """Return what a message is."""
+    """Return the type of a message."""
     return text(message, "is")
 
 
 def begin_message(config: ProcessConfig) -> JsonObject:
-    """Return the first message to a child."""
+    """Return the first message to a handler process."""
     return {"is": MessageType.BEGIN, **asdict(config)}
 
 
 def read_begin(message: JsonObject) -> ProcessConfig:
-    """Read the first message to a child."""
+    """Read the first message to a handler process."""
     return read_fields(ProcessConfig, message)
 
 
@@ -192,12 +192,12 @@ def read_run(message: JsonObject) -> RunRequest:
 
 
 def ready_message(usage: MemoryUsage) -> JsonObject:
-    """Return the message of a child that has loaded its app."""
+    """Return the message of a process that has loaded its app."""
     return {"is": MessageType.READY, **asdict(usage)}
 
 
 def unable_message(why: str) -> JsonObject:
-    """Return the message of a child that cannot load its app."""
+    """Return the message of a process that cannot load its app."""
     return {"is": MessageType.UNABLE, "why": why}
 
 
@@ -219,7 +219,7 @@ def read_error(message: JsonObject) -> ErrorReport:
 
 
 def read_memory_usage(message: JsonObject) -> MemoryUsage:
-    """Read what a child holds."""
+    """Read the memory usage of a process."""
     return read_fields(MemoryUsage, message)
 
 
@@ -239,7 +239,7 @@ def read_fields(kind: type[T], message: JsonObject) -> T:
 
 
 def error_to_json(error: BaseException) -> JsonObject:
-    """Return an error with all that an equal one is made of."""
+    """Return an error as JSON: its class and base classes, its message, an API error's status."""
     names: list[Json] = [kind.__name__ for kind in type(error).__mro__]
     plain: dict[str, Json] = {"classes": names, "message": str(error)}
     if isinstance(error, ApiError):
@@ -248,7 +248,7 @@ def error_to_json(error: BaseException) -> JsonObject:
 
 
 def error_from_json(plain: JsonObject) -> Exception:
-    """Return an error of the same class; of the nearest base class that is known here, if not."""
+    """Return an error of the same class, or of its nearest base class that is known here."""
     names, message = texts(plain, "classes"), text(plain, "message")
     kind = next((_KNOWN_ERRORS[name] for name in names if name in _KNOWN_ERRORS), None)
     if kind is None:
@@ -274,7 +274,7 @@ _KNOWN_ERRORS: Final = {kind.__name__: kind for kind in _error_classes()}
 class SubmitRequest:
     """Submit a child."""
 
-    order: ChildManifest
+    manifest: ChildManifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,18 +287,18 @@ class WaitRequest:
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """Look at all children."""
+    """List all children."""
 
 
 ChildJobRequest = SubmitRequest | WaitRequest | ListRequest
 
 
 def ask_message(number: int, request: ChildJobRequest) -> JsonObject:
-    """Return the message that asks."""
+    """Return the message that sends a request; `number` identifies its answer."""
     message: dict[str, Json] = {"is": MessageType.ASK, "number": number}
     match request:
-        case SubmitRequest(order):
-            return {**message, "submit": shallow_dict(order)}
+        case SubmitRequest(manifest):
+            return {**message, "submit": shallow_dict(manifest)}
         case WaitRequest(ref, timeout):
             return {**message, "wait": shallow_dict(ref), "timeout": timeout}
         case ListRequest():
@@ -306,7 +306,7 @@ def ask_message(number: int, request: ChildJobRequest) -> JsonObject:
 
 
 def read_request(message: JsonObject) -> ChildJobRequest:
-    """Read what is asked."""
+    """Read a request."""
     if "submit" in message:
         return SubmitRequest(read_fields(ChildManifest, child(message, "submit")))
     if "wait" in message:
@@ -316,7 +316,7 @@ def read_request(message: JsonObject) -> ChildJobRequest:
 
 
 def forget_message(number: int) -> JsonObject:
-    """Return the message that calls a question back."""
+    """Return the message that cancels a request."""
     return {"is": MessageType.FORGET, "number": number}
 
 
@@ -331,7 +331,7 @@ def error_message(number: int, error: BaseException) -> JsonObject:
 
 
 def read_number(message: JsonObject) -> int:
-    """Return which question a message is about."""
+    """Return the number of the request that a message is about."""
     return integer(message, "number")
 
 
@@ -339,20 +339,20 @@ def answer_value(value: ChildRef | ChildView | Sequence[ChildView]) -> Json:
     """Return an answer as JSON."""
     if isinstance(value, ChildRef | ChildView):
         return shallow_dict(value)
-    return [shallow_dict(one) for one in value]
+    return [shallow_dict(view) for view in value]
 
 
 def read_ref(value: Json) -> ChildRef:
-    """Read the answer to Submit."""
+    """Read the answer to a SubmitRequest."""
     return read_fields(ChildRef, as_object(value))
 
 
 def read_view(value: Json) -> ChildView:
-    """Read the answer to Wait."""
+    """Read the answer to a WaitRequest."""
     view = read_fields(ChildView, as_object(value))
     return replace(view, phase=Phase(view.phase))
 
 
 def read_views(value: Json) -> Sequence[ChildView]:
-    """Read the answer to List."""
-    return [read_view(one) for one in items({"all": value}, "all")]
+    """Read the answer to a ListRequest."""
+    return [read_view(view) for view in items({"all": value}, "all")]
