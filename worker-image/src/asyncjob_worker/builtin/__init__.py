@@ -1,7 +1,7 @@
-"""The handlers that a worker has without any code: `http`, `exec`, `echo` and `sleep`.
+"""The handlers that a worker has without an app: `http`, `exec`, `echo` and `sleep`.
 
-`asyncjob_worker.builtin:app` is built from this process's environment. An app of one's own takes
-them in with `app.include(asyncjob_worker.builtin.app)`.
+`asyncjob_worker.builtin:app` is built from this process's environment. Another app includes it with
+`app.include(asyncjob_worker.builtin.app)`.
 """
 
 import os

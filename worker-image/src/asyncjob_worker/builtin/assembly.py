@@ -1,8 +1,8 @@
-"""The app with the built-in handlers `echo`, `sleep`, `http` and `exec`.
+"""The app with the built-in handlers, its settings, and the handlers `echo` and `sleep`.
 
 `echo` shows that queue, worker and result work; `sleep` is for trying out priorities, cancels,
-drains and recovery. The environment says which hosts and programs are allowed; what is not listed
-is not.
+drains and recovery. Environment variables list the hosts and programs that `http` and `exec` may
+use; all others are refused.
 """
 
 import asyncio
@@ -22,54 +22,13 @@ from asyncjob_worker.builtin.http_allowlist import HostAllowList, parse_host
 from asyncjob_worker.builtin.http_handler import http_handler
 from asyncjob_worker.builtin.model import BuiltInModel
 
-
-async def echo(job: JobContext, payload: JsonValue = None) -> JsonValue:  # noqa: ARG001  # a handler
-    """Return the payload as it is."""
-    return payload
-
-
 STEPS = 100
+"""Sleeping is reported in steps of one percent, where these are not shorter than the next."""
+
 MIN_STEP_SECONDS = 1.0
-"""Reports are stored once a second at most."""
+"""Reports are stored at most once a second by default."""
 
 MAX_SLEEP_SECONDS = 7 * 24 * 3600
-
-
-class Sleep(BuiltInModel):
-    """Payload."""
-
-    seconds: float = Field(ge=0, le=MAX_SLEEP_SECONDS, allow_inf_nan=False)
-
-
-class Slept(BuiltInModel):
-    """Result, and checkpoint: seconds slept in all attempts so far."""
-
-    slept: float = Field(default=0.0, ge=0)
-
-
-async def sleep(job: JobContext, payload: Sleep) -> Slept:
-    """Sleep what earlier attempts have left to sleep, by the loop's clock: a test may skip it."""
-    return await sleep_in_steps(
-        job, payload.seconds, asyncio.get_running_loop().time, asyncio.sleep
-    )
-
-
-async def sleep_in_steps(
-    job: JobContext,
-    seconds: float,
-    clock: Callable[[], float],
-    pause: Callable[[float], Awaitable[object]],
-) -> Slept:
-    """Sleep in steps, each of them reported and saved; `clock` and `pause` in seconds."""
-    begin = clock() - Slept.model_validate(job.last_checkpoint or {}).slept
-    step = max(MIN_STEP_SECONDS, seconds / STEPS)
-    while (left := begin + seconds - clock()) > 0:
-        await pause(min(step, left))
-        slept = min(clock() - begin, seconds)
-        await job.checkpoint(Slept(slept=slept))
-        await job.progress(100 * slept / seconds, f"slept {slept:.0f} of {seconds:g} s")
-    return Slept(slept=seconds)
-
 
 EXEC_ALLOW = "ASYNCJOB_EXEC_ALLOW"
 EXEC_PASS_ENV = "ASYNCJOB_EXEC_PASS_ENV"  # noqa: S105  # the name of a variable
@@ -77,6 +36,25 @@ EXEC_JOB_ENV = "ASYNCJOB_EXEC_JOB_ENV"
 PASSED_BY_DEFAULT = "PATH LANG LC_ALL TZ"
 
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+def build_app(environ: Mapping[str, str]) -> WorkerApp:
+    """Return the app with the handlers that the environment allows.
+
+    `exec` is only added where programs are allowed: elsewhere jobs of that type are left to workers
+    that may run them, instead of being claimed and refused. Raises ConfigError, which names the
+    variable that is wrong.
+    """
+    settings = read_settings(environ)
+    app = WorkerApp()
+    app.handler("echo")(echo)
+    app.handler("sleep")(sleep)
+    app.handler("http")(http_handler(settings.hosts))
+    if settings.programs.paths:
+        app.handler("exec")(exec_handler(settings.programs))
+    for error_type in BuiltInError.__subclasses__():
+        app.categorize(error_type, error_type.category)
+    return app
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +66,10 @@ class BuiltInSettings:
 
 
 def read_settings(environ: Mapping[str, str]) -> BuiltInSettings:
-    """Read the variables, lists by commas or white space; raises ConfigError naming the bad one."""
+    """Read the variables, which are lists separated by commas or white space.
+
+    Raises ConfigError, which names the variable that is wrong.
+    """
     passed = _read_names(environ, EXEC_PASS_ENV, PASSED_BY_DEFAULT)
     programs = ProgramAllowList(
         paths=frozenset(_check_path(entry) for entry in _read_list(environ, EXEC_ALLOW)),
@@ -123,19 +104,45 @@ def _read_list(environ: Mapping[str, str], variable: str, default: str = "") -> 
     return environ.get(variable, default).replace(",", " ").split()
 
 
-def build_app(environ: Mapping[str, str]) -> WorkerApp:
-    """Return the app; raises ConfigError that names the variable that cannot be used.
+async def echo(job: JobContext, payload: JsonValue = None) -> JsonValue:  # noqa: ARG001  # a handler
+    """Return the payload as it is."""
+    return payload
 
-    `exec` is only in it where programs are allowed: jobs of that type are then left to workers that
-    may run them, instead of being refused by those that may not.
+
+class Sleep(BuiltInModel):
+    """Payload."""
+
+    seconds: float = Field(ge=0, le=MAX_SLEEP_SECONDS, allow_inf_nan=False)
+
+
+class Slept(BuiltInModel):
+    """Result, and checkpoint: seconds slept in all attempts so far."""
+
+    slept: float = Field(default=0.0, ge=0)
+
+
+async def sleep(job: JobContext, payload: Sleep) -> Slept:
+    """Sleep for the seconds that earlier attempts have left.
+
+    By the event loop's clock, so that a test can make time pass at once.
     """
-    settings = read_settings(environ)
-    app = WorkerApp()
-    app.handler("echo")(echo)
-    app.handler("sleep")(sleep)
-    app.handler("http")(http_handler(settings.hosts))
-    if settings.programs.paths:
-        app.handler("exec")(exec_handler(settings.programs))
-    for kind in BuiltInError.__subclasses__():
-        app.categorize(kind, kind.category)
-    return app
+    return await sleep_in_steps(
+        job, payload.seconds, asyncio.get_running_loop().time, asyncio.sleep
+    )
+
+
+async def sleep_in_steps(
+    job: JobContext,
+    seconds: float,
+    clock: Callable[[], float],
+    pause: Callable[[float], Awaitable[object]],
+) -> Slept:
+    """Sleep in steps, with progress and a checkpoint after each; `clock` and `pause` in seconds."""
+    started = clock() - Slept.model_validate(job.last_checkpoint or {}).slept
+    step = max(MIN_STEP_SECONDS, seconds / STEPS)
+    while (left := started + seconds - clock()) > 0:
+        await pause(min(step, left))
+        slept = min(clock() - started, seconds)
+        await job.checkpoint(Slept(slept=slept))
+        await job.progress(100 * slept / seconds, f"slept {slept:.0f} of {seconds:g} s")
+    return Slept(slept=seconds)

@@ -1,4 +1,4 @@
-"""How the built-in handlers fail where another attempt may help, each with its category."""
+"""The retryable errors of the built-in handlers, each with its category."""
 
 from typing import ClassVar
 

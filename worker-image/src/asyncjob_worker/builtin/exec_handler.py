@@ -1,8 +1,8 @@
 """The handler `exec`: runs an allowed program in a folder of its own.
 
-Here are its payload and result, and the allow-list of programs and variables. A sync handler: the
-pipes and the process are waited for in a thread, the same way on every event loop, and the stop is
-noticed by polling.
+With its payload and result, and the allow-list of programs and variables. It is a sync handler: a
+thread waits for the pipes and the process, the same way with every event loop, and polls for the
+stop.
 """
 
 import math
@@ -22,6 +22,8 @@ from asyncjob_worker.builtin.errors import ProgramFailedError, StoppedError, Tim
 from asyncjob_worker.builtin.exec_program import ProgramEnd, ProgramRun, run_program
 from asyncjob_worker.builtin.model import BuiltInModel, Head, fit_json
 
+STDERR_TAIL_BYTES = 1024
+
 
 class ProgramRefusedError(Exception):
     """The program, or a variable for it, is not in the allow-list."""
@@ -29,14 +31,18 @@ class ProgramRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProgramAllowList:
-    """The allow-list. `inherited` is what programs get of the worker's own environment."""
+    """The allow-list of programs and variables.
+
+    `inherited` is the part of the worker's own environment that programs get, `settable` the names
+    of variables that jobs may set.
+    """
 
     paths: frozenset[str] = frozenset()
     inherited: Mapping[str, str] = field(default_factory=dict)
     settable: frozenset[str] = frozenset()
 
     def check(self, argv: Sequence[str]) -> None:
-        """Raise ProgramRefusedError unless the very path is listed."""
+        """Raise ProgramRefusedError unless exactly this path is listed."""
         if argv[0] not in self.paths:
             raise ProgramRefusedError(
                 f"the worker may not run {argv[0]}: ASYNCJOB_EXEC_ALLOW does not list it"
@@ -45,8 +51,8 @@ class ProgramAllowList:
     def environment(self, requested: Mapping[str, str], folder: str) -> dict[str, str]:
         """Return the program's environment; raises ProgramRefusedError for a variable not listed.
 
-        Variables can make an allowed program run another (LD_PRELOAD, PATH, GIT_SSH_COMMAND, …):
-        hence the list.
+        Variables are listed because they can make an allowed program run another (LD_PRELOAD, PATH,
+        GIT_SSH_COMMAND, …).
         """
         refused = sorted(requested.keys() - self.settable)
         if refused:
@@ -105,30 +111,20 @@ class ExecResult(BuiltInModel):
     seconds: float
 
 
-def output_of(head: Head, limit: int) -> Output:
-    """Return the kept beginning as text; what is no UTF-8 is replaced."""
-    text = head.data.decode("utf-8", "replace")
-    kept = fit_json(text, limit + 2)
-    return Output(text=kept, truncated=head.is_truncated or len(kept) < len(text), size=head.size)
-
-
-STDERR_TAIL_BYTES = 1024
-
-
 def exec_handler(programs: ProgramAllowList) -> Callable[[JobContext, ExecCall], ExecResult]:
-    """Return the handler for the programs that may be run."""
+    """Return the handler that runs the programs of this list."""
 
     def execute(job: JobContext, call: ExecCall) -> ExecResult:
         """Run a program and return its output if it ends with 0."""
         with tempfile.TemporaryDirectory(prefix="exec-", ignore_cleanup_errors=True) as folder:
-            order = _program_run(programs, call, folder)
+            run = _program_run(programs, call, folder)
             is_over = _deadline(call.timeout_seconds)
-            ended = _run_or_fail(order, lambda: job.cancelled or is_over())
+            end = _run_or_fail(run, lambda: job.cancelled or is_over())
         if job.cancelled:
             raise StoppedError
-        if ended.was_stopped:
+        if end.was_stopped:
             raise TimedOutError(f"{call.argv[0]} took longer than {call.timeout_seconds:g} s")
-        return _result(call, ended)
+        return _result(call, end)
 
     return execute
 
@@ -151,7 +147,7 @@ def _program_run(programs: ProgramAllowList, call: ExecCall, folder: str) -> Pro
 
 
 def _deadline(seconds: float | None) -> Callable[[], bool]:
-    """Return what says whether so many seconds have passed since now."""
+    """Return a function that says whether `seconds` have passed since this call."""
     end = math.inf if seconds is None else time.monotonic() + seconds
     return lambda: time.monotonic() >= end
 
@@ -180,6 +176,18 @@ def _result(call: ExecCall, ended: ProgramEnd) -> ExecResult:
         stdout=output_of(ended.stdout, call.max_output_bytes),
         stderr=output_of(ended.stderr, call.max_output_bytes),
         seconds=ended.seconds,
+    )
+
+
+def output_of(head: Head, limit: int) -> Output:
+    """Return the kept beginning as text; bytes that are not UTF-8 are replaced.
+
+    `limit` is in bytes as JSON.
+    """
+    decoded = head.data.decode("utf-8", "replace")
+    kept = fit_json(decoded, limit + 2)
+    return Output(
+        text=kept, truncated=head.is_truncated or len(kept) < len(decoded), size=head.size
     )
 
 

@@ -1,7 +1,7 @@
 """One run of a program, from its start until nothing of its process group is left.
 
-The program's own process stays a zombie until its group is killed, so that its number cannot have
-passed to another process by then.
+The program's own process stays a zombie until its group is killed, so that its process ID cannot
+have been reused by then.
 """
 
 import os
@@ -18,9 +18,83 @@ from asyncjob_worker.builtin.model import Head, Tail
 
 CHUNK_BYTES = 64 * 1024
 
+STOP_POLL_SECONDS = 0.1
+"""How often the stop is polled while the program runs."""
+
+MAX_FINAL_READS = 1000
+"""Reads from the pipes of a killed group; what it can have left in them needs far fewer."""
+
+EXIT_POLL_SECONDS = 0.02
+TERM_SECONDS = 2.0
+"""Time between SIGTERM and SIGKILL. Less than a drain allows (`--stop-wait`)."""
+
+REAP_SECONDS = 1.0
+"""How long to wait for the killed processes of the group to be reaped."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRun:
+    """What to run, where, and how much of its output to keep, in bytes."""
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    folder: str
+    stdin: bytes
+    keep_bytes: int
+    tail_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEnd:
+    """How the program ended; the exit code is -N if signal N has ended it."""
+
+    exit_code: int
+    was_stopped: bool
+    stdout: Head
+    stderr: Head
+    stderr_tail: str
+    seconds: float
+
+
+def run_program(spec: ProgramRun, should_stop: Callable[[], bool]) -> ProgramEnd:
+    """Run the program until it ends or should stop, and leave nothing of its process group.
+
+    Raises OSError if it cannot be started.
+    """
+    stdout, stderr, tail = Head(spec.keep_bytes), Head(spec.keep_bytes), Tail(spec.tail_bytes)
+
+    def on_stderr(data: bytes) -> None:
+        stderr.add(data)
+        tail.add(data)
+
+    started = time.monotonic()
+    process = _start_process(spec)
+    pipes = Pipes(process, spec.stdin, stdout.add, on_stderr)
+    try:
+        was_stopped = _move_data(process, pipes, should_stop)
+    finally:
+        code = end_group(process)
+        _drain_pipes(pipes)
+        pipes.close()
+    return ProgramEnd(
+        code, was_stopped, stdout, stderr, tail.text, round(time.monotonic() - started, 3)
+    )
+
+
+def _start_process(spec: ProgramRun) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        list(spec.argv),
+        cwd=spec.folder,
+        env=dict(spec.env),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
 
 class Pipes:
-    """The three pipes of a program; closed at the end."""
+    """The three pipes of a program, read and written without blocking."""
 
     def __init__(
         self,
@@ -45,14 +119,14 @@ class Pipes:
         return bool(self._selector.get_map())
 
     def serve(self, seconds: float) -> bool:
-        """Move what can be moved, waiting so long for something; return whether there was any."""
+        """Read and write what is ready, after waiting up to `seconds`; return whether any was."""
         ready = self._selector.select(seconds)
         for key, _ in ready:
             key.data(key.fileobj)
         return bool(ready)
 
     def close(self) -> None:
-        """Let go of all of them."""
+        """Close all pipes."""
         self._selector.close()
         for file in self._files:
             with suppress(OSError):
@@ -78,78 +152,10 @@ class Pipes:
                 os.write(file.fileno(), self._unwritten[:CHUNK_BYTES]) :
             ]
         except BrokenPipeError:
-            self._unwritten = self._unwritten[:0]  # it does not want to know
+            self._unwritten = self._unwritten[:0]  # the program has closed its stdin
         if not self._unwritten:
             self._selector.unregister(file)
             file.close()
-
-
-STOP_POLL_SECONDS = 0.1
-"""How soon a stop is noticed."""
-
-MAX_FINAL_READS = 1000
-"""What a killed group has left in its pipes is far less."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramRun:
-    """What to run, where, and how much of its output to keep, in bytes."""
-
-    argv: Sequence[str]
-    env: Mapping[str, str]
-    folder: str
-    stdin: bytes
-    keep_bytes: int
-    tail_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramEnd:
-    """How it went; the exit code is negative for a signal."""
-
-    exit_code: int
-    was_stopped: bool
-    stdout: Head
-    stderr: Head
-    stderr_tail: str
-    seconds: float
-
-
-def run_program(spec: ProgramRun, should_stop: Callable[[], bool]) -> ProgramEnd:
-    """Run the program until it ends or should stop; nothing of its group is left afterwards.
-
-    Raises OSError if it cannot be started.
-    """
-    stdout, stderr, tail = Head(spec.keep_bytes), Head(spec.keep_bytes), Tail(spec.tail_bytes)
-
-    def on_stderr(data: bytes) -> None:
-        stderr.add(data)
-        tail.add(data)
-
-    begin = time.monotonic()
-    process = _start_process(spec)
-    pipes = Pipes(process, spec.stdin, stdout.add, on_stderr)
-    try:
-        was_stopped = _move_data(process, pipes, should_stop)
-    finally:
-        code = end_group(process)
-        _drain_pipes(pipes)
-        pipes.close()
-    return ProgramEnd(
-        code, was_stopped, stdout, stderr, tail.text, round(time.monotonic() - begin, 3)
-    )
-
-
-def _start_process(spec: ProgramRun) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        list(spec.argv),
-        cwd=spec.folder,
-        env=dict(spec.env),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
 
 
 def _move_data(
@@ -167,27 +173,23 @@ def _move_data(
 
 
 def _drain_pipes(pipes: Pipes) -> None:
-    """Take what is still in the pipes; whoever escaped from the group is not waited for."""
+    """Read what is still in the pipes, without waiting for processes that have left the group."""
     for _ in range(MAX_FINAL_READS):
         if not pipes.are_open or not pipes.serve(0):
             return
 
 
-EXIT_POLL_SECONDS = 0.02
-TERM_SECONDS = 2.0
-"""Between SIGTERM and SIGKILL. Less than a drain allows (`--stop-wait`)."""
-
-REAP_SECONDS = 1.0
-
-
 def has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Return whether the program has ended; leaves it to be reaped."""
+    """Return whether the program has ended; does not reap it."""
     options = os.WEXITED | os.WNOHANG | os.WNOWAIT
     return process.returncode is not None or bool(os.waitid(os.P_PID, process.pid, options))
 
 
 def end_group(process: subprocess.Popen[bytes], term_seconds: float = TERM_SECONDS) -> int:
-    """End the group and reap it; return the program's exit code. Polite if it still runs."""
+    """End the group and reap it; return the program's exit code.
+
+    If the program still runs, it gets SIGTERM and `term_seconds` first.
+    """
     if not has_ended(process):
         _signal_group(process.pid, signal.SIGTERM)
         _wait_until_ended(process, term_seconds)
@@ -209,7 +211,7 @@ def _wait_until_ended(process: subprocess.Popen[bytes], timeout: float) -> None:
 
 
 def _reap_orphans(group: int) -> None:
-    """Reap what the program left behind, where that falls to us: as a container's first process."""
+    """Reap what the program has started: orphans are a container's first process's to reap."""
     give_up_at = time.monotonic() + REAP_SECONDS
     with suppress(ChildProcessError):
         while time.monotonic() < give_up_at:

@@ -1,7 +1,8 @@
-"""Which hosts `http` may call: an allow-list, compared with the very URL that is opened.
+"""Which hosts `http` may call: an allow-list, compared with exactly the URL that is opened.
 
-Pure. Everything that could be read in two ways (an address in a strange spelling, user names before
-the host) is refused before the list is asked, so that the list and the connection agree.
+Pure. Everything that could be read in two ways (an address in an unusual spelling, user names
+before the host) is refused before the list is checked, so that list and connection mean the same
+host.
 """
 
 import ipaddress
@@ -26,14 +27,14 @@ class HostRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AllowedHost:
-    """One entry. Without a port it stands for the port that the URL's scheme has by default."""
+    """One entry of the list. Without a port it allows the default port of the URL's scheme."""
 
     name: str
     port: int | None = None
     subdomains: bool = False
 
     def allows(self, name: str, port: int | None, scheme: str) -> bool:
-        """Return whether a URL with this host (in canonical form), port and scheme is meant."""
+        """Return whether a URL with this host (in canonical form), port and scheme is allowed."""
         if port != (DEFAULT_PORTS[scheme] if self.port is None else self.port):
             return False
         return name.endswith(f".{self.name}") if self.subdomains else name == self.name
@@ -41,12 +42,12 @@ class AllowedHost:
 
 @dataclass(frozen=True, slots=True)
 class HostAllowList:
-    """The allow-list; empty, it allows nothing."""
+    """The allow-list; an empty one allows nothing."""
 
     entries: tuple[AllowedHost, ...] = ()
 
     def check(self, url: URL) -> None:
-        """Raise HostRefusedError, with what to set, unless the URL may be called."""
+        """Raise HostRefusedError, which says what to set, unless the URL may be called."""
         name = canonical_host(url)
         if not any(entry.allows(name, url.port, url.scheme) for entry in self.entries):
             raise HostRefusedError(
@@ -56,7 +57,7 @@ class HostAllowList:
 
 
 def parse_url(text: str) -> URL:
-    """Return the URL as it will be opened; raises ValueError that says what is wrong with it."""
+    """Return the URL as it will be opened; raises ValueError, which says what is wrong with it."""
     url = URL(text).with_fragment(None)
     if url.scheme not in DEFAULT_PORTS:
         raise ValueError("it has to begin with http:// or https://")
@@ -81,14 +82,17 @@ def parse_host(text: str) -> AllowedHost:
 
 
 def canonical_host(url: URL) -> str:
-    """Return the host in the one spelling that is compared; raises ValueError."""
+    """Return the host in the canonical spelling, which is compared; raises ValueError."""
     if not url.raw_host:
         raise ValueError("it has no host")
     return _canonical(url.raw_host.lower())
 
 
 def _canonical(host: str) -> str:
-    """One trailing dot is dropped: it only keeps the resolver from trying search domains."""
+    """Return the canonical spelling, without a trailing dot; raises ValueError.
+
+    The dot only keeps the resolver from trying search domains.
+    """
     name = host.removesuffix(".")
     if ":" in name:
         return ipaddress.IPv6Address(name).compressed if "%" not in name else _refuse(host)
@@ -107,7 +111,7 @@ def _is_address(host: str) -> bool:
 
 
 def _entry_for(url: URL) -> str:
-    """Return what an entry of the list for this URL would be."""
+    """Return the entry of the list that would allow this URL."""
     name = canonical_host(url)
     host = f"[{name}]" if ":" in name else name
     return host if url.is_default_port() else f"{host}:{url.port}"

@@ -1,6 +1,6 @@
-"""The handler `http`: opens the connection, follows redirects, reads the response.
+"""The handler `http`: sends the request, follows redirects, reads the response.
 
-Each request is checked against the allow-list.
+Each request, redirected ones too, is checked against the allow-list.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ EXCERPT_LENGTH = 500
 
 
 def http_handler(hosts: HostAllowList) -> Callable[[JobContext, HttpCall], Awaitable[HttpAnswer]]:
-    """Return the handler for the hosts that may be called."""
+    """Return the handler that calls the hosts of this list."""
 
     async def http(job: JobContext, call: HttpCall) -> HttpAnswer:
         """Call a URL and return its answer if the status is expected."""
@@ -48,7 +48,7 @@ def http_handler(hosts: HostAllowList) -> Callable[[JobContext, HttpCall], Await
 
 
 class HttpExchange:
-    """One call with its redirects."""
+    """One call of the handler, with its redirects."""
 
     def __init__(
         self, call: HttpCall, hosts: HostAllowList, session: aiohttp.ClientSession
@@ -58,7 +58,7 @@ class HttpExchange:
         self._session = session
 
     async def run(self, request: Request) -> HttpAnswer:
-        """Return the expected answer; raises what ends the attempt."""
+        """Return the answer if its status is expected; else raise the error of the attempt."""
         for _ in range(1 + MAX_REDIRECTS):
             async with self._send(request) as response:
                 location = self._location(response)
@@ -69,7 +69,7 @@ class HttpExchange:
         raise Fail(message, category=Category.VALIDATION)
 
     def _send(self, request: Request) -> "aiohttp.client._RequestContextManager":
-        """Every request goes through here, so that none misses the allow-list."""
+        """Send one request; all go through here, so that all are checked against the list."""
         try:
             self._hosts.check(request.url)
         except HostRefusedError as refused:
@@ -83,7 +83,7 @@ class HttpExchange:
         )
 
     def _location(self, response: aiohttp.ClientResponse) -> str | None:
-        """Return where to go on; None if this is the answer."""
+        """Return where the response redirects to; None if it is the answer."""
         if not self._call.follow_redirects or response.status not in REDIRECTS:
             return None
         expected = contains_status(self._call.expected_status, response.status)
@@ -104,8 +104,8 @@ class HttpExchange:
             limit=limit,
             size=_body_size(response, body),
         )
-        said = excerpt(body, response.headers.get("Content-Type", ""), EXCERPT_LENGTH)
-        check_status(self._call, answer, request.shown, said, datetime.now(UTC))
+        body_excerpt = excerpt(body, response.headers.get("Content-Type", ""), EXCERPT_LENGTH)
+        check_status(self._call, answer, request.shown, body_excerpt, datetime.now(UTC))
         return answer
 
 
@@ -124,7 +124,7 @@ def _body_size(response: aiohttp.ClientResponse, body: Head) -> int | None:
 
 
 def _session() -> aiohttp.ClientSession:
-    """Return a session that keeps no cookies and heeds no proxy or netrc of the environment."""
+    """Return a session without cookies that ignores proxies and netrc of the environment."""
     return aiohttp.ClientSession(
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None),
@@ -143,7 +143,7 @@ def _translate_errors(shown: str, seconds: float) -> Iterator[None]:
 
 
 def _error_text(error: Exception) -> str:
-    """Return what went wrong; an error of a response also tells the URL, query and all."""
+    """Return the error's text; that of a response error would hold the URL with its query."""
     if isinstance(error, aiohttp.ClientResponseError):
         return f"{error.message or type(error).__name__} ({error.status})"
     return str(error) or type(error).__name__

@@ -1,6 +1,6 @@
-"""Payload and result of `http`, and the requests it sends. Pure.
+"""Payload and result of the handler `http`, and the requests that it sends. Pure.
 
-That is the first request of a call, and the next one after a redirect.
+These are the first request of a call, and the next one after a redirect.
 """
 
 import re
@@ -18,12 +18,39 @@ from asyncjob.app import JobInfo
 from asyncjob_worker.builtin.http_allowlist import parse_url
 from asyncjob_worker.builtin.model import BuiltInModel
 
+CONNECTION_HEADERS = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+"""Headers of the connection, which jobs may not set: with a `Host` of its own a job could reach
+another host than the one that was checked."""
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+CROSS_ORIGIN_HEADERS = frozenset(
+    {"accept", "accept-language", "content-type", "idempotency-key", "traceparent", "user-agent"}
+)
+"""Headers that are sent to another origin after a redirect; the job's others may be secrets."""
+
 _RANGE = re.compile(r"([1-5]\d\d)(?:-([1-5]\d\d))?", re.ASCII)
 _CLASS = re.compile("([1-5])xx", re.IGNORECASE)
 
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]{0,8192}")
+
 
 def statuses_of(text: int | str) -> range:
-    """Return the statuses that one entry stands for; raises ValueError."""
+    """Return the statuses that one entry means; raises ValueError."""
     if match := _CLASS.fullmatch(str(text)):
         first = 100 * int(match[1])
         return range(first, first + 100)
@@ -47,29 +74,11 @@ Statuses = Annotated[
 
 
 def contains_status(statuses: Statuses, status: int) -> bool:
-    """Return whether a status is among them."""
+    """Return whether a status is among these."""
     return any(status in statuses_of(entry) for entry in statuses)
 
 
-CONNECTION_HEADERS = frozenset(
-    {
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "keep-alive",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
-"""Belong to the connection; a `Host` of the job's own would name another than was checked."""
-
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
-_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]{0,8192}")
+BodyFormat = Literal["none", "json", "text", "base64"]
 
 
 def _check_name(name: str) -> str:
@@ -86,7 +95,6 @@ def _check_value(value: str) -> str:
     return value
 
 
-BodyFormat = Literal["none", "json", "text", "base64"]
 HeaderName = Annotated[str, AfterValidator(_check_name)]
 HeaderValue = Annotated[str, AfterValidator(_check_value)]
 
@@ -131,13 +139,6 @@ class HttpAnswer(BuiltInModel):
     """Bytes of the whole body, uncompressed; null where it was cut and the length not announced."""
 
 
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
-CROSS_ORIGIN_HEADERS = frozenset(
-    {"accept", "accept-language", "content-type", "idempotency-key", "traceparent", "user-agent"}
-)
-"""What a redirect to another origin is sent along; the job's other headers may be secrets."""
-
-
 @dataclass(frozen=True, slots=True)
 class Request:
     """One request."""
@@ -154,10 +155,10 @@ class Request:
 
 
 def first_request(call: HttpCall, job: JobInfo, agent: str) -> Request:
-    """Return what the call asks for, and the headers that every call of the job has."""
+    """Return the request that a call asks for, with the headers that all calls have."""
     headers: CIMultiDict[str] = CIMultiDict(call.headers)
     headers.setdefault("User-Agent", agent)
-    # The same in every attempt: a service that knows the header does the work once.
+    # The same in every attempt, so that a service that supports it does the work once.
     headers.setdefault("Idempotency-Key", job.uid)
     if job.traceparent:
         headers.setdefault("traceparent", job.traceparent)
@@ -166,7 +167,7 @@ def first_request(call: HttpCall, job: JobInfo, agent: str) -> Request:
 
 
 def redirected(request: Request, status: int, location: str) -> Request:
-    """Return the request that a redirect asks for; raises ValueError for one that cannot be."""
+    """Return the request that a redirect asks for; raises ValueError if it is not followed."""
     url = parse_url(str(request.url.join(URL(location))))
     if request.url.scheme == "https" and url.scheme == "http":
         raise ValueError(f"it leads from https to {url.with_query(None)}")
@@ -182,7 +183,7 @@ def redirected(request: Request, status: int, location: str) -> Request:
 
 
 def _becomes_get(method: str, status: int) -> bool:
-    """As browsers do and the standard allows; a DELETE moved elsewhere stays one."""
+    """Return whether a redirected request becomes a GET: as in browsers, so a DELETE does not."""
     return (status == HTTPStatus.SEE_OTHER and method != "HEAD") or (
         status in {HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.FOUND} and method == "POST"
     )

@@ -1,7 +1,7 @@
-"""What `http` makes of a response. Pure.
+"""Turns a response into the result of the handler `http`, or into the attempt's error. Pure.
 
-A result of bounded size, or the error that an unexpected status means for the attempt, with the
-delay that Retry-After asks for.
+The result has a bounded size. The error of an unexpected status has the delay that Retry-After asks
+for.
 """
 
 import base64
@@ -45,16 +45,28 @@ KEPT_HEADERS = (
 REJECTED_CHARSETS = frozenset(
     {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"}
 )
-"""Python's own, for anything but text on the wire; punycode takes seconds for a long body."""
+"""Codecs of Python that are not for text on the wire; punycode takes seconds for 64 KiB."""
 
 MAX_HEADER = 1024
 MAX_URL = 8192
+
+MAX_RETRY_AFTER_SECONDS = 86_400.0
+
+_FINAL_CATEGORIES: Mapping[int, Category] = {
+    HTTPStatus.UNAUTHORIZED: Category.PERMISSION,
+    HTTPStatus.FORBIDDEN: Category.PERMISSION,
+    HTTPStatus.NOT_FOUND: Category.NOT_FOUND,
+    HTTPStatus.GONE: Category.NOT_FOUND,
+}
 
 
 def build_answer(
     status: int, url: str, headers: Mapping[str, str], body: Head, *, limit: int, size: int | None
 ) -> HttpAnswer:
-    """Return the result; `size` is the length of the whole body in bytes, if it is known."""
+    """Return the result; `limit` bounds its body, in bytes as JSON.
+
+    `size` is the length of the whole body in bytes, None if it is not known.
+    """
     format_, value, is_cut = _decode_body(body, headers.get("content-type", ""), limit)
     return HttpAnswer(
         status=status,
@@ -72,7 +84,7 @@ def build_answer(
 
 
 def excerpt(body: Head, content_type: str, length: int) -> str:
-    """Return the beginning of the body on one line, for a message; empty if it is no text."""
+    """Return the beginning of the body on one line, for a message; empty if it is not text."""
     text = _decode_text(body, content_type)
     return " ".join((text or "").split())[:length]
 
@@ -93,12 +105,12 @@ def _decode_body(body: Head, content_type: str, limit: int) -> tuple[BodyFormat,
 
 
 def _as_base64(body: Head, limit: int) -> tuple[BodyFormat, Json, bool]:
-    room = limit // 4 * 3
-    return "base64", base64.b64encode(body.data[:room]).decode(), body.size > room
+    max_bytes = limit // 4 * 3
+    return "base64", base64.b64encode(body.data[:max_bytes]).decode(), body.size > max_bytes
 
 
 def _decode_text(body: Head, content_type: str) -> str | None:
-    """Return the bytes as text, in the charset they claim; None if they are not."""
+    """Return the bytes decoded in their declared charset; None if they are not valid in it."""
     decoder = codecs.getincrementaldecoder(_charset(content_type))()
     try:
         return replace_unencodable(decoder.decode(body.data, final=not body.is_truncated))
@@ -107,7 +119,10 @@ def _decode_text(body: Head, content_type: str) -> str | None:
 
 
 def _charset(content_type: str) -> str:
-    """Return the claimed charset if it is one; Python's codecs include others, such as zlib."""
+    """Return the declared charset, or UTF-8 if it is not a charset of text.
+
+    Python's codecs include others, such as zlib.
+    """
     _, _, after = content_type.lower().partition("charset=")
     charset = after.partition(";")[0].strip(" \"'")
     try:
@@ -117,20 +132,13 @@ def _charset(content_type: str) -> str:
         return "utf-8"
 
 
-_FINAL_CATEGORIES: Mapping[int, Category] = {
-    HTTPStatus.UNAUTHORIZED: Category.PERMISSION,
-    HTTPStatus.FORBIDDEN: Category.PERMISSION,
-    HTTPStatus.NOT_FOUND: Category.NOT_FOUND,
-    HTTPStatus.GONE: Category.NOT_FOUND,
-}
-
-
 def check_status(
     call: HttpCall, answer: HttpAnswer, shown: str, body_excerpt: str, now: datetime
 ) -> None:
-    """Return if the status is expected; else raise what ends the attempt.
+    """Return if the status is expected; else raise the error of the attempt.
 
-    Its message has the request as `shown` and what the service `body_excerpt`.
+    Fail, a retryable error, or Retry if the service asks to wait. The message has the request as
+    `shown`, and the service's text as `body_excerpt`.
     """
     if contains_status(call.expected_status, answer.status):
         return
@@ -140,10 +148,10 @@ def check_status(
         raise Fail(message, category=_FINAL_CATEGORIES.get(answer.status, Category.VALIDATION))
     error = _retryable_error(answer.status, message)
     headers = answer.headers
-    after = retry_after_seconds(headers.get("retry-after"), headers.get("date"), now)
-    if after is None:
+    delay = retry_after_seconds(headers.get("retry-after"), headers.get("date"), now)
+    if delay is None:
         raise error
-    raise Retry(f"{message}; it asks to wait {after:g} s", after=after) from error
+    raise Retry(f"{message}; it asks to wait {delay:g} s", after=delay) from error
 
 
 def _retryable_error(status: int, message: str) -> BuiltInError:
@@ -154,24 +162,21 @@ def _retryable_error(status: int, message: str) -> BuiltInError:
 def _redirect_hint(call: HttpCall, answer: HttpAnswer) -> str:
     if answer.status not in REDIRECTS or call.follow_redirects:
         return ""
-    place = re.split(r"[?#]", answer.headers.get("location", "?"))[0] or "elsewhere"
-    return f", a redirect to {place} (followRedirects is false)"
-
-
-MAX_RETRY_AFTER_SECONDS = 86_400.0
+    location = re.split(r"[?#]", answer.headers.get("location", "?"))[0] or "elsewhere"
+    return f", a redirect to {location} (followRedirects is false)"
 
 
 def retry_after_seconds(value: str | None, date: str | None, now: datetime) -> float | None:
-    """Return the seconds that Retry-After asks for, 0 to a day; None if it says nothing of use.
+    """Return the seconds that Retry-After asks for, 0 to a day; None if it cannot be read.
 
     It is a number of seconds or a date. A date is counted from the answer's own Date, so that it
-    does not matter whether the clocks agree, and from `now` where there is none.
+    does not matter whether the clocks agree, and from `now` if there is none.
     """
     text = (value or "").strip()
     if text.isascii() and text.isdigit():
         seconds = float(text[:10])
-    elif (moment := _parse_date(text)) is not None:
-        seconds = (moment - (_parse_date(date) or now)).total_seconds()
+    elif (retry_at := _parse_date(text)) is not None:
+        seconds = (retry_at - (_parse_date(date) or now)).total_seconds()
     else:
         return None
     return math.ceil(min(max(seconds, 0.0), MAX_RETRY_AFTER_SECONDS))
@@ -179,7 +184,7 @@ def retry_after_seconds(value: str | None, date: str | None, now: datetime) -> f
 
 def _parse_date(text: str | None) -> datetime | None:
     try:
-        moment = parsedate_to_datetime(text or "")
+        date = parsedate_to_datetime(text or "")
     except (ValueError, OverflowError, TypeError):  # such as a year of eleven digits
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return date if date.tzinfo else date.replace(tzinfo=UTC)

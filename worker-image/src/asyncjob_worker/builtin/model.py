@@ -1,7 +1,7 @@
 """What payloads and results of the built-in handlers share.
 
-The base model, and buffers that keep the beginning or the end of long output, so that a result fits
-into a job's status.
+That is the base model, and buffers that keep the beginning or the end of long output, so that a
+result fits into a job's status.
 """
 
 import orjson
@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 
 
 class BuiltInModel(BaseModel):
-    """camelCase on the wire; an unknown field is a mistake of the author, and told."""
+    """camelCase on the wire; unknown fields are errors, so that a misspelt one is noticed."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -22,7 +22,7 @@ class BuiltInModel(BaseModel):
 
 
 class Head:
-    """The first bytes of a stream, and how many there were in all."""
+    """Keeps the first `limit` bytes of a stream, and counts all of them."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -31,35 +31,35 @@ class Head:
 
     @property
     def data(self) -> bytes:
-        """The bytes that were kept."""
+        """The bytes that are kept."""
         return bytes(self._kept)
 
     @property
     def is_truncated(self) -> bool:
-        """Whether there were more."""
+        """Whether there were more bytes than are kept."""
         return self.size > self._limit
 
     def add(self, data: bytes) -> None:
-        """Take the next bytes; keep those that fit."""
+        """Add the next bytes; keep those that fit."""
         self.size += len(data)
         self._kept += data[: max(0, self._limit - len(self._kept))]
 
 
 class Tail:
-    """The last bytes of a stream."""
+    """Keeps the last `limit` bytes of a stream."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._kept = bytearray()
 
     def add(self, data: bytes) -> None:
-        """Take the next bytes; forget the oldest."""
+        """Add the next bytes; drop the oldest."""
         self._kept += data
         del self._kept[: -self._limit]
 
     @property
     def text(self) -> str:
-        """The bytes as text; what is no UTF-8 is replaced."""
+        """The bytes as text; those that are not UTF-8 are replaced."""
         return bytes(self._kept).decode("utf-8", "replace").strip()
 
 

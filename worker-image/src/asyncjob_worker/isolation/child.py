@@ -245,7 +245,7 @@ class ProcessResources:
         return MemoryUsage(allocated(), self._baseline, spent or self._failed)
 
     def start_opening(self, handler: Handler) -> "asyncio.Task[Resources]":
-        """Open the resources that a handler needs, with their dependencies; raises ResourceError."""
+        """Open the resources that a handler needs, and their dependencies; raises ResourceError."""
         # Not in the context of this job: the resources outlive it.
         opening, context = self._open(handler), contextvars.Context()
         return asyncio.get_running_loop().create_task(opening, context=context)

@@ -220,7 +220,7 @@ class ActiveRun:
 
 
 class MessageReader:
-    """Reads messages in a thread; passes jobs to the event loop by `runs`, where None is the end."""
+    """Reads messages in a thread and passes jobs to the event loop in `runs`; None is the end."""
 
     def __init__(self, connection: WorkerConnection) -> None:
         self._connection = connection

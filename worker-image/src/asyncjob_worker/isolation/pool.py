@@ -210,7 +210,7 @@ class HandlerProcess:
         self._writer.transport.abort()
 
     def kill_process(self) -> None:
-        """Kill the process and everything it has started, from any thread; leave the socket open."""
+        """Kill the process and everything it has started, from any thread; keep the socket open."""
         self._process.kill()
 
     async def end(self, grace_seconds: float) -> None:

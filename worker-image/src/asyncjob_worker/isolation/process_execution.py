@@ -142,7 +142,7 @@ class ProcessExecution:
             self._context.progress(percent, text)
 
     def _acknowledge(self, process: HandlerProcess) -> None:
-        """Acknowledge a report, so that the next one is sent: at once, unless the last was recent."""
+        """Acknowledge a report, which asks for the next: at once, unless the last was recent."""
         now = self._loop.time()
         send_at = max(now, self._next_ack_at)
         self._next_ack_at = send_at + MIN_REPORT_INTERVAL
@@ -215,7 +215,7 @@ class ChildJobServer:
         self._loop.call_soon_threadsafe(self._answer, number, future)
 
     def _answer(self, number: int, future: _Future) -> None:
-        """Send the answer; nothing if the request was cancelled: the handler is stopping by then."""
+        """Send the answer; nothing if it was cancelled, because the handler is stopping by then."""
         if self._pending.pop(number, None) is None or future.cancelled():
             return
         self._write(_answer_frame(number, future))
