@@ -157,5 +157,5 @@ def _worker_lease(app: WorkerApp, settings: Settings, holder: LeaseHolder) -> Wo
     )
 
 
-def _refused_outcome(held: HeldJob, move: PhaseChange, error: ApiError) -> PhaseChange:
-    return outcomes.refused_by_api_server(held.job, move, error, now=now_text())
+def _refused_outcome(held: HeldJob, outcome: PhaseChange, error: ApiError) -> PhaseChange:
+    return outcomes.refused_by_api_server(held.job, outcome, error, now=now_text())

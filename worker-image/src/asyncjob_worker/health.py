@@ -59,7 +59,7 @@ def unready_reasons(state: ReadinessState) -> str:
         (state.enforcement_unproven, "ownership is not enforced: the policy does not hold yet"),
         (state.draining, "draining: no more jobs are claimed"),
     )
-    return "\n".join(reason for wrong, reason in checks if wrong)
+    return "\n".join(reason for failed, reason in checks if failed)
 
 
 class Health:
@@ -122,9 +122,9 @@ def serve_health(settings: Settings, health: Health, registry: CollectorRegistry
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; raises ConfigError, which says what is wrong."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+    dual_stack = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     try:
-        return socket.create_server((host, port), family=family, dualstack_ipv6=both)
+        return socket.create_server((host, port), family=family, dualstack_ipv6=dual_stack)
     except OSError as error:
         raise ConfigError(
             f"cannot serve health and metrics on {host} port {port}: {error.strerror or error}; "

@@ -43,10 +43,10 @@ class Metrics:
         for type_ in types:
             self._fenced.labels(*self._type_label((type_,)))
 
-    def finished(self, type_: str, move: PhaseChange) -> None:
+    def finished(self, type_: str, outcome: PhaseChange) -> None:
         """Count a stored outcome."""
-        reason = move.reason.value if move.reason else ""
-        self._finished.labels(*self._type_label((type_,)), move.target.value, reason).inc()
+        reason = outcome.reason.value if outcome.reason else ""
+        self._finished.labels(*self._type_label((type_,)), outcome.target.value, reason).inc()
 
     def fenced(self, type_: str) -> None:
         """Count an attempt without a stored outcome."""

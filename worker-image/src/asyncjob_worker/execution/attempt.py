@@ -40,10 +40,10 @@ class AttemptServices:
         cls, settings: Settings, read_object: ReadObject = no_cluster
     ) -> "AttemptServices":
         """Return the services of a worker process; `read_object` reads from the API server."""
-        transfers = ObjectStoreClient.from_settings(settings.offload, settings.slots())
-        payloads = PayloadReader(settings.offload, transfers, read_object)
+        object_store = ObjectStoreClient.from_settings(settings.offload, settings.slots())
+        payloads = PayloadReader(settings.offload, object_store, read_object)
         return cls(
-            HandlerExecutor.from_settings(settings), payloads, ResultStore(settings, transfers)
+            HandlerExecutor.from_settings(settings), payloads, ResultStore(settings, object_store)
         )
 
 

@@ -157,15 +157,17 @@ class JobRunner:
         """
         return attempt.abandoned is not None and held.stopped is Stop.DRAINING
 
-    async def _write_outcome(self, held: HeldJob, move: PhaseChange | None) -> PhaseChange | None:
+    async def _write_outcome(
+        self, held: HeldJob, outcome: PhaseChange | None
+    ) -> PhaseChange | None:
         """Write the outcome; return what is stored, None if the job is no longer ours."""
-        if move is None:
+        if outcome is None:
             log.warning("attempt ended without an outcome", job=held.job.name, why=held.stopped)
             self._metrics.fenced(held.job.type)
             return None
         held.writing_outcome = True
         seconds = lease_seconds() - held.started_at
-        stored = await self._outcome_writer.write(held, move)
+        stored = await self._outcome_writer.write(held, outcome)
         if stored is None:
             self._metrics.fenced(held.job.type)
             return None

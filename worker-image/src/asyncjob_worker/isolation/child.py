@@ -27,7 +27,6 @@ from asyncjob.app.error_report import (
     to_payload_error_report,
 )
 from asyncjob.app.resource_lifecycle import OpenResources
-from asyncjob.app.resources import NO_RESOURCES
 from asyncjob.errors import ConfigError
 from asyncjob.free_json import FreeJsonError, normalize
 from asyncjob.json_types import Json, JsonObject
@@ -236,7 +235,6 @@ class ProcessResources:
 
     def __init__(self, app: WorkerApp) -> None:
         self._open_resources = OpenResources(app)
-        self._resources = NO_RESOURCES
         self._baseline = allocated()
         self._failed = False
 

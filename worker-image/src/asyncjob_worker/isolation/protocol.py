@@ -240,7 +240,7 @@ def read_fields(kind: type[T], message: JsonObject) -> T:
 
 def error_to_json(error: BaseException) -> JsonObject:
     """Return an error as JSON: its class and base classes, its message, an API error's status."""
-    names: list[Json] = [kind.__name__ for kind in type(error).__mro__]
+    names: list[Json] = [class_.__name__ for class_ in type(error).__mro__]
     plain: dict[str, Json] = {"classes": names, "message": str(error)}
     if isinstance(error, ApiError):
         plain |= {"status": error.status, "reason": error.reason}
@@ -250,10 +250,10 @@ def error_to_json(error: BaseException) -> JsonObject:
 def error_from_json(plain: JsonObject) -> Exception:
     """Return an error of the same class, or of its nearest base class that is known here."""
     names, message = texts(plain, "classes"), text(plain, "message")
-    kind = next((_KNOWN_ERRORS[name] for name in names if name in _KNOWN_ERRORS), None)
-    if kind is None:
+    class_ = next((_KNOWN_ERRORS[name] for name in names if name in _KNOWN_ERRORS), None)
+    if class_ is None:
         return AsyncJobError(f"{names[0]}: {message}" if names else message)
-    error = kind(message)
+    error = class_(message)
     if isinstance(error, ApiError):
         error.status, error.reason = integer(plain, "status"), text(plain, "reason")
     return error
@@ -262,9 +262,9 @@ def error_from_json(plain: JsonObject) -> Exception:
 def _error_classes() -> Iterator[type[Exception]]:
     yield from (TimeoutError, ValueError)
     for module in (errors, app_errors):
-        for kind in vars(module).values():
-            if isinstance(kind, type) and issubclass(kind, AsyncJobError):
-                yield kind
+        for class_ in vars(module).values():
+            if isinstance(class_, type) and issubclass(class_, AsyncJobError):
+                yield class_
 
 
 _KNOWN_ERRORS: Final = {kind.__name__: kind for kind in _error_classes()}

@@ -47,17 +47,17 @@ class OutcomeWriter:
         self._on_result_refused = on_result_refused
         self._pause = pause
 
-    async def write(self, held: HeldJob, move: PhaseChange) -> PhaseChange | None:
+    async def write(self, held: HeldJob, outcome: PhaseChange) -> PhaseChange | None:
         """Store the outcome and return what is stored, which may be that its result was refused.
 
         Returns None if another claim or the operator has decided meanwhile, which is logged as
         fenced, or if the API server refuses every form of the outcome.
         """
-        outcome = _OutcomeWrite(self._session, held, move, self._on_result_refused)
+        pending = _OutcomeWrite(self._session, held, outcome, self._on_result_refused)
         backoff = ExponentialBackoff(initial=0.1, cap=5.0)
-        while (stored := await outcome.try_once()) is None:
+        while (stored := await pending.try_once()) is None:
             await self._pause(backoff.next_delay())
-        return outcome.move if stored else None
+        return pending.outcome if stored else None
 
 
 class _OutcomeWrite:
@@ -67,21 +67,21 @@ class _OutcomeWrite:
         self,
         session: KubeSession,
         held: HeldJob,
-        move: PhaseChange,
+        outcome: PhaseChange,
         on_result_refused: OnResultRefused,
     ) -> None:
         self._session = session
         self._held = held
-        self._move = move
+        self._outcome = outcome
         self._on_result_refused = on_result_refused
         self._status = held.status
         self._with_report = True
         self._refusals = 0
 
     @property
-    def move(self) -> PhaseChange:
-        """The outcome as it is written."""
-        return self._move
+    def outcome(self) -> PhaseChange:
+        """The outcome as it is written, possibly replaced by its refusal."""
+        return self._outcome
 
     async def try_once(self) -> bool | None:
         """Try once; return whether the outcome is stored, None if it has to be tried again."""
@@ -95,7 +95,7 @@ class _OutcomeWrite:
 
     async def _write(self) -> bool | None:
         report = self._held.unsaved_report() if self._with_report else None
-        body = outcome_patch(self._held, self._move, self._status, report)
+        body = outcome_patch(self._held, self._outcome, self._status, report)
         try:
             await self._session.json_patch(self._held.status_path, body)
         except ApiError as error:
@@ -127,13 +127,13 @@ class _OutcomeWrite:
                 log.warning(
                     "fenced: the job is no longer ours, outcome not written",
                     job=self._held.job.name,
-                    outcome=self._move.target.value,
+                    outcome=self._outcome.target.value,
                     found=found,
                 )
                 return False
 
     def _is_ours(self, check: OwnershipCheck) -> bool:
-        fields = self._move.fields
+        fields = self._outcome.fields
         return all(text(check.status, name) == fields[name] for name in _OUTCOME_FIELDS)
 
     def _reduce(self, error: ApiError) -> bool | None:
@@ -147,18 +147,18 @@ class _OutcomeWrite:
             log.error(
                 "outcome refused for good: the job is left to the operator",
                 job=self._held.job.name,
-                outcome=self._move.target.value,
+                outcome=self._outcome.target.value,
                 error=str(error),
             )
             return False
         if self._concerns_result(error):
-            self._move = self._on_result_refused(self._held, self._move, error)
+            self._outcome = self._on_result_refused(self._held, self._outcome, error)
         elif isinstance(error, TooLargeError) or self._refusals > 1:
             self._with_report = False
         return None
 
     def _concerns_result(self, error: ApiError) -> bool:
-        if self._move.fields.get("result") is None:
+        if self._outcome.fields.get("result") is None:
             return False
         if isinstance(error, TooLargeError):
             return not self._with_report or self._held.unsaved_report() is None

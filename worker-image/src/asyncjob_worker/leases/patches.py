@@ -29,15 +29,15 @@ def renewal_patch(held: HeldJob, report: HandlerReport | None, now: str) -> list
 
 
 def outcome_patch(
-    held: HeldJob, move: PhaseChange, status: JsonObject, report: HandlerReport | None
+    held: HeldJob, outcome: PhaseChange, status: JsonObject, report: HandlerReport | None
 ) -> list[JsonObject]:
     """Return the JSON Patch of an outcome, with the handler's last report if it is not stored yet.
 
     `status` is the newest one known. The lease is removed even if `status` has none, so that the
     patch fails for a job that has left Running.
     """
-    outcome = status_json_patch(status_fields(move, status), {**status, "lease": {}})
-    return [*_fence_operations(held), *_report_operations(report), *outcome]
+    operations = status_json_patch(status_fields(outcome, status), {**status, "lease": {}})
+    return [*_fence_operations(held), *_report_operations(report), *operations]
 
 
 def _fence_operations(held: HeldJob) -> list[JsonObject]:

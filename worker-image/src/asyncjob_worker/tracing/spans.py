@@ -88,18 +88,18 @@ class OpenTelemetryTracing:
         self._start_span("claim", held, parent, SpanKind.CLIENT, started).end(now)
 
     def _start_span(
-        self, what: str, held: HeldJob, parent: Context, kind: SpanKind, begun: int
+        self, operation: str, held: HeldJob, parent: Context, kind: SpanKind, started: int
     ) -> Span:
         job = held.job
         attributes: dict[str, str | int] = {
-            **operation_attributes(what, _OPERATION_TYPES[what], job.type, job.queue),
+            **operation_attributes(operation, _OPERATION_TYPES[operation], job.type, job.queue),
             **job_attributes(job.name),
             "asyncjob.namespace": job.namespace,
             "asyncjob.uid": job.uid,
             "asyncjob.attempt": job.attempt,
         }
         return self._tracer.start_span(
-            f"{what} {job.type}", parent, kind, attributes, start_time=begun
+            f"{operation} {job.type}", parent, kind, attributes, start_time=started
         )
 
 
