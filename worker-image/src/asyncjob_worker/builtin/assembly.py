@@ -23,7 +23,7 @@ from asyncjob_worker.builtin.http_handler import http_handler
 from asyncjob_worker.builtin.model import BuiltInModel
 
 STEPS = 100
-"""Sleeping is reported in steps of one percent, where these are not shorter than the next."""
+"""Greatest number of steps, of one percent each; short sleeps have fewer."""
 
 MIN_STEP_SECONDS = 1.0
 """Reports are stored at most once a second by default."""

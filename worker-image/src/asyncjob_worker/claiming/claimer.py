@@ -45,7 +45,10 @@ class ClaimCounts:
     won: int = 0
     conflicts: int = 0
     refused: int = 0
+    """Refused by the API server's schema, rules or admission policies."""
+
     postponed: int = 0
+    """Not sent, because the heartbeats are too late to keep the lease."""
 
 
 @dataclass(slots=True)
@@ -113,10 +116,8 @@ class Claimer:
         return held
 
     def _check_lease(self, candidate: Candidate) -> None:
-        lease, shortest = (
-            self._policy(candidate).lease_duration_seconds,
-            self._lateness.shortest_lease,
-        )
+        lease = self._policy(candidate).lease_duration_seconds
+        shortest = self._lateness.shortest_lease
         if lease < shortest:
             self.counts.postponed += 1
             raise HeartbeatsLateError(

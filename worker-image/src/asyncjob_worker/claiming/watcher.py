@@ -74,7 +74,10 @@ class QueuedJobWatcher:
         self.is_watching = False
 
     def relist(self) -> None:
-        """Start again with all jobs queued now, because the backlog could not hold all before."""
+        """Start again with all jobs that are queued now.
+
+        Some were left out of a full backlog, or passed over while the queue had limits.
+        """
         self._resource_version = ""
         self._backlog.clear()
         if self._watch_task:
@@ -179,10 +182,8 @@ def _cell_selector(names: Sequence[str]) -> CellSelector:
     Columns may be missing in an older CRD.
     """
     positions, width = {name: position for position, name in enumerate(names)}, len(names)
-    select, blanks = (
-        itemgetter(*(positions.get(name, width) for name in _COLUMNS)),
-        (None,) * (width + 1),
-    )
+    select = itemgetter(*(positions.get(name, width) for name in _COLUMNS))
+    blanks = (None,) * (width + 1)
     return lambda cells: select((*cells[:width], *blanks))
 
 

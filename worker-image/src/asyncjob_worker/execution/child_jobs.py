@@ -55,6 +55,8 @@ MAX_CONCURRENT_SUBMITS = 4
 FIRST_POLL_SECONDS: Final = 0.2
 MAX_POLL_SECONDS: Final = 5.0
 _POLL_BACKOFF: Final = 1.5
+"""By how much the interval between polls of a wait grows with each, from the first to the last of
+the intervals above."""
 
 METADATA_ONLY: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 """Only the UIDs of the children are needed: payloads and checkpoints may be large."""
@@ -285,10 +287,8 @@ class ChildPoller:
             return
         loop = asyncio.get_running_loop()
         waits, started = self._pending(), loop.time()
-        pause, added = (
-            asyncio.ensure_future(self._pause(seconds)),
-            asyncio.ensure_future(self._wait_added.wait()),
-        )
+        pause = asyncio.ensure_future(self._pause(seconds))
+        added = asyncio.ensure_future(self._wait_added.wait())
         try:
             await asyncio.wait({pause, added}, return_when=asyncio.FIRST_COMPLETED)
             passed = seconds if pause.done() else loop.time() - started
@@ -378,7 +378,6 @@ def _rbac_hint(error: ForbiddenError, namespace: str) -> str:
         return ""
     return (
         f"; workers submit jobs only with the ClusterRole {CHILDREN_ROLE}: kubectl -n {namespace} "
-        "create "
-        f"rolebinding {CHILDREN_ROLE} --clusterrole={CHILDREN_ROLE} "
+        f"create rolebinding {CHILDREN_ROLE} --clusterrole={CHILDREN_ROLE} "
         f"--serviceaccount={namespace}:asyncjob-worker"
     )

@@ -187,11 +187,9 @@ class MiddlewareStarter:
 
         wrapped = replace(handler, function=run, isolation=Isolation.LOOP, takes_payload=False)
         started = self.executor.start(wrapped, context, None)
-        return (
-            started
-            if handler.isolation in _IN_THIS_PROCESS
-            else replace(started, kill=inner.kill, kill_threadsafe=inner.kill_threadsafe)
-        )
+        if handler.isolation in _IN_THIS_PROCESS:
+            return started
+        return replace(started, kill=inner.kill, kill_threadsafe=inner.kill_threadsafe)
 
 
 class _InnerHandler:

@@ -29,6 +29,7 @@ from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import OffloadSettings
 
 PAYLOADS_ROLE: Final = "asyncjob-worker-payloads"
+"""Name of the ClusterRole that lets workers read Secrets and ConfigMaps."""
 
 LARGE_BYTES: Final = 64 * 1024
 """Payloads of this size or larger are parsed in a thread."""
@@ -206,8 +207,7 @@ async def read_key(key: KeyReference, read: ReadObject) -> bytes:
         raise SourceForbiddenError(
             f"the worker may not get {key.kind.resource} {key.name!r} in namespace "
             f"{key.namespace!r}: bind the ClusterRole {PAYLOADS_ROLE} to its ServiceAccount "
-            "there, or grant "
-            f"get on this one by resourceNames"
+            "there, or grant get on this one by resourceNames"
         ) from error
     return key.value(obj)
 

@@ -166,10 +166,8 @@ class HandlerLoop:
 
     async def _call_handler(self, handler: Handler, active: ActiveRun) -> object:
         """Return the handler's result once all child jobs that it has submitted are stored."""
-        payload, context = (
-            _read_payload(handler, active.request.payload),
-            self._build_context(active),
-        )
+        payload = _read_payload(handler, active.request.payload)
+        context = self._build_context(active)
         started = self._executor.start(handler, context, payload)
         try:
             await _wait_for_step(started.future, started.interrupt, active)

@@ -242,10 +242,8 @@ class MessageReader:
     def _handle(self, message: JsonObject) -> None:
         match message_type(message):
             case MessageType.RUN:
-                reports, children = (
-                    ReportSender(self._connection),
-                    RemoteChildJobs(self._connection),
-                )
+                reports = ReportSender(self._connection)
+                children = RemoteChildJobs(self._connection)
                 self._current = ActiveRun(read_run(message), reports, children)
                 self._loop.call_soon_threadsafe(self.runs.put_nowait, self._current)
             case MessageType.STOP if self._current:

@@ -40,7 +40,8 @@ log = structlog.get_logger()
 
 TICK_SECONDS = 0.25
 STALL_TICKS = 4
-"""Ticks without a tick of the event loop that are not yet a stall: 1 second."""
+"""How many checks in a row may find that the event loop has not ticked before that is a stall:
+after 1 second."""
 
 MIN_PAUSE_SECONDS = 0.25
 """Shortest pause after a failed heartbeat, for leases so short that a thirtieth is less."""
@@ -356,8 +357,6 @@ class Lateness:
         return held.safe_until - min(self.seconds, max_early)
 
     def _late_by(self, now: float) -> float:
-        return (
-            0.0
-            if self._last_tick_at is None
-            else max(0.0, now - self._last_tick_at - self._interval)
-        )
+        if self._last_tick_at is None:
+            return 0.0
+        return max(0.0, now - self._last_tick_at - self._interval)

@@ -178,11 +178,9 @@ class WorkerRegistration:
 
 def claiming_worker(lease: JsonObject) -> str:
     """Return the identity of the worker that a Lease registers; empty if it claims no jobs."""
-    return (
-        ""
-        if flag(read_registration(lease), "draining")
-        else text(child(lease, "spec"), "holderIdentity")
-    )
+    if flag(read_registration(lease), "draining"):
+        return ""
+    return text(child(lease, "spec"), "holderIdentity")
 
 
 def leases_path(namespace: str) -> str:

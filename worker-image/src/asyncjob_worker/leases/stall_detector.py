@@ -112,11 +112,9 @@ def current_line(thread: int | None) -> str:
     own = innermost
     while frame is not None and not _is_runtime(frame):
         own, frame = frame, frame.f_back
-    return (
-        _format_frame(own)
-        if own is innermost
-        else f"{_format_frame(own)}, by now {_format_frame(innermost)}"
-    )
+    if own is innermost:
+        return _format_frame(own)
+    return f"{_format_frame(own)}, by now {_format_frame(innermost)}"
 
 
 def _is_runtime(frame: FrameType) -> bool:
