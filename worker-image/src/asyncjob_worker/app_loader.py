@@ -139,7 +139,7 @@ def run_reloading(target: str, arguments: Sequence[str], settings: Settings) -> 
     logging.getLogger("watchfiles").setLevel(logging.WARNING)  # changes are logged below
     log.info("watching for changes", folder=str(folder))
     os.environ.pop("ASYNCJOB_WORKER_RELOAD", None)
-    restore_sigint()  # what watches files ends by a KeyboardInterrupt
+    restore_sigint()  # watchfiles ends by a KeyboardInterrupt
     run_process(
         folder,
         target=shlex.join(child_command(arguments, settings)),

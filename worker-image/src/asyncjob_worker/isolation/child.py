@@ -224,7 +224,7 @@ def _plain_result(handler: Handler, result: object) -> Json:
         return normalize(plain, what="the result", max_bytes=MAX_BYTES - _ENVELOPE_BYTES)
     except FreeJsonError:
         raise
-    except Exception as error:  # a serializer of the handler's own may raise anything
+    except Exception as error:  # the handler's own serializer may raise anything
         raise FreeJsonError(f"the result is not JSON: {describe_error(error)}") from error
 
 

@@ -175,7 +175,7 @@ class AttemptThreads:
 
 
 def _set_threadsafe(loop: asyncio.AbstractEventLoop, event: asyncio.Event, _: object) -> None:
-    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+    with suppress(RuntimeError):  # the loop is closed, so nobody is waiting
         loop.call_soon_threadsafe(event.set)
 
 

@@ -281,7 +281,7 @@ class HeartbeatSender:
     ) -> None:
         check = await check_ownership(self._session, held)
         if not self._registry.contains(held) or held.writing_outcome:
-            return  # the outcome went out meanwhile, and its writer judges for itself
+            return  # the outcome was sent meanwhile; its writer checks the ownership itself
         if check.ownership in {Ownership.FENCED, Ownership.LEFT}:
             log.warning("fenced: the job is no longer ours", job=held.job.name)
             held.stop(Stop.FENCED)
