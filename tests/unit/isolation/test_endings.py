@@ -222,6 +222,16 @@ async def test_a_process_that_dies_while_idle_costs_no_job_anything(shop: Shop) 
     assert (await shop.result("look"))["pid"] != pid
 
 
+async def test_a_process_of_whose_end_nobody_has_heard_yet_is_given_no_job(shop: Shop) -> None:
+    process = await shop.pool.acquire(None)
+    shop.pool.release(process, usable=True)
+    os.kill(process.pid, signal.SIGKILL)
+    while is_left(process.pid):  # without a turn of the event loop
+        time.sleep(0.001)  # noqa: ASYNC251
+    assert not process.exited.done()
+    assert (await shop.pool.acquire(None)) is not process
+
+
 @pytest.mark.parametrize(
     ("target", "words"),
     [

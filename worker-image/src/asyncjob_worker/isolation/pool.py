@@ -67,6 +67,16 @@ class ProcessGroup:
         """Its process ID."""
         return self._process.pid
 
+    def is_alive(self) -> bool:
+        """Return whether it runs now, before the event loop hears of its end."""
+        with self._reap_lock:
+            if self._process.returncode is not None or not hasattr(os, "waitid"):
+                return self._process.returncode is None
+            with suppress(ChildProcessError):
+                look = os.WEXITED | os.WNOWAIT | os.WNOHANG
+                return os.waitid(os.P_PID, self.pid, look) is None
+            return False
+
     def kill(self) -> None:
         """Kill it and everything it has started; from any thread."""
         with self._reap_lock:
@@ -168,6 +178,10 @@ class HandlerProcess:
     def exited(self) -> asyncio.Future[int]:
         """Its exit code once it has ended; -N if signal N has ended it."""
         return self._process.exited
+
+    def is_alive(self) -> bool:
+        """Return whether the process runs now; `exited` is a turn of the event loop later."""
+        return self._process.is_alive()
 
     def fits(self, memory_mib: int | None) -> bool:
         """Return whether earlier jobs have used at most half of the memory that jobs may use.
@@ -276,7 +290,7 @@ class ProcessPool:
         has been idle longest is ended.
         """
         for process in reversed(self._idle):
-            if process.fits(memory_mib):
+            if process.fits(memory_mib) and process.is_alive():
                 self._remove_idle(process)
                 return process
         if self._idle and len(self._processes) >= self._max_size:
