@@ -58,7 +58,7 @@ def by_worker(scene: Scene, life: Life, decide: Decide) -> dict[str, Any]:
         Failure("E", "Internal", "m", final=True, reason=Reason.RESULT_REFUSED),
         Failure("E", "Internal", "m" * 9000, final=True),
     ],
-    ids=lambda failure: f"{failure.reason}-{failure.after}-{failure.final}",
+    ids=lambda failure: f"{failure.reason}-{failure.retry_after}-{failure.final}",
 )
 def test_every_kind_of_failure(scene: Scene, failure: Failure) -> None:
     life = scene.life(Phase.RUNNING)
