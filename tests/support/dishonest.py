@@ -17,8 +17,11 @@ CRDS: Final = Path(__file__).parents[2] / "crds"
 MARK: Final = "dishonest-value"
 """Stands for the value until the body is text."""
 
-LEVELS: Final = 1100
-"""More than orjson reads, far fewer than the API server does."""
+LEVELS: Final = (260, 500, 990, 1100)
+"""More than orjson writes, than Python's own recursion takes, than it reads; and than orjson reads.
+
+All are far fewer than the API server takes.
+"""
 
 BIG: Final = 2**20
 
@@ -41,7 +44,10 @@ def values(foreign_uid: str) -> tuple[Value, ...]:
         Value("year 9999", '"9999-12-31T23:59:59.999999Z"'),
         Value("minus one", "-1"),
         Value("beyond int64", str(2**63)),
-        Value("deep", '{"a":' * LEVELS + "1" + "}" * LEVELS, is_object=True),
+        *(
+            Value(f"{levels} levels", '{"a":' * levels + "1" + "}" * levels, is_object=True)
+            for levels in LEVELS
+        ),
         Value("a key of 1 MiB", f'{{"{"k" * BIG}":"1"}}', is_object=True),
         Value("foreign uid", json.dumps(foreign_uid)),
     )

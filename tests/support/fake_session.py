@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
+from asyncjob.deep_json import encode
 from asyncjob.errors import AlreadyExistsError, ConflictError, ObjectNotFoundError
 
 Object = dict[str, Any]
@@ -85,6 +86,8 @@ class FakeSession:
         yield {"metadata": {"resourceVersion": str(self._version)}, "items": found}
 
     def _note(self, method: str, path: str, body: Any) -> None:
+        if body is not None:
+            encode(body)  # as a session does, which sends nothing of what is too deep
         self.requests.append((method, path, body))
         if method != "GET":
             self.before_write(path)

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 
 import orjson
 import pytest
@@ -12,13 +13,18 @@ from asyncjob import deep_json
 from asyncjob.deep_json import (
     MAX_PARSED_LEVELS,
     MAX_SHOWN_LEVELS,
+    MAX_WRITTEN_LEVELS,
     TRUNCATED_TEXT,
     TruncatedObject,
+    encode,
+    is_deeper,
     loads,
+    require_whole,
     truncate_for_display,
     truncate_text,
 )
-from asyncjob.json_types import Json
+from asyncjob.errors import InvalidError
+from asyncjob.json_types import Json, JsonObject
 
 NAMES = st.text('{}[]",\\\\ aé\\n', max_size=5)
 DOCUMENTS: st.SearchStrategy[Json] = st.recursive(
@@ -54,9 +60,78 @@ def test_of_what_is_too_deep_all_else_is_read(levels: int) -> None:
     assert (found["before"], found["after"]) == ("]}", [{"b": 2}])
 
 
-def test_what_was_cut_cannot_be_written_back() -> None:
+CROWDED = b'{"deep":[' + b",".join([nest(1100).encode()] * 1200) + b"]}"
+"""What has to be cut so high that the encoder would take the rest of it."""
+
+
+def test_what_was_cut_is_never_taken_for_whole() -> None:
+    with pytest.raises(InvalidError):
+        encode(loads(deep(MAX_PARSED_LEVELS + 100)))
+    crowded = loads(CROWDED)
+    assert isinstance(crowded, TruncatedObject)
+    assert not is_deeper(crowded, crowded.levels)
+    assert is_deeper(crowded, crowded.levels - 1)
+    encode(crowded)
+    with pytest.raises(
+        InvalidError, match=rf"\({crowded.levels} levels were\), so it is not copied"
+    ):
+        require_whole(crowded)
+
+
+def test_what_was_not_cut_is_whole() -> None:
+    found = loads(deep(900))
+    assert isinstance(found, dict)
+    require_whole(found)
+
+
+def nested(levels: int) -> Json:
+    value: Json = orjson.loads(nest(levels))
+    return value
+
+
+@pytest.mark.parametrize("levels", [1, 2, 30, 200, 253, 254, 255, 1000])
+def test_levels_are_counted_as_far_as_they_can_be_written(levels: int) -> None:
+    value = nested(levels)
+    assert is_deeper(value, min(levels - 1, MAX_WRITTEN_LEVELS))
+    assert not is_deeper(value, levels) or levels > MAX_WRITTEN_LEVELS
+    assert is_deeper([value], MAX_WRITTEN_LEVELS) is (levels >= MAX_WRITTEN_LEVELS)
+
+
+@pytest.mark.parametrize(
+    ("above", "field"),
+    [
+        (lambda value: {"metadata": {}, "spec": {"type": "t", "payload": value}}, "spec.payload"),
+        (
+            lambda value: {"spec": {"jobTemplate": {"spec": {"payload": value}}}},
+            "spec.jobTemplate.spec.payload",
+        ),
+        (lambda value: [{"op": "add", "path": "/status/result", "value": value}], "status.result"),
+        (lambda value: [{"op": "add", "path": "/status", "value": {"a": value}}], r"status\.a\.a"),
+        (lambda value: {"k" * 1000: value}, r"k{63}\.a"),
+    ],
+)
+def test_what_is_too_deep_to_be_written_is_told_by_its_field_and_the_way_out(
+    above: Callable[[Json], Json], field: str
+) -> None:
+    levels = next(left for left in range(MAX_WRITTEN_LEVELS, 0, -1) if not is_beyond(above, left))
+    assert orjson.loads(encode(above(nested(levels)))) == above(nested(levels))
+    for beyond in (levels + 1, 1000):
+        with pytest.raises(InvalidError, match=f"^{field}.*254 levels.*flatter.*as text$"):
+            encode(above(nested(beyond)))
+
+
+def is_beyond(above: Callable[[Json], Json], levels: int) -> bool:
+    try:
+        orjson.dumps(above(nested(levels)))
+    except orjson.JSONEncodeError:
+        return True
+    return False
+
+
+def test_what_cannot_be_written_for_another_reason_is_an_error_of_ours() -> None:
+    body: JsonObject = {"a": object()}  # type: ignore[dict-item]  # what no caller may give
     with pytest.raises(orjson.JSONEncodeError):
-        orjson.dumps(loads(deep(MAX_PARSED_LEVELS + 100)))
+        encode(body)
 
 
 @pytest.mark.parametrize("broken", [b"", b"{", b'{"a": tru}', b'{"a": 1'])

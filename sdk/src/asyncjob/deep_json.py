@@ -1,22 +1,31 @@
-"""Reads JSON that is nested deeper than the parser can go, by cutting off what is too deep.
+"""Reads and writes JSON that may be nested deeper than parser and encoder can go.
 
 The API server accepts ten thousand levels from anyone who may create a job, and no schema or policy
-can require fewer. Such a job must not stop those who list and watch all jobs.
+can require fewer. Such a job must not stop those who list and watch all jobs: what is too deep to
+be read is cut off. Less can be written than read, and what cannot be written is refused as if the
+API server had refused it, with the field's name.
 """
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, islice
 from typing import Final
 
 import orjson
 
-from asyncjob.json_types import Json
+from asyncjob.errors import InvalidError
+from asyncjob.json_types import Json, JsonObject
 
 MAX_PARSED_LEVELS: Final = 1000
 """Levels that are kept of what the parser refuses, which goes to 1,024.
 
-Far more than can be written again (254): what was cut is never sent back as if it were whole.
+Text that crosses that level too often is cut higher: see `TruncatedObject.levels`.
+"""
+
+MAX_WRITTEN_LEVELS: Final = 254
+"""Levels of a whole object that is written, itself the first: orjson's encoder goes no deeper.
+
+A payload is the third level of a job and the fifth of a schedule.
 """
 
 MAX_SHOWN_LEVELS: Final = 100
@@ -25,6 +34,14 @@ MAX_SHOWN_LEVELS: Final = 100
 TRUNCATED_TEXT: Final = "(nested too deeply)"
 
 _DEPTH_ERROR: Final = "depth limit exceeded"
+_ENCODER_DEPTH_ERROR: Final = "Recursion limit reached"
+_UNTYPED_FIELDS: Final = frozenset({"payload", "checkpoint", "result"})
+"""Where the schema ends: what lies below is the user's own, and its names say nothing to others."""
+
+_MAX_NAMED_STEPS: Final = 5
+_MAX_NAME_LENGTH: Final = 63
+"""Characters of a name that a message repeats: a key may be as long as a body."""
+
 _BRACKETS: Final = b"{}[]"
 _DEPTH_CHANGES: Final = bytes(
     1 if byte in b"{[" else 255 if byte in b"}]" else 0 for byte in range(256)
@@ -44,11 +61,15 @@ times it is cut at half the levels instead, down to these. The fields we read ar
 
 
 class TruncatedObject(dict[str, Json]):
-    """An object of which something was too deep to be read."""
+    """An object of which something was too deep to be read: what lay below `levels` is null."""
+
+    levels: int = MAX_PARSED_LEVELS
 
 
 def loads(data: bytes) -> Json:
-    """Parse JSON; an object that is too deep comes as a Shallow. Raises orjson.JSONDecodeError.
+    """Parse JSON; an object that is too deep comes as a TruncatedObject.
+
+    Raises orjson.JSONDecodeError.
 
     What is too deep holds the caller for 30 to 60 ms per megabyte, most of it in C.
     """
@@ -57,8 +78,81 @@ def loads(data: bytes) -> Json:
     except orjson.JSONDecodeError as error:
         if not str(error).startswith(_DEPTH_ERROR):
             raise
-    found: Json = orjson.loads(_truncate_to_fit(data))
-    return TruncatedObject(found) if isinstance(found, dict) else found
+    kept, levels = _truncate_to_fit(data)
+    found: Json = orjson.loads(kept)
+    if not isinstance(found, dict):
+        return found
+    truncated = TruncatedObject(found)
+    truncated.levels = levels
+    return truncated
+
+
+def encode(body: Json) -> bytes:
+    """Return a body as JSON text; raises InvalidError, which names the field, if it is too deep."""
+    try:
+        return orjson.dumps(body)
+    except orjson.JSONEncodeError as error:
+        if str(error) != _ENCODER_DEPTH_ERROR:
+            raise
+    raise InvalidError(
+        f"{_find_too_deep_field(body) or 'the object'} is nested too deeply to be written: an "
+        f"object has at most {MAX_WRITTEN_LEVELS} levels, itself the first; make it flatter, or "
+        "keep the inner part as text"
+    )
+
+
+def is_deeper(value: Json, levels: int) -> bool:
+    """Return whether a value has more than so many levels, of which the encoder counts 254."""
+    wrapped = value
+    for _ in range(MAX_WRITTEN_LEVELS - levels):
+        wrapped = [wrapped]
+    try:
+        orjson.dumps(wrapped)
+    except orjson.JSONEncodeError as error:
+        return str(error) == _ENCODER_DEPTH_ERROR
+    return False
+
+
+def require_whole(obj: JsonObject) -> None:
+    """Raise InvalidError for an object that was cut: its copy would not be what it seems."""
+    if isinstance(obj, TruncatedObject):
+        raise InvalidError(
+            f"the object is nested too deeply to be read as a whole ({obj.levels} levels were), so "
+            "it is not copied; make it flatter, or keep the inner part as text"
+        )
+
+
+def _find_too_deep_field(body: Json) -> str:
+    """Return which field is too deep, down to where the schema ends.
+
+    The encoder itself looks: going through all values in Python would hold an event loop.
+    """
+    steps: list[str] = []
+    value, room = body, MAX_WRITTEN_LEVELS
+    for _ in range(_MAX_NAMED_STEPS):
+        for name, part, levels in _named_parts(value):
+            if is_deeper(part, room - levels):
+                steps.append(name[:_MAX_NAME_LENGTH])
+                value, room = part, room - levels
+                break
+        else:
+            break
+        if name.rpartition(".")[2] in _UNTYPED_FIELDS:
+            break
+    return ".".join(steps)
+
+
+def _named_parts(value: Json) -> Iterator[tuple[str, Json, int]]:
+    """Yield each part with its name, and how many levels lie above it in the value."""
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield name, part, 1
+    elif isinstance(value, list | tuple):
+        for number, part in enumerate(value):
+            if isinstance(part, Mapping) and "op" in part:  # of a JSON Patch: its path is the field
+                yield str(part.get("path")).strip("/").replace("/", "."), part.get("value"), 2
+            else:
+                yield str(number), part, 1
 
 
 def truncate_text(data: bytes, levels: int) -> bytes:
@@ -66,14 +160,15 @@ def truncate_text(data: bytes, levels: int) -> bytes:
     return _replace_by_null(data, list(_find_too_deep(_mask_strings(data), levels)))
 
 
-def _truncate_to_fit(data: bytes) -> bytes:
+def _truncate_to_fit(data: bytes) -> tuple[bytes, int]:
+    """Return text that the parser can read, and how many levels of it are left."""
     plain, levels = _mask_strings(data), MAX_PARSED_LEVELS
     while True:
         cuts = list(islice(_find_too_deep(plain, levels), _MAX_CUTS))
         if len(cuts) < _MAX_CUTS:
-            return _replace_by_null(data, cuts)
+            return _replace_by_null(data, cuts), levels
         if levels // 2 < _MIN_LEVELS:
-            return _replace_by_null(data, list(_find_too_deep(plain, levels)))
+            return _replace_by_null(data, list(_find_too_deep(plain, levels))), levels
         levels //= 2
 
 

@@ -56,7 +56,10 @@ class UnauthorizedError(ApiError):
 
 
 class InvalidError(ApiError):
-    """The API server refuses the object or the transition (400, 422)."""
+    """The API server refuses the object or the transition (400, 422).
+
+    So it does, in effect, with an object that is nested too deeply to be sent (`status` 0).
+    """
 
 
 class TooLargeError(ApiError):

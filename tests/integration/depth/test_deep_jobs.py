@@ -1,10 +1,13 @@
 """A job nested as deeply as the API server takes it harms nobody but itself."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from asyncjob.deep_json import TRUNCATED_TEXT
+from asyncjob.lifecycle.timestamps import format_timestamp
+from asyncjob.names import cron_job_path
 from asyncjob_dev.controlplane import ControlPlane
 from support.gateway import GatewayProcess
 from support.jobs import until
@@ -13,8 +16,11 @@ from support.workers import Field
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
 
-READ, UNREAD = 900, (1100, 9000)
-"""Levels that our parser reads, though a handler cannot give them back, and that it does not."""
+READ, UNREAD = (210, 300, 900), (1100, 9000)
+"""Levels that our parser reads, though no handler may give them back, and that it does not."""
+
+UNWRITTEN = 300
+"""Levels that are read, and cannot be written again."""
 
 HEAD = '{"apiVersion": "asyncjob.dev/v1alpha1", "kind": '
 
@@ -59,22 +65,25 @@ def test_deep_jobs_stop_neither_those_who_list_and_watch_nor_their_neighbours(
     create_deep(control_plane, field, tmp_path, UNREAD[0])
     operator = replicas.start().until_leading()
     field.worker("w", "--concurrency=4")
-    for levels in (READ, UNREAD[1]):
+    for levels in (*READ, UNREAD[1]):
         create_deep(control_plane, field, tmp_path, levels)
     field.create("neighbour", "echo", "fine", retryPolicy={"initialDelaySeconds": 0})
     field.until_phase("neighbour", "Succeeded")
-    for levels in (READ, *UNREAD):
+    for levels in (*READ, *UNREAD):
         until_dead(control_plane, field, levels)
+    for levels in READ:
+        assert told(control_plane, field, levels, ".status.reason") == "ResultRefused"
+        assert told(control_plane, field, levels, ".status.attempt") == "1"
     for levels in UNREAD:
         assert told(control_plane, field, levels, ".status.reason") == "InvalidPayload"
         assert "submit it flatter" in told(control_plane, field, levels, ".status.error.message")
-    until(lambda: operator.metric("asyncjob_jobs") == 4, 10)
+    until(lambda: operator.metric("asyncjob_jobs") == 6, 10)
     assert "failed" not in operator.logs()
     assert "watch broke off" not in operator.logs()
     with gateway.client() as http:
         listed = http.get("/api/v1/jobs").json()["items"]
-        assert len(listed) == 4
-        for levels in (READ, *UNREAD):
+        assert len(listed) == 6
+        for levels in (*READ, *UNREAD):
             answer = http.get(f"/api/v1/jobs/deep-{levels}")
             assert answer.status_code == 200
             assert TRUNCATED_TEXT in answer.text
@@ -99,3 +108,56 @@ def test_a_deep_schedule_does_not_keep_others_from_being_seen(
     )
     next_run = ("--namespace=" + field.namespace, "--output=jsonpath={.status.nextScheduleTime}")
     until(lambda: control_plane.kubectl("get", "asynccronjob", "other", *next_run).stdout, 40)
+
+
+def events(field: Field, name: str) -> dict[str, str]:
+    """Return the messages of the Events about an object, by reason."""
+    found = field.api.get(
+        f"/api/v1/namespaces/{field.namespace}/events",
+        fieldSelector=f"involvedObject.name={name}",
+    )
+    return {one["reason"]: one["message"] for one in found["items"]}
+
+
+def test_a_rerun_that_cannot_be_written_is_refused_with_an_event_and_the_job_goes_on(
+    control_plane: ControlPlane, replicas: Replicas, field: Field, tmp_path: Path
+) -> None:
+    operator = replicas.start().until_leading()
+    start = datetime.now(UTC) + timedelta(seconds=10)
+    not_before = f'"notBefore": "{format_timestamp(start)}"'
+    spec = f'"spec": {{"type": "echo", "payload": {nest(UNWRITTEN)}, {not_before}}}'
+    create(control_plane, field, tmp_path, f'"AsyncJob", "metadata": {{"name": "deep"}}, {spec}}}')
+    field.patch("deep", {"spec": {"rerun": 1}})
+
+    refused = until(lambda: events(field, "deep").get("RerunRefused"), 5)
+    assert refused.startswith("not rerun: spec.payload is nested too deeply to be written")
+    assert datetime.now(UTC) < start, "the promotion has yet to come"
+    until(lambda: field.status("deep")["phase"] == "Queued", 20)
+    assert datetime.now(UTC) - start < timedelta(seconds=5)
+    field.cancel("deep")
+    until(lambda: field.status("deep")["phase"] == "Cancelled", 5)
+    assert "object set aside" not in operator.logs()
+    assert [job["metadata"]["name"] for job in field.jobs()] == ["deep"]
+
+
+def test_a_schedule_whose_runs_cannot_be_written_says_why(
+    control_plane: ControlPlane, replicas: Replicas, field: Field, tmp_path: Path
+) -> None:
+    operator = replicas.start().until_leading()
+    template = f'"jobTemplate": {{"spec": {{"type": "echo", "payload": {nest(UNWRITTEN)}}}}}'
+    spec = f'"spec": {{"schedule": "@yearly", "trigger": 1, {template}}}'
+    create(
+        control_plane, field, tmp_path, f'"AsyncCronJob", "metadata": {{"name": "deep"}}, {spec}}}'
+    )
+
+    def status() -> dict[str, str]:
+        path = cron_job_path(field.namespace, "deep")
+        found: dict[str, str] = field.api.get(path).get("status", {})
+        return found
+
+    told = until(lambda: status() if status().get("reason") == "JobRefused" else None, 15)
+    assert "spec.payload is nested too deeply to be written" in told["message"]
+    until(lambda: "JobRefused" in events(field, "deep"), 5)
+    assert "reserved" not in status()
+    assert "object set aside" not in operator.logs()
+    assert field.jobs() == []

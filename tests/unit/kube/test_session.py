@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from asyncjob.client.kubernetes.world import KubeWorld
+from asyncjob.client.steps import Call
 from asyncjob.errors import (
     AlreadyExistsError,
     ApiError,
@@ -67,6 +69,34 @@ async def test_every_code_has_its_error(
     assert type(raised.value) is kind
     assert (raised.value.status, raised.value.reason) == (code, reason)
     assert (message or "words") in str(raised.value)
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+async def test_what_is_too_deep_to_be_written_is_refused_and_not_sent(
+    server: Server, session: KubeSession
+) -> None:
+    deep = {"spec": {"payload": nested(300)}}
+    for write in (
+        session.create("/x", deep),
+        session.replace("/x", deep),
+        session.merge_patch("/x", deep),
+        session.json_patch("/x", [{"op": "add", "path": "/spec", "value": deep["spec"]}]),
+        session.delete("/x", deep),
+        steps(session, Call("POST", "/x", body=deep)),
+    ):
+        with pytest.raises(InvalidError, match=r"^spec\.payload is nested too deeply"):
+            await write
+    assert not server.requests
+
+
+async def steps(session: KubeSession, call: Call) -> None:
+    await KubeWorld(session).do(call)
 
 
 async def test_a_connection_that_breaks_off_leaves_the_outcome_unknown(

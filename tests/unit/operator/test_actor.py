@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
+from asyncjob.deep_json import TruncatedObject
 from asyncjob.errors import ForbiddenError, InvalidError, UnknownOutcomeError
 from asyncjob.kube import KubeSession
 from asyncjob.names import JOBS, collection_path, job_path, job_status_path
@@ -333,6 +334,51 @@ async def test_a_rerun_that_a_quota_refuses_holds_nothing_else_up(stage: Stage) 
     assert stage.status["reruns"] == 1
     stage.observer.evaluate(UID)
     assert stage.wanted == set()
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+async def test_a_rerun_too_deep_to_be_written_is_refused_and_holds_nothing_else_up(
+    stage: Stage,
+) -> None:
+    deep = {"rerun": 1, "payload": nested(300)}
+    stage.job(spec=deep)
+    await stage.act()
+    assert stage.outcome("refused") == 1
+    event = stage.notices._queue.get_nowait()
+    assert (event.name, event.reason) == ("job", "RerunRefused")
+    assert event.message.startswith("not rerun: spec.payload is nested too deeply")
+    stage.observer.delay_rerun(UID, 0.0)
+    await stage.act()
+    assert stage.outcome("refused") == 2
+    assert stage.notices._queue.empty(), "told once"
+    stage.job(spec={**deep, "cancel": True})
+    await stage.act()
+    assert stage.status["phase"] == "Cancelled"
+
+
+async def test_of_a_job_that_was_not_read_as_a_whole_no_rerun_is_made(stage: Stage) -> None:
+    stage.job(spec={"rerun": 1, "payload": [None, "the rest was cut"]})
+    stage.session.objects[JOB] = TruncatedObject(stage.session.objects[JOB])
+    await stage.act()
+    assert list(stage.session.objects) == [JOB]
+    assert stage.notices._queue.get_nowait().reason == "RerunRefused"
+
+
+async def test_what_a_rule_refuses_of_a_job_is_told_in_one_event(stage: Stage) -> None:
+    stage.job(spec={"cancel": True})
+    stage.session.fail("PATCH", STATUS, InvalidError("durationSeconds", status=422))
+    for _ in range(3):
+        await stage.act()
+    event = stage.notices._queue.get_nowait()
+    assert (event.name, event.reason) == ("job", "WriteRefused")
+    assert "durationSeconds" in event.message
+    assert stage.notices._queue.empty()
 
 
 async def test_what_a_rule_refuses_is_said_once_and_tried_ever_more_seldom(stage: Stage) -> None:

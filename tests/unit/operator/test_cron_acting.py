@@ -5,6 +5,7 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
+from asyncjob.deep_json import TruncatedObject
 from asyncjob.errors import ForbiddenError, InvalidError, UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
@@ -208,6 +209,38 @@ async def test_a_template_that_the_api_server_refuses_does_not_stop_the_schedule
     assert (stage.status["reason"], stage.status["missed"]) == ("JobRefused", 1)
     assert "metadata.labels" in stage.status["message"]
     assert "reserved" not in stage.status
+
+
+async def test_a_template_too_deep_to_be_written_leaves_its_runs_out_with_the_reason() -> None:
+    payload: Any = 1
+    for _ in range(300):
+        payload = [payload]
+    stage = Stage(jobTemplate={"spec": {"type": "test", "payload": payload}})
+    await stage.actor.reconcile(UID)
+    assert (stage.status["reason"], stage.status["missed"]) == ("JobRefused", 1)
+    assert "spec.payload is nested too deeply to be written" in stage.status["message"]
+    assert "reserved" not in stage.status
+    assert RUN_PATH not in stage.session.objects
+
+
+async def test_of_a_template_that_was_not_read_as_a_whole_no_run_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage()
+    read, write = stage.session.get, stage.session.merge_patch
+
+    async def read_in_part(path: str) -> Any:
+        return TruncatedObject(await read(path))
+
+    async def write_and_read_in_part(path: str, body: Any) -> Any:
+        return TruncatedObject(await write(path, body))
+
+    monkeypatch.setattr(stage.session, "get", read_in_part)
+    monkeypatch.setattr(stage.session, "merge_patch", write_and_read_in_part)
+    await stage.actor.reconcile(UID)
+    assert stage.status["reason"] == "JobRefused"
+    assert "read as a whole" in stage.status["message"]
+    assert RUN_PATH not in stage.session.objects
 
 
 @pytest.mark.parametrize("error", [ForbiddenError(status=403), UnknownOutcomeError()])

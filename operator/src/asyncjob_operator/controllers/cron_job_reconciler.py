@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 import structlog
 
+from asyncjob.deep_json import require_whole
 from asyncjob.errors import (
     AlreadyExistsError,
     ApiError,
@@ -38,7 +39,7 @@ from asyncjob.names import (
 )
 from asyncjob_operator.controllers.events import EventRecorder
 from asyncjob_operator.controllers.workqueue import MAX_REFUSED_BACKOFF, ItemBackoff
-from asyncjob_operator.core.events import KubernetesEvent
+from asyncjob_operator.core.events import WRITE_REFUSED, KubernetesEvent
 from asyncjob_operator.core.schedules.decide import drop_runs, late_message
 from asyncjob_operator.core.schedules.jobs import (
     ScheduledJob,
@@ -68,9 +69,6 @@ log = structlog.get_logger()
 METRIC_LABEL: Final = "schedule"
 EVENT_MIN_INTERVAL: Final = 3600.0
 """Seconds before an Event with the same reason about the same schedule is posted again."""
-
-WRITE_REFUSED: Final = "WriteRefused"
-"""Reason of the Event about a schedule whose next step the API server refuses."""
 
 CONFLICT_BACKOFF_DIVISOR: Final = 10
 """Backoff after a conflict is this much shorter than after a failure."""
@@ -411,6 +409,7 @@ class RunCreator:
 
     async def _create(self, cron: CronJobView, obj: JsonObject, run: Run) -> RefusedRun | None:
         try:
+            require_whole(obj)
             created = await self._post(cron, run_body(cron, obj, run))
         except AlreadyExistsError:
             return await self._adopt_existing(cron, run)

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 
 import structlog
 
+from asyncjob.deep_json import require_whole
 from asyncjob.errors import (
     AlreadyExistsError,
     ApiError,
@@ -37,7 +38,7 @@ from asyncjob_operator.core.decision import (
     RefuseRedrive,
     UpdateWaitReason,
 )
-from asyncjob_operator.core.events import job_event
+from asyncjob_operator.core.events import HOUR, WRITE_REFUSED, KubernetesEvent, job_event
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.policies import finished, recovery
 from asyncjob_operator.kube.clock import current_time, random_fraction
@@ -47,6 +48,7 @@ from asyncjob_operator.telemetry.metrics import OperatorMetrics
 
 log = structlog.get_logger()
 
+RERUN_REFUSED: Final = "RerunRefused"
 IMMEDIATE_CONFLICT_RETRIES: Final = 2
 """Conflicts in a row without backoff: the job was just written, and a fresh read resolves that."""
 
@@ -163,7 +165,7 @@ class JobReconciler:
             self._controller.on_delete(uid)
         except ApiError as error:
             with job_name_log_context(location.namespace, location.name):
-                self._on_error(uid, policy, error)
+                self._on_error(location, uid, policy, error)
 
     def object_ref(self, key: str) -> ObjectRef:
         """Return the job with this UID, in the known version."""
@@ -215,7 +217,7 @@ class JobReconciler:
                 self._record_recovery(job, reason)
         if written.name_taken and isinstance(effect, CreateRerun):
             message = f"not rerun: {effect.name} exists and is another job"
-            self._events.record(job_event(job, "RerunRefused", message))
+            self._events.record(job_event(job, RERUN_REFUSED, message))
 
     def _record_recovery(self, job: JobView, reason: str) -> None:
         self._metrics.jobs_recovered.labels(reason).inc()
@@ -225,7 +227,7 @@ class JobReconciler:
         if seconds_silent is not None:
             self._metrics.recovery_seconds.observe(seconds_silent)
 
-    def _on_error(self, uid: str, policy: str, error: ApiError) -> None:
+    def _on_error(self, location: JobLocation, uid: str, policy: str, error: ApiError) -> None:
         pause = self._backoff.record_failure(uid)
         if isinstance(error, ConflictError):
             self._count(policy, "conflict")
@@ -242,6 +244,7 @@ class JobReconciler:
                     rule=str(error),
                     retry_in=pause,
                 )
+                self._events.record(_refusal_event(location, uid, policy, error))
         else:
             self._count(policy, "error")
             log.warning("write failed", uid=uid, policy=policy, error=str(error), retry_in=pause)
@@ -303,6 +306,7 @@ async def _patch_status(session: KubeSession, job: JobView, fields: StatusFields
 async def _create_rerun(
     session: KubeSession, effect: CreateRerun, job: JobView, obj: JsonObject
 ) -> WriteResult:
+    require_whole(obj)
     name_taken = False
     try:
         await session.create(collection_path(job.namespace, JOBS), rerun_manifest(obj, effect.name))
@@ -323,3 +327,16 @@ async def _is_same_rerun(
     except ObjectNotFoundError:
         raise error from None  # deleted in between: let the caller retry
     return is_rerun_of(existing, obj)
+
+
+def _refusal_event(
+    location: JobLocation, uid: str, policy: str, error: ApiError
+) -> KubernetesEvent:
+    """Return the Event about a write that a rule, a missing permission or its depth prevents."""
+    if policy == finished.RERUN:
+        reason, message = RERUN_REFUSED, f"not rerun: {error}"
+    else:
+        reason, message = WRITE_REFUSED, f"refused, and retried later: {error}"
+    return KubernetesEvent(
+        location.namespace, location.name, uid, reason, message, min_interval=HOUR
+    )

@@ -11,6 +11,9 @@ COMPONENT: Final = "asyncjob-operator"
 MAX_MESSAGE_LENGTH: Final = 1024
 HOUR: Final = 3600.0
 
+WRITE_REFUSED: Final = "WriteRefused"
+"""Reason of the Event about a job or schedule whose next step is refused."""
+
 
 @dataclass(frozen=True, slots=True)
 class KubernetesEvent:

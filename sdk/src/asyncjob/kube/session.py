@@ -1,7 +1,8 @@
 """Requests to the API server by verb: JSON in, JSON out, one error tree.
 
 The answer to a write may never come. `UnknownOutcomeError` then says just that, and the caller
-has to read again; nothing here repeats a write that may have taken effect.
+has to read again; nothing here repeats a write that may have taken effect. A body that is nested
+too deeply to be written raises InvalidError, as if the API server had refused it.
 """
 
 import asyncio
@@ -13,8 +14,8 @@ from types import TracebackType
 from typing import Final, Self
 
 import aiohttp
-import orjson
 
+from asyncjob.deep_json import encode
 from asyncjob.errors import ApiError, UnknownOutcomeError
 from asyncjob.json_types import Json, JsonObject, as_object, items
 from asyncjob.kube.access import ClusterAccess
@@ -110,7 +111,7 @@ class KubeSession:
 
     async def delete(self, path: str, body: Mapping[str, Json] | None = None) -> JsonObject:
         """Delete an object; the body may carry DeleteOptions with preconditions."""
-        data = None if body is None else orjson.dumps(body)
+        data = None if body is None else encode(body)
         return await self._transport.send(KubeRequest("DELETE", path, {}, data, _JSON))
 
     async def list(
@@ -188,7 +189,7 @@ class KubeSession:
         params: Params | None = None,
     ) -> JsonObject:
         query = {"fieldManager": self._field_manager, **(params or {})}
-        data = orjson.dumps(body)
+        data = encode(body)
         return await self._transport.send(KubeRequest(method, path, query, data, content_type))
 
 

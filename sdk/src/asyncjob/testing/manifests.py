@@ -12,6 +12,7 @@ import orjson
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from asyncjob.deep_json import encode
 from asyncjob.errors import InvalidError
 from asyncjob.free_json import normalize
 from asyncjob.json_types import Json, JsonObject, as_object, child, text
@@ -68,7 +69,7 @@ def _read_manifest(model: type[M], manifest: JsonObject, unknown_status: int) ->
         raise invalid_error(f"metadata.name: {name!r} is no name of an object")
     who = f'{model.__name__} "{name}"'
     try:
-        read = model.model_validate_json(orjson.dumps(manifest), strict=True)
+        read = model.model_validate_json(encode(manifest), strict=True)
     except ValidationError as error:
         raise invalid_error(f"{who} is invalid: {_describe_validation_error(error)}") from error
     known = read.model_dump(mode="json", by_alias=True)

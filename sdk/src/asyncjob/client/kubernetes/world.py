@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator
 from typing import Final, assert_never
 
 import aiohttp
-import orjson
 
 from asyncjob.client.steps import Answer, Call, Listen, Next, Pause, Step
+from asyncjob.deep_json import encode
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube.session import KubeSession
@@ -90,7 +90,7 @@ class KubeWorld:
 
 
 def _to_request(call: Call) -> KubeRequest:
-    data = None if call.body is None else orjson.dumps(call.body)
+    data = None if call.body is None else encode(call.body)
     return KubeRequest(
         call.method,
         call.path,
