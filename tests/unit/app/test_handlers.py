@@ -150,6 +150,57 @@ def test_a_payload_is_read_as_json_even_by_strict_models() -> None:
     assert built(work).read_payload({"day": "2026-01-01"}) == Strict(day=date(2026, 1, 1))
 
 
+def nested(levels: int) -> Any:
+    value: Any = "2026-01-01"
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+class Tree(BaseModel):
+    day: date
+    tree: dict[str, Any]
+
+
+@pytest.mark.parametrize("levels", [199, 201, 300, 900])
+def test_a_payload_of_any_depth_is_given_to_a_handler_whose_type_takes_it(levels: int) -> None:
+    async def anything(job: JobContext, payload: Any) -> None: ...
+
+    async def typed(job: JobContext, payload: Tree) -> None: ...
+
+    assert innermost(built(anything).read_payload(nested(levels))) == (levels, "2026-01-01")
+    read = built(typed).read_payload({"day": "2026-01-01", "tree": nested(levels)})
+    assert isinstance(read, Tree)
+    assert read.day == date(2026, 1, 1)
+    assert innermost(read.tree) == (levels, "2026-01-01")
+
+
+def innermost(value: Any) -> tuple[int, Any]:
+    """Return how deep it is and what lies there; comparing such values overflows Python's stack."""
+    levels = 0
+    while isinstance(value, dict):
+        value, levels = value["a"], levels + 1
+    return levels, value
+
+
+def test_a_payload_too_deep_to_be_checked_strictly_is_refused_in_words() -> None:
+    async def work(job: JobContext, payload: Strict) -> None: ...
+
+    with pytest.raises(ValidationError) as error:
+        built(work).read_payload({"day": "2026-01-01", "more": nested(300)})
+    described = describe_validation_error(error.value)
+    assert described.startswith("payload: nested deeper than 200 levels")
+    assert "submit it flatter" in described
+
+
+def test_a_handler_without_a_payload_does_not_look_at_one() -> None:
+    async def work(job: JobContext) -> None: ...
+
+    assert built(work).read_payload(nested(900)) is None
+    outside = build_handler("t", work, PolicyLayer(), isolation="process")
+    assert outside.read_payload(nested(900)) is None
+
+
 def test_a_missing_payload_is_the_handlers_own_default() -> None:
     async def work(job: JobContext, payload: int = 7) -> None: ...
 

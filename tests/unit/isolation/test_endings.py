@@ -75,6 +75,27 @@ async def test_the_payload_is_checked_in_the_process(shop: Shop) -> None:
     assert str(move.fields["message"]).startswith("number: Input should be a valid integer")
 
 
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+async def test_a_payload_deeper_than_a_frame_is_refused_at_once(shop: Shop) -> None:
+    for move in (
+        await ended(shop, "echo", nested(300)),
+        await shop.run(job("look", checkpoint=nested(300))),
+    ):
+        assert move
+        assert (move.target, move.reason) == (Phase.DEAD_LETTER, Reason.INVALID_PAYLOAD)
+        assert "nested deeper than 254 levels" in str(move.fields["message"])
+
+
+async def test_a_handler_without_a_payload_runs_however_deep_it_is(shop: Shop) -> None:
+    assert (await shop.result("look", nested(900)))["checkpoint"] is None
+
+
 async def test_a_validator_that_ends_the_process_is_a_crash(shop: Shop) -> None:
     assert (await ended(shop, "order", {"number": -1})).reason is Reason.HANDLER_CRASHED
 

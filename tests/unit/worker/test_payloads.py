@@ -68,6 +68,67 @@ def error(move: PhaseChange) -> tuple[str, str]:
     return str(found["category"]), str(found["message"])
 
 
+def nested(levels: int) -> Any:
+    value: Any = "bottom"
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+async def attempt(function: Any, *, cut: bool = False, **of: Any) -> PhaseChange:
+    """Return what becomes of a job; `cut` is one that could not be read as a whole."""
+    app, settings = WorkerApp(), Settings(concurrency=1)
+    app.handler("echo")(function)
+    tools = AttemptServices.from_settings(settings)
+    try:
+        job = replace(held(**of), too_deep=cut)
+        move = await Attempt(job, app.handlers["echo"], app, settings, tools).run()
+    finally:
+        tools.executor.close()
+    assert move
+    return move
+
+
+async def depth(job: Any, payload: Any) -> int:
+    levels = 0
+    while isinstance(payload, dict):
+        payload, levels = payload["a"], levels + 1
+    return levels
+
+
+async def typed(job: Any, payload: list[int]) -> int:
+    return 1
+
+
+async def careless(job: Any) -> str:
+    return "done"
+
+
+@pytest.mark.parametrize("levels", [199, 201, 254, 300, 1000])
+async def test_a_payload_of_any_depth_that_is_read_is_given_to_its_handler(levels: int) -> None:
+    move = await attempt(depth, spec={"payload": nested(levels)})
+    assert (move.target, move.fields["result"]) == (Phase.SUCCEEDED, levels)
+    assert (await attempt(careless, spec={"payload": nested(levels)})).target is Phase.SUCCEEDED
+
+
+@pytest.mark.parametrize("levels", [201, 300])
+async def test_a_deep_payload_that_does_not_fit_costs_no_retry(levels: int) -> None:
+    move = await attempt(typed, spec={"payload": nested(levels)})
+    assert (move.target, move.reason) == (Phase.DEAD_LETTER, Reason.INVALID_PAYLOAD)
+    assert "nested deeper than 200 levels" in error(move)[1]
+    assert "submit it flatter" in error(move)[1]
+
+
+async def test_a_job_that_was_not_read_as_a_whole_runs_only_where_nothing_of_it_is_used() -> None:
+    assert (await attempt(careless, cut=True)).target is Phase.SUCCEEDED
+    for move in (
+        await attempt(depth, cut=True),
+        await attempt(careless, cut=True, checkpoint={"cut": None}),
+    ):
+        assert (move.target, move.reason) == (Phase.DEAD_LETTER, Reason.INVALID_PAYLOAD)
+        assert error(move)[1] == "the job is nested deeper than 1000 levels; submit it flatter"
+
+
 async def test_a_secret_holds_json() -> None:
     assert (await run(SECRET, secret('{"number": 7}'))).fields["result"] == {"number": 7}
 

@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 import orjson
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from asyncjob.app.context import JobContext
 from asyncjob.app.errors import describe_validation_error
@@ -24,6 +25,7 @@ from asyncjob.app.inspection import (
     inspect_signature,
 )
 from asyncjob.app.resources import Resources
+from asyncjob.deep_json import is_deeper
 from asyncjob.free_json import FreeJsonError, dump
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.policy import PolicyLayer, read_policy_layer
@@ -120,6 +122,9 @@ HandlerFunction = Callable[..., Any]
 
 _NO_DEFAULT: Final = object()
 
+MAX_JSON_LEVELS: Final = 200
+"""Levels to which pydantic's own JSON parser goes, by which payloads are read."""
+
 
 class Isolation(StrEnum):
     """Where a handler runs."""
@@ -173,15 +178,38 @@ class Handler:
     def read_payload(self, payload: Json) -> object:
         """Return the payload as the handler wants it; its own default where there is none.
 
-        One for a process of its own is returned as it is, and checked in there.
+        One for a process of its own is returned as it is, and checked in there. A handler that
+        takes none is given none, whatever it is.
         Raises pydantic's ValidationError, and whatever a validator of the handler's own raises.
         """
+        if not self.takes_payload:
+            return None
         if self.isolation is Isolation.PROCESS:
             return payload
         if payload is None and self.default_payload is not _NO_DEFAULT:
             return self.default_payload
-        # As JSON, so that strict models take dates and the like from text.
-        return self.payload_adapter.validate_json(orjson.dumps(payload))
+        try:
+            # As JSON, so that strict models take dates and the like from text.
+            return self.payload_adapter.validate_json(orjson.dumps(payload))
+        except (orjson.JSONEncodeError, ValidationError):
+            if not is_deeper(payload, MAX_JSON_LEVELS):
+                raise
+        return self._read_deep_payload(payload)
+
+    def _read_deep_payload(self, payload: Json) -> object:
+        """Check what the JSON parser does not read as the Python value that it is already."""
+        try:
+            return self.payload_adapter.validate_python(payload)
+        except ValidationError as error:
+            details = {"levels": MAX_JSON_LEVELS, "found": describe_validation_error(error)}
+        told = PydanticCustomError(
+            "nested_too_deeply",
+            "nested deeper than {levels} levels, where strict types take no text; submit it "
+            "flatter ({found})",
+            details,
+        )
+        errors: list[InitErrorDetails] = [{"type": told, "input": None}]
+        raise ValidationError.from_exception_data("payload", errors)
 
     def dump_result(self, result: object) -> object:
         """Return the result by the type that the handler declares; as it is if by none.

@@ -102,7 +102,8 @@ class PayloadReader:
         Raises PayloadError and ValidationError where no retry would help, and AttemptStopped if the
         attempt has to stop meanwhile. Any other error fails the attempt.
         """
-        if held.too_deep:
+        # What is read without being used may have been cut; a checkpoint may have been as well.
+        if held.too_deep and (handler.takes_payload or held.status.get("checkpoint") is not None):
             raise PayloadError(
                 f"the job is nested deeper than {MAX_PARSED_LEVELS} levels; submit it flatter"
             )

@@ -24,6 +24,7 @@ from asyncjob_worker.isolation.protocol import (
     STOP_MESSAGE,
     TAKEN_MESSAGE,
     ChildJobRequest,
+    FrameError,
     FrameTooLargeError,
     ListRequest,
     MessageType,
@@ -130,8 +131,8 @@ class ProcessExecution:
         request = RunRequest(self._context.info, cast("Json", self._payload), ends_at, limit)
         try:
             return encode(protocol.run_message(request))
-        except FrameTooLargeError as error:
-            raise ReportedError(_payload_too_large(error)) from error
+        except FrameError as error:
+            raise ReportedError(_unsendable_payload(error)) from error
 
     def _apply_report(self, message: JsonObject) -> None:
         if "checkpoint" in message:
@@ -152,9 +153,10 @@ class ProcessExecution:
             self._loop.call_at(send_at, process.send, TAKEN_MESSAGE)
 
 
-def _payload_too_large(error: FrameTooLargeError) -> ErrorReport:
+def _unsendable_payload(error: FrameError) -> ErrorReport:
+    what = "the payload" if isinstance(error, FrameTooLargeError) else "the payload or checkpoint"
     return ErrorReport(
-        ErrorKind.PAYLOAD, type(error).__name__, Category.VALIDATION, f"the payload: {error}"
+        ErrorKind.PAYLOAD, type(error).__name__, Category.VALIDATION, f"{what}: {error}"
     )
 
 
@@ -227,6 +229,6 @@ def _answer_frame(number: int, future: _Future) -> bytes:
         return encode(protocol.error_message(number, error))
     try:
         return encode(protocol.answer_message(number, protocol.answer_value(future.result())))
-    except FrameTooLargeError as too_large:
-        answer_error = SubmitError(f"the answer about child jobs: {too_large}")
+    except FrameError as unsendable:
+        answer_error = SubmitError(f"the answer about child jobs: {unsendable}")
         return encode(protocol.error_message(number, answer_error))

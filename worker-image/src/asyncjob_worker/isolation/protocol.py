@@ -15,13 +15,14 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 import orjson
 
-from asyncjob import errors
+from asyncjob import deep_json, errors
 from asyncjob.app import JobInfo, JobParent
 from asyncjob.app import errors as app_errors
 from asyncjob.app.child_jobs import ChildRef, ChildView
 from asyncjob.app.child_manifest import ChildManifest
 from asyncjob.app.error_report import ErrorKind, ErrorReport
-from asyncjob.errors import ApiError, AsyncJobError
+from asyncjob.deep_json import MAX_WRITTEN_LEVELS
+from asyncjob.errors import ApiError, AsyncJobError, InvalidError
 from asyncjob.json_types import (
     Json,
     JsonObject,
@@ -55,9 +56,22 @@ class FrameTooLargeError(FrameError):
         self.size = size
 
 
+class FrameTooDeepError(FrameError):
+    """The frame is nested deeper than the encoder goes."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"with what belongs to it, it is nested deeper than {MAX_WRITTEN_LEVELS} levels, a "
+            "handler's process takes no more; make it flatter"
+        )
+
+
 def encode(message: JsonObject, *, limit: int = MAX_BYTES) -> bytes:
-    """Return the message as a frame; raises FrameTooLargeError."""
-    body = orjson.dumps(message)
+    """Return the message as a frame; raises FrameTooLargeError and FrameTooDeepError."""
+    try:
+        body = deep_json.encode(message)
+    except InvalidError as error:
+        raise FrameTooDeepError from error
     if len(body) > limit:
         raise FrameTooLargeError(len(body), limit)
     return _FRAME_LENGTH.pack(len(body)) + body
