@@ -2,11 +2,14 @@
 
 import json
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from asyncjob.client.steps import Answer
+from asyncjob.deep_json import loads
 from asyncjob.errors import UnknownOutcomeError
 from support.cli_shell import Shell
 from support.exports import a_job, a_queue, a_schedule
@@ -92,6 +95,75 @@ def test_nothing_appears_of_an_export_that_fails(
     assert (result.exit_code, result.stdout) == (7, "")
     assert file.read_text() == "yesterday's"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+def test_what_is_too_deep_is_left_out_and_named_and_all_else_is_written(
+    shell: Shell, tmp_path: Path
+) -> None:
+    template = {"spec": {"type": "t", "queue": "mail", "payload": nested(500)}}
+    shell.cluster.put(
+        a_queue("mail"),
+        a_schedule("deep-times", jobTemplate=template),
+        a_schedule("nightly"),
+        a_job("deepest-written", queue="mail", payload=nested(252)),
+        a_job("deep", queue="mail", payload=nested(253)),
+        a_job("after", queue="mail"),
+        a_job("deep", queue="other", payload=nested(990), namespace="other"),
+        a_job("beside", queue="mail", namespace="other"),
+    )
+    file = tmp_path / "backup.jsonl"
+    way_out = (
+        "is nested too deeply to be written: an object has at most 254 levels, itself the first; "
+        "make it flatter, or keep the inner part as text"
+    )
+    for options, wanted, left_out in (
+        ((), ["mail", "nightly", "deepest-written", "after"], ["tests/deep"]),
+        (("-q", "mail"), ["mail", "nightly", "deepest-written", "after"], ["tests/deep"]),
+        (
+            ("-A",),
+            ["mail", "nightly", "deepest-written", "after", "beside"],
+            ["tests/deep", "other/deep"],
+        ),
+    ):
+        result = shell("export", str(file), *options)
+        assert result.exit_code == 11
+        written = file.read_text()
+        assert names(written) == wanted
+        assert sum(lines(written)[-1]["counts"].values()) == len(wanted)
+        said = result.stderr.splitlines()
+        assert said[:-1] == [
+            f"left out: AsyncCronJob tests/deep-times: spec.jobTemplate.spec.payload {way_out}",
+            *(f"left out: AsyncJob {name}: spec.payload {way_out}" for name in left_out),
+        ]
+        assert said[-1].startswith("exported 1 queue, 1 schedule and ")
+    assert shell("export", "-q", "elsewhere").exit_code == 0
+    assert shell("restore", str(file), "--dry-run").exit_code == 0
+
+
+def test_what_could_not_be_read_as_a_whole_is_not_written_as_if_it_were(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crowd = "[" + ",".join(["[" * 1100 + "]" * 1100] * 1200) + "]"
+    shell.cluster.put(a_job("crowded", payload="CROWD"), a_job("beside", payload=nested(20)))
+    whole = shell.cluster.do
+
+    def as_it_is_read(step: Any) -> Answer:
+        answer = whole(step)
+        text = json.dumps(answer.body).replace('"CROWD"', crowd)
+        return replace(answer, body=loads(text.encode()))
+
+    monkeypatch.setattr(shell.cluster, "do", as_it_is_read)
+    result = shell("export")
+    assert result.exit_code == 11
+    assert names(result.stdout) == ["beside"]
+    assert "left out: AsyncJob tests/crowded: nested too deeply" in result.stderr
 
 
 def test_an_export_is_of_one_namespace_or_all_and_of_some_queues(shell: Shell) -> None:

@@ -19,6 +19,7 @@ class ExitCode(IntEnum):
     NOT_ALLOWED = 8
     CONFLICT = 9
     OTHER_END = 10
+    LEFT_OUT = 11
     INTERRUPTED = 130
 
 
@@ -37,6 +38,8 @@ EXIT_CODE_DOCS: Final[dict[ExitCode, str]] = {
     ExitCode.NOT_ALLOWED: "not signed in, or not allowed to",
     ExitCode.CONFLICT: "another job, or the state of this one, stands in the way",
     ExitCode.OTHER_END: "waited with `--for` for a phase that the job can no longer come to",
+    ExitCode.LEFT_OUT: "`export`: the file holds all but the objects that stderr names, which "
+    "cannot be written",
     ExitCode.INTERRUPTED: "Ctrl-C",
 }
 

@@ -15,11 +15,11 @@ from tempfile import NamedTemporaryFile, TemporaryFile
 from typing import IO, Any, Final
 
 import click
-import orjson
 
 from asyncjob.cli.exit_codes import ExitCode
 from asyncjob.cli.output.tables import one_line
-from asyncjob.json_types import Json, JsonObject, child, text
+from asyncjob.deep_json import encode
+from asyncjob.json_types import Json, JsonObject, child
 from asyncjob.names import CRON_JOB_KIND, CRON_JOBS, JOB_KIND, JOBS, QUEUE_KIND, QUEUES
 
 
@@ -31,16 +31,6 @@ class FileFailedError(click.ClickException):
     def show(self, file: Any = None) -> None:  # noqa: ARG002 - as click calls it
         """Say so."""
         click.echo(f"error: {one_line(self.message)}", err=True)
-
-
-class TooDeepError(FileFailedError):
-    """An object is nested so deeply that it could not be written as it is."""
-
-    def __init__(self, namespace: str, name: str) -> None:
-        super().__init__(
-            f"{namespace}/{name} is nested too deeply to be exported: delete it, or export other"
-            " queues (--queue)"
-        )
 
 
 class BrokenExportError(click.ClickException):
@@ -89,12 +79,8 @@ def footer(counts: Mapping[str, int]) -> JsonObject:
 
 
 def encode_line(obj: JsonObject) -> bytes:
-    """Return a line of the file, its end included; raises TooDeepError."""
-    try:
-        return orjson.dumps(obj, option=orjson.OPT_APPEND_NEWLINE)
-    except orjson.JSONEncodeError as error:
-        meta = child(obj, "metadata")
-        raise TooDeepError(text(meta, "namespace"), text(meta, "name")) from error
+    """Return a line of the file, its end included; raises InvalidError for what is too deep."""
+    return encode(obj) + b"\n"
 
 
 def exported_object(obj: JsonObject, kind: str, api_version: str) -> JsonObject:
@@ -117,7 +103,7 @@ class ExportWriter:
         self._stream = stream
 
     def write(self, obj: JsonObject) -> None:
-        """Add a line."""
+        """Add a line; raises InvalidError for an object that is too deep, and adds nothing."""
         self._stream.write(encode_line(obj))
 
     def position(self) -> int:

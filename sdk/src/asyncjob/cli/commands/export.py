@@ -5,7 +5,7 @@ Lists all objects of each kind at one resource version, page by page, and writes
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import click
@@ -18,10 +18,13 @@ from asyncjob.cli.command_classes import SectionedCommand
 from asyncjob.cli.connection import ConnectionOptions, with_connection
 from asyncjob.cli.context import CliContext
 from asyncjob.cli.direct import DirectCluster
+from asyncjob.cli.exit_codes import ExitCode
 from asyncjob.cli.output.printer import note
+from asyncjob.cli.output.tables import one_line
 from asyncjob.client.kubernetes.calls import next_page
 from asyncjob.client.steps import Emissions, Emit
-from asyncjob.errors import ExpiredError
+from asyncjob.deep_json import TruncatedObject, is_deeper
+from asyncjob.errors import ExpiredError, InvalidError
 from asyncjob.json_types import JsonObject, as_object, child, items, text
 from asyncjob.kube.paging import ListPager
 from asyncjob.lifecycle.phases import Phase
@@ -44,11 +47,12 @@ def export(
     all_namespaces: bool,
     queues: Sequence[str],
     connection: ConnectionOptions,
-) -> None:
+) -> ExitCode:
     """Write jobs, queues and schedules, including their status, to FILE or stdout.
 
     Writes one JSON object per line. Each kind is read at one resource version. FILE is created
-    or replaced once the export is complete, readable only by you.
+    or replaced once the export is complete, readable only by you. An object that is nested too
+    deeply to be written is left out and named on stderr; the exit code is then 11.
 
     \b
       asyncjob export backup.jsonl
@@ -68,11 +72,25 @@ def export(
         )
         counts: Counter[str] = Counter()
         phases: Counter[str] = Counter()
+        left_out: list[str] = []
         for kind in layout.PLURALS:
-            phases = _export_kind(cluster, spool, kind, namespace, frozenset(queues))
+            written = _export_kind(cluster, spool, kind, namespace, frozenset(queues))
+            phases = written.phases
             counts[kind] = phases.total()
+            left_out += written.left_out
         spool.write(layout.footer(counts))
+    for line in left_out:
+        note(f"left out: {one_line(line)}")
     note(export_summary(counts, phases, namespace, file))
+    return ExitCode.LEFT_OUT if left_out else ExitCode.OK
+
+
+@dataclass(slots=True)
+class _WrittenKind:
+    """How many of each phase were written, and what was not, with the reason."""
+
+    phases: Counter[str] = field(default_factory=Counter)
+    left_out: list[str] = field(default_factory=list)
 
 
 def _export_kind(
@@ -81,31 +99,49 @@ def _export_kind(
     kind: str,
     namespace: str | None,
     queues: frozenset[str],
-) -> Counter[str]:
-    """Write all of a kind; return how many of each phase there are."""
-    begin, phases = writer.position(), Counter[str]()
+) -> _WrittenKind:
+    """Write all of a kind but for what is nested too deeply."""
+    begin, written = writer.position(), _WrittenKind()
     path = collection_path(namespace, layout.PLURALS[kind])
     for page in cluster.iterate(read_pages(path, cluster.retry_seconds)):
         if page.restarted:
             writer.truncate_to(begin)
-            phases.clear()
+            written = _WrittenKind()
         for obj in page.objects:
             if in_queues(obj, kind, queues):
-                writer.write(layout.exported_object(obj, kind, API_VERSION))
+                exported = layout.exported_object(obj, kind, API_VERSION)
+                try:
+                    page.require_whole(exported)
+                    writer.write(exported)
+                except InvalidError as error:
+                    meta = child(obj, "metadata")
+                    name = f"{text(meta, 'namespace')}/{text(meta, 'name')}"
+                    written.left_out.append(f"{kind} {name}: {error}")
+                    continue
                 default = Phase.QUEUED if kind == JOB_KIND else ""
-                phases[text(child(obj, "status"), "phase", default)] += 1
-    return phases
+                written.phases[text(child(obj, "status"), "phase", default)] += 1
+    return written
 
 
 MAX_ATTEMPTS: Final = 3
+_LEVELS_ABOVE_OBJECTS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectPage:
-    """Objects; `restarted`: discard all earlier pages."""
+    """Objects; `restarted`: discard all earlier pages.
+
+    `levels`: how many levels of the page could be read, if not all.
+    """
 
     objects: tuple[JsonObject, ...] = ()
     restarted: bool = False
+    levels: int | None = None
+
+    def require_whole(self, obj: JsonObject) -> None:
+        """Raise InvalidError for an object of it that goes as deep as the page was read."""
+        if self.levels is not None and is_deeper(obj, self.levels - _LEVELS_ABOVE_OBJECTS - 1):
+            raise InvalidError(f"nested too deeply: {self.levels} levels of its page could be read")
 
 
 def read_pages(path: str, retry_seconds: float) -> Emissions[ObjectPage]:
@@ -124,6 +160,8 @@ def read_pages(path: str, retry_seconds: float) -> Emissions[ObjectPage]:
             paging.restart()
             yield Emit(ObjectPage(restarted=True))
             continue
-        yield Emit(ObjectPage(tuple(as_object(one) for one in items(found, "items"))))
+        levels = found.levels if isinstance(found, TruncatedObject) else None
+        objects = tuple(as_object(one) for one in items(found, "items"))
+        yield Emit(ObjectPage(objects, levels=levels))
         if not paging.has_more:
             return
