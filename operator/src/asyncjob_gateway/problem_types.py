@@ -25,9 +25,9 @@ class ProblemType:
 MALFORMED: Final = ProblemType(
     "malformed",
     400,
-    "The body is not valid JSON",
+    "The body cannot be read",
     "The body cannot be parsed as JSON, or contains values that JSON or the store does not "
-    "support: NaN, lone surrogates, integers over 64 bits, too deep nesting.",
+    "support: NaN, lone surrogates, integers over 64 bits, nesting deeper than 72 levels.",
 )
 NOT_HTTP: Final = ProblemType(
     "not-http",

@@ -48,6 +48,9 @@ MAX_STORED_BYTES: Final = 256 * 1024
 MAX_DEPTH: Final = 64
 """Deepest nesting; the API server's own limit lies higher, its cost does not."""
 
+_DEPTH_ERRORS: Final = ("recursion limit exceeded", "Maximum serialization depth exceeded")
+"""What pydantic says of JSON below 200 levels, and of values below 254."""
+
 _POSITION: Final = re.compile(r" at line \d+ column \d+$")
 _CONTAINER_COST: Final = 5
 """What an object or list costs, in plain values: measured, to parse, check and copy."""
@@ -111,6 +114,7 @@ def parse(
     try:
         value: Json = from_json(data, allow_inf_nan=False)
     except ValueError as error:
+        _check_depth_error(error, what, max_depth)
         place = _POSITION.search(str(error))
         raise FreeJsonError(f"{what} is not JSON{place[0] if place else ''}") from None
     _check_storable(value, what, max_depth)
@@ -118,11 +122,16 @@ def parse(
 
 
 def dump(adapter: TypeAdapter[Any], value: object, *, what: str) -> object:
-    """Return the value as JSON by its type; raises FreeJsonError where NaN would become null.
+    """Return the value as JSON by its type.
 
-    What pydantic itself raises passes through.
+    Raises FreeJsonError for what is too deep, and where NaN would become null. What else pydantic
+    itself raises passes through.
     """
-    plain: object = adapter.dump_python(value, mode="json", warnings="none")
+    try:
+        plain: object = adapter.dump_python(value, mode="json", warnings="none")
+    except (ValueError, RecursionError) as error:
+        _check_depth_error(error, what)
+        raise
     _check_lost_numbers(adapter, value, plain, what)
     return plain
 
@@ -142,8 +151,15 @@ def _to_plain(value: object, what: str) -> object:
         plain = to_jsonable_python(value)
         _check_lost_numbers(_ANY_ADAPTER, value, plain, what)
     except (PydanticSerializationError, ValueError, RecursionError) as error:
+        _check_depth_error(error, what)
         raise FreeJsonError(f"{what} is not JSON: {error}") from error
     return plain
+
+
+def _check_depth_error(error: Exception, what: str, max_depth: int = MAX_DEPTH) -> None:
+    """Raise FreeJsonError in words if it is its depth that pydantic does not take."""
+    if isinstance(error, RecursionError) or any(words in str(error) for words in _DEPTH_ERRORS):
+        raise FreeJsonError(f"{what} is nested deeper than {max_depth} levels") from None
 
 
 def _costs_more_than(data: bytes, max_values: int) -> bool:

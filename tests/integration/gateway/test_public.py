@@ -114,7 +114,10 @@ def test_what_is_not_there_is_not_there(http: httpx.Client) -> None:
     assert (other.status_code, other.json()["type"]) == (404, "/problems/not-found")
 
 
-DEEP = b'{"jobType":"a","payload":' + b"[" * 100 + b"]" * 100 + b"}"
+def deep(levels: int) -> bytes:
+    return b'{"jobType":"a","payload":' + b"[" * levels + b"]" * levels + b"}"
+
+
 ENDLESS = b'{"jobType":"a","payload":' + b"[" * 10_000
 
 
@@ -123,7 +126,8 @@ ENDLESS = b'{"jobType":"a","payload":' + b"[" * 10_000
     [
         (b'{"jobType":"a","payload":"' + b"x" * 10_000_000 + b'"}', 413, "too-large"),
         (b'{"jobType":"a","payload":"' + b"x" * 1_100_000 + b'"}', 422, "invalid"),
-        (DEEP, 400, "malformed"),
+        (deep(100), 400, "malformed"),
+        (deep(500), 400, "malformed"),
         (ENDLESS, 400, "malformed"),
         (b'{"jobType":"a","payload":NaN}', 400, "malformed"),
         (b'{"jobType":"a","payload":-Infinity}', 400, "malformed"),
@@ -148,6 +152,12 @@ def test_bodies_that_are_no_submission_get_a_clear_refusal(
     assert (answer.status_code, answer.json()["type"]) == (status, f"/problems/{kind}")
     assert answer.json()["detail"]
     assert len(answer.content) < 4000
+
+
+@pytest.mark.parametrize("body", [deep(100), deep(500), ENDLESS], ids=len)
+def test_a_body_that_is_too_deep_is_told_so_with_the_limit(http: httpx.Client, body: bytes) -> None:
+    answer = http.post("/jobs", content=body, headers={"Content-Type": "application/json"})
+    assert answer.json()["detail"].endswith("is nested deeper than 72 levels")
 
 
 @pytest.mark.parametrize(

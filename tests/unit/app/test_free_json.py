@@ -10,12 +10,13 @@ from unittest.mock import ANY
 from uuid import UUID
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from asyncjob.free_json import (
     MAX_DEPTH,
     FreeJsonError,
     TooManyValuesError,
+    dump,
     normalize,
     parse,
     replace_unencodable,
@@ -91,6 +92,8 @@ def test_models_and_the_like_become_plain(value: Any, plain: Any) -> None:
         ((1, Loose(inner=[None, Loose(inner={"b": float("nan")})])), r"it\[1\]\..*\.b is nan"),
         (Loose(inner={float("nan")}), r"it\.inner is nan"),
         (nested(MAX_DEPTH + 1), "deeper than 64 levels"),
+        (nested(300), "^it is nested deeper than 64 levels$"),
+        (nested(5_000), "^it is nested deeper than 64 levels$"),
         (object(), "it is not JSON"),
         (b"\xff", "it is not JSON"),
         ("\udcff", "it is not JSON"),
@@ -143,6 +146,18 @@ def test_values_are_counted_before_they_are_read(text: bytes, values: int) -> No
     parse(text, what="it", max_values=values)
     with pytest.raises(TooManyValuesError, match="it has more than"):
         parse(text, what="it", max_values=values - 1)
+
+
+@pytest.mark.parametrize("levels", [150, 500, 10_000])
+def test_text_that_is_too_deep_is_told_so_and_never_that_it_is_no_json(levels: int) -> None:
+    text = b"[" * levels + b"]" * levels
+    with pytest.raises(FreeJsonError, match=r"nested deeper than 72 levels$"):
+        parse(text, what="body", max_depth=72)
+
+
+def test_a_value_that_is_too_deep_for_its_type_is_told_so() -> None:
+    with pytest.raises(FreeJsonError, match=r"^it is nested deeper than 64 levels$"):
+        dump(TypeAdapter(dict[str, Any]), {"a": nested(300)}, what="it")
 
 
 def test_where_something_is_wrong_is_told_among_many() -> None:

@@ -154,6 +154,7 @@ HOSTILE = {
         "\n".join(["l0: &l0 []", *(f"l{n}: &l{n} [*l{n - 1}]" for n in range(1, 400))]),
         "levels deep",
     ),
+    "levels beyond Python's own": ("[" * 500 + "]" * 500, "nested more than 300 levels deep"),
     "a number in base 60": (f"a: 1{':59' * 200_000}", "number of more than 100"),
     "a float in base 60": (f"a: 1{':59' * 200_000}.5", "number of more than 100"),
     "a long text": (f"a: {'x' * 2**22}", "more than 4 MiB of YAML"),

@@ -37,7 +37,8 @@ def test_json_keeps_its_type() -> None:
         (["a=1", "b"], "'b' is not a pair"),
         (["a:=one"], "for text write a="),
         (["a=1", "a=2"], "'a' is given twice"),
-        (["[" * 100_000], "nested too deeply|not JSON"),
+        (["[" * 100_000], "nested deeper than 64 levels|not JSON"),
+        (["[" * 2_000 + "]" * 2_000], "nested deeper than 64 levels"),
     ],
 )
 def test_what_is_neither_says_how_to_write_it(words: list[str], said: str) -> None:

@@ -56,6 +56,16 @@ def test_a_deduplication_id_alone_brings_a_key_of_its_own_and_labels_to_find_it_
     assert all(len(str(value)) <= 63 for value in row.labels.values())
 
 
+@pytest.mark.parametrize("levels", [65, 150, 300, 900, 5_000])
+def test_a_payload_that_is_too_deep_is_refused_with_the_limit(levels: int) -> None:
+    payload: Any = 1
+    for _ in range(levels):
+        payload = [payload]
+    with pytest.raises(InvalidSubmissionError, match="nested deeper than 64 levels") as refused:
+        made(payload=payload)
+    assert [one.field for one in refused.value.errors] == ["payload"]
+
+
 @pytest.mark.parametrize("field", ["notBefore", "notAfter"])
 def test_a_time_that_utc_has_no_year_for_is_refused_and_named(field: str) -> None:
     read = read_submission({"type": "t", field: "9999-12-31T23:59:59-14:00"})

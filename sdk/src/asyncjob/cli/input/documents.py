@@ -163,7 +163,10 @@ def _read_yaml(location: str, text: str) -> Iterator[Document]:
         values = list(yaml_loader.load_documents(text))
     except yaml_loader.YamlTooLargeError as error:
         raise DocumentError(f"{location}: {error}") from error
-    except (YAMLError, ValueError, RecursionError) as error:
+    except RecursionError as error:
+        deepest = yaml_loader.MAX_DEPTH
+        raise DocumentError(f"{location}: nested more than {deepest} levels deep") from error
+    except (YAMLError, ValueError) as error:
         raise DocumentError(f"{location}: not YAML: {' '.join(str(error).split())}") from error
     several = len(values) > 1
     for number, value in enumerate(values, start=1):
@@ -274,7 +277,10 @@ def parse_json(text: str) -> Json:
     except json.JSONDecodeError as error:
         raise ValueError(f"{_excerpt(text)} is not JSON: {error}") from error
     except RecursionError as error:
-        raise ValueError(f"{_excerpt(text)} is nested too deeply") from error
+        # Slow to import, hence not before it is needed.
+        from asyncjob.free_json import MAX_DEPTH
+
+        raise ValueError(f"{_excerpt(text)} is nested deeper than {MAX_DEPTH} levels") from error
     return value
 
 
