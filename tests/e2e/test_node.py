@@ -28,7 +28,7 @@ COMMAND = [sys.executable, "-m", "asyncjob_dev", "node"]
 NAME = "--name=by-hand"
 STARTER = """
 import sys, time
-from asyncjob_dev.node import Node, leftovers
+from asyncjob_dev.node import Node
 with Node(sys.argv[1]):
     print("ready", flush=True)
     time.sleep(600)

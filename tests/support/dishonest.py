@@ -17,7 +17,7 @@ CRDS: Final = Path(__file__).parents[2] / "crds"
 MARK: Final = "dishonest-value"
 """Stands for the value until the body is text."""
 
-LEVELS: Final = (260, 500, 990, 1100)
+LEVELS: Final = (260, 990, 1100)
 """More than orjson writes, than Python's own recursion takes, than it reads; and than orjson reads.
 
 All are far fewer than the API server takes.
