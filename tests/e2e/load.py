@@ -52,7 +52,7 @@ class Load:
 
 @contextmanager
 def load(release: Release, long: int = 0) -> Iterator[Load]:
-    """Start the client; enter once its jobs flow. The first ones may be long."""
+    """Start the client; enter once its jobs flow. `long` of them last long, at any time."""
     name = f"load-{uuid.uuid4().hex[:6]}"
     program = PROGRAM.read_text(encoding="utf-8")
     with (

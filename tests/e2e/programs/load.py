@@ -17,9 +17,9 @@ NAME = os.environ["LOAD"]
 THREADS = 2
 PAUSE_SECONDS = 0.1
 SHORT_SECONDS = 0.2
-LONG_SECONDS = 40.0
+LONG_SECONDS = 10.0
 LONG = int(os.environ["LONG"])
-"""So many long ones come first: a worker that is replaced meanwhile has to give them back."""
+"""So many long ones are under way at any time: a worker that is replaced has to give some back."""
 
 enough = threading.Event()
 accepted: dict[str, str] = {}
@@ -45,10 +45,18 @@ def go_on(jobs: JobsClient, thread: int) -> None:
         count += 1
 
 
-with JobsClient() as client:
+def keep_long_ones(jobs: JobsClient) -> None:
     for number in range(LONG):
-        submit(client, f"{NAME}-long-{number}", LONG_SECONDS)
+        submit(jobs, f"{NAME}-long-{number}", LONG_SECONDS)
+    count = LONG
+    while LONG and not enough.wait(LONG_SECONDS / LONG):
+        submit(jobs, f"{NAME}-long-{count}", LONG_SECONDS)
+        count += 1
+
+
+with JobsClient() as client:
     threads = [threading.Thread(target=go_on, args=(client, n)) for n in range(THREADS)]
+    threads.append(threading.Thread(target=keep_long_ones, args=(client,)))
     for thread in threads:
         thread.start()
     while not Path("/tmp/enough").exists():
