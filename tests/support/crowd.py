@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 
+from asyncjob.names import JOBS
 from asyncjob_dev.controlplane import ControlPlane
 
 AT_ONCE = 100
@@ -24,12 +25,30 @@ def fill(plane: ControlPlane, namespace: str, count: int, **spec: Any) -> list[s
         _job(namespace, f"crowd-{number:05}", begin + timedelta(seconds=number / 10), spec)
         for number in range(count)
     ]
-    with httpx.Client(base_url=_address(plane), trust_env=False, timeout=30) as etcd:
-        for start in range(0, count, AT_ONCE):
-            part = jobs[start : start + AT_ONCE]
-            puts = [{"requestPut": _put(namespace, job)} for job in part]
-            etcd.post("/v3/kv/txn", json={"success": puts}).raise_for_status()
+    store(plane, JOBS, jobs)
     return [job["metadata"]["name"] for job in reversed(jobs)]
+
+
+def store(
+    plane: ControlPlane, plural: str, objects: list[dict[str, Any]], at_once: int = AT_ONCE
+) -> None:
+    """Store objects that have all that the API server would have given them."""
+    with httpx.Client(base_url=_address(plane), trust_env=False, timeout=30) as etcd:
+        for start in range(0, len(objects), at_once):
+            part = objects[start : start + at_once]
+            puts = [{"requestPut": _put(plural, one)} for one in part]
+            etcd.post("/v3/kv/txn", json={"success": puts}).raise_for_status()
+
+
+def stored(namespace: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Return the manifest with what the API server gives an object that is created now."""
+    made = {
+        "namespace": namespace,
+        "uid": str(uuid.uuid4()),
+        "generation": 1,
+        "creationTimestamp": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+    }
+    return {**body, "metadata": {**body["metadata"], **made}}
 
 
 def clear(plane: ControlPlane, namespace: str) -> None:
@@ -56,9 +75,10 @@ def _job(namespace: str, name: str, created: datetime, spec: dict[str, Any]) -> 
     }
 
 
-def _put(namespace: str, job: dict[str, Any]) -> dict[str, str]:
-    key = f"/registry/asyncjob.dev/asyncjobs/{namespace}/{job['metadata']['name']}"
-    return {"key": _text(key), "value": _text(json.dumps(job))}
+def _put(plural: str, obj: dict[str, Any]) -> dict[str, str]:
+    meta = obj["metadata"]
+    key = f"/registry/asyncjob.dev/{plural}/{meta['namespace']}/{meta['name']}"
+    return {"key": _text(key), "value": _text(json.dumps(obj))}
 
 
 def _text(text: str) -> str:

@@ -1,17 +1,20 @@
-"""A tenant who does nothing wrong, and how long the operator and its worker make it wait."""
+"""Tenants who do nothing wrong, and how long the operator and its worker make them wait."""
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Any, Final, Self
 
 from asyncjob_dev.api import Object
 from asyncjob_dev.errors import ApiError, ApiUnavailableError
+from support.crons import Crons
+from support.jobs import Jobs
 from support.operator import OperatorProcess
 from support.workers import Field
 
 WITHIN: Final = 2.0
-"""Seconds from a job's creation to its first start, whatever others do."""
+"""Seconds from a job's creation to its first start, or from a trigger to its run's creation."""
 
 PAUSE_SECONDS: Final = 0.3
 PATIENCE: Final = 60.0
@@ -19,28 +22,16 @@ LOOK_SECONDS: Final = 0.02
 
 
 def broken_loops(operator: OperatorProcess) -> list[str]:
-    """Return what the operator says of loops that failed, but for kopf's watch of schedules.
-
-    kopf cannot parse a schedule that is nested some 1,000 levels deep. Its watch begins anew then,
-    with a comparison, every ten seconds at the latest, as the operator's reference says.
-    """
-    lines = operator.logs().splitlines()
-    return [line for line in lines if "loop restarting" in line and "loop=kopf" not in line]
+    """Return what the operator says of loops that failed."""
+    return [line for line in operator.logs().splitlines() if "loop restarting" in line]
 
 
-class HonestTenant:
-    """Submits one job after the other while others misbehave; a context manager.
+class Honest(ABC):
+    """Asks for one thing after the other while others misbehave; a context manager."""
 
-    Each job has a deduplication id of its own, so that the operator has to admit it before the
-    worker may claim it. A worker must be running in the field.
-    """
-
-    def __init__(self, field: Field, queue: str = "honest") -> None:
-        self._field = field
-        self._queue = queue
+    def __init__(self) -> None:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self._number = 0
         self.waits: list[float] = []
         self.failure = ""
 
@@ -57,6 +48,39 @@ class HonestTenant:
         self._stop.set()
         self._thread.join(PATIENCE + 5)
 
+    @abstractmethod
+    def once(self) -> float:
+        """Ask once and return the seconds until it has come."""
+
+    def check(self, at_least: int = 3) -> None:
+        """Check that it was asked all the while, and that nothing has come too late."""
+        assert not self.failure, self.failure
+        assert len(self.waits) >= at_least, f"it was asked only {len(self.waits)} times"
+        assert max(self.waits) <= WITHIN, [round(one, 2) for one in self.waits if one > WITHIN]
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self.waits.append(self.once())
+            except (AssertionError, ApiError, ApiUnavailableError) as error:
+                self.failure = str(error)
+                return
+            self._stop.wait(PAUSE_SECONDS)
+
+
+class HonestTenant(Honest):
+    """Submits jobs; `once` returns the seconds until one has begun.
+
+    Each job has a deduplication id of its own, so that the operator has to admit it before the
+    worker may claim it. A worker must be running in the field.
+    """
+
+    def __init__(self, field: Field, queue: str = "honest") -> None:
+        super().__init__()
+        self._field = field
+        self._queue = queue
+        self._number = 0
+
     def once(self) -> float:
         """Submit a job and return the seconds until it has begun."""
         self._number += 1
@@ -70,21 +94,28 @@ class HonestTenant:
             time.sleep(LOOK_SECONDS)
         return time.monotonic() - begun
 
-    def check(self, at_least: int = 3) -> None:
-        """Check that jobs were submitted all the while, and that none has waited too long."""
-        assert not self.failure, self.failure
-        assert len(self.waits) >= at_least, f"only {len(self.waits)} jobs were submitted"
-        assert max(self.waits) <= WITHIN, [round(one, 2) for one in self.waits if one > WITHIN]
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                self.waits.append(self.once())
-            except (AssertionError, ApiError, ApiUnavailableError) as error:
-                self.failure = str(error)
-                return
-            self._stop.wait(PAUSE_SECONDS)
-
     def _has_begun(self, name: str) -> bool:
         status: Object = self._field.status(name)
         return "firstStartTime" in status
+
+
+class HonestSchedule(Honest):
+    """Triggers a schedule; `once` returns the seconds until the run's job is there."""
+
+    def __init__(self, jobs: Jobs, name: str = "honest") -> None:
+        super().__init__()
+        self._crons = Crons(jobs)
+        self._name = name
+        self._trigger = 0
+        self._crons.create(name, suspend=True)
+
+    def once(self) -> float:
+        """Trigger it and return the seconds until there is one more run."""
+        self._trigger += 1
+        begun = time.monotonic()
+        self._crons.change(self._name, trigger=self._trigger)
+        while len(self._crons.names(self._name)) < self._trigger:
+            if time.monotonic() - begun > PATIENCE:
+                raise AssertionError(f"no run: {self._crons.status(self._name)}")
+            time.sleep(LOOK_SECONDS)
+        return time.monotonic() - begun

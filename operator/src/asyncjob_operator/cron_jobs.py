@@ -6,11 +6,16 @@ from typing import Final
 
 import structlog
 
-from asyncjob.json_types import JsonObject, child, text
+from asyncjob.errors import ApiError
+from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import TimeSlice
-from asyncjob.names import CRON_JOBS
-from asyncjob_operator.controllers.cron_job_controller import CronJobController, resync_cron_jobs
+from asyncjob.names import CRON_JOBS, collection_path
+from asyncjob_operator.controllers.cron_job_controller import (
+    CronJobController,
+    CronJobStore,
+    resync_cron_jobs,
+)
 from asyncjob_operator.controllers.cron_job_reconciler import CronJobReconciler
 from asyncjob_operator.controllers.events import EventRecorder
 from asyncjob_operator.controllers.job_controller import JobController
@@ -21,10 +26,10 @@ from asyncjob_operator.controllers.workqueue import (
     WorkQueue,
 )
 from asyncjob_operator.core.now import Now
+from asyncjob_operator.informers import informer_name, start_informer
 from asyncjob_operator.kube.clock import monotonic
-from asyncjob_operator.kube.kopf_watch import watch_cron_jobs
 from asyncjob_operator.kube.preflight import Findings
-from asyncjob_operator.loops import DEADLINE_BATCH, MAX_SLEEP, MAX_WATCH_PAUSE
+from asyncjob_operator.loops import DEADLINE_BATCH, MAX_SLEEP
 from asyncjob_operator.settings import Settings
 from asyncjob_operator.supervision import TaskSupervisor
 from asyncjob_operator.telemetry.containment import Containment
@@ -38,7 +43,10 @@ READ_VERBS: Final = ("get", "list", "watch")
 
 
 class CronJobs:
-    """Watches schedules once all jobs are known, and acts on them while leading."""
+    """Watches schedules once all jobs are known, and acts on them while leading.
+
+    `names` are those of its watches, once they are started.
+    """
 
     def __init__(
         self,
@@ -55,6 +63,7 @@ class CronJobs:
         def saw_job(obj: JsonObject) -> None:
             job_controller.on_update(obj, live=True)
 
+        self.names: list[str] = []
         self._settings, self._session, self._metrics = settings, session, metrics
         todo = WorkQueue()
         self.controller = CronJobController(
@@ -79,45 +88,35 @@ class CronJobs:
             todo, actor, leadership, containment, self.controller.evaluate
         )
 
-    def start(
-        self, tasks: TaskSupervisor, findings: Findings, restore_signals: Callable[[], None]
-    ) -> None:
-        """Start the loops, if schedules may be seen; kopf takes over the process's signals."""
+    def start(self, tasks: TaskSupervisor, findings: Findings) -> None:
+        """Start the loops, if schedules may be seen."""
         if not all(findings.allows(verb, CRON_JOBS) for verb in READ_VERBS):
             log.warning("cron jobs disabled: no permission to list asynccronjobs")
             return
         tasks.start("schedule dispatch", self.reconcilers.run)
         tasks.start("schedule deadlines", self._run_deadlines)
         tasks.start("schedule comparison", self._run_resync)
-        restarted = self._metrics.watch_restarts.inc
-        tasks.start(
-            "kopf", lambda pulse: self._watch(restore_signals, pulse), restarted, MAX_WATCH_PAUSE
-        )
-
-    async def _watch(self, restore_signals: Callable[[], None], health: LoopHealth) -> None:
-        """Watch; compare first, as no watch tells of what was deleted before it began."""
-        await self._resync()
-        access, namespaces = self._session.access, self._settings.namespaces
-        with health.idle():  # kopf shows no bookmarks: what it misses, the comparison finds
-            await watch_cron_jobs(access, namespaces, self._on_event, restore_signals)
-
-    def _on_event(self, kind: str | None, obj: JsonObject) -> None:
-        if kind == "DELETED":
-            meta = child(obj, "metadata")
-            self.controller.on_delete((text(meta, "namespace"), text(meta, "name")))
-        else:
-            self.controller.on_update(obj)
+        for namespace in self._settings.watched_namespaces:
+            name = informer_name("schedules", namespace)
+            path = collection_path(namespace, CRON_JOBS)
+            store = CronJobStore(self.controller, namespace)
+            start_informer(tasks, self._session, name, path=path, store=store)
+            self.names.append(name)
 
     async def _run_resync(self, health: LoopHealth) -> None:
         while True:
             with health.idle():
                 await asyncio.sleep(self._settings.resync_interval)
-            await self._resync()
-            health.tick()
-
-    async def _resync(self) -> None:
-        for namespace in self._settings.watched_namespaces:
-            await resync_cron_jobs(self._session, namespace, self.controller)
+            for namespace in self._settings.watched_namespaces:
+                try:
+                    repaired = await resync_cron_jobs(self._session, namespace, self.controller)
+                except ApiError as error:
+                    health.attempted()
+                    log.warning("schedules not compared", namespace=namespace, error=str(error))
+                    continue
+                health.tick()
+                if repaired:
+                    log.info("schedules compared", namespace=namespace, repaired=repaired)
 
     async def _run_deadlines(self, health: LoopHealth) -> None:
         agenda, turns = self.controller.delaying_queue, TimeSlice()

@@ -1,15 +1,13 @@
-"""Starts the informers of everything but jobs: AsyncQueues, worker pods and worker Leases."""
+"""Starts informers: those of worker pods and worker Leases, and of schedules."""
 
 from collections.abc import Callable
 
 from asyncjob.kube import KubeSession
 from asyncjob.kube.informer import run_informer
-from asyncjob.names import QUEUES, collection_path
 from asyncjob_operator.cache.adapters import (
     CacheAdapter,
     InformerStore,
     PodCacheAdapter,
-    QueueCacheAdapter,
     WorkerLeaseCacheAdapter,
 )
 from asyncjob_operator.controllers.job_controller import JobController
@@ -21,7 +19,7 @@ from asyncjob_operator.telemetry.loop_health import LoopHealth
 
 
 class Informers:
-    """Starts the loops that follow queues, worker pods and worker Leases; `names` names them."""
+    """Starts the loops that follow worker pods and worker Leases; `names` names them."""
 
     def __init__(
         self,
@@ -40,9 +38,7 @@ class Informers:
         self, controller: JobController, findings: Findings, *, recovery: bool
     ) -> list[InformerStore]:
         """Follow what may be seen and return what has to be listed before anything is judged."""
-        scopes = self._start_informers(
-            "queues", _queues_path, QueueCacheAdapter(controller.queues), {}
-        )
+        scopes: list[InformerStore] = []
         if recovery and findings.allows("list", "pods") and findings.allows("watch", "pods"):
             controller.worker_pods.pods_known = True
             workers = controller.worker_pods
@@ -65,32 +61,40 @@ class Informers:
         path: Callable[[str | None], str],
         adapter: CacheAdapter,
         params: dict[str, str],
-        on_list: Callable[[], None] = lambda: None,
+        on_page: Callable[[], None] = lambda: None,
     ) -> list[InformerStore]:
-        return [
-            self._start_informer(
-                f"watch of {name} in {namespace or 'all namespaces'}",
-                path(namespace),
-                scope,
-                params,
+        stores = []
+        for namespace in self._namespaces:
+            store = InformerStore(adapter, namespace, self._containment, on_page)
+            loop = informer_name(name, namespace)
+            start_informer(
+                self._tasks, self._session, loop, path=path(namespace), store=store, params=params
             )
-            for namespace in self._namespaces
-            for scope in (InformerStore(adapter, namespace, self._containment, on_list),)
-        ]
-
-    def _start_informer(
-        self, name: str, path: str, store: InformerStore, params: dict[str, str]
-    ) -> InformerStore:
-        async def run(pulse: LoopHealth) -> None:
-            def sign(*, went_well: bool) -> None:
-                (pulse.tick if went_well else pulse.attempted)()
-
-            await run_informer(self._session, path, store, params, on_health=sign)
-
-        self.names.append(name)
-        self._tasks.start(name, run)
-        return store
+            self.names.append(loop)
+            stores.append(store)
+        return stores
 
 
-def _queues_path(namespace: str | None) -> str:
-    return collection_path(namespace, QUEUES)
+def informer_name(kind: str, namespace: str | None) -> str:
+    """Return the name of the loop that follows a kind of objects in a namespace, or in all."""
+    return f"watch of {kind} in {namespace or 'all namespaces'}"
+
+
+def start_informer(
+    tasks: TaskSupervisor,
+    session: KubeSession,
+    name: str,
+    *,
+    path: str,
+    store: InformerStore,
+    params: dict[str, str] | None = None,
+) -> None:
+    """Start the loop that keeps a store up to date, and whose health is that of its watch."""
+
+    async def run(health: LoopHealth) -> None:
+        def on_health(*, went_well: bool) -> None:
+            (health.tick if went_well else health.attempted)()
+
+        await run_informer(session, path, store, params, on_health=on_health)
+
+    tasks.start(name, run)

@@ -26,11 +26,7 @@ log = structlog.get_logger()
 
 MAX_SLEEP: Final = 5.0
 MAX_WATCH_PAUSE: Final = 10.0
-"""Seconds between two tries to watch, each of which begins with a comparison.
-
-kopf cannot parse what is nested some 1,000 levels deep: with such a schedule this is how late other
-schedules are seen.
-"""
+"""Seconds between two tries to watch, each of which begins with a comparison."""
 
 UNSERVED_QUEUE_INTERVAL: Final = 30.0
 DEADLINE_BATCH: Final = 200

@@ -1,7 +1,7 @@
 """One operator process: what it starts, in which order, and in which order it stops.
 
 Start: pods, Leases and queues, then all jobs, and only then their watch, deadlines, writes and
-cron jobs. A replica that has not finished this, or whose watches are silent, does not lead. Stop:
+schedules. A replica that has not finished this, or whose watches are silent, does not lead. Stop:
 nothing new is started, running work is finished, leadership is released.
 """
 
@@ -39,6 +39,7 @@ from asyncjob_operator.loops import (
     run_stale_worker_collection,
     run_unserved_queue_events,
 )
+from asyncjob_operator.queues import Queues
 from asyncjob_operator.settings import Settings
 from asyncjob_operator.startup_checks import wait_for_job_api
 from asyncjob_operator.supervision import TaskSupervisor
@@ -95,6 +96,14 @@ class Operator:
         self._informers = Informers(
             session, settings.watched_namespaces, self._tasks, self._components.containment
         )
+        self._queues = Queues(
+            settings,
+            session,
+            cache=self._components.job_controller.queues,
+            containment=self._components.containment,
+            metrics=metrics,
+            health=self._health,
+        )
         self._listed_namespaces: set[str | None] = set()
         self._silence_detector = SilentWatchDetector()
         self._watch_lag = WatchLag(current_time)
@@ -119,7 +128,8 @@ class Operator:
         ]
         try:
             self._tasks.start(ELECTION_LOOP, self._run_election)
-            listed = self._informers.start(
+            listed = self._queues.start(self._tasks, self._restore_signals)
+            listed += self._informers.start(
                 self._components.job_controller, findings, recovery=recovery
             )
             self._tasks.start("jobs", lambda pulse: self._list_and_start(listed, pulse))
@@ -139,7 +149,14 @@ class Operator:
         if not self._synced:
             return "jobs are not listed yet"
         return (
-            self._health.without_progress([*self._job_watch_names(), *self._informers.names])
+            self._health.without_progress(
+                [
+                    *self._job_watch_names(),
+                    *self._queues.names,
+                    *self._informers.names,
+                    *self._components.cron_jobs.names,
+                ]
+            )
             or self.check_liveness()
         )
 
@@ -241,7 +258,7 @@ class Operator:
                 "retention",
                 lambda pulse: run_retention(parts.retention, leadership, interval, pulse),
             )
-        self._components.cron_jobs.start(self._tasks, self._findings, self._restore_signals)
+        self._components.cron_jobs.start(self._tasks, self._findings)
         self._start_job_watches()
 
     def _start_job_watches(self) -> None:

@@ -41,10 +41,6 @@ def create_deep(plane: ControlPlane, field: Field, folder: Path, levels: int) ->
     create(plane, field, folder, f'"AsyncJob", {job}, {spec}}}')
 
 
-def create_schedule(plane: ControlPlane, field: Field, folder: Path, name: str, spec: str) -> None:
-    create(plane, field, folder, f'"AsyncCronJob", "metadata": {{"name": "{name}"}}, {spec}}}')
-
-
 def told(plane: ControlPlane, field: Field, levels: int, path: str) -> str:
     """Return a field of a job that Python's own parser would not read either."""
     place = (f"--namespace={field.namespace}", f"--output=jsonpath={{{path}}}")
@@ -88,26 +84,6 @@ def test_deep_jobs_stop_neither_those_who_list_and_watch_nor_their_neighbours(
             assert answer.status_code == 200
             assert TRUNCATED_TEXT in answer.text
             assert http.get(f"/dashboard/jobs/deep-{levels}").status_code == 200
-
-
-def test_a_deep_schedule_does_not_keep_others_from_being_seen(
-    control_plane: ControlPlane, replicas: Replicas, field: Field, tmp_path: Path
-) -> None:
-    replicas.start().until_leading()
-    template = f'"jobTemplate": {{"spec": {{"type": "echo", "payload": {nest(UNREAD[0])}}}}}'
-    spec = f'"spec": {{"schedule": "* * * * *", "suspend": true, {template}}}'
-    create(
-        control_plane, field, tmp_path, f'"AsyncCronJob", "metadata": {{"name": "deep"}}, {spec}}}'
-    )
-    other = '"spec": {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"type": "echo"}}}'
-    create(
-        control_plane,
-        field,
-        tmp_path,
-        f'"AsyncCronJob", "metadata": {{"name": "other"}}, {other}}}',
-    )
-    next_run = ("--namespace=" + field.namespace, "--output=jsonpath={.status.nextScheduleTime}")
-    until(lambda: control_plane.kubectl("get", "asynccronjob", "other", *next_run).stdout, 40)
 
 
 def events(field: Field, name: str) -> dict[str, str]:

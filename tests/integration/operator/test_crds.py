@@ -8,7 +8,7 @@ import pytest
 
 from asyncjob.kube import load_access
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_operator.kube.kopf_watch import watch_cron_jobs
+from asyncjob_operator.kube.kopf_watch import watch_queues
 from support.fake_worker import FakeWorker
 from support.installation import ROOT, install
 from support.jobs import Jobs, until
@@ -30,7 +30,7 @@ def plane() -> Iterator[ControlPlane]:
 
 async def _watch_nothing(kubeconfig: Path) -> None:
     access = await load_access(str(kubeconfig))
-    await asyncio.wait_for(watch_cron_jobs(access, (), lambda *_: None, lambda: None), 20)
+    await asyncio.wait_for(watch_queues(access, (), lambda *_: None, lambda: None), 20)
 
 
 def test_with_the_crds_deleted_and_applied_again_jobs_are_seen_without_a_resync(
@@ -41,7 +41,7 @@ def test_with_the_crds_deleted_and_applied_again_jobs_are_seen_without_a_resync(
         operator.until_ready().until_leading()
         jobs.create("before")
         until(lambda: operator.metric("asyncjob_jobs") == 1, 10)
-        for crd in ("asyncjobs", "asynccronjobs"):
+        for crd in ("asyncjobs", "asyncqueues"):
             plane.kubectl("delete", f"--filename={CRDS / crd}.yaml", "--wait=true")
         until(lambda: ADVICE in operator.logs(), 30)
         asyncio.run(_watch_nothing(access))  # left to itself, kopf would wait for ever

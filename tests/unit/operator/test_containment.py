@@ -414,7 +414,8 @@ def test_a_deleted_object_is_no_longer_set_aside_whoever_tells(
     world.take("pod", POD_OBJECT)
     assert world.containment.counts_by_kind() == {"AsyncJob": 1, "Pod": 1}
     world.observer.on_delete_event(bad)
-    world.scopes["pod"].replace([])
+    world.scopes["pod"].list_begins()
+    world.scopes["pod"].list_ends("9")
     assert not world.containment.counts_by_kind()
 
 

@@ -270,6 +270,23 @@ async def test_a_schedule_made_anew_under_the_name_is_left_to_its_own_turn() -> 
     assert stage.session.writes == []
 
 
+async def test_a_schedule_made_anew_is_not_forgotten_for_its_predecessor() -> None:
+    stage = Stage()
+    another: Any = stage.session.put(PATH, stage.session.objects[PATH])
+    another["metadata"]["uid"] = "another"
+    read = stage.session.get
+
+    async def seen_meanwhile(path: str, params: Any = None) -> Any:
+        answer = await read(path, params)
+        stage.schedules.on_update(another)
+        return answer
+
+    stage.session.get = seen_meanwhile  # type: ignore[method-assign]  # the watch is quicker
+    await stage.actor.reconcile(UID)
+    assert stage.schedules.locate(UID) is None
+    assert stage.schedules.locate("another") is not None
+
+
 async def test_somebody_quicker_costs_a_conflict_and_nothing_else() -> None:
     stage = Stage()
 

@@ -1,20 +1,31 @@
-"""The comparison of schedules forgets those that are no more, and only those."""
+"""Schedules are taken one at a time, kept small, and forgotten once they are no more."""
 
+import gc
+from collections.abc import AsyncIterator
 from typing import Any, cast
 
-from asyncjob.kube import KubeSession
-from asyncjob.names import CRON_JOBS, collection_path
+from asyncjob.errors import ExpiredError
+from asyncjob.kube import KubeSession, WatchEvent
+from asyncjob.kube.informer import list_into
+from asyncjob.kube.session import METADATA_LIST_TYPE
+from asyncjob.names import CRON_JOBS, collection_path, cron_job_path
 from asyncjob_operator.cache.scheduled_jobs import ScheduledJobCache
-from asyncjob_operator.controllers.cron_job_controller import CronJobController, resync_cron_jobs
+from asyncjob_operator.controllers.cron_job_controller import (
+    CronJobController,
+    CronJobStore,
+    resync_cron_jobs,
+)
 from asyncjob_operator.kube.clock import current_time
 from support.fake_session import FakeSession
 from support.schedules import raw_cron
+
+PATH = collection_path("ns", CRON_JOBS)
 
 
 def scene(*names: str) -> tuple[FakeSession, KubeSession, CronJobController]:
     server = FakeSession()
     for name in names:
-        server.put(f"{collection_path('ns', CRON_JOBS)}/{name}", raw_cron(name))
+        server.put(f"{PATH}/{name}", raw_cron(name))
     schedules = CronJobController("me", ScheduledJobCache(), current_time, lambda _uid: None)
     return server, cast("KubeSession", server), schedules
 
@@ -23,13 +34,51 @@ def known(schedules: CronJobController) -> set[str]:
     return {name for _, name in schedules.names_in(None)}
 
 
+def reads(server: FakeSession) -> list[str]:
+    """Return which objects were read, one at a time."""
+    return [path for _, path, _ in server.requests if path != PATH]
+
+
 async def test_a_schedule_deleted_while_nobody_watched_is_forgotten() -> None:
     server, session, schedules = scene("kept", "gone")
-    await resync_cron_jobs(session, "ns", schedules)
+    assert await resync_cron_jobs(session, "ns", schedules) == 2
     assert known(schedules) == {"kept", "gone"}
-    del server.objects[f"{collection_path('ns', CRON_JOBS)}/gone"]
-    await resync_cron_jobs(session, "ns", schedules)
+    del server.objects[f"{PATH}/gone"]
+    assert await resync_cron_jobs(session, "ns", schedules) == 1
     assert known(schedules) == {"kept"}
+
+
+async def test_what_is_known_as_it_is_is_not_read_again() -> None:
+    server, session, schedules = scene("same", "changed")
+    await resync_cron_jobs(session, "ns", schedules)
+    server.requests.clear()
+    server.put(f"{PATH}/changed", raw_cron("changed", suspend=True))
+    assert await resync_cron_jobs(session, "ns", schedules) == 1
+    assert reads(server) == [cron_job_path("ns", "changed")]
+    changed = schedules.locate("uid-changed")
+    assert changed is not None
+    assert changed.suspend
+
+
+async def test_a_comparison_asks_for_metadata_and_reads_what_is_set_aside_once() -> None:
+    server, session, schedules = scene()
+    server.put(f"{PATH}/odd", raw_cron("odd", concurrencyPolicy="Perhaps"))
+    asked: list[str] = []
+    pages = server.pages
+
+    def noted(path: str, params: Any = None, *, accept: str = "") -> AsyncIterator[Any]:
+        asked.append(accept)
+        return pages(path, params)
+
+    server.pages = noted  # type: ignore[method-assign]  # to see what it is asked for
+    for _ in range(3):
+        await resync_cron_jobs(session, "ns", schedules)
+    assert asked == [METADATA_LIST_TYPE] * 3
+    assert reads(server) == [cron_job_path("ns", "odd")]
+    assert schedules.containment.counts_by_kind() == {"AsyncCronJob": 1}
+    del server.objects[f"{PATH}/odd"]
+    await resync_cron_jobs(session, "ns", schedules)
+    assert not schedules.containment.counts_by_kind()
 
 
 async def test_one_seen_while_the_list_is_read_is_kept() -> None:
@@ -46,8 +95,104 @@ async def test_one_seen_while_the_list_is_read_is_kept() -> None:
     assert known(schedules) == {"kept", "late"}
 
 
+async def test_one_made_anew_while_the_list_is_read_is_kept() -> None:
+    server, session, schedules = scene("anew")
+    await resync_cron_jobs(session, "ns", schedules)
+    del server.objects[f"{PATH}/anew"]
+    real_list = server.list
+
+    async def listed(path: str, params: Any = None) -> Any:
+        async for obj in real_list(path, params):
+            yield obj
+        anew = raw_cron("anew")
+        anew["metadata"] |= {"uid": "another", "resourceVersion": "5000"}
+        schedules.on_update(anew)
+
+    server.list = listed  # type: ignore[method-assign,assignment]  # the watch goes on meanwhile
+    await resync_cron_jobs(session, "ns", schedules)
+    assert schedules.locate("another") is not None
+
+
 async def test_another_namespaces_schedules_are_left_alone() -> None:
     _, session, schedules = scene("kept")
     await resync_cron_jobs(session, "ns", schedules)
     await resync_cron_jobs(session, "other", schedules)
     assert known(schedules) == {"kept"}
+
+
+async def test_the_informer_shows_one_after_the_other_and_forgets_what_is_not_listed() -> None:
+    server, session, schedules = scene("kept", "gone")
+    store = CronJobStore(schedules, "ns")
+    await list_into(session, PATH, store)
+    assert store.synced.is_set()
+    assert known(schedules) == {"kept", "gone"}
+    del server.objects[f"{PATH}/gone"]
+    await list_into(session, PATH, store)
+    assert known(schedules) == {"kept"}
+
+
+async def test_a_list_that_breaks_off_forgets_nobody() -> None:
+    server, session, schedules = scene("one", "two")
+    store = CronJobStore(schedules, "ns")
+    await list_into(session, PATH, store)
+
+    async def broken(path: str, params: Any = None) -> Any:
+        async for obj in server.list(path, params):
+            yield {"metadata": {"resourceVersion": "2000"}, "items": [obj]}
+            raise ExpiredError(status=410)
+
+    server.pages = broken  # type: ignore[method-assign,assignment]  # after the first page
+    try:
+        await list_into(session, PATH, store)
+    except ExpiredError:
+        pass
+    else:
+        raise AssertionError("the list did not break off")
+    assert known(schedules) == {"one", "two"}
+
+
+def test_one_that_cannot_be_taken_is_set_aside_until_it_is_gone() -> None:
+    _, _, schedules = scene()
+    store = CronJobStore(schedules, "ns")
+    odd = raw_cron("odd", concurrencyPolicy="Perhaps")
+    store.apply(WatchEvent("ADDED", odd))
+    store.apply(WatchEvent("ADDED", raw_cron("well")))
+    assert schedules.containment.counts_by_kind() == {"AsyncCronJob": 1}
+    assert known(schedules) == {"well"}
+    store.apply(WatchEvent("DELETED", odd))
+    assert not schedules.containment.counts_by_kind()
+
+
+def test_a_deletion_that_is_told_late_does_not_take_its_successor() -> None:
+    _, _, schedules = scene()
+    anew = raw_cron("anew")
+    anew["metadata"] |= {"uid": "another", "resourceVersion": "30"}
+    schedules.on_update(anew)
+    schedules.on_delete(("ns", "anew"), "20")
+    assert known(schedules) == {"anew"}
+    schedules.on_delete(("ns", "anew"), "40")
+    assert not known(schedules)
+
+
+def test_nothing_of_a_template_is_kept() -> None:
+    _, _, schedules = scene()
+
+    payload = ["x" * 250_000]
+    template = {"spec": {"type": "test", "payload": payload}}
+    schedules.on_update(raw_cron(jobTemplate=template))
+    assert known(schedules) == {"nightly"}
+    assert not _reaches(schedules, payload)
+    assert _reaches(template, payload)
+
+
+def _reaches(root: object, wanted: object) -> bool:
+    """Return whether the object can be come by from the root."""
+    seen, pending = {id(root)}, [root]
+    while pending:
+        for one in gc.get_referents(pending.pop()):
+            if one is wanted:
+                return True
+            if id(one) not in seen and not isinstance(one, type) and not callable(one):
+                seen.add(id(one))
+                pending.append(one)
+    return False

@@ -8,13 +8,13 @@ import kopf
 import pytest
 from kopf._cogs.structs.references import Insights, Resource
 
-from asyncjob.names import CRON_JOBS, GROUP, VERSION
+from asyncjob.names import GROUP, QUEUES, VERSION
 from asyncjob_operator.kube import kopf_watch
 from asyncjob_operator.kube.kopf_watch import (
     EndlessBackoffs,
     kopf_settings,
     registry,
-    watch_cron_jobs,
+    watch_queues,
 )
 from asyncjob_operator.supervision import supervise
 from asyncjob_operator.telemetry.loop_health import LoopHealth
@@ -42,10 +42,10 @@ def test_kopf_posts_nothing_stores_nothing_and_joins_no_peers() -> None:
     assert chosen.queueing.worker_limit is None
 
 
-def test_schedules_have_one_handler_and_it_is_for_events() -> None:
+def test_queues_have_one_handler_and_it_is_for_events() -> None:
     handlers = registry(cast("Any", None), lambda _kind, _obj: None)
     [watching] = handlers._watching.get_all_handlers()
-    assert watching.id == "schedule"
+    assert watching.id == "queue"
     for other in (handlers._changing, handlers._spawning, handlers._indexing, handlers._webhooks):
         assert list(other.get_all_handlers()) == []
 
@@ -71,7 +71,7 @@ async def test_when_kopf_dies_it_says_so_and_ends_no_tasks_but_its_own(
     nobody_signs_in = kopf.OperatorRegistry()
     monkeypatch.setattr(kopf_watch, "registry", lambda *_: nobody_signs_in)
     with pytest.raises(kopf.LoginError):
-        await watch_cron_jobs(cast("Any", None), (), lambda *_: None, started.set)
+        await watch_queues(cast("Any", None), (), lambda *_: None, started.set)
     assert started.is_set()
     assert not bystander.done()
     bystander.cancel()
@@ -87,7 +87,7 @@ async def test_kopf_need_not_ask_for_its_users_name(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(kopf, "spawn_tasks", spawn_tasks)
     with pytest.raises(TimeoutError):
-        await watch_cron_jobs(cast("Any", None), (), lambda *_: None, lambda: None)
+        await watch_queues(cast("Any", None), (), lambda *_: None, lambda: None)
     assert given["identity"]
 
 
@@ -124,7 +124,7 @@ async def test_kopf_is_stopped_where_it_has_found_no_type_to_watch(served: bool)
     await asyncio.sleep(0)
     assert not stop.is_set()
     if served:
-        insights.watched_resources.add(Resource(GROUP, VERSION, CRON_JOBS))
+        insights.watched_resources.add(Resource(GROUP, VERSION, QUEUES))
     insights.ready_resources.set()
     await looking
     assert stop.is_set() is not served

@@ -89,3 +89,13 @@ def test_of_what_is_gone_only_the_latest_is_remembered() -> None:
         versions.record_deleted(key)
     assert len(versions._deleted) == MAX_REMEMBERED_DELETED
     assert not versions._newest
+
+
+def test_a_deletion_that_is_told_late_does_not_take_the_queue_made_anew_since() -> None:
+    queues = Audience().observer.queues
+    queues.on_update(queue(10, maxConcurrency=1))
+    queues.on_update(queue(14, maxConcurrency=2))
+    queues.on_delete(*QUEUE, "12")
+    assert queues.view(*QUEUE).limits.max_concurrency == 2
+    queues.on_delete(*QUEUE, "16")
+    assert QUEUE not in queues

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import WatchEvent
+from asyncjob.kube.informer import IncrementalEventHandler
 from asyncjob.names import WORKER_LEASE_PREFIX
 from asyncjob_operator.cache.queues import QueueCache
 from asyncjob_operator.cache.workers import WorkerPodCache, WorkerRegistry
@@ -26,18 +27,18 @@ class CacheAdapter(Protocol):
     def on_update(self, obj: JsonObject) -> None:
         """Store an object as it is now."""
 
-    def on_delete(self, name: ObjectName) -> None:
-        """Forget a deleted object."""
+    def on_delete(self, name: ObjectName, version: str, /) -> None:
+        """Forget an object that was deleted at this version, or before."""
 
     def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
         """Return the names of the known objects of one namespace, or of all."""
 
 
-class InformerStore:
+class InformerStore(IncrementalEventHandler):
     """The objects of one kind in one namespace, or in all; `synced` is set after the first list.
 
-    `on_list` is called before each list is stored, which may follow a long break of the watch. An
-    object whose storing raises is set aside until it changes; what was known of it stays.
+    `on_page` is called before each page of a list is stored, which may follow a long break of the
+    watch. An object whose storing raises is set aside until it changes; what was known of it stays.
     """
 
     def __init__(
@@ -45,30 +46,46 @@ class InformerStore:
         adapter: CacheAdapter,
         namespace: str | None,
         containment: Containment,
-        on_list: Callable[[], None] = lambda: None,
+        on_page: Callable[[], None] = lambda: None,
     ) -> None:
         self.synced = asyncio.Event()
         self._adapter = adapter
         self._containment = containment
         self._namespace = namespace
-        self._on_list = on_list
+        self._on_page = on_page
+        self._before: set[ObjectName] = set()
+        self._listed: set[ObjectName] = set()
 
-    def replace(self, objects: Sequence[JsonObject]) -> None:
-        """Replace everything that is known by the objects of a list."""
-        self._on_list()
-        present = {_object_name(obj) for obj in objects}
-        for name in self._adapter.names_in(self._namespace):
-            if name not in present:
-                self._on_delete(name)
-        self._containment.retain(self._adapter.kind, self._namespace, present)
-        for obj in objects:
-            self._on_update(obj)
+    def list_begins(self) -> None:
+        """Remember what is known now: only that can be found deleted by the list.
+
+        An object that is first seen while the list is read may not be in it, and is kept.
+        """
+        self._before = set(self._adapter.names_in(self._namespace))
+        self._before |= self._containment.set_aside_names(self._adapter.kind, self._namespace)
+        self._listed = set()
+
+    def page_begins(self) -> None:
+        """Announce a page, whose objects may have changed long ago."""
+        self._on_page()
+
+    def list_object(self, obj: JsonObject) -> None:
+        """Store one object of the list."""
+        self._listed.add(_object_name(obj))
+        self._on_update(obj)
+
+    def list_ends(self, version: str) -> None:
+        """Forget the objects that are not in the list."""
+        gone = self._before - self._listed
+        self._before, self._listed = set(), set()
+        for name in gone:
+            self._on_delete(name, version)
         self.synced.set()
 
     def apply(self, event: WatchEvent) -> None:
         """Store one change from the watch."""
         if event.type == "DELETED":
-            self._on_delete(_object_name(event.object))
+            self._on_delete(_object_name(event.object), event.resource_version)
         else:
             self._on_update(event.object)
 
@@ -76,9 +93,9 @@ class InformerStore:
         with self._containment.guard(object_ref(self._adapter.kind, obj)):
             self._adapter.on_update(obj)
 
-    def _on_delete(self, name: ObjectName) -> None:
+    def _on_delete(self, name: ObjectName, version: str) -> None:
         with self._containment.guard(ObjectRef(self._adapter.kind, *name)):
-            self._adapter.on_delete(name)
+            self._adapter.on_delete(name, version)
         self._containment.forget(self._adapter.kind, *name)
 
 
@@ -94,7 +111,7 @@ class PodCacheAdapter:
         """Store a pod."""
         self._worker_pods.on_pod_update(obj)
 
-    def on_delete(self, name: ObjectName) -> None:
+    def on_delete(self, name: ObjectName, _version: str) -> None:
         """Forget a deleted pod."""
         self._worker_pods.on_pod_delete(*name)
 
@@ -117,7 +134,7 @@ class WorkerLeaseCacheAdapter:
         self._worker_pods.on_lease_update(obj)
         self._worker_registry.on_lease_update(obj)
 
-    def on_delete(self, name: ObjectName) -> None:
+    def on_delete(self, name: ObjectName, _version: str) -> None:
         """Forget a deleted Lease."""
         self._worker_pods.on_lease_delete(*name)
         self._worker_registry.on_lease_delete(*name)
@@ -142,9 +159,9 @@ class QueueCacheAdapter:
         """Store a queue."""
         self._queues.on_update(obj)
 
-    def on_delete(self, name: ObjectName) -> None:
+    def on_delete(self, name: ObjectName, version: str) -> None:
         """Forget a deleted AsyncQueue."""
-        self._queues.on_delete(*name)
+        self._queues.on_delete(*name, version)
 
     def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
         """Return the names of the known queues."""

@@ -206,8 +206,10 @@ class QueueCache:
         if is_new:
             self._on_change(*name)
 
-    def on_delete(self, namespace: str, queue: str) -> None:
-        """Forget a deleted AsyncQueue."""
+    def on_delete(self, namespace: str, queue: str, version: str = "") -> None:
+        """Forget an AsyncQueue that was deleted at this version, unless a newer one is known."""
+        if self._versions.is_newer_known((namespace, queue), version):
+            return
         self._versions.record_deleted((namespace, queue))
         self._statuses.pop((namespace, queue), None)
         if self._views.pop((namespace, queue), None):

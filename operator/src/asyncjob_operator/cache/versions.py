@@ -31,6 +31,11 @@ class VersionTracker(Generic[K]):
         self._newest[key] = version
         return True
 
+    def is_newer_known(self, key: K, than: str) -> bool:
+        """Return whether there is an object that is newer than this version."""
+        newest = self._newest.get(key, "")
+        return newest.isdecimal() and than.isdecimal() and is_newer(newest, than)
+
     def record_deleted(self, key: K) -> None:
         """Record that an object was deleted."""
         newest = self._newest.pop(key, None)

@@ -1,18 +1,22 @@
 """Evaluates a schedule when it or one of its jobs changes, and enqueues it if a write is due.
 
 Writes nothing. Now and then the known schedules are compared with a list, since a watch can lose a
-deletion.
+deletion. The view of a schedule leaves out its `jobTemplate`, which may take a megabyte: it is read
+live when a run is created.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from asyncjob.json_types import JsonObject, child, text
+from asyncjob.errors import ObjectNotFoundError
+from asyncjob.json_types import JsonObject, as_object, child, items, text
 from asyncjob.kube import KubeSession
+from asyncjob.kube.pacing import TimeSlice
+from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import CRON_JOBS, collection_path
-from asyncjob_operator.cache.adapters import ObjectName
+from asyncjob.names import CRON_JOBS, collection_path, cron_job_path
+from asyncjob_operator.cache.adapters import InformerStore, ObjectName
 from asyncjob_operator.cache.jobs import is_newer
 from asyncjob_operator.cache.scheduled_jobs import CronJobKey, ScheduledJobCache
 from asyncjob_operator.controllers.workqueue import DelayingQueue
@@ -91,8 +95,14 @@ class CronJobController:
             self._evaluate(uid)
         self._requeue_if_set_aside(uid, guard.pause)
 
-    def on_delete(self, name: ObjectName) -> None:
-        """Forget a deleted schedule; its jobs are left alone."""
+    def on_delete(self, name: ObjectName, version: str = "") -> None:
+        """Forget a schedule that was deleted at this version; its jobs are left alone.
+
+        A newer schedule of the same name is kept.
+        """
+        known = self._views.get(self._uids.get(name, ""))
+        if known and version and is_newer(known.resource_version, version):
+            return
         self.containment.forget(ObjectKind.CRON_JOB, *name)
         uid = self._uids.pop(name, None)
         if uid is not None:
@@ -269,19 +279,79 @@ class CronJobController:
         )
 
 
+class CronJobCacheAdapter:
+    """AsyncCronJobs."""
+
+    kind = ObjectKind.CRON_JOB
+
+    def __init__(self, controller: CronJobController) -> None:
+        self._controller = controller
+
+    def on_update(self, obj: JsonObject) -> None:
+        """Store a schedule."""
+        self._controller.on_update(obj)
+
+    def on_delete(self, name: ObjectName, version: str) -> None:
+        """Forget a deleted schedule."""
+        self._controller.on_delete(name, version)
+
+    def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
+        """Return the names of the known schedules."""
+        return self._controller.names_in(namespace)
+
+
+class CronJobStore(InformerStore):
+    """The schedules of one namespace, or of all."""
+
+    def __init__(self, controller: CronJobController, namespace: str | None) -> None:
+        adapter = CronJobCacheAdapter(controller)
+        super().__init__(adapter, namespace, controller.containment)
+
+    def _on_update(self, obj: JsonObject) -> None:
+        """Store a schedule; the controller itself sets aside one whose storing raises."""
+        self._adapter.on_update(obj)
+
+
 async def resync_cron_jobs(
     session: KubeSession, namespace: str | None, controller: CronJobController
-) -> None:
-    """Store all existing schedules and forget the others. Raises ApiError if the list fails.
+) -> int:
+    """Read new and changed schedules, forget deleted ones, and return how many there were.
 
-    A schedule that is first seen while the list is read may not be in it, and is kept.
+    The list has metadata only; each schedule that differs is read live. One that is first seen
+    while the list is read may not be in it, and is kept. Raises ApiError if a request fails.
     """
     before = set(controller.names_in(namespace))
-    found = [obj async for obj in session.list(collection_path(namespace, CRON_JOBS))]
-    metas = [child(obj, "metadata") for obj in found]
-    present = {(text(meta, "namespace"), text(meta, "name")) for meta in metas}
-    for name in before - present:
-        controller.on_delete(name)
-    controller.containment.retain(ObjectKind.CRON_JOB, namespace, present)
-    for obj in found:
-        controller.on_update(obj)
+    before |= controller.containment.set_aside_names(ObjectKind.CRON_JOB, namespace)
+    listed, repaired, version, turns = set[ObjectName](), 0, "", TimeSlice()
+    path = collection_path(namespace, CRON_JOBS)
+    async for page in session.pages(path, accept=METADATA_LIST_TYPE):
+        version = text(child(page, "metadata"), "resourceVersion")
+        for item in items(page, "items"):
+            obj = as_object(item)
+            meta = child(obj, "metadata")
+            listed.add((text(meta, "namespace"), text(meta, "name")))
+            repaired += await _repair_listed(session, obj, controller)
+            await turns.yield_if_due()
+    known = set(controller.names_in(namespace))
+    for name in before - listed:
+        controller.on_delete(name, version)
+    return repaired + len(known.difference(controller.names_in(namespace)))
+
+
+async def _repair_listed(
+    session: KubeSession, obj: JsonObject, controller: CronJobController
+) -> bool:
+    """Read a listed schedule if it is newer than the known view and is not set aside."""
+    meta = child(obj, "metadata")
+    uid, version = text(meta, "uid"), text(meta, "resourceVersion")
+    known = controller.locate(uid)
+    if known and not is_newer(version, known.resource_version):
+        return False
+    if controller.containment.is_set_aside(object_ref(ObjectKind.CRON_JOB, obj)):
+        return False
+    try:
+        live = await session.get(cron_job_path(text(meta, "namespace"), text(meta, "name")))
+    except ObjectNotFoundError:
+        return False
+    controller.on_update(live)
+    return controller.locate(uid) is not known

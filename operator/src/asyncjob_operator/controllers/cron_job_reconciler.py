@@ -164,7 +164,8 @@ class CronJobReconciler:
                 )
         except ObjectNotFoundError:
             self._reset_backoff(uid)
-            self._controller.on_delete((cron.namespace, cron.name))
+            if self._controller.locate(uid) is not None:  # else its name is another's by now
+                self._controller.on_delete((cron.namespace, cron.name))
         except ConflictError:
             log.debug("schedule changed meanwhile", cron=cron.key)
             self._controller.requeue_after(
@@ -355,7 +356,7 @@ class CronJobReconciler:
 
 @dataclass(frozen=True, slots=True)
 class RefusedRun:
-    """A run that the API server will not let anybody create."""
+    """A run that nobody can create."""
 
     run: Run
     reason: CronReason

@@ -1,4 +1,4 @@
-"""kopf as this operator uses it: it watches AsyncCronJobs and passes each event on.
+"""kopf as this operator uses it: it watches AsyncQueues and passes each event on.
 
 It signs in with the operator's own identity, survives every outage, and writes nothing.
 """
@@ -8,65 +8,19 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, cast
 
-import aiohttp
 import kopf
 import structlog
 from kopf._cogs.structs.references import Insights
 
-from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import ClusterAccess
-from asyncjob.names import CRON_JOBS, GROUP, VERSION
-
-SIGN_IN_RETRY_SECONDS: Final = 1.0
-
-
-class KopfAuthenticator:
-    """HTTP sessions for kopf that sign each request anew, so that no token in them grows old."""
-
-    def __init__(self, access: ClusterAccess) -> None:
-        self._access = access
-        self._sessions: list[aiohttp.ClientSession] = []
-
-    async def new_session(self) -> kopf.AiohttpSession:
-        """Return a new session; from the second on kopf was refused, so the token is read anew."""
-        if self._sessions:
-            await asyncio.sleep(SIGN_IN_RETRY_SECONDS)
-            await self._reload_credentials()
-        http = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=self._access.ssl_context),
-            middlewares=[self._add_headers],
-            proxy=self._access.proxy,
-        )
-        self._sessions.append(http)
-        return kopf.AiohttpSession(
-            server=self._access.host,
-            aiohttp_session=http,
-            default_namespace=self._access.namespace,
-        )
-
-    async def close(self) -> None:
-        """Close what kopf has left open, as it does when it is cancelled."""
-        for session in self._sessions:
-            await session.close()
-
-    async def _add_headers(
-        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
-    ) -> aiohttp.ClientResponse:
-        request.headers.update(await self._access.headers())
-        if self._access.server_hostname:
-            request.server_hostname = self._access.server_hostname
-        return await handler(request)
-
-    async def _reload_credentials(self) -> None:
-        try:
-            await self._access.reload()
-        except AsyncJobError:
-            return  # the old token is as good as none: the next refusal comes back here
-
+from asyncjob.names import GROUP, QUEUES, VERSION
+from asyncjob_operator.kube.kopf_session import KopfAuthenticator
 
 IDLE_SECONDS: Final = 1.0
-PAGE_SIZE: Final = 500
+PAGE_SIZE: Final = 4
+"""Objects in a page. kopf bounds pages by number alone: so many of the largest are 6 MB of text."""
+
 FIRST_BACKOFFS: Final = (1.0, 1.0, 2.0, 3.0, 5.0, 8.0)
 LAST_BACKOFF: Final = 10.0
 
@@ -131,7 +85,7 @@ def kopf_settings() -> kopf.OperatorSettings:
 
 log = structlog.get_logger()
 
-CronJobEventHandler = Callable[[str | None, JsonObject], None]
+QueueEventHandler = Callable[[str | None, JsonObject], None]
 """Takes the type of an event (None: found in a list) and the object."""
 
 
@@ -139,10 +93,10 @@ _IDENTITY: Final[Any] = "asyncjob-operator"
 """A name for peering, which is off; without one kopf asks for its user's, which a pod may lack."""
 
 
-async def watch_cron_jobs(
+async def watch_queues(
     access: ClusterAccess,
     namespaces: Sequence[str],
-    on_event: CronJobEventHandler,
+    on_event: QueueEventHandler,
     on_started: Callable[[], None],
 ) -> None:
     """Run kopf until cancelled or broken; it ends no task but those it starts here.
@@ -172,12 +126,12 @@ async def _stop_if_not_installed(insights: Insights, stop: asyncio.Event) -> Non
     """Kopf looks for the type once; without it, it would wait for ever and see nothing."""
     await insights.ready_resources.wait()
     if not insights.watched_resources:
-        log.warning("kopf has found no AsyncCronJobs to watch")
+        log.warning("kopf has found no AsyncQueues to watch")
         stop.set()
 
 
 def registry(
-    authenticator: KopfAuthenticator, on_event: CronJobEventHandler
+    authenticator: KopfAuthenticator, on_event: QueueEventHandler
 ) -> kopf.OperatorRegistry:
     """Return the handlers: a way to sign in, and one for events, which returns None."""
     handlers = kopf.OperatorRegistry()
@@ -186,8 +140,8 @@ def registry(
     async def _login(**_: object) -> kopf.AiohttpSession:
         return await authenticator.new_session()
 
-    @kopf.on.event(GROUP, VERSION, CRON_JOBS, registry=handlers, id="schedule")
-    async def _schedule(event: kopf.RawEvent, **_: object) -> None:
+    @kopf.on.event(GROUP, VERSION, QUEUES, registry=handlers, id="queue")
+    async def _queue(event: kopf.RawEvent, **_: object) -> None:
         on_event(event["type"], cast("JsonObject", event["object"]))
 
     return handlers

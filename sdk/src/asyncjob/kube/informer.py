@@ -1,6 +1,7 @@
 """Keeps a handler informed of a collection: a list, then a watch, repeated until cancelled."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -32,6 +33,32 @@ class ResourceEventHandler(Protocol):
         """Take one change: ADDED, MODIFIED or DELETED."""
 
 
+class IncrementalEventHandler(ABC):
+    """Takes a list object by object, so that no more than a page of it is ever held at once.
+
+    Other tasks have their turn in between. A list that breaks off is begun anew, without its end.
+    """
+
+    @abstractmethod
+    def list_begins(self) -> None:
+        """Take that the collection is about to be listed anew."""
+
+    def page_begins(self) -> None:  # noqa: B027  # few need to know
+        """Take that the next page has come, whose objects follow."""
+
+    @abstractmethod
+    def list_object(self, obj: JsonObject) -> None:
+        """Take one object of the list."""
+
+    @abstractmethod
+    def list_ends(self, version: str, /) -> None:
+        """Take that the list, which is of this version, is complete."""
+
+    @abstractmethod
+    def apply(self, event: WatchEvent) -> None:
+        """Take one change: ADDED, MODIFIED or DELETED."""
+
+
 class WatchHealthCallback(Protocol):
     """Told whether a watch goes on."""
 
@@ -46,7 +73,7 @@ def ignore_watch_health(*, went_well: bool) -> None:
 async def run_informer(
     session: KubeSession,
     path: str,
-    handler: ResourceEventHandler,
+    handler: ResourceEventHandler | IncrementalEventHandler,
     params: Params | None = None,
     *,
     on_watch: Callable[[], None] = lambda: None,
@@ -57,11 +84,15 @@ async def run_informer(
     """Keep the follower up to date until cancelled; outages are waited out, 1 to 60 s apart.
 
     `on_watch` is called at the beginning of each watch, `on_list` with the version of each list,
-    just before the follower gets it, `on_health` with each list, event, bookmark and failure. Large
-    collections are read in pages; `transform` cuts each object down to what the follower needs.
+    just before the follower gets it or its end, `on_health` with each list, event, bookmark and
+    failure. Large collections are read in pages; `transform` cuts each object down to what the
+    follower needs.
     """
+    receiver = (
+        handler if isinstance(handler, IncrementalEventHandler) else _CollectingHandler(handler)
+    )
     sight = _Reflector(
-        session, path, handler, params or {}, _Callbacks(on_watch, on_list, transform, on_health)
+        session, path, receiver, params or {}, _Callbacks(on_watch, on_list, transform, on_health)
     )
     pace = event_loop_pacer()
     while True:
@@ -71,6 +102,53 @@ async def run_informer(
         if error is not None:
             _LOG.warning("watch interrupted", path=path, error=str(error), retry_in=round(pause, 1))
         await asyncio.sleep(pause)
+
+
+async def list_into(
+    session: KubeSession,
+    path: str,
+    handler: IncrementalEventHandler,
+    params: Params | None = None,
+    *,
+    transform: Callable[[JsonObject], JsonObject] = lambda obj: obj,
+    on_end: Callable[[str], None] = lambda _version: None,
+) -> str:
+    """Show a handler one consistent list, page by page, and return the version that it is of.
+
+    `on_end` is called with the version before the handler is told. Raises what a request raises.
+    """
+    version, turns = "", TimeSlice()
+    handler.list_begins()
+    async for page in session.pages(path, params):
+        handler.page_begins()
+        for item in items(page, "items"):
+            handler.list_object(transform(as_object(item)))
+            await turns.yield_if_due()
+        version = text(child(page, "metadata"), "resourceVersion")
+    on_end(version)
+    handler.list_ends(version)
+    return version
+
+
+class _CollectingHandler(IncrementalEventHandler):
+    """Collects a list for a handler that takes it whole."""
+
+    def __init__(self, handler: ResourceEventHandler) -> None:
+        self._handler = handler
+        self._objects: list[JsonObject] = []
+
+    def list_begins(self) -> None:
+        self._objects = []
+
+    def list_object(self, obj: JsonObject) -> None:
+        self._objects.append(obj)
+
+    def list_ends(self, _version: str) -> None:
+        objects, self._objects = self._objects, []
+        self._handler.replace(objects)
+
+    def apply(self, event: WatchEvent) -> None:
+        self._handler.apply(event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +166,7 @@ class _Reflector:
         self,
         session: KubeSession,
         path: str,
-        handler: ResourceEventHandler,
+        handler: IncrementalEventHandler,
         params: Params,
         callbacks: _Callbacks,
     ) -> None:
@@ -121,18 +199,20 @@ class _Reflector:
         return None
 
     async def _list(self) -> str:
-        objects: list[JsonObject] = []
         self._failures = 0
-        version, turns = "", TimeSlice()
-        async for page in self._session.pages(self._path, self._params):
-            for item in items(page, "items"):
-                objects.append(self._callbacks.transform(as_object(item)))
-                await turns.yield_if_due()
-            version = text(child(page, "metadata"), "resourceVersion")
-        self._callbacks.on_health(went_well=True)
-        self._callbacks.on_list(version)
-        self._handler.replace(objects)
-        return version
+
+        def on_end(version: str) -> None:
+            self._callbacks.on_health(went_well=True)
+            self._callbacks.on_list(version)
+
+        return await list_into(
+            self._session,
+            self._path,
+            self._handler,
+            self._params,
+            transform=self._callbacks.transform,
+            on_end=on_end,
+        )
 
     async def _watch(self, version: str) -> None:
         params = {**self._params, "resourceVersion": version}

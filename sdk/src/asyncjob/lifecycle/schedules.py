@@ -56,7 +56,8 @@ CRON_REASON_DOCS: Final[dict[CronReason, str]] = {
     CronReason.BACKFILLED: "All runs of the backfill have been created.",
     CronReason.BACKFILL_REFUSED: "The range of the backfill holds more runs than its limit.",
     CronReason.NAME_TAKEN: "A run was left out: another job has its name.",
-    CronReason.JOB_REFUSED: "A run was left out: the API server refuses the template's job.",
+    CronReason.JOB_REFUSED: "A run was left out: the API server refuses the template's job, or it "
+    "is nested too deeply.",
     CronReason.SUSPENDED: "The schedule creates nothing while it is suspended.",
     CronReason.BAD_SCHEDULE: "spec.schedule cannot be read.",
     CronReason.BAD_TIME_ZONE: "spec.timeZone is no zone of the operator's database.",

@@ -16,7 +16,6 @@ from asyncjob.names import (
     job_path,
     queue_path,
 )
-from asyncjob_operator.cache.adapters import InformerStore, QueueCacheAdapter
 from asyncjob_operator.components import Components
 from asyncjob_operator.controllers.job_informer import load_jobs
 from asyncjob_operator.controllers.preconditions import CacheUpdates, PreconditionChecker
@@ -34,23 +33,28 @@ from support.rights.happening import happens
 from support.rights.probes.probe import Ground
 from support.rights.scenes import create_job, create_queue, phase, read_job
 from support.rights.seats import Seat, SeatSession
-from support.vitals import containment, pulse
+from support.vitals import pulse
 
 ELECTIONS = "elections"
 SOON = 0.05
 DRAIN_SECONDS = 1.0
 
 
-@asynccontextmanager
-async def operating(seat: Seat) -> AsyncIterator[tuple[Components, SeatSession]]:
-    """Put an operator's parts together; they know only what they are shown."""
+def settings_of(seat: Seat) -> Settings:
+    """Return the settings of an operator for the seat's namespace alone."""
     keep_nothing = RetentionOptions(max_age=0, min_age=0, max_finished=0)
-    settings = Settings(
+    return Settings(
         namespaces=(seat.namespace,),
         identity=seat.account,
         worker_timeout=SOON,
         retention_options=keep_nothing,
     )
+
+
+@asynccontextmanager
+async def operating(seat: Seat) -> AsyncIterator[tuple[Components, SeatSession]]:
+    """Put an operator's parts together; they know only what they are shown."""
+    settings = settings_of(seat)
     async with await seat.session() as session:
         parts = Components(settings, session, AlwaysLeader(), OperatorMetrics())
         try:
@@ -121,9 +125,7 @@ async def admits(seat: Seat, _: Ground, name: str) -> None:
     seat.admin.merge(queue_path(seat.namespace, name), changed).object()
     job = create_job(seat, name, queue=name)
     async with operating(seat) as (parts, _session):
-        InformerStore(
-            QueueCacheAdapter(parts.job_controller.queues), seat.namespace, containment()
-        ).replace([queue])
+        parts.job_controller.queues.on_update(queue)
         parts.job_controller.on_update(job, live=True)
 
         def admitted() -> Any:
