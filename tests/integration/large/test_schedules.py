@@ -30,7 +30,7 @@ MOST_HELD_SECONDS = 0.1
 AT_ONCE = 4
 """Objects in one transaction of the store, which takes a megabyte and a half."""
 
-ROWS: Any = [{"id": number, "text": f"row {number} ".ljust(220, "x")} for number in range(1_000)]
+ROWS: Any = [{"id": number, "text": f"row {number} ".ljust(240, "x")} for number in range(1_000)]
 """250 KB of JSON. Of more and smaller values the API server itself takes half a second each."""
 
 NOTE = "x" * 250_000
