@@ -276,8 +276,8 @@ async def test_a_schedule_made_anew_is_not_forgotten_for_its_predecessor() -> No
     another["metadata"]["uid"] = "another"
     read = stage.session.get
 
-    async def seen_meanwhile(path: str, params: Any = None) -> Any:
-        answer = await read(path, params)
+    async def seen_meanwhile(path: str, _params: Any = None) -> Any:
+        answer = await read(path, _params)
         stage.schedules.on_update(another)
         return answer
 
