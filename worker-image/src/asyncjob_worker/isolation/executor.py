@@ -7,7 +7,7 @@ import asyncio
 import concurrent.futures
 import contextvars
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -81,14 +81,11 @@ class HandlerExecutor:
             return self._start_process(handler, context, payload)
         arguments = (context, payload) if handler.takes_payload else (context,)
         if handler.isolation is Isolation.LOOP:
-            self._track_loop_threads()
+            if self._loop_threads is None:
+                self._loop_threads = LoopThreads(thread_name_prefix="asyncio")
+                asyncio.get_running_loop().set_default_executor(self._loop_threads)
             return _start_task(handler, context, arguments)
         return self._start_thread(handler, context, arguments)
-
-    def _track_loop_threads(self) -> None:
-        if self._loop_threads is None:
-            self._loop_threads = LoopThreads(thread_name_prefix="asyncio")
-            asyncio.get_running_loop().set_default_executor(self._loop_threads)
 
     async def end_processes(self) -> None:
         """End the processes: idle ones are asked to, the others killed."""
@@ -135,8 +132,11 @@ def _start_task(
     interrupted = False
 
     async def run() -> object:
+        _ATTEMPT_THREADS.set(threads)  # in the task's own context, which its tasks inherit
         try:
-            return await guard_exit(handler.function(*arguments))
+            return await handler.function(*arguments)
+        except (SystemExit, KeyboardInterrupt) as error:  # not for a handler to end the process by
+            raise HandlerExitError(_exit_message(error)) from error
         finally:
             # Another attempt must not begin beside a thread that nobody can end.
             if interrupted:
@@ -148,9 +148,7 @@ def _start_task(
         context.stop()
         task.cancel()
 
-    variables = contextvars.copy_context()
-    variables.run(_ATTEMPT_THREADS.set, threads)
-    task = asyncio.get_running_loop().create_task(run(), context=variables)
+    task = asyncio.get_running_loop().create_task(run())
     return RunningHandler(task, interrupt)
 
 
@@ -196,14 +194,6 @@ class LoopThreads(concurrent.futures.ThreadPoolExecutor):
         if attempt is not None:
             attempt.add(call)
         return call
-
-
-async def guard_exit(handler: Awaitable[object]) -> object:
-    """Keep `sys.exit()` in an async handler from ending the process."""
-    try:
-        return await handler
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise HandlerExitError(_exit_message(error)) from error
 
 
 def guarded_call(
