@@ -104,8 +104,8 @@ def test_what_was_lost_with_an_api_server_comes_back_on_another_and_ends(
     assert len(field.jobs()) == before
     told = say(*into)
     assert "restored 1 queue, 1 schedule and 8 jobs" in told
-    assert "left out, children of jobs that come back" in told
-    assert "3 jobs had begun" in told
+    assert "left out, children of restored jobs" in told
+    assert "3 jobs had started" in told
     assert "there already: 1 queue, 1 schedule and 8 jobs" in say(*into)
 
     # Nothing starts by itself, and no trigger of the life before fires.
