@@ -27,6 +27,7 @@ from asyncjob.errors import (
     TooLargeError,
 )
 from asyncjob.free_json import FreeJsonError, TooManyValuesError
+from asyncjob.models.field_errors import field_detail
 from asyncjob.rest.problem import PROBLEM_CONTENT_TYPE, FieldProblem, Problem
 from asyncjob_gateway import problem_types
 from asyncjob_gateway.errors import RefusedError
@@ -160,13 +161,7 @@ def _to_field_problems(errors: Sequence[Any]) -> Iterator[FieldProblem]:
         where, *path = error["loc"]
         prefix = [] if where == "body" else [str(where)]
         name = ".".join([*prefix, *map(str, path)]) or "body"
-        yield FieldProblem(field=name, detail=_field_detail(error))
-
-
-def _field_detail(error: Any) -> str:
-    if error["type"] == "extra_forbidden":
-        return "Unknown field"
-    return str(error["msg"])
+        yield FieldProblem(field=name, detail=field_detail(error))
 
 
 def install_exception_handlers(app: FastAPI) -> None:

@@ -9,6 +9,7 @@ normalisation.
 
 import base64
 import hashlib
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,6 +56,9 @@ _POSITION: Final = re.compile(r" at line \d+ column \d+$")
 _CONTAINER_COST: Final = 5
 """What an object or list costs, in plain values: measured, to parse, check and copy."""
 
+_MAX_KEY_LENGTH: Final = 63
+"""Characters of a key that a message repeats: it may be as long as a body."""
+
 _INT64: Final = range(-(2**63), 2**63)
 _PLAIN_TYPES: Final = frozenset({dict, list, str, int, float, bool, type(None)})
 _ANY_ADAPTER: Final[TypeAdapter[Any]] = TypeAdapter(Any)
@@ -100,13 +104,19 @@ def encode(value: object, *, what: str, max_bytes: int = MAX_STORED_BYTES) -> by
 
 
 def parse(
-    data: bytes, *, what: str, max_depth: int = MAX_DEPTH, max_values: int | None = None
+    data: bytes,
+    *,
+    what: str,
+    max_depth: int = MAX_DEPTH,
+    max_values: int | None = None,
+    unique_keys: bool = False,
 ) -> Json:
     """Return the value of a JSON text from elsewhere, exactly.
 
     Raises FreeJsonError by the same rules as `normalize`, and TooManyValuesError before a text of
-    more than `max_values` values is read at all. A text that is no JSON is not repeated in the
-    message, only the place is named.
+    more than `max_values` values is read at all. With `unique_keys` an object that has a key twice
+    is refused as well; otherwise its last value counts. A text that is no JSON is not repeated in
+    the message, only the place is named.
     """
     if max_values is not None and _costs_more_than(data, max_values):
         counted = f"an object or list counts as {_CONTAINER_COST}"
@@ -118,7 +128,23 @@ def parse(
         place = _POSITION.search(str(error))
         raise FreeJsonError(f"{what} is not JSON{place[0] if place else ''}") from None
     _check_storable(value, what, max_depth)
+    if unique_keys and _has_repeated_keys(data, value):
+        refuse_repeated_keys(data, what=what)
     return value
+
+
+def refuse_repeated_keys(data: bytes | str, *, what: str) -> None:
+    """Raise FreeJsonError that names the first key that an object of a JSON text has twice."""
+
+    def check(pairs: list[tuple[str, object]]) -> None:
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                shown = json.dumps(key[:_MAX_KEY_LENGTH], ensure_ascii=False)
+                raise FreeJsonError(f"{what} has the key {shown} twice in one object")
+            seen.add(key)
+
+    json.loads(data, object_pairs_hook=check)
 
 
 def dump(adapter: TypeAdapter[Any], value: object, *, what: str) -> object:
@@ -162,6 +188,24 @@ def _check_depth_error(error: Exception, what: str, max_depth: int = MAX_DEPTH) 
         raise FreeJsonError(f"{what} is nested deeper than {max_depth} levels") from None
 
 
+def _has_repeated_keys(data: bytes, value: Json) -> bool:
+    """Return whether a JSON text has more keys than its value: of keys given twice one is left.
+
+    A colon outside of strings is a key; with those in strings there may only seem to be more.
+    """
+    kept = sum(len(one) for level in iter_levels(value) for one in level if isinstance(one, dict))
+    return data.count(b":") > kept and _outside_strings(_without_escapes(data)).count(b":") > kept
+
+
+def _without_escapes(data: bytes) -> bytes:
+    """Return JSON text in which each quotation mark begins or ends a string."""
+    return data.replace(rb"\\", b"").replace(rb"\"", b"")
+
+
+def _outside_strings(unescaped: bytes) -> bytes:
+    return b"".join(unescaped.split(b'"')[::2])
+
+
 def _costs_more_than(data: bytes, max_values: int) -> bool:
     """Return whether a JSON text holds more values, an object or list counted as five.
 
@@ -171,10 +215,10 @@ def _costs_more_than(data: bytes, max_values: int) -> bool:
     """
     if _cost(data) <= max_values:
         return False
-    unescaped = data.replace(rb"\\", b"").replace(rb"\"", b"")
+    unescaped = _without_escapes(data)
     if unescaped.count(b'"') > 4 * max_values:  # two for each text, and each value may have a key
         return True
-    return _cost(b"".join(unescaped.split(b'"')[::2])) > max_values
+    return _cost(_outside_strings(unescaped)) > max_values
 
 
 def _cost(data: bytes) -> int:

@@ -148,6 +148,36 @@ def test_values_are_counted_before_they_are_read(text: bytes, values: int) -> No
         parse(text, what="it", max_values=values - 1)
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (b'{"a":1,"a":1}', '"a"'),
+        (b'[{"b":[{"x:y":1,"c":{},"x:y":2}]}]', '"x:y"'),
+        (b'{"a":":::","\\u0061":2}', '"a"'),
+        (b'{"\\"\\\\":1,"":2,"\\"\\\\":{"d":1}}', r'"\"\\"'),
+        (b'{"' + b"k" * 100 + b'":1,"' + b"k" * 100 + b'":2}', '"' + "k" * 63 + '"'),
+    ],
+)
+def test_a_key_given_twice_is_refused_where_that_is_asked_for(text: bytes, key: str) -> None:
+    said = f"body has the key {key} twice in one object"
+    with pytest.raises(FreeJsonError) as refused:
+        parse(text, what="body", unique_keys=True)
+    assert str(refused.value) == said
+    assert parse(text, what="body")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"a":{"a":[{"a":1},{"a":1}]},"b":"{\\"x\\":1,\\"x\\":2}","c":":::"}',
+        b'"a:b"',
+        b'{"\\\\":":","A":1,"a":2}',
+    ],
+)
+def test_keys_of_different_objects_and_colons_in_text_are_no_repetition(text: bytes) -> None:
+    assert parse(text, what="body", unique_keys=True) == json.loads(text)
+
+
 @pytest.mark.parametrize("levels", [150, 500, 10_000])
 def test_text_that_is_too_deep_is_told_so_and_never_that_it_is_no_json(levels: int) -> None:
     text = b"[" * levels + b"]" * levels

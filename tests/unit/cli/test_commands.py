@@ -89,7 +89,7 @@ def test_nothing_is_submitted_if_anything_is_wrong(shell: Shell, tmp_path: Path)
         (["get", " "], "is not a valid name"),
         (["list", "--phase", "odd"], "is not one of Pending"),
         (["list", "--older-than", "x"], "write 90s"),
-        (["list", "--queue", "Not A Queue"], "--queue: String should match"),
+        (["list", "--queue", "Not A Queue"], "--queue: It should have lower-case letters"),
         (["list", "-o", "xml"], "'xml' is not one of"),
         (["lst"], "did you mean list?"),
         (["redrive"], "missing argument JOB"),

@@ -98,9 +98,9 @@ def test_options_win_over_files_and_leave_the_rest_of_a_policy_alone() -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({}, "jobs.json: type: Field required"),
-        ({"type": "t", "priorty": 1}, "priorty: Extra inputs"),
-        ({"type": "t", "cancel": True}, "cancel: Extra inputs"),
+        ({}, "jobs.json: type: It is required"),
+        ({"type": "t", "priorty": 1}, "priorty: Unknown field"),
+        ({"type": "t", "cancel": True}, "cancel: Unknown field"),
         ({"type": "t", "retryPolicy": {"maxRetries": -1}}, "retryPolicy.maxRetries"),
         ({"type": "t", "payload": float("nan")}, "payload is nan"),
         ({"type": "t", "labels": {"a b": "c"}}, "labels.a b"),

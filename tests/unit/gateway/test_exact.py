@@ -1,11 +1,15 @@
 """What is sent is taken at its word: text is no number, and a field that nobody knows is told."""
 
+import json
+import re
 from typing import Any
 
 import pytest
 
+from asyncjob.models.field_errors import PATTERN_DETAILS
 from asyncjob.rest.listing import BulkAsk
 from asyncjob.rest.strict import schema_mismatches
+from asyncjob.rest.submission import Submission
 from asyncjob.submission import InvalidSubmissionError, read_submission
 
 
@@ -54,3 +58,33 @@ def test_inner_requests_are_looked_at_too() -> None:
         "selection.olderThanSeconds",
         "dryRun",
     ]
+
+
+@pytest.mark.parametrize(
+    ("data", "where", "told"),
+    [
+        ([], "job", "It should be an object"),
+        ({"type": "t", "notBefore": "0000-01-01T00:00:00Z"}, "notBefore", "of the years 1000 to"),
+        ({"type": "t", "queue": "No Queue"}, "queue", "lower-case letters, digits and - alone"),
+        ({"type": "t", "name": "A"}, "name", "lower-case letters, digits, - and . alone"),
+        ({"type": "-"}, "type", "letters, digits and . _ / - alone"),
+        ({"type": "t", "labels": []}, "labels", "It should be an object"),
+        ({"type": "t", "dependsOn": {}}, "dependsOn", "It should be a list"),
+        ({"type": 5}, "type", "It should be text"),
+        ({}, "type", "It is required"),
+    ],
+)
+def test_what_a_field_may_be_is_told_in_words(data: Any, where: str, told: str) -> None:
+    with pytest.raises(InvalidSubmissionError) as refused:
+        read_submission(data)
+    [problem] = refused.value.errors
+    assert problem.field == where
+    assert told in problem.detail
+
+
+def test_each_pattern_of_a_submission_has_words() -> None:
+    found = set(
+        re.findall(r'"pattern": "((?:[^"\\]|\\.)*)"', json.dumps(Submission.model_json_schema()))
+    )
+    assert {json.loads(f'"{pattern}"') for pattern in found} <= set(PATTERN_DETAILS)
+    assert found

@@ -45,7 +45,9 @@ class StrictJsonRequest(Request):
 
 
 def _parse_body(body: bytes) -> Json:
-    return free_json.parse(body, what="body", max_depth=MAX_DEPTH, max_values=MAX_VALUES)
+    return free_json.parse(
+        body, what="body", max_depth=MAX_DEPTH, max_values=MAX_VALUES, unique_keys=True
+    )
 
 
 def _is_json_media_type(content_type: str) -> bool:

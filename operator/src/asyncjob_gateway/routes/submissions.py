@@ -10,6 +10,7 @@ from fastapi import APIRouter, Body, Depends, Request
 from pydantic import Field, ValidationError, WithJsonSchema
 from starlette.responses import Response
 
+from asyncjob.models.field_errors import field_detail
 from asyncjob.models.job import RequestData
 from asyncjob.rest.base import RequestModel
 from asyncjob.rest.problem import FieldProblem
@@ -43,7 +44,7 @@ def forwarded_request(request: Request, settings: GatewaySettings) -> RequestDat
         return RequestData(headers=headers) if headers else None
     except ValidationError as error:
         found = [
-            FieldProblem(field=f"header.{one['loc'][1]}", detail=one["msg"])
+            FieldProblem(field=f"header.{one['loc'][1]}", detail=field_detail(one))
             for one in error.errors(include_url=False, include_input=False)
         ]
         detail = f"{found[0].field}: {found[0].detail}"

@@ -18,6 +18,7 @@ from asyncjob.free_json import FreeJsonError, normalize
 from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.models.base import NAME_PATTERN, RetryPolicy
 from asyncjob.models.cron import MAX_ACTIVE_RUNS, MAX_RUNS
+from asyncjob.models.field_errors import field_detail
 from asyncjob.models.job import Dependency, PayloadSource, RequestData
 from asyncjob.rest.resources import BackfillAsk
 from asyncjob.rest.submission import Submission
@@ -64,7 +65,8 @@ def build_backfill(
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
-        said = f"{where}: {first['msg']}" if where else first["msg"]
+        detail = field_detail(first)
+        said = f"{where}: {detail}" if where else detail
         raise InvalidRequestError(said) from error
 
 

@@ -7,6 +7,7 @@ from pydantic_core import ErrorDetails
 
 from asyncjob.errors import AsyncJobError
 from asyncjob.free_json import MAX_DEPTH, replace_unencodable
+from asyncjob.models.field_errors import field_detail
 from asyncjob.rest.problem import FieldProblem
 
 
@@ -31,7 +32,7 @@ def field_problem(field: str, detail: str) -> FieldProblem:
 
 def from_validation_error(error: ValidationError, prefix: str = "") -> InvalidSubmissionError:
     """Return the error that a model's refusal stands for."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)
+    found = error.errors(include_url=False, include_input=False)
     return InvalidSubmissionError([_to_field_problem(one, prefix) for one in found])
 
 
@@ -40,7 +41,7 @@ def _to_field_problem(one: ErrorDetails, prefix: str) -> FieldProblem:
     if len(steps) > 1 + 2 * MAX_DEPTH:  # two a level: pydantic gives up at some 255
         detail = f"nested deeper than {MAX_DEPTH} levels"
         return field_problem(_field_path(prefix, steps[:1]), detail)
-    return field_problem(_field_path(prefix, steps), one["msg"])
+    return field_problem(_field_path(prefix, steps), field_detail(one))
 
 
 def _field_path(prefix: str, steps: tuple[int | str, ...]) -> str:

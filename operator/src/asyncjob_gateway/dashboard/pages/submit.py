@@ -108,7 +108,8 @@ def _read_payload(
     if "payload" not in given:
         return
     try:
-        asked["payload"] = parse(given["payload"].encode(), what="payload", max_values=MAX_VALUES)
+        data = given["payload"].encode()
+        asked["payload"] = parse(data, what="payload", max_values=MAX_VALUES, unique_keys=True)
     except (FreeJsonError, UnicodeEncodeError) as error:
         errors["payload"] = str(error)
 

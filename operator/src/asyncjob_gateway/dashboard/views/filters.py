@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.models.field_errors import field_detail
 from asyncjob.rest.listing import Selection
 from asyncjob_gateway.cache.listing import parse_label_selector
 from asyncjob_gateway.dashboard.formatting import parse_duration
@@ -94,7 +95,7 @@ def _validate_selection(asked: dict[str, object], errors: dict[str, str]) -> Sel
         for one in error.errors(include_url=False, include_input=False):
             name = str(one["loc"][0])
             short = _to_snake(name)
-            errors[backwards.get(short, name)] = one["msg"]
+            errors[backwards.get(short, name)] = field_detail(one)
         return None
 
 

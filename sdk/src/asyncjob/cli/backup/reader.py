@@ -30,6 +30,7 @@ from asyncjob.json_types import JsonObject, as_object, child, integer, text
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.models.base import ObjectName
 from asyncjob.models.cron import AsyncCronJobSpec
+from asyncjob.models.field_errors import field_detail
 from asyncjob.models.job import AsyncJobSpec
 from asyncjob.models.queue import AsyncQueueSpec
 from asyncjob.names import (
@@ -78,9 +79,9 @@ def _validate(model: type[BaseModel], value: JsonObject, prefix: str) -> None:
     try:
         model.model_validate(value)
     except ValidationError as error:
-        first, *_ = error.errors(include_url=False, include_context=False, include_input=False)
+        first, *_ = error.errors(include_url=False, include_input=False)
         field = ".".join([prefix, *map(str, first["loc"])])
-        raise InvalidLineError(f"{field}: {first['msg']}") from error
+        raise InvalidLineError(f"{field}: {field_detail(first)}") from error
 
 
 def _record(obj: JsonObject, kind: str, location: str, offset: int) -> ExportRecord:

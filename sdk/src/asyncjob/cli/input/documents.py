@@ -273,7 +273,7 @@ def _parse_pair_json(key: str, text: str) -> Json:
 def parse_json(text: str) -> Json:
     """Return the value; raises ValueError in words."""
     try:
-        value: Json = json.loads(text)
+        value: Json = json.loads(text, object_pairs_hook=_unique_pairs)
     except json.JSONDecodeError as error:
         raise ValueError(f"{_excerpt(text)} is not JSON: {error}") from error
     except RecursionError as error:
@@ -282,6 +282,15 @@ def parse_json(text: str) -> Json:
 
         raise ValueError(f"{_excerpt(text)} is nested deeper than {MAX_DEPTH} levels") from error
     return value
+
+
+def _unique_pairs(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in found if keys.count(key) > 1)
+        raise ValueError(f"the key {_excerpt(twice)} is given twice in one object")
+    return found
 
 
 def _excerpt(text: str, max_length: int = 40) -> str:

@@ -13,6 +13,7 @@ from asyncjob.cli.durations import DurationParam
 from asyncjob.cli.input import resource_names
 from asyncjob.cli.input.resource_names import NameParam
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.models.field_errors import field_detail
 from asyncjob.rest.listing import Selection
 
 Callback = Callable[..., Any]
@@ -133,7 +134,7 @@ def build_selection(phases: Sequence[str], chosen: dict[str, Any]) -> Selection:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = str(first["loc"][0] if first["loc"] else "filters").replace("_", "-")
-        raise click.UsageError(f"--{where}: {first['msg']}") from error
+        raise click.UsageError(f"--{where}: {field_detail(first)}") from error
 
 
 def selects_all(chosen: Selection) -> bool:

@@ -21,6 +21,10 @@ MAX_DEPTH: Final = 300
 MAX_NUMBER_LENGTH: Final = 100
 """Characters. Base 60, which YAML has, would keep the parser busy for minutes with one number."""
 
+MAX_SHOWN_KEY: Final = 63
+"""Characters of a key that a message repeats."""
+
+_MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 _TIMESTAMP_TAG: Final = "tag:yaml.org,2002:timestamp"
 _NON_JSON_TAGS: Final = frozenset(
     {_TIMESTAMP_TAG, *(f"tag:yaml.org,2002:{kind}" for kind in ("binary", "omap", "pairs", "set"))}
@@ -82,6 +86,8 @@ class _BoundedLoader(yaml.SafeLoader):
             if node.tag in _NUMBER_TAGS and len(node.value) > MAX_NUMBER_LENGTH:
                 raise YamlTooLargeError(f"a number of more than {MAX_NUMBER_LENGTH} characters")
             return 1 + len(node.value), 0
+        if isinstance(node, yaml.MappingNode):
+            _check_unique_keys(node)
         parts = [self._weights[part] for part in _child_nodes(node)]
         weight = 1 + sum(weight for weight, _ in parts)
         depth = 1 + max((depth for _, depth in parts), default=0)
@@ -103,6 +109,17 @@ def _child_nodes(node: yaml.Node) -> list[yaml.Node]:
         return [part for pair in node.value for part in pair]
     parts: list[yaml.Node] = node.value
     return parts
+
+
+def _check_unique_keys(node: yaml.MappingNode) -> None:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE_TAG:
+            if key.value in seen:
+                line = key.start_mark.line + 1
+                shown = key.value[:MAX_SHOWN_KEY]
+                raise ValueError(f"the key {shown!r} is given twice in one object (line {line})")
+            seen.add(key.value)
 
 
 def load_documents(text: str) -> Iterator[Json]:
