@@ -41,13 +41,13 @@ def opt_text(obj: JsonObject, key: str) -> str | None:
 def integer(obj: JsonObject, key: str, default: int = 0) -> int:
     """Return the whole number under the key."""
     value = obj.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else default
+    return value if type(value) is int else default  # True is no number
 
 
 def opt_integer(obj: JsonObject, key: str) -> int | None:
     """Return the whole number under the key, or None."""
     value = obj.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if type(value) is int else None
 
 
 def number(obj: JsonObject, key: str, default: float = 0.0) -> float:

@@ -9,6 +9,7 @@ need not know handlers.
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import lru_cache
 
 from asyncjob.json_types import (
     Json,
@@ -89,6 +90,7 @@ DEFAULT_QUEUE_TIMEOUT_SECONDS = 7200
 DEFAULT_CANCEL_GRACE_SECONDS = 30
 
 
+@lru_cache(maxsize=256)  # most jobs of a worker have the same layers, and each claim asks twice
 def resolve_policy(*layers: PolicyLayer) -> EffectivePolicy:
     """Return the policy in force: for each value, the first layer that says something."""
     chosen = {}
