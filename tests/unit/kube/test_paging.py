@@ -62,12 +62,11 @@ async def test_pages_of_small_objects_grow_to_the_most_there_may_be(
 async def test_pages_of_large_objects_stay_small(server: Server, session: KubeSession) -> None:
     large = Collection(*[200_000] * 180)
     assert await numbers(server, session, large) == list(range(180))
-    assert large.limits[:2] == [
-        FIRST_PAGE_OBJECTS,
-        FIRST_PAGE_OBJECTS // 2,
-    ]  # nothing was known of them yet
-    assert max(large.bytes[2:]) <= TARGET_PAGE_BYTES
-    assert len(large.limits) < 45
+    halved = [FIRST_PAGE_OBJECTS, FIRST_PAGE_OBJECTS // 2, FIRST_PAGE_OBJECTS // 4]
+    assert large.limits[:3] == halved  # nothing was known of them yet
+    assert max(large.bytes[2:]) <= MAX_PAGE_BYTES
+    assert max(large.bytes[3:]) <= TARGET_PAGE_BYTES
+    assert len(large.limits) < 65
 
 
 async def test_an_answer_that_becomes_too_large_is_asked_for_again_in_parts(
