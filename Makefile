@@ -96,7 +96,7 @@ bench-check: $(STAMP) ## compare what was measured last with the limits
 bench-profile: $(STAMP) ## where operator, worker and API server spend their time while jobs flow (SCALE=small)
 	@$(BENCH) profile $(call given,SCALE,--scale)
 
-bench-prices: $(STAMP) ## what schema and laws cost the API server, one by one; four minutes (SCALE=small)
+bench-prices: $(STAMP) ## what schema and rules cost the API server, one by one; four minutes (SCALE=small)
 	@$(BENCH) prices $(call given,SCALE,--scale)
 
 bench-page: $(STAMP) ## show what was measured last on the page about performance

@@ -111,7 +111,7 @@ def profile(*, scale: str, out: Path) -> None:
 @SCALE
 @OUT
 def prices(*, scale: str, out: Path) -> None:
-    """Show what schema and laws cost the API server, by leaving out one thing at a time."""
+    """Show what schema and rules cost the API server, by leaving out one thing at a time."""
     began, results = datetime.now(UTC), Results()
     results.curves["prices"] = ablation.measure_variants(SCALES[scale], click.echo)
     results.run = store.describe_run(scale, ["prices"], began)
