@@ -124,7 +124,7 @@ class AdmissionPolicy:
 
     def _match_conditions(self) -> dict[str, str]:
         broken = (
-            {"a-law-is-broken": f"!({all_rules_hold(self.rules)})"}
+            {"a-rule-is-broken": f"!({all_rules_hold(self.rules)})"}
             if self.checks_rules_first
             else {}
         )
