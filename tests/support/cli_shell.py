@@ -4,15 +4,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import click
 from click.testing import CliRunner, Result
 
-from asyncjob.cli.connection import ConnectionOptions
+from asyncjob.cli.connection import RETRY_SECONDS, ConnectionOptions
 from asyncjob.cli.context import CliContext
 from asyncjob.cli.direct import DirectCluster
 from asyncjob.cli.entry import run
+from asyncjob.client.kubernetes.calls import ApiServer
+from asyncjob.client.portal import Portal
+from support.fake_api import iterate
+from support.fake_api import run as run_in_memory
 from support.fake_cluster import FakeCluster
 from support.fake_jobs import FakeJobs
 
@@ -45,7 +49,8 @@ class Shell:
     @contextmanager
     def _straight(self, place: ConnectionOptions) -> Iterator[DirectCluster]:
         self.places.append(place)
-        yield DirectCluster(place.namespace or "tests", lambda: self.cluster)
+        api = ApiServer(self.cluster, patience=RETRY_SECONDS)
+        yield DirectCluster(place.namespace or "tests", api, cast("Portal", MemoryPortal()))
 
     def _sleep(self, seconds: float) -> None:
         self.slept += seconds
@@ -59,6 +64,12 @@ class Shell:
         result = self(*words, **how)
         assert result.exit_code == 0, result.output
         return result.stdout
+
+
+class MemoryPortal:
+    """Runs what never waits for anything real."""
+
+    run, iterate = staticmethod(run_in_memory), staticmethod(iterate)
 
 
 class _Process(click.Command):

@@ -1,11 +1,15 @@
-"""An API server in memory that answers a client's steps; time passes only in pauses."""
+"""An API server in memory, as a connection of a client; time passes only in pauses."""
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from asyncjob.client.steps import Answer, Call, Listen, Next, Pause, Step
+from asyncjob.client.connection import Answer, Call, Connection, NextEvent
+from asyncjob.client.kubernetes.client import AsyncKubernetesJobsClient
 from asyncjob.errors import (
     AlreadyExistsError,
     ApiError,
@@ -18,11 +22,93 @@ from support.builders import stored
 
 Obj = dict[str, Any]
 NAMESPACE = "tests"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Somebody waits."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Listen:
+    """Somebody opens a watch."""
+
+    call: Call
+    max_silence: float
+
+
+@dataclass(frozen=True)
+class Next:
+    """Somebody waits for the watch's next event."""
+
+
+Step = Call | Pause | Listen | Next
+
+
+class MemoryConnection(Connection):
+    """A connection whose steps are done at once, in memory."""
+
+    now: float
+
+    @abstractmethod
+    def do(self, step: Step) -> Answer:
+        """Do one step."""
+
+    async def send(self, call: Call) -> Answer:
+        """Answer a request."""
+        return self.do(call)
+
+    @asynccontextmanager
+    async def stream(self, call: Call, max_silence: float) -> AsyncIterator[NextEvent]:
+        """Open a watch."""
+        self.do(Listen(call, max_silence))
+
+        async def next_event() -> Any:
+            return self.do(Next()).body
+
+        yield next_event
+
+    async def close(self) -> None:
+        """End it."""
+
+    def time(self) -> float:
+        """Return the time of the memory."""
+        return self.now
+
+    async def pause(self, seconds: float) -> None:
+        """Let time pass."""
+        self.do(Pause(seconds))
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run what never waits for anything real to its end, in plain code."""
+    try:
+        work.send(None)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+    raise AssertionError("it waits for something that is not in memory")
+
+
+def iterate(values: AsyncIterator[T]) -> Iterator[T]:
+    """Yield what an async iterator yields, likewise."""
+    try:
+        while True:
+            yield run(_next_of(values))
+    except StopAsyncIteration:
+        return
+
+
+async def _next_of(values: AsyncIterator[T]) -> T:
+    return await anext(values)
 
 
 @dataclass
-class FakeApi:
-    """Objects by path. It is the world of a run, too.
+class FakeApi(MemoryConnection):
+    """Objects by path.
 
     `lose` answers are lost once their request was carried out, `refuse` requests fail before.
     `meanwhile` is called before each write, to let somebody else be quicker.
@@ -47,17 +133,14 @@ class FakeApi:
                 return self._answer(step)
             case Pause(seconds=seconds):
                 self.now += seconds
-                return Answer(self.now)
+                return Answer()
             case Listen():
                 self.calls.append(step.call)
                 if not self.listening:
                     raise ApiError("no watching here", status=403)
-                return Answer(self.now)
+                return Answer()
             case Next():
-                return Answer(self.now, self.events.pop(0) if self.events else None)
-
-    def close(self) -> None:
-        """End the run."""
+                return Answer(self.events.pop(0) if self.events else None)
 
     @property
     def writes(self) -> list[Call]:
@@ -93,7 +176,7 @@ class FakeApi:
         if self.lose and call.method != "GET":
             self.lose -= 1
             raise UnknownOutcomeError("lost")
-        return Answer(self.now, body)
+        return Answer(body)
 
     def _carry_out(self, call: Call) -> Obj:
         path, body = unquote(call.path), call.body
@@ -167,3 +250,17 @@ def _selected(obj: Obj, term: str) -> bool:
 def ended(api: FakeApi, name: str, phase: Phase = Phase.SUCCEEDED) -> None:
     """Let a job come to its end."""
     api.set(name, phase=phase.value, completionTime="2026-01-01T00:00:09Z")
+
+
+def client_of(
+    api: Connection,
+    *,
+    patience: float = 30.0,
+    now: datetime = datetime(2026, 1, 1, tzinfo=UTC),
+    new_id: Callable[[], str] = lambda: "id",
+    store: Any = None,
+) -> AsyncKubernetesJobsClient:
+    """Return a client straight on this server."""
+    return AsyncKubernetesJobsClient(
+        api, NAMESPACE, patience=patience, store=store, clock=lambda: now, new_id=new_id
+    )

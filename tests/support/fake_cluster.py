@@ -1,11 +1,12 @@
-"""Collections of all namespaces in memory, read in pages and written once; for steps."""
+"""Collections of all namespaces in memory, read in pages and written once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from asyncjob.client.steps import Answer, Call, Step
+from asyncjob.client.connection import Answer, Call
 from asyncjob.errors import AlreadyExistsError, ApiError, ExpiredError, ObjectNotFoundError
+from support.fake_api import MemoryConnection, Step
 
 Obj = dict[str, Any]
 API = "/apis/asyncjob.dev/v1alpha1"
@@ -13,8 +14,8 @@ PLURALS = {"AsyncQueue": "asyncqueues", "AsyncCronJob": "asynccronjobs", "AsyncJ
 
 
 @dataclass
-class FakeCluster:
-    """Objects by path, in their order of creation. It is the world of a run, too.
+class FakeCluster(MemoryConnection):
+    """Objects by path, in their order of creation.
 
     `missing` namespaces are not there, `forgotten` so many times a list cannot be gone on with,
     `lose` answers to writes are lost once these were carried out. `refuse` says why one is refused.
@@ -32,12 +33,9 @@ class FakeCluster:
         """Do one step."""
         self.now += getattr(step, "seconds", 0.0)
         if not isinstance(step, Call):
-            return Answer(self.now)
+            return Answer()
         self.calls.append(step)
-        return Answer(self.now, self._carry_out(step, dict(step.params)))
-
-    def close(self) -> None:
-        """End the run."""
+        return Answer(self._carry_out(step, dict(step.params)))
 
     def put(self, *objects: Obj) -> "FakeCluster":
         """Store objects as they are."""

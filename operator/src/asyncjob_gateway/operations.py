@@ -1,6 +1,6 @@
 """What can be done in a namespace on behalf of a caller.
 
-The client's operations, with what only a gateway adds. It checks the caller's right to the Secret
+The client on Kubernetes, with what only a gateway adds. It checks the caller's right to the Secret
 or ConfigMap that a payload comes from, refuses jobs for full queues, and puts what it wrote into
 its own cache.
 """
@@ -13,11 +13,10 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, Final
 
-from asyncjob.client.driving import run_async
+from asyncjob.client.connection import Answer, Call
 from asyncjob.client.errors import JobNotFoundError
-from asyncjob.client.kubernetes import KubernetesOperations
-from asyncjob.client.kubernetes.world import KubeWorld
-from asyncjob.client.steps import Answer, Call, Step, Steps, T
+from asyncjob.client.kubernetes.client import AsyncKubernetesJobsClient
+from asyncjob.client.kubernetes.connection import KubeConnection
 from asyncjob.client.tracing import trace_submission
 from asyncjob.errors import AsyncJobError
 from asyncjob.free_json import size_of
@@ -29,7 +28,7 @@ from asyncjob.rest.jobs import Job, Result
 from asyncjob.rest.listing import BulkAsk, BulkReport
 from asyncjob.rest.resources import BackfillAsk, CronJobInfo, QueueInfo
 from asyncjob.rest.submission import BatchItem, BatchReport, Refusal, Submission, Submitted
-from asyncjob.submission.manifest import key_name
+from asyncjob.submission.manifest import build_manifest, key_name
 from asyncjob.submission.validation import read_submission
 from asyncjob_gateway import problem_types
 from asyncjob_gateway.auth.rights import Right, read_source
@@ -113,29 +112,6 @@ def _to_refusal(error: AsyncJobError) -> Refusal:
     )
 
 
-ResponseHook = Callable[[Call, Answer], Awaitable[None]]
-"""Called with each answer before the operation gets it; what it raises, the operation gets."""
-
-
-class HookedWorld:
-    """The API server, where somebody looks at each answer first."""
-
-    def __init__(self, session: KubeSession, hook: ResponseHook) -> None:
-        self._world = KubeWorld(session)
-        self._hook = hook
-
-    async def do(self, step: Step) -> Answer:
-        """Do it; raises AsyncJobError."""
-        answer = await self._world.do(step)
-        if isinstance(step, Call):
-            await self._hook(step, answer)
-        return answer
-
-    async def aclose(self) -> None:
-        """Close the stream, if one is open."""
-        await self._world.aclose()
-
-
 API_SERVER_WAIT_SECONDS: Final = 5.0
 """How long an API server that is away is waited for, at each request."""
 
@@ -165,9 +141,6 @@ class Operations:
         self._metrics = metrics
         self._require = require
         self._traceparent = traceparent
-        self._steps = KubernetesOperations(
-            cache.name, clock=now, new_id=_new_id, patience=API_SERVER_WAIT_SECONDS
-        )
 
     async def submit(
         self, submission: Submission, request_data: RequestData | None = None
@@ -193,7 +166,7 @@ class Operations:
 
     async def get(self, job_id: str) -> Job:
         """Return a job as it is now."""
-        return await self._run(self._steps.get(job_id))
+        return await self._client().get(job_id)
 
     async def result(self, job_id: str) -> Result:
         """Return a job's result, or where it lies."""
@@ -204,86 +177,84 @@ class Operations:
 
     async def cancel(self, job_id: str, *, cascade: bool) -> Job:
         """Cancel a job, or dismiss a dead letter."""
-        return await self._run(self._steps.cancel(job_id, cascade=cascade))
+        return await self._client().cancel(job_id, cascade=cascade)
 
     async def change(self, job_id: str, *, suspend: bool | None, priority: int | None) -> Job:
         """Suspend, resume, change the priority: whatever is given."""
         job: Job | None = None
         if suspend is not None:
-            job = await self._run(self._steps.set_suspended(job_id, suspended=suspend))
+            job = await self._client().set_suspended(job_id, suspended=suspend)
         if priority is not None:
-            job = await self._run(self._steps.set_priority(job_id, priority))
+            job = await self._client().set_priority(job_id, priority)
         return job or await self.get(job_id)
 
     async def rerun(self, job_id: str) -> Submitted:
         """Ask for a new job that does the same again."""
-        return await self._run(self._steps.rerun(job_id), checks_payload_source=True)
+        return await self._client(checks_payload_source=True).rerun(job_id)
 
     async def redrive(self, job_id: str) -> Job:
         """Run a dead letter again."""
-        return await self._run(self._steps.redrive(job_id))
+        return await self._client().redrive(job_id)
 
     async def dismiss(self, job_id: str) -> Job:
         """Be done with a dead letter."""
-        return await self._run(self._steps.dismiss(job_id))
+        return await self._client().dismiss(job_id)
 
     async def redrive_many(self, request: BulkAsk) -> BulkReport:
         """Redrive the dead letters that match."""
-        return await self._run(
-            self._steps.redrive_many(
-                request.selection, limit=request.limit, dry_run=request.dry_run
-            )
+        return await self._client().redrive_many(
+            request.selection, limit=request.limit, dry_run=request.dry_run
         )
 
     async def dismiss_many(self, request: BulkAsk) -> BulkReport:
         """Dismiss the dead letters that match."""
-        return await self._run(
-            self._steps.dismiss_many(
-                request.selection, limit=request.limit, dry_run=request.dry_run
-            )
+        return await self._client().dismiss_many(
+            request.selection, limit=request.limit, dry_run=request.dry_run
         )
 
     async def set_paused(self, queue: str, *, paused: bool) -> QueueInfo:
         """Pause a queue or let it go on."""
-        changed = await self._run(self._steps.set_paused(queue, paused=paused))
+        changed = await self._client().set_paused(queue, paused=paused)
         return self._cache.queue(queue, now(), changed)
 
     async def cron_jobs(self) -> list[CronJobInfo]:
         """Return all cron jobs."""
-        return await self._run(self._steps.cron_jobs())
+        return await self._client().cron_jobs()
 
     async def cron_job(self, name: str) -> CronJobInfo:
         """Return a cron job."""
-        return await self._run(self._steps.cron_job(name))
+        return await self._client().cron_job(name)
 
     async def trigger(self, name: str) -> Submitted:
         """Ask for a run of a cron job now."""
-        return await self._run(self._steps.trigger(name), checks_payload_source=True)
+        return await self._client(checks_payload_source=True).trigger(name)
 
     async def backfill(self, name: str, request: BackfillAsk) -> CronJobInfo:
         """Ask a cron job for the runs of times gone by."""
-        return await self._run(self._steps.backfill(name, request), checks_payload_source=True)
+        return await self._client(checks_payload_source=True).request_backfill(name, request)
 
     async def set_cron_job_suspended(self, name: str, *, suspended: bool) -> CronJobInfo:
         """Suspend a cron job or let it go on."""
-        return await self._run(self._steps.set_cron_job_suspended(name, suspended=suspended))
+        return await self._client().set_cron_job_suspended(name, suspended=suspended)
 
     async def _submit(self, submission: Submission, request_data: RequestData | None) -> Submitted:
         for right in rights_for_source(submission.payload_from):
             await self._require(right)
-        order = partial(self._steps.build_manifest, submission, forwarded=request_data)
+        order = partial(
+            build_manifest, submission, self._cache.name, new_id=_new_id(), forwarded=request_data
+        )
         large = submission.payload is not None and size_of(submission.payload) > PARSE_INLINE_BYTES
         made = await asyncio.to_thread(order) if large else order()
         limit = self._max_queued(submission.queue)
         if limit is None:
-            return await self._run(self._steps.submit_manifest(made))
+            return await self._client().submit_manifest(made)
         async with self._cache.capacity.hold(submission.queue, limit) as place:
             if place is None and not await self._is_repeated_request(submission):
                 detail = f"queue {submission.queue} is full: maxQueued is {limit}"
                 raise RefusedError(
                     problem_types.QUEUE_FULL, detail, retry_after=QUEUE_FULL_RETRY_SECONDS
                 )
-            return await self._run(self._steps.submit_manifest(made), hold=place)
+            return await self._client(hold=place).submit_manifest(made)
 
     def _max_queued(self, queue: str) -> int | None:
         obj = self._cache.queue_object(queue)
@@ -301,18 +272,14 @@ class Operations:
             return False
         return True
 
-    async def _run(
-        self,
-        steps: Steps[T],
-        *,
-        checks_payload_source: bool = False,
-        hold: CapacityHold | None = None,
-    ) -> T:
-        """Run an operation; `vouched` asks for the right to what the object's payload comes from.
+    def _client(
+        self, *, checks_payload_source: bool = False, hold: CapacityHold | None = None
+    ) -> AsyncKubernetesJobsClient:
+        """Return a client for one operation.
 
-        `place` is the room in a queue that a job takes once it is created.
-
-        The object as read is the one that is written: the write is conditional on its version.
+        `checks_payload_source` asks for the right to what the object's payload comes from: the
+        object as read is the one that is written, because the write is conditional on its version.
+        `hold` is the room in a queue that a job takes once it is created.
         """
 
         async def look(call: Call, answer: Answer) -> None:
@@ -326,7 +293,12 @@ class Operations:
                 for right in rights_for_object(answer.object):
                     await self._require(right)
 
-        return await run_async(steps, HookedWorld(self._session, look))
+        return AsyncKubernetesJobsClient(
+            KubeConnection(self._session, look),
+            self._cache.name,
+            patience=API_SERVER_WAIT_SECONDS,
+            clock=now,
+        )
 
 
 def _new_id() -> str:

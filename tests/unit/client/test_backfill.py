@@ -5,14 +5,30 @@ from typing import Any
 import pytest
 
 from asyncjob.client import JobsClient
+from asyncjob.client.connection import Answer, Call
 from asyncjob.client.errors import InvalidRequestError, JobStateError
+from asyncjob.client.kubernetes.calls import ApiServer
 from asyncjob.client.kubernetes.cron_jobs import backfill
 from asyncjob.client.options import build_backfill
-from asyncjob.client.steps import Answer, Call
 from asyncjob.rest.resources import BackfillAsk
+from support.fake_api import MemoryConnection, Step, run
 
 SPAN = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
 OTHER = {"from": "2025-01-01T00:00:00Z", "to": "2025-01-02T00:00:00Z"}
+
+
+class Schedules(MemoryConnection):
+    """A server with one schedule."""
+
+    def __init__(self, there: dict[str, Any]) -> None:
+        self.there = there
+        self.written: Any = None
+
+    def do(self, step: Step) -> Answer:
+        if isinstance(step, Call) and step.method == "PATCH":
+            self.written = step.body
+            return Answer({**self.there, "status": {}})
+        return Answer(self.there)
 
 
 def written(cron_job: dict[str, Any], *, replace: bool = False) -> Any:
@@ -24,15 +40,9 @@ def written(cron_job: dict[str, Any], *, replace: bool = False) -> Any:
     }
     there = {"metadata": {"name": "n", "namespace": "s", "resourceVersion": "7"}, **cron_job}
     there["spec"] = spec
-    steps = backfill("s", "n", BackfillAsk(**SPAN, replace=replace), 0)
-    assert isinstance(next(steps), Call)
-    try:
-        call = steps.send(Answer(0.0, body=there))
-    except StopIteration:
-        return None
-    assert isinstance(call, Call)
-    assert call.body is not None
-    return call.body
+    server = Schedules(there)
+    run(backfill(ApiServer(server, patience=0), "s", "n", BackfillAsk(**SPAN, replace=replace)))
+    return server.written
 
 
 def test_the_wish_is_exact_on_the_schedule_as_it_was_read() -> None:

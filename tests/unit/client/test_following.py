@@ -4,14 +4,11 @@ from typing import Any
 
 import pytest
 
-from asyncjob.client.driving import iterate
+from asyncjob.client.connection import Answer
 from asyncjob.client.errors import JobGoneError, JobNotFoundError, WaitTimeoutError
-from asyncjob.client.following import follow_job
-from asyncjob.client.kubernetes.jobs import KubernetesJobSource
-from asyncjob.client.steps import Answer, Listen, Next
 from asyncjob.rest.jobs import Job
 from support.builders import stored
-from support.fake_api import NAMESPACE, FakeApi, Obj, ended
+from support.fake_api import FakeApi, Listen, Next, Obj, client_of, ended, iterate
 
 
 def world(**status: Any) -> FakeApi:
@@ -23,8 +20,7 @@ def world(**status: Any) -> FakeApi:
 
 def seen(api: FakeApi, timeout: float | None = 100.0) -> list[Job]:
     """Follow the job and return what is handed out."""
-    source = KubernetesJobSource(NAMESPACE, "j")
-    return list(iterate(follow_job(source, "j", timeout=timeout, poll_seconds=5.0), api))
+    return list(iterate(client_of(api).follow("j", timeout, 5.0)))
 
 
 def event(kind: str = "MODIFIED", **status: Any) -> Obj:
@@ -123,7 +119,7 @@ def test_the_time_limit_ends_a_watch_that_tells_much_and_never_the_end() -> None
     def do(step: Any) -> Answer:
         if isinstance(step, Next):
             api.now += 1
-            return Answer(api.now, event(phase="Running", progress={"percent": int(api.now) % 90}))
+            return Answer(event(phase="Running", progress={"percent": int(api.now) % 90}))
         return original(step)
 
     api.do = do  # type: ignore[method-assign]  # a stand-in for one test
@@ -143,7 +139,7 @@ def test_a_watch_that_tells_something_late_makes_no_wait_longer() -> None:
         if isinstance(step, Next):
             late = api.now < 8
             api.now += 10 if late else silence
-            return Answer(api.now, event(metadata={}) if late else None)
+            return Answer(event(metadata={}) if late else None)
         return original(step)
 
     api.do = do  # type: ignore[method-assign]  # a stand-in for one test

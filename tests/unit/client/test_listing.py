@@ -5,22 +5,21 @@ from typing import Any
 
 import pytest
 
-from asyncjob.client.driving import iterate, run
+from asyncjob.client.connection import Answer, Call
 from asyncjob.client.errors import InvalidRequestError
 from asyncjob.client.errors import NotFoundError as ClientNotFoundError
-from asyncjob.client.kubernetes import KubernetesOperations
-from asyncjob.client.kubernetes.calls import list_all
+from asyncjob.client.kubernetes.calls import ApiServer
+from asyncjob.client.kubernetes.client import AsyncKubernetesJobsClient
 from asyncjob.client.kubernetes.jobs import selector_params
-from asyncjob.client.steps import Answer, Call, Step
 from asyncjob.errors import ExpiredError, ObjectNotFoundError
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.listing import Selection
 from support.builders import stored
-from support.fake_api import NAMESPACE, FakeApi
+from support.fake_api import NAMESPACE, FakeApi, Step, client_of, iterate, run
 
-OPERATIONS = KubernetesOperations(
-    NAMESPACE, lambda: datetime(2026, 1, 1, 1, tzinfo=UTC), lambda: "id"
-)
+
+def jobs(api: FakeApi) -> AsyncKubernetesJobsClient:
+    return client_of(api, now=datetime(2026, 1, 1, 1, tzinfo=UTC))
 
 
 def world(*names: str, phase: str = "DeadLetter") -> FakeApi:
@@ -38,7 +37,7 @@ def test_pages_meet_each_other_whatever_the_limit() -> None:
     for limit in range(1, 6):
         found, cursor = list[str](), None
         while True:
-            page = run(OPERATIONS.page(Selection(), cursor, limit), api)
+            page = run(jobs(api).page(Selection(), cursor, limit))
             found += [job.id for job in page.items]
             cursor = page.next
             if cursor is None:
@@ -76,31 +75,31 @@ def test_a_list_that_took_too_long_is_begun_anew() -> None:
                 raise ExpiredError("too old", status=410)
             answer = super().do(step)
             if isinstance(step, Call) and "continue" not in params:
-                return Answer(0.0, {**answer.object, "metadata": {"continue": "token"}})
+                return Answer({**answer.object, "metadata": {"continue": "token"}})
             return answer
 
     api = Forgetful()
     api.put(stored("a"))
     path = f"/apis/asyncjob.dev/v1alpha1/namespaces/{NAMESPACE}/asyncjobs"
-    found = run(list_all(path, (), 5.0, lambda obj: obj["metadata"]), api)
+    found = run(ApiServer(api, 5.0).list_all(path, (), lambda obj: obj["metadata"]))
     assert len(found) == 2  # the fake's second page has it again; the first try's is thrown away
 
 
 def test_a_cursor_of_nonsense_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="cursor"):
-        run(OPERATIONS.page(Selection(), "nonsense", 5), world())
+        run(jobs(world()).page(Selection(), "nonsense", 5))
 
 
 def test_bulk_actions_take_the_oldest_and_only_dead_letters() -> None:
     api = world("b", "a", "c")
     api.put(stored("live"))
-    dry = run(OPERATIONS.redrive_many(Selection(), limit=2, dry_run=True), api)
+    dry = run(jobs(api).redrive_many(Selection(), limit=2, dry_run=True))
     assert (dry.matched, dry.done, api.writes) == (3, ["b", "a"], [])
-    done = run(OPERATIONS.redrive_many(Selection(), limit=2, dry_run=False), api)
+    done = run(jobs(api).redrive_many(Selection(), limit=2, dry_run=False))
     assert (done.matched, done.done, done.failed) == (3, ["b", "a"], [])
     assert [api.job(name)["spec"].get("redrive") for name in "abc"] == [1, 1, None]
     none = Selection(phase=[Phase.QUEUED])
-    assert run(OPERATIONS.dismiss_many(none, limit=9, dry_run=False), api).matched == 0
+    assert run(jobs(api).dismiss_many(none, limit=9, dry_run=False)).matched == 0
 
 
 def test_one_of_many_that_cannot_be_done_stops_none_of_the_others() -> None:
@@ -111,7 +110,7 @@ def test_one_of_many_that_cannot_be_done_stops_none_of_the_others() -> None:
         api.set("a", phase="Queued")
 
     api.meanwhile = revive
-    report = run(OPERATIONS.dismiss_many(Selection(), limit=9, dry_run=False), api)
+    report = run(jobs(api).dismiss_many(Selection(), limit=9, dry_run=False))
     assert report.done == ["b"]
     (failed,) = report.failed
     assert (failed.id, "Queued" in failed.detail) == ("a", True)
@@ -119,24 +118,25 @@ def test_one_of_many_that_cannot_be_done_stops_none_of_the_others() -> None:
 
 def test_a_list_hands_out_all() -> None:
     api = world("a", "b")
-    assert [job.id for job in iterate(OPERATIONS.list(Selection(), 1), api)] == ["b", "a"]
+    assert [job.id for job in iterate(jobs(api).list(Selection(), page_size=1))] == ["b", "a"]
 
 
 def test_numbers_that_make_no_sense_are_named() -> None:
     api = world("a")
     with pytest.raises(InvalidRequestError, match="limit: 0 is not an integer from 1"):
-        run(OPERATIONS.page(Selection(), None, 0), api)
+        run(jobs(api).page(Selection(), None, 0))
     with pytest.raises(InvalidRequestError, match="limit: 0 is not an integer from 1"):
-        run(OPERATIONS.redrive_many(Selection(), limit=0, dry_run=True), api)
+        run(jobs(api).redrive_many(Selection(), limit=0, dry_run=True))
     with pytest.raises(InvalidRequestError, match="priority: 5000 is not an integer from -1000"):
-        run(OPERATIONS.set_priority("a", 5000), api)
+        run(jobs(api).set_priority("a", 5000))
     assert api.writes == []
 
 
 def test_a_resource_type_that_is_not_installed_is_not_taken_for_a_missing_job() -> None:
     api = world()
     api.error = ObjectNotFoundError("404 page not found", status=404)
-    for steps in (OPERATIONS.get("a"), OPERATIONS.cron_job("a"), OPERATIONS.queues()):
+    client = jobs(api)
+    for work in (client.get("a"), client.cron_job("a"), client.queues()):
         with pytest.raises(ClientNotFoundError, match="are the resource types installed") as caught:
-            run(steps, api)
+            run(work)
         assert type(caught.value) is ClientNotFoundError

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from asyncjob.client.kubernetes.portal import Portal
+from asyncjob.client.portal import Portal
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 
 from asyncjob.client import AsyncJobsClient, JobsClient
 from asyncjob.client import errors as e
+from asyncjob.client.connection import Connection
 from asyncjob.client.rest.events import EventStream
 from asyncjob.rest.job_reading import job_of
 from asyncjob.rest.jobs import Job
@@ -55,7 +56,11 @@ def problem(status: int, kind: str, headers: Any = None, **more: Any) -> httpx.R
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Let pauses pass at once."""
     pauses: list[float] = []
-    monkeypatch.setattr("asyncjob.client.rest.world.time.sleep", pauses.append)
+
+    async def pause(connection: Connection, seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(Connection, "pause", pause)
     return pauses
 
 

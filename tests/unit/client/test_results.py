@@ -3,21 +3,18 @@
 import asyncio
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 import pytest
 
 from asyncjob.client import AsyncJobsClient, JobsClient
-from asyncjob.client.async_shell import AsyncShell
-from asyncjob.client.kubernetes import KubernetesOperations
-from asyncjob.client.steps import Answer, Step
+from asyncjob.client.async_client import AsyncClient
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json
 from asyncjob.models.job_status import ResultReference
 from support.builders import stored
-from support.fake_api import NAMESPACE, FakeApi
+from support.fake_api import FakeApi, client_of
 
 REFERENCE: Any = {"uri": "s3://bucket/key", "sha256": "0" * 64, "sizeBytes": 3}
 
@@ -37,34 +34,16 @@ class SlowStore:
         return [reference.uri]
 
 
-class AsyncFake:
-    """The server in memory, in an event loop."""
-
-    def __init__(self, api: FakeApi) -> None:
-        self._api = api
-
-    async def do(self, step: Step) -> Answer:
-        return self._api.do(step)
-
-    async def aclose(self) -> None: ...
-
-
-def by_rest(store: SlowStore) -> AsyncShell:
+def by_rest(store: SlowStore) -> AsyncClient:
     body = {"resultRef": REFERENCE, "result": None}
     transport = httpx.MockTransport(lambda _: httpx.Response(200, json=body))
     return AsyncJobsClient("http://jobs.test", transport=transport, store=store)
 
 
-def on_kubernetes(store: SlowStore) -> AsyncShell:
+def on_kubernetes(store: SlowStore) -> AsyncClient:
     api = FakeApi()
     api.put(stored("j", {"phase": "Succeeded", "resultRef": REFERENCE}))
-    operations = KubernetesOperations(
-        NAMESPACE, lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda: "id", store=store
-    )
-
-    async def close() -> None: ...
-
-    return AsyncShell(operations, lambda: AsyncFake(api), close)
+    return client_of(api, store=store)
 
 
 CLIENTS = pytest.mark.parametrize("connect", [by_rest, on_kubernetes])
@@ -72,7 +51,7 @@ CLIENTS = pytest.mark.parametrize("connect", [by_rest, on_kubernetes])
 
 @CLIENTS
 async def test_other_tasks_go_on_while_a_store_is_read(
-    connect: Callable[[SlowStore], AsyncShell],
+    connect: Callable[[SlowStore], AsyncClient],
 ) -> None:
     store = SlowStore()
     async with connect(store) as client:
@@ -84,7 +63,7 @@ async def test_other_tasks_go_on_while_a_store_is_read(
 
 @CLIENTS
 async def test_what_a_store_raises_reaches_the_caller(
-    connect: Callable[[SlowStore], AsyncShell],
+    connect: Callable[[SlowStore], AsyncClient],
 ) -> None:
     store = SlowStore(AsyncJobError("gone"))
     store.go.set()

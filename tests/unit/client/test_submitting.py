@@ -1,11 +1,10 @@
 """Submitting: lost answers, races and the bound on what was read, on a server in memory."""
 
 import itertools
-from datetime import UTC, datetime
 
 import pytest
 
-from asyncjob.client.driving import run
+from asyncjob.client.connection import Answer
 from asyncjob.client.errors import (
     DuplicateJobError,
     InvalidSubmissionError,
@@ -14,14 +13,12 @@ from asyncjob.client.errors import (
     NotAllowedError,
     UnavailableError,
 )
-from asyncjob.client.kubernetes import KubernetesOperations
-from asyncjob.client.steps import Answer, Step
 from asyncjob.errors import ForbiddenError, InvalidError
 from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.submission import Submission, Submitted
 from asyncjob.submission import dedup_name_prefix, key_name, sequence_name
-from support.fake_api import NAMESPACE, FakeApi, ended
+from support.fake_api import NAMESPACE, FakeApi, Step, client_of, ended, run
 
 IDS = (f"id-{number}" for number in itertools.count())
 EMAIL = Submission(type="email", payload={"to": "a"})
@@ -32,10 +29,7 @@ FIRST, SECOND = (sequence_name(dedup_name_prefix(NAMESPACE, "d"), number) for nu
 
 def submit(api: FakeApi, submission: Submission) -> Submitted:
     """Submit as a process of its own would."""
-    operations = KubernetesOperations(
-        NAMESPACE, lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda: next(IDS)
-    )
-    return run(operations.submit(submission), api)
+    return run(client_of(api, new_id=lambda: next(IDS)).submit(submission))
 
 
 @pytest.mark.parametrize("submission", [EMAIL, KEYED, SOLE])

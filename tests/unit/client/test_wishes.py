@@ -1,12 +1,9 @@
 """Asking things of jobs that change meanwhile, and answers that are lost."""
 
-from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from asyncjob.client.driving import run
 from asyncjob.client.errors import (
     JobNotFoundError,
     JobStateError,
@@ -14,14 +11,14 @@ from asyncjob.client.errors import (
     NotCancellableError,
     UnavailableError,
 )
-from asyncjob.client.kubernetes import KubernetesOperations
+from asyncjob.client.kubernetes.client import AsyncKubernetesJobsClient
 from asyncjob.errors import InvalidError
 from support.builders import stored
-from support.fake_api import NAMESPACE, FakeApi
+from support.fake_api import FakeApi, client_of, run
 
-OPERATIONS = KubernetesOperations(
-    NAMESPACE, lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda: "id", patience=5.0
-)
+
+def jobs(api: FakeApi) -> AsyncKubernetesJobsClient:
+    return client_of(api, patience=5.0)
 
 
 def world(phase: str = "Queued", spec: dict[str, Any] | None = None, **status: Any) -> FakeApi:
@@ -38,10 +35,10 @@ def spec(api: FakeApi) -> Any:
 @pytest.mark.parametrize("phase", ["Queued", "Running", "DeadLetter"])
 def test_cancel_is_wished_once(phase: str) -> None:
     api = world(phase)
-    assert run(OPERATIONS.cancel("j", cascade=False), api).cancelling
-    run(OPERATIONS.cancel("j", cascade=False), api)
+    assert run(jobs(api).cancel("j", cascade=False)).cancelling
+    run(jobs(api).cancel("j", cascade=False))
     assert len(api.writes) == 1
-    run(OPERATIONS.cancel("j", cascade=True), api)
+    run(jobs(api).cancel("j", cascade=True))
     assert spec(api)["cancelCascade"]
 
 
@@ -54,13 +51,13 @@ def test_a_succeeded_job_is_not_cancelled_even_if_it_ends_meanwhile() -> None:
 
     api.meanwhile = end
     with pytest.raises(NotCancellableError, match="job j"):
-        run(OPERATIONS.cancel("j", cascade=False), api)
+        run(jobs(api).cancel("j", cascade=False))
     assert "cancel" not in spec(api)
 
 
 def test_a_cancelled_job_is_cancelled_without_a_word() -> None:
     api = world("Cancelled", {"cancel": True})
-    assert run(OPERATIONS.cancel("j", cascade=False), api).phase == "Cancelled"
+    assert run(jobs(api).cancel("j", cascade=False)).phase == "Cancelled"
     assert api.writes == []
 
 
@@ -72,21 +69,21 @@ def test_a_redrive_whose_answer_is_lost_is_not_made_twice() -> None:
         api.meanwhile = lambda: api.set("j", phase="Queued", redrives=3)
 
     api.meanwhile = act
-    run(OPERATIONS.redrive("j"), api)
+    run(jobs(api).redrive("j"))
     assert spec(api)["redrive"] == 3
 
 
-@pytest.mark.parametrize("wish", [OPERATIONS.redrive, OPERATIONS.dismiss])
-def test_only_a_dead_letter_is_redriven_or_dismissed(wish: Callable[[str], Any]) -> None:
+@pytest.mark.parametrize("wish", ["redrive", "dismiss"])
+def test_only_a_dead_letter_is_redriven_or_dismissed(wish: str) -> None:
     with pytest.raises(NotADeadLetterError, match="job j is Queued"):
-        run(wish("j"), world())
+        run(getattr(jobs(world()), wish)("j"))
 
 
 def test_a_dismissal_that_came_about_is_not_refused_when_it_is_repeated() -> None:
     api = world("DeadLetter")
-    run(OPERATIONS.dismiss("j"), api)
+    run(jobs(api).dismiss("j"))
     api.set("j", phase="Cancelled")
-    assert run(OPERATIONS.dismiss("j"), api).phase == "Cancelled"
+    assert run(jobs(api).dismiss("j")).phase == "Cancelled"
 
 
 def test_a_rerun_waits_for_the_one_before() -> None:
@@ -99,14 +96,14 @@ def test_a_rerun_waits_for_the_one_before() -> None:
         return original(step)
 
     api.do = do  # type: ignore[method-assign]  # a stand-in for one test
-    assert run(OPERATIONS.rerun("j"), api).id == "j-r2"
+    assert run(jobs(api).rerun("j")).id == "j-r2"
     assert spec(api)["rerun"] == 2
 
 
 def test_a_rerun_that_nobody_creates_is_not_piled_upon() -> None:
     api = world("Succeeded", {"rerun": 1}, reruns=0)
     with pytest.raises(UnavailableError, match="does the operator run"):
-        run(OPERATIONS.rerun("j"), api)
+        run(jobs(api).rerun("j"))
     assert api.writes == []
 
 
@@ -118,17 +115,17 @@ def test_what_a_law_forbids_is_told_in_its_words() -> None:
 
     api.meanwhile = refuse
     with pytest.raises(JobStateError, match="while the job is Running"):
-        run(OPERATIONS.set_priority("j", 3), api)
+        run(jobs(api).set_priority("j", 3))
 
 
 def test_what_is_as_wished_is_not_written() -> None:
     api = world()
-    run(OPERATIONS.set_suspended("j", suspended=False), api)
-    run(OPERATIONS.set_priority("j", 0), api)
+    run(jobs(api).set_suspended("j", suspended=False))
+    run(jobs(api).set_priority("j", 0))
     assert api.writes == []
-    assert run(OPERATIONS.set_suspended("j", suspended=True), api).suspended
+    assert run(jobs(api).set_suspended("j", suspended=True)).suspended
 
 
 def test_a_job_that_is_not_there_is_named() -> None:
     with pytest.raises(JobNotFoundError, match="no job other"):
-        run(OPERATIONS.cancel("other", cascade=False), world())
+        run(jobs(world()).cancel("other", cascade=False))

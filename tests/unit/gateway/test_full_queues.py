@@ -4,39 +4,39 @@ from typing import Any, cast
 
 import pytest
 
-from asyncjob.client.steps import Answer, Call, Step
+from asyncjob.client.connection import Answer, Call
+from asyncjob.client.kubernetes.connection import AnswerHook
 from asyncjob.kube import KubeSession
 from asyncjob.rest.submission import Submission
 from asyncjob_gateway import operations, problem_types
 from asyncjob_gateway.cache import queue_capacity
 from asyncjob_gateway.cache.namespace import NamespaceCache
 from asyncjob_gateway.errors import RefusedError
-from asyncjob_gateway.operations import Operations, ResponseHook
+from asyncjob_gateway.operations import Operations
 from asyncjob_gateway.telemetry import GatewayMetrics
-from support.fake_api import NAMESPACE, FakeApi
+from support.fake_api import NAMESPACE, FakeApi, MemoryConnection, Step
 
 
-class Watched:
+class Watched(MemoryConnection):
     """What the gateway does is done in memory, and looked at."""
 
-    def __init__(self, api: FakeApi, look: ResponseHook) -> None:
+    def __init__(self, api: FakeApi, look: AnswerHook) -> None:
         self._api = api
         self._look = look
 
-    async def do(self, step: Step) -> Answer:
-        answer = self._api.do(step)
-        if isinstance(step, Call):
-            await self._look(step, answer)
-        return answer
+    def do(self, step: Step) -> Answer:
+        return self._api.do(step)
 
-    async def aclose(self) -> None:
-        self._api.close()
+    async def send(self, call: Call) -> Answer:
+        answer = await super().send(call)
+        await self._look(call, answer)
+        return answer
 
 
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Operations:
     """Return a gateway whose watch stands still, before a queue that takes four jobs."""
-    monkeypatch.setattr(operations, "HookedWorld", Watched)
+    monkeypatch.setattr(operations, "KubeConnection", Watched)
     monkeypatch.setattr(queue_capacity, "WATCH_WAIT_SECONDS", 0.01)
     view = NamespaceCache(NAMESPACE)
     view.jobs.replace([])

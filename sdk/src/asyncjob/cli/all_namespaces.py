@@ -1,11 +1,11 @@
 """Lists and watches all namespaces at once, which the API server offers and a gateway does not."""
 
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from asyncjob.cli.direct import DirectCluster
 from asyncjob.client.api import ALL_JOBS
@@ -13,7 +13,6 @@ from asyncjob.client.errors import NotAllowedError
 from asyncjob.client.following import watch_jobs
 from asyncjob.client.kubernetes import cron_jobs, jobs, queues
 from asyncjob.client.kubernetes.jobs import KubernetesJobStream
-from asyncjob.client.steps import Steps
 from asyncjob.rest.jobs import JobSummary
 from asyncjob.rest.listing import Selection
 from asyncjob.rest.resources import CronJobInfo, QueueInfo, WorkerInfo
@@ -49,32 +48,30 @@ class AllNamespaces:
 
     def list(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
         """Yield the jobs that match, newest first."""
-        yield from self._run(
-            jobs.list_jobs(None, selection, self.clock(), self.cluster.retry_seconds)
-        )
+        yield from self._run(jobs.list_jobs(self.cluster.api, None, selection, self.clock()))
 
     def watch(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
         """Yield each job that matches whenever it changes, for ever."""
+        api = self.cluster.api
+        stream = KubernetesJobStream(api, None, selection, self.clock)
         with _suggest_one_namespace():
-            yield from self.cluster.iterate(
-                watch_jobs(KubernetesJobStream(None, selection, self.clock))
-            )
+            yield from self.cluster.iterate(watch_jobs(api.connection, stream))
 
     def queues(self) -> builtins.list[QueueInfo]:
         """Return the queues."""
-        return self._run(queues.list_queues(None, self.clock(), self.cluster.retry_seconds))
+        return self._run(queues.list_queues(self.cluster.api, None, self.clock()))
 
     def cron_jobs(self) -> builtins.list[CronJobInfo]:
         """Return the schedules."""
-        return self._run(cron_jobs.list_cron_jobs(None, self.cluster.retry_seconds))
+        return self._run(cron_jobs.list_cron_jobs(self.cluster.api, None))
 
     def workers(self) -> builtins.list[WorkerInfo]:
         """Return the live workers."""
-        return self._run(queues.list_workers(None, self.clock(), self.cluster.retry_seconds))
+        return self._run(queues.list_workers(self.cluster.api, None, self.clock()))
 
-    def _run(self, steps: Steps[T]) -> T:
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
         with _suggest_one_namespace():
-            return self.cluster.run(steps)
+            return self.cluster.run(work)
 
 
 @contextmanager

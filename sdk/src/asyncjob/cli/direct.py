@@ -3,50 +3,41 @@
 Export, restore and listing all namespaces.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import click
 
 from asyncjob.cli.connection import RETRY_SECONDS, ConnectionOptions
-from asyncjob.client import driving
-from asyncjob.client.errors import InvalidRequestError, NotFoundError
-from asyncjob.client.kubernetes.calls import to_client_error
-from asyncjob.client.kubernetes.portal import Portal, PortalWorld
-from asyncjob.client.kubernetes.world import KubeWorld
-from asyncjob.client.steps import Emissions, Steps, T
-from asyncjob.errors import ApiError
+from asyncjob.client.kubernetes.calls import ApiServer, translate_errors
+from asyncjob.client.kubernetes.connection import KubeConnection
+from asyncjob.client.portal import Portal
 from asyncjob.kube import KubeSession, load_access
+
+T = TypeVar("T")
 
 FIELD_MANAGER = "asyncjob-cli"
 
 
 @dataclass(frozen=True, slots=True)
 class DirectCluster:
-    """Runs operations on a cluster; `namespace` is the one that kubectl would take."""
+    """A cluster, and the thread that asks it; `namespace` is the one that kubectl would take."""
 
     namespace: str
-    new_world: Callable[[], driving.World]
-    retry_seconds: float = RETRY_SECONDS
+    api: ApiServer
+    portal: Portal
 
-    def run(self, steps: Steps[T]) -> T:
-        """Run one; the API server's errors come in the words of a client."""
-        with _translate_errors():
-            return driving.run(steps, self.new_world())
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what it returns; the API server's errors come in the words of a client."""
+        with translate_errors():
+            return self.portal.run(work)
 
-    def iterate(self, emissions: Emissions[T]) -> Iterator[T]:
-        """Run one and yield what it hands out; errors likewise."""
-        with _translate_errors():
-            yield from driving.iterate(emissions, self.new_world())
-
-
-@contextmanager
-def _translate_errors() -> Iterator[None]:
-    try:
-        yield
-    except ApiError as error:
-        raise to_client_error(error, NotFoundError, InvalidRequestError) from error
+    def iterate(self, values: AsyncGenerator[T]) -> Iterator[T]:
+        """Yield what it yields; errors likewise."""
+        with translate_errors():
+            yield from self.portal.iterate(values)
 
 
 @contextmanager
@@ -63,9 +54,8 @@ def open_cluster(connection: ConnectionOptions) -> Iterator[DirectCluster]:
         portal.close()
         raise
     try:
-        yield DirectCluster(
-            session.access.namespace, lambda: PortalWorld(portal, KubeWorld(session))
-        )
+        api = ApiServer(KubeConnection(session), patience=RETRY_SECONDS)
+        yield DirectCluster(session.access.namespace, api, portal)
     finally:
         portal.close(session.close)
 

@@ -4,28 +4,13 @@ A watch may break off, be refused or be silent: the job itself is looked at when
 and at least twice a minute. A server that is away is waited for.
 """
 
-from collections.abc import Generator
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from asyncjob.client.errors import (
-    JobGoneError,
-    JobNotFoundError,
-    WaitTimeoutError,
-)
-from asyncjob.client.steps import (
-    INITIAL_DELAY_SECONDS,
-    Answer,
-    Call,
-    Emissions,
-    Emit,
-    Listen,
-    Next,
-    Pause,
-    Step,
-    Steps,
-    with_timeout,
-)
+from asyncjob.client.connection import INITIAL_DELAY_SECONDS, Call, Connection
+from asyncjob.client.errors import JobGoneError, JobNotFoundError, WaitTimeoutError
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import JsonObject
 from asyncjob.rest.jobs import Job, JobSummary
@@ -40,8 +25,11 @@ GRACE_SECONDS: Final = 1.0
 class JobSource(Protocol):
     """Where a job is followed: how to look at it, and how to listen to its changes."""
 
-    def get_job(self) -> Steps[Job]:
-        """Return the job as it is, asking once; raises what that raises."""
+    async def get_job(self, timeout_seconds: float | None) -> Job:
+        """Return the job as it is, asking once; raises what that raises.
+
+        None of the requests may take longer than `timeout_seconds`.
+        """
 
     def stream_request(self, last: Job) -> Call:
         """Return the request for a stream of the changes after what was seen."""
@@ -97,32 +85,38 @@ def visible_fields(job: JobSummary) -> dict[str, object]:
     return job.model_dump(exclude={"resource_version", "updated_at"})
 
 
-def follow_job(
-    source: JobSource, job_id: str, *, timeout: float | None, poll_seconds: float
-) -> Emissions[Job]:
-    """Hand out the job now and at each change, until it has finished."""
-    now = (yield Pause()).at
-    watch = _FollowState(job_id, None if timeout is None else now + timeout, poll_seconds)
+async def follow_job(
+    connection: Connection,
+    source: JobSource,
+    job_id: str,
+    *,
+    timeout: float | None,  # noqa: ASYNC109  # it is told by an error of its own
+    poll_seconds: float,
+) -> AsyncGenerator[Job]:
+    """Yield the job now and at each change, until it has finished."""
+    deadline = None if timeout is None else connection.time() + timeout
+    watch = _FollowState(job_id, deadline, poll_seconds)
     while True:
-        job = yield from _get_job(source, watch)
+        job = await _get_job(connection, source, watch)
         if watch.record(job):
-            yield Emit(job)
+            yield job
         if job.finished:
             return
         if watch.can_stream:
-            yield from _read_stream(source, watch, job)
+            async with aclosing(_read_stream(connection, source, watch, job)) as changes:
+                async for changed in changes:
+                    yield changed
         else:
-            left = watch.seconds_left((yield Pause()).at)
-            yield Pause(min(watch.poll_seconds, left))
+            left = watch.seconds_left(connection.time())
+            await connection.pause(min(watch.poll_seconds, left))
         if watch.last and watch.last.finished:
             return
 
 
-def _get_job(source: JobSource, watch: _FollowState) -> Steps[Job]:
+async def _get_job(connection: Connection, source: JobSource, watch: _FollowState) -> Job:
     while True:
         try:
-            hurry = watch.read_timeout((yield Pause()).at)
-            job = yield from with_timeout(source.get_job(), hurry)
+            return await source.get_job(watch.read_timeout(connection.time()))
         except JobNotFoundError as error:
             if watch.last is None:
                 raise
@@ -130,91 +124,71 @@ def _get_job(source: JobSource, watch: _FollowState) -> Steps[Job]:
         except AsyncJobError as error:
             if not error.retryable:
                 raise
-            left = watch.seconds_left((yield Pause()).at)
-            yield Pause(min(watch.next_delay(), left))
-        else:
-            return job
+            left = watch.seconds_left(connection.time())
+            await connection.pause(min(watch.next_delay(), left))
 
 
-def _read_stream(source: JobSource, watch: _FollowState, job: Job) -> Emissions[Job]:
-    """Hand out changes for as long as the stream says something."""
-    silence = min(watch.seconds_left((yield Pause()).at), MAX_SILENCE_SECONDS)
-    opened = yield from _open_stream(source, watch, job, silence)
-    if opened is None:
-        return
-    while (event := (yield from _next_event())) is not None:
-        left = watch.seconds_left((yield Pause()).at)
-        more = yield from _handle_event(source, watch, event, job)
-        if not more or left + GRACE_SECONDS < silence:
-            return  # or else the stream might be silent for longer than there is time
-    now = (yield Pause()).at
+async def _read_stream(
+    connection: Connection, source: JobSource, watch: _FollowState, job: Job
+) -> AsyncGenerator[Job]:
+    """Yield changes for as long as the stream says something."""
+    silence = min(watch.seconds_left(connection.time()), MAX_SILENCE_SECONDS)
+    async with AsyncExitStack() as stack:
+        try:
+            stream = connection.stream(source.stream_request(job), silence)
+            next_event = await stack.enter_async_context(stream)
+        except AsyncJobError as error:
+            watch.can_stream = error.retryable  # where it may not listen, it looks instead
+            await connection.pause(min(watch.next_delay(), silence))
+            return
+        opened = connection.time()
+        while (event := await next_event()) is not None:
+            left = watch.seconds_left(connection.time())
+            changed = None
+            if not source.is_idle(event):
+                changed = source.read_event(event, watch.last or job)
+                if changed is None:
+                    return
+                if watch.record(changed):
+                    yield changed
+            if (changed and changed.finished) or left + GRACE_SECONDS < silence:
+                return  # or else the stream might be silent for longer than there is time
+    now = connection.time()
     if now - opened < HEALTHY_STREAM_SECONDS:
-        yield Pause(min(watch.next_delay(), watch.seconds_left(now)))
-
-
-def _handle_event(
-    source: JobSource, watch: _FollowState, event: JsonObject, job: Job
-) -> Generator[Step | Emit[Job], Answer, bool]:
-    """Hand out what an event tells; return whether the stream may tell more."""
-    if source.is_idle(event):
-        return True
-    changed = source.read_event(event, watch.last or job)
-    if changed is None:
-        return False
-    if watch.record(changed):
-        yield Emit(changed)
-    return not changed.finished
-
-
-def _open_stream(
-    source: JobSource, watch: _FollowState, job: Job, silence: float
-) -> Steps[float | None]:
-    """Open the stream and return when; None where that fails, after a pause."""
-    try:
-        return (yield Listen(source.stream_request(job), silence)).at
-    except AsyncJobError as error:
-        watch.can_stream = error.retryable  # where it may not listen, it looks instead
-        yield Pause(min(watch.next_delay(), silence))
-        return None
-
-
-def _next_event() -> Steps[JsonObject | None]:
-    """Return the next event; None once the stream has ended, however: a look tells the rest."""
-    try:
-        answer = yield Next()
-    except AsyncJobError:
-        return None
-    return None if answer.body is None else answer.object
+        await connection.pause(min(watch.next_delay(), watch.seconds_left(now)))
 
 
 class JobStream(Protocol):
     """Where changes of many jobs come from."""
 
-    def stream_request(self) -> Steps[Call]:
+    async def stream_request(self) -> Call:
         """Return the request for a stream of changes from where the last one ended, or from now."""
 
     def read_event(self, event: JsonObject) -> JobSummary | None:
         """Return the job that an event tells of; None if of none that is meant."""
 
 
-def watch_jobs(stream: JobStream) -> Emissions[JobSummary]:
-    """Hand out jobs as a stream tells of them, for ever; it is opened anew whenever it ends.
+async def watch_jobs(connection: Connection, stream: JobStream) -> AsyncGenerator[JobSummary]:
+    """Yield jobs as a stream tells of them, for ever; it is opened anew whenever it ends.
 
     The first try has to succeed; what happens between two streams may go untold.
     """
     opened, pause = False, INITIAL_DELAY_SECONDS
     while True:
-        try:
-            call = yield from stream.stream_request()
-            yield Listen(call, MAX_STREAM_SILENCE_SECONDS)
-        except AsyncJobError as error:
-            if not (opened and error.retryable):
-                raise
-        else:
-            opened, pause = True, INITIAL_DELAY_SECONDS
-            while (event := (yield from _next_event())) is not None:
-                job = stream.read_event(event)
-                if job is not None:
-                    yield Emit(job)
-        yield Pause(pause)
+        async with AsyncExitStack() as stack:
+            try:
+                call = await stream.stream_request()
+                next_event = await stack.enter_async_context(
+                    connection.stream(call, MAX_STREAM_SILENCE_SECONDS)
+                )
+            except AsyncJobError as error:
+                if not (opened and error.retryable):
+                    raise
+            else:
+                opened, pause = True, INITIAL_DELAY_SECONDS
+                while (event := await next_event()) is not None:
+                    job = stream.read_event(event)
+                    if job is not None:
+                        yield job
+        await connection.pause(pause)
         pause = min(pause * 2, MAX_SILENCE_SECONDS)

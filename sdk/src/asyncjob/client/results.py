@@ -1,11 +1,9 @@
 """How a job ended, and its result: in the job itself, or in a store that the client was given."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol
 
 from asyncjob.client.errors import JobFailedError, JobGoneError, NoResultError, ResultElsewhereError
-from asyncjob.client.steps import Fetch, Steps
 from asyncjob.json_types import Json
 from asyncjob.models.job_status import ResultReference
 from asyncjob.offload import AllowList, Store, fetch
@@ -40,19 +38,34 @@ class StoredResults:
         return fetch(reference, allowed=self.allowed, store=self.store)
 
 
-def result_of(job: Job, store: ResultStore | None) -> Steps[Json]:
+@dataclass(frozen=True, slots=True)
+class LocatedResult:
+    """A result, or where it lies; to read it from there blocks."""
+
+    value: Json = None
+    reference: ResultReference | None = None
+    store: ResultStore | None = None
+
+    def read(self) -> Json:
+        """Return the result; raises OffloadError."""
+        if self.reference is None or self.store is None:
+            return self.value
+        return self.store.fetch(self.reference)
+
+
+def result_of(job: Job, store: ResultStore | None) -> LocatedResult:
     """Return the job's result; raises NoResultError, or ResultElsewhereError without a store."""
     if job.result_ref is not None:
-        return (yield from fetch_stored_result(job.id, job.result_ref, store))
+        return stored_result(job.id, job.result_ref, store)
     if job.has_result:
-        return job.result
+        return LocatedResult(job.result)
     why = "its handler returned nothing" if job.succeeded else f"it is {job.phase.value}"
     raise NoResultError(f"job {job.id} has no result: {why}")
 
 
-def fetch_stored_result(
+def stored_result(
     job_id: str, reference: ResultReference, store: ResultStore | None
-) -> Steps[Json]:
+) -> LocatedResult:
     """Return the result at an address; raises ResultElsewhereError without a store."""
     if store is None:
         raise ResultElsewhereError(
@@ -60,4 +73,4 @@ def fetch_stored_result(
             " fetch it from there",
             uri=reference.uri,
         )
-    return (yield Fetch(partial(store.fetch, reference))).body
+    return LocatedResult(reference=reference, store=store)

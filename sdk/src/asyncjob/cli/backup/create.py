@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from asyncjob.client.steps import Call, RetryBudget, Steps, call_with_retries
+from asyncjob.client.connection import Call, RetryBudget
+from asyncjob.client.kubernetes.calls import ApiServer
 from asyncjob.errors import AlreadyExistsError, AsyncJobError, ConflictError, ObjectNotFoundError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.names import RESTORED_FROM_ANNOTATION
@@ -38,35 +39,32 @@ class CreateResult:
     uid: str
 
 
-def create_object(
-    path: str, manifest: JsonObject, retry_seconds: float, *, dry_run: bool
-) -> Steps[CreateResult]:
+async def create_object(
+    api: ApiServer, path: str, manifest: JsonObject, *, dry_run: bool
+) -> CreateResult:
     """Create it in the collection of this path, or look at what has its name."""
-    waiting, lost = RetryBudget(retry_seconds), False
+    waiting, lost = RetryBudget(api.connection, api.patience), False
     params = (STRICT_VALIDATION, DRY_RUN) if dry_run else (STRICT_VALIDATION,)
+    call = Call("POST", path, params, body=manifest)
     while True:
         try:
-            answer = yield Call("POST", path, params, body=manifest)
-            return CreateResult(
-                RestoreOutcome.CREATED, text(child(answer.object, "metadata"), "uid")
-            )
+            created = (await api.send_once(call)).object
+            return CreateResult(RestoreOutcome.CREATED, text(child(created, "metadata"), "uid"))
         except AlreadyExistsError:
-            found = yield from _get_existing(path, manifest, retry_seconds)
+            found = await _get_existing(api, path, manifest)
             if found is not None:
                 return _compare(found, manifest, answer_lost=lost)
         except ConflictError:
             raise
         except AsyncJobError as error:
-            yield from waiting.wait_or_raise(error)
+            await waiting.wait_or_raise(error)
             lost = True
 
 
-def _get_existing(
-    path: str, manifest: JsonObject, retry_seconds: float
-) -> Steps[JsonObject | None]:
+async def _get_existing(api: ApiServer, path: str, manifest: JsonObject) -> JsonObject | None:
     name = text(child(manifest, "metadata"), "name")
     try:
-        return (yield from call_with_retries(Call("GET", f"{path}/{name}"), retry_seconds)).object
+        return await api.get(f"{path}/{name}")
     except ObjectNotFoundError:
         return None
 

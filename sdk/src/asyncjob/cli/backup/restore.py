@@ -179,11 +179,11 @@ class Restorer:
 
     def _create(self, record: ExportRecord, obj: RestoredObject) -> CreateResult:
         path = collection_path(obj.namespace, PLURALS[record.key.kind])
-        steps = create_object(
-            path, obj.manifest, self._cluster.retry_seconds, dry_run=self._report.dry_run
+        creation = create_object(
+            self._cluster.api, path, obj.manifest, dry_run=self._report.dry_run
         )
         try:
-            return self._cluster.run(steps)
+            return self._cluster.run(creation)
         except NotFoundError as error:
             if _NAMESPACE_MISSING not in str(error):
                 raise

@@ -4,7 +4,7 @@ Lists all objects of each kind at one resource version, page by page, and writes
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,8 +21,7 @@ from asyncjob.cli.direct import DirectCluster
 from asyncjob.cli.exit_codes import ExitCode
 from asyncjob.cli.output.printer import note
 from asyncjob.cli.output.tables import one_line
-from asyncjob.client.kubernetes.calls import next_page
-from asyncjob.client.steps import Emissions, Emit
+from asyncjob.client.kubernetes.calls import ApiServer
 from asyncjob.deep_json import TruncatedObject, is_deeper
 from asyncjob.errors import ExpiredError, InvalidError
 from asyncjob.json_types import JsonObject, as_object, child, items, text
@@ -103,7 +102,7 @@ def _export_kind(
     """Write all of a kind but for what is nested too deeply."""
     begin, written = writer.position(), _WrittenKind()
     path = collection_path(namespace, layout.PLURALS[kind])
-    for page in cluster.iterate(read_pages(path, cluster.retry_seconds)):
+    for page in cluster.iterate(read_pages(cluster.api, path)):
         if page.restarted:
             writer.truncate_to(begin)
             written = _WrittenKind()
@@ -144,24 +143,24 @@ class ObjectPage:
             raise InvalidError(f"nested too deeply: {self.levels} levels of its page could be read")
 
 
-def read_pages(path: str, retry_seconds: float) -> Emissions[ObjectPage]:
-    """Emit a collection, from the start again where its resource version has expired.
+async def read_pages(api: ApiServer, path: str) -> AsyncGenerator[ObjectPage]:
+    """Yield a collection, from the start again where its resource version has expired.
 
     Raises ExpiredError where that happens again and again.
     """
     tries_left, paging = MAX_ATTEMPTS, ListPager()
     while True:
         try:
-            found = yield from next_page(paging, path, (), retry_seconds)
+            found = await api.next_page(paging, path)
         except ExpiredError:
             tries_left -= 1
             if not (paging.has_more and tries_left):
                 raise
             paging.restart()
-            yield Emit(ObjectPage(restarted=True))
+            yield ObjectPage(restarted=True)
             continue
         levels = found.levels if isinstance(found, TruncatedObject) else None
         objects = tuple(as_object(one) for one in items(found, "items"))
-        yield Emit(ObjectPage(objects, levels=levels))
+        yield ObjectPage(objects, levels=levels)
         if not paging.has_more:
             return

@@ -1,9 +1,5 @@
-"""The operations of a client directly on Kubernetes. Sans-IO: gateway and clients drive them.
+"""A client directly on Kubernetes.
 
-They need only the RBAC rights of the methods that are called, and leave all rules to the API
+It needs only the RBAC rights of the methods that are called, and leaves all rules to the API
 server.
 """
-
-from asyncjob.client.kubernetes.operations import KubernetesOperations
-
-__all__ = ["KubernetesOperations"]

@@ -1,17 +1,19 @@
-"""Requests to the API server, paged lists, and its errors translated to those of a client."""
+"""The API server as a client asks it: retries, paged lists, its errors as those of a client."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from asyncjob import errors as kube
 from asyncjob.client import errors
-from asyncjob.client.steps import (
+from asyncjob.client.connection import (
     JSON_TYPE,
     MERGE_PATCH_CONTENT_TYPE,
     Answer,
     Call,
+    Connection,
     RetryBudget,
-    Steps,
 )
 from asyncjob.errors import ApiError, AsyncJobError
 from asyncjob.json_types import Json, JsonObject, as_object, child, items
@@ -42,72 +44,102 @@ def jobs_path(namespace: str | None) -> str:
     return collection_path(namespace, JOBS)
 
 
-def merge_patch_call(path: str, body: JsonObject) -> Call:
-    """Return a merge-patch."""
-    return Call("PATCH", path, body=body, content_type=MERGE_PATCH_CONTENT_TYPE)
+@dataclass(frozen=True, slots=True)
+class ApiServer:
+    """The API server as one client asks it. Raises the SDK's errors of the API server."""
 
+    connection: Connection
 
-def list_all(
-    path: str,
-    params: Params,
-    patience: float,
-    convert: Callable[[JsonObject], T | None],
-    *,
-    items_key: str = "items",
-    accept: str = JSON_TYPE,
-) -> Steps[list[T]]:
-    """Return what `convert` makes of each object of a collection, leaving out None.
+    patience: float
+    """How many seconds it is waited for where it is away, at each request."""
 
-    It is read in pages of bounded size, and begun anew where that took too long for the API
-    server. `items_key` is what an answer calls them.
-    """
-    found: list[T] = []
-    paging = ListPager()
-    while True:
-        try:
-            page = yield from next_page(
-                paging, path, params, patience, items_key=items_key, accept=accept
-            )
-        except kube.ExpiredError:
+    timeout_seconds: float | None = None
+    """How long an answer may take; None: as long as the connection lets it."""
+
+    async def send_once(self, call: Call) -> Answer:
+        """Send a request that may not be repeated."""
+        if self.timeout_seconds is not None:
+            call = replace(call, timeout_seconds=self.timeout_seconds)
+        return await self.connection.send(call)
+
+    async def send(self, call: Call) -> JsonObject:
+        """Send a request that may be repeated until it is answered."""
+        waiting = RetryBudget(self.connection, self.patience)
+        while True:
+            try:
+                return (await self.send_once(call)).object
+            except AsyncJobError as error:
+                await waiting.wait_or_raise(error)
+
+    async def get(self, path: str, params: Params = (), *, accept: str = JSON_TYPE) -> JsonObject:
+        """Read an object, or one page."""
+        return await self.send(Call("GET", path, params, accept=accept))
+
+    async def merge_patch(self, path: str, body: JsonObject) -> JsonObject:
+        """Merge into an object."""
+        call = Call("PATCH", path, body=body, content_type=MERGE_PATCH_CONTENT_TYPE)
+        return await self.send(call)
+
+    async def list_all(
+        self,
+        path: str,
+        params: Params,
+        convert: Callable[[JsonObject], T | None],
+        *,
+        items_key: str = "items",
+        accept: str = JSON_TYPE,
+    ) -> list[T]:
+        """Return what `convert` makes of each object of a collection, leaving out None.
+
+        It is read in pages of bounded size, and begun anew where that took too long for the API
+        server. `items_key` is what an answer calls them.
+        """
+        found: list[T] = []
+        paging = ListPager()
+        while True:
+            try:
+                page = await self.next_page(
+                    paging, path, params, items_key=items_key, accept=accept
+                )
+            except kube.ExpiredError:
+                if not paging.has_more:
+                    raise
+                found = []
+                paging.restart()
+                continue
+            kept = map(convert, map(as_object, items(page, items_key)))
+            found.extend(one for one in kept if one is not None)
             if not paging.has_more:
-                raise
-            found = []
-            paging.restart()
-            continue
-        kept = map(convert, map(as_object, items(page, items_key)))
-        found.extend(one for one in kept if one is not None)
-        if not paging.has_more:
-            return found
+                return found
 
-
-def next_page(
-    paging: ListPager,
-    path: str,
-    params: Params,
-    patience: float,
-    *,
-    items_key: str = "items",
-    accept: str = JSON_TYPE,
-) -> Steps[JsonObject]:
-    """Return the next page of a list; one that is too large or too late comes in smaller parts."""
-    waiting = RetryBudget(patience)
-    while True:
-        call = Call(
-            "GET",
-            path,
-            (*paging.params.items(), *params),
-            accept=accept,
-            timeout_seconds=PAGE_TIMEOUT_SECONDS,
-            max_bytes=paging.max_bytes,
-        )
-        try:
-            answer: Answer = yield call
-        except ApiError as error:
-            if not paging.shrink_after(error):
-                yield from waiting.wait_or_raise(error)
-            continue
-        paging.record_page(answer.object, len(items(answer.object, items_key)), answer.size)
-        return answer.object
+    async def next_page(
+        self,
+        paging: ListPager,
+        path: str,
+        params: Params = (),
+        *,
+        items_key: str = "items",
+        accept: str = JSON_TYPE,
+    ) -> JsonObject:
+        """Return the next page; one that is too large or too late comes in smaller parts."""
+        waiting = RetryBudget(self.connection, self.patience)
+        while True:
+            call = Call(
+                "GET",
+                path,
+                (*paging.params.items(), *params),
+                accept=accept,
+                timeout_seconds=PAGE_TIMEOUT_SECONDS,
+                max_bytes=paging.max_bytes,
+            )
+            try:
+                answer = await self.send_once(call)
+            except ApiError as error:
+                if not paging.shrink_after(error):
+                    await waiting.wait_or_raise(error)
+                continue
+            paging.record_page(answer.object, len(items(answer.object, items_key)), answer.size)
+            return answer.object
 
 
 ErrorFactory = Callable[[str], AsyncJobError]
@@ -119,17 +151,17 @@ _CLIENT_ERRORS: Final[tuple[tuple[tuple[type[ApiError], ...], ErrorFactory], ...
 )
 
 
+@contextmanager
 def translate_errors(
-    steps: Steps[T],
     missing: ErrorFactory = errors.NotFoundError,
     refused: ErrorFactory = errors.InvalidRequestError,
-) -> Steps[T]:
-    """Run the operation; what the API server raises leaves it as an error of a client.
+) -> Iterator[None]:
+    """Let what the API server raises inside leave as an error of a client.
 
     `missing` makes the one for what does not exist, `refused` for what makes no sense to it.
     """
     try:
-        return (yield from steps)
+        yield
     except ApiError as error:
         raise to_client_error(error, missing, refused) from error
 

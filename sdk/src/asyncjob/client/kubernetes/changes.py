@@ -5,15 +5,14 @@ a change that is there by then, or has been acted on, is not made again. Bulk ac
 for many dead letters, oldest first; each succeeds or fails by itself.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from asyncjob.client import errors
-from asyncjob.client.kubernetes.calls import merge_patch_call, resource_version, translate_errors
+from asyncjob.client.kubernetes.calls import ApiServer, resource_version, translate_errors
 from asyncjob.client.kubernetes.jobs import list_jobs
-from asyncjob.client.steps import Call, Pause, Steps, call_with_retries
 from asyncjob.errors import AsyncJobError, ConflictError, InvalidError
 from asyncjob.json_types import Json, JsonObject, child, flag, integer, text
 from asyncjob.lifecycle.phases import Phase
@@ -27,27 +26,27 @@ DecideChange = Callable[[JsonObject], JsonObject | None]
 """Spec of the job as read → what to change of it, None for nothing; raises where it may not be."""
 
 
-CheckJob = Callable[[JsonObject, float], Steps[None]]
-"""Job as read and patience → nothing; raises where what else there is forbids the wish."""
+CheckJob = Callable[[ApiServer, JsonObject], Awaitable[None]]
+"""Job as read → nothing; raises where what else there is forbids the change."""
 
 
-def apply_change(
-    path: str, decide: DecideChange, patience: float, check: CheckJob | None = None
-) -> Steps[JsonObject]:
+async def apply_change(
+    api: ApiServer, path: str, decide: DecideChange, check: CheckJob | None = None
+) -> JsonObject:
     """Make the wish and return the job; NotFoundError passes through."""
     refusal: InvalidError | None = None
     for _ in range(MAX_WRITE_TRIES):
-        job = (yield from call_with_retries(Call("GET", path), patience)).object
+        job = await api.get(path)
         change = decide(job)
         if change is None:
             return job
         if refusal is not None:
             raise errors.JobStateError(str(refusal)) from refusal
         if check is not None:
-            yield from check(job, patience)
+            await check(api, job)
         body = {"metadata": {"resourceVersion": resource_version(job)}, "spec": change}
         try:
-            return (yield from call_with_retries(merge_patch_call(path, body), patience)).object
+            return await api.merge_patch(path, body)
         except ConflictError:
             continue
         except InvalidError as error:
@@ -127,20 +126,20 @@ class ControlCounter:
         return asked > done
 
 
-def raise_counter(path: str, counter: ControlCounter, patience: float) -> Steps[JsonObject]:
+async def raise_counter(api: ApiServer, path: str, counter: ControlCounter) -> JsonObject:
     """Make the wish once the one before has been acted on; returns the object."""
     since: float | None = None
     while True:
-        answer = yield from call_with_retries(Call("GET", path), patience)
-        if not counter.is_unacknowledged(answer.object):
-            return (yield from apply_change(path, counter, patience))
-        since = answer.at if since is None else since
-        if answer.at - since >= patience:
+        if not counter.is_unacknowledged(await api.get(path)):
+            return await apply_change(api, path, counter)
+        now = api.connection.time()
+        since = now if since is None else since
+        if now - since >= api.patience:
             raise errors.UnavailableError(
                 f"spec.{counter.spec_field}: an earlier one has not been acted on; does the "
                 "operator run?"
             )
-        yield Pause(POLL_ACKNOWLEDGED_SECONDS)
+        await api.connection.pause(POLL_ACKNOWLEDGED_SECONDS)
 
 
 def _requested_and_acknowledged(
@@ -165,17 +164,17 @@ def _name(job: JsonObject) -> str:
     return text(child(job, "metadata"), "name")
 
 
-def change_dead_letters(
+async def change_dead_letters(
+    api: ApiServer,
     namespace: str,
     request: BulkAsk,
     new_change: Callable[[], DecideChange],
     now: datetime,
-    patience: float,
     *,
     check: CheckJob | None = None,
-) -> Steps[BulkReport]:
+) -> BulkReport:
     """Make the wish for those that match, `limit` at most; a dry run only says for which."""
-    found = yield from list_jobs(namespace, _dead_letters_only(request.selection), now, patience)
+    found = await list_jobs(api, namespace, _dead_letters_only(request.selection), now)
     meant = (
         [job.id for job in reversed(found)][: request.limit]
         if _selects_dead_letters(request.selection)
@@ -188,13 +187,13 @@ def change_dead_letters(
     failed: list[BulkFailure] = []
     for name in meant:
         try:
-            yield from translate_errors(
-                apply_change(job_path(namespace, name), new_change(), patience, check)
-            )
+            with translate_errors():
+                await apply_change(api, job_path(namespace, name), new_change(), check)
             done.append(name)
         except AsyncJobError as error:
             failed.append(BulkFailure(id=name, detail=str(error)))
-            patience = 0.0 if error.retryable else patience  # it was waited for once
+            if error.retryable:
+                api = replace(api, patience=0.0)  # it was waited for once
     return BulkReport(matched=matched, done=done, failed=failed)
 
 

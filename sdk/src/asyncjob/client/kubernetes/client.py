@@ -1,21 +1,270 @@
-"""`KubernetesJobsClient` and its async twin: jobs directly on Kubernetes, without a gateway."""
+"""`AsyncKubernetesJobsClient` and its sync twin: jobs directly on Kubernetes, without a gateway."""
 
+import builtins
 import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Self
+from functools import partial
+from typing import Final, Self
 
-from asyncjob.client.async_shell import AsyncShell
-from asyncjob.client.kubernetes.operations import DEFAULT_PATIENCE_SECONDS, KubernetesOperations
-from asyncjob.client.kubernetes.portal import Portal, PortalWorld
-from asyncjob.client.kubernetes.world import KubeWorld
-from asyncjob.client.results import ResultStore
-from asyncjob.client.shell import Shell
+from asyncjob.client import errors
+from asyncjob.client.api import ALL_JOBS, PAGE_SIZE
+from asyncjob.client.async_client import AsyncClient
+from asyncjob.client.connection import Connection
+from asyncjob.client.errors import to_refusal
+from asyncjob.client.following import follow_job, watch_jobs
+from asyncjob.client.kubernetes import changes, cron_jobs, jobs, queues
+from asyncjob.client.kubernetes.calls import ApiServer, translate_errors
+from asyncjob.client.kubernetes.connection import KubeConnection
+from asyncjob.client.kubernetes.jobs import KubernetesJobSource, KubernetesJobStream
+from asyncjob.client.kubernetes.submitting import check_no_live_duplicate, submit_job
+from asyncjob.client.options import check_range
+from asyncjob.client.results import LocatedResult, ResultStore, result_of
+from asyncjob.client.sync_client import SyncClient
+from asyncjob.errors import AsyncJobError
 from asyncjob.kube import KubeSession, load_access
+from asyncjob.lifecycle.derived_jobs import rerun_name
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.rest.job_reading import job_of
+from asyncjob.rest.jobs import Job, JobSummary, Page
+from asyncjob.rest.listing import MAX_BULK_JOBS, BulkAsk, BulkReport, Selection
+from asyncjob.rest.resources import BackfillAsk, CronJobInfo, QueueInfo, WorkerInfo
+from asyncjob.rest.submission import BatchItem, Submission, Submitted
+from asyncjob.submission import JobManifest, build_manifest
 
-FIELD_MANAGER = "asyncjob-client"
+FIELD_MANAGER: Final = "asyncjob-client"
+
+MAX_PRIORITY: Final = 1000
+
+DEFAULT_PATIENCE_SECONDS: Final = 30.0
+"""How long an API server that is away is waited for."""
 
 
-class KubernetesJobsClient(Shell):
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _new_id() -> str:
+    return str(uuid.uuid4())
+
+
+class AsyncKubernetesJobsClient(AsyncClient):
+    """Jobs straight on Kubernetes, for an event loop; the methods are those of `AsyncJobs`.
+
+    It needs of RBAC what the methods do that are called.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        namespace: str,
+        *,
+        patience: float = DEFAULT_PATIENCE_SECONDS,
+        store: ResultStore | None = None,
+        clock: Callable[[], datetime] = _now,
+        new_id: Callable[[], str] = _new_id,
+    ) -> None:
+        """`clock` gives the time of day, `new_id` a fresh UUID; `connect` knows the rest."""
+        self._api = ApiServer(connection, patience)
+        self._namespace = namespace
+        self._store = store
+        self._clock = clock
+        self._new_id = new_id
+
+    @classmethod
+    async def connect(
+        cls,
+        kubeconfig: str | None = None,
+        namespace: str | None = None,
+        *,
+        context: str | None = None,
+        patience: float = DEFAULT_PATIENCE_SECONDS,
+        store: ResultStore | None = None,
+    ) -> Self:
+        """Return a client of one namespace; see `KubernetesJobsClient.connect`."""
+        access = await load_access(kubeconfig, namespace, context)
+        session = KubeSession(access, field_manager=FIELD_MANAGER)
+        return cls(KubeConnection(session), access.namespace, patience=patience, store=store)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._api.connection.close()
+
+    async def submit_untraced(self, submission: Submission) -> Submitted:
+        manifest = build_manifest(submission, self._namespace, new_id=self._new_id())
+        return await self.submit_manifest(manifest)
+
+    async def submit_manifest(self, manifest: JobManifest) -> Submitted:
+        """Create the job of a manifest, or find the one that was created by it before."""
+        with translate_errors(refused=_invalid_submission):
+            return await submit_job(self._api, manifest)
+
+    async def submit_many_untraced(
+        self, submissions: Iterable[Submission]
+    ) -> AsyncGenerator[BatchItem]:
+        for submission in submissions:
+            try:
+                item = BatchItem(job=await self.submit_untraced(submission))
+            except AsyncJobError as error:
+                item = BatchItem(error=to_refusal(error))
+            yield item
+
+    async def get(self, job_id: str) -> Job:
+        with _job_errors(job_id):
+            return await jobs.get_job(self._api, self._namespace, job_id)
+
+    async def locate_result(self, job_id: str) -> LocatedResult:
+        return result_of(await self.get(job_id), self._store)
+
+    def follow(
+        self, job_id: str, timeout: float | None, poll_seconds: float
+    ) -> AsyncGenerator[Job]:
+        return follow_job(
+            self._api.connection,
+            KubernetesJobSource(self._api, self._namespace, job_id),
+            job_id,
+            timeout=timeout,
+            poll_seconds=poll_seconds,
+        )
+
+    async def list(
+        self,
+        selection: Selection = ALL_JOBS,
+        *,
+        page_size: int = PAGE_SIZE,  # noqa: ARG002  # all are read at once
+    ) -> AsyncIterator[JobSummary]:
+        with translate_errors():
+            found = await jobs.list_jobs(self._api, self._namespace, selection, self._clock())
+        for job in found:
+            yield job
+
+    async def page(
+        self, selection: Selection = ALL_JOBS, cursor: str | None = None, limit: int = PAGE_SIZE
+    ) -> Page:
+        most = check_range("limit", limit, 1)
+        now = self._clock()
+        with translate_errors():
+            return await jobs.list_page(
+                self._api, self._namespace, selection, now, cursor=cursor, limit=most
+            )
+
+    def watch(self, selection: Selection = ALL_JOBS) -> AsyncIterator[JobSummary]:
+        stream = KubernetesJobStream(self._api, self._namespace, selection, self._clock)
+        return watch_jobs(self._api.connection, stream)
+
+    async def cancel(self, job_id: str, *, cascade: bool = False) -> Job:
+        return await self._change_job(job_id, changes.set_cancel(cascade=cascade))
+
+    async def set_suspended(self, job_id: str, *, suspended: bool) -> Job:
+        decide = changes.set_field("suspend", suspended, default=False)
+        return await self._change_job(job_id, decide)
+
+    async def set_priority(self, job_id: str, priority: int) -> Job:
+        wanted = check_range("priority", priority, -MAX_PRIORITY, MAX_PRIORITY)
+        return await self._change_job(job_id, changes.set_field("priority", wanted, default=0))
+
+    async def rerun(self, job_id: str) -> Submitted:
+        counter = changes.ControlCounter("rerun", "reruns")
+        path = jobs.job_path_of(self._namespace, job_id)
+        with _job_errors(job_id):
+            await changes.raise_counter(self._api, path, counter)
+        return Submitted(id=rerun_name(job_id, counter.number), created=True, phase=Phase.QUEUED)
+
+    async def redrive(self, job_id: str) -> Job:
+        return await self._change_job(job_id, changes.RedriveRequest(), check_no_live_duplicate)
+
+    async def dismiss(self, job_id: str) -> Job:
+        return await self._change_job(job_id, changes.set_dismissed)
+
+    async def redrive_many(
+        self, selection: Selection = ALL_JOBS, *, limit: int = 100, dry_run: bool = False
+    ) -> BulkReport:
+        ask = _bulk_ask(selection, limit, dry_run=dry_run)
+        return await self._change_many(ask, changes.RedriveRequest, check_no_live_duplicate)
+
+    async def dismiss_many(
+        self, selection: Selection = ALL_JOBS, *, limit: int = 100, dry_run: bool = False
+    ) -> BulkReport:
+        ask = _bulk_ask(selection, limit, dry_run=dry_run)
+        return await self._change_many(ask, lambda: changes.set_dismissed)
+
+    async def queues(self) -> builtins.list[QueueInfo]:
+        with translate_errors():
+            return await queues.list_queues(self._api, self._namespace, self._clock())
+
+    async def queue(self, name: str) -> QueueInfo:
+        with translate_errors():
+            return await queues.get_queue(self._api, self._namespace, name, self._clock())
+
+    async def set_paused(self, queue: str, *, paused: bool) -> QueueInfo:
+        now = self._clock()
+        with translate_errors():
+            return await queues.set_paused(self._api, self._namespace, queue, now, paused=paused)
+
+    async def cron_jobs(self) -> builtins.list[CronJobInfo]:
+        with translate_errors():
+            return await cron_jobs.list_cron_jobs(self._api, self._namespace)
+
+    async def cron_job(self, name: str) -> CronJobInfo:
+        with _cron_job_errors(name):
+            return await cron_jobs.get_cron_job(self._api, self._namespace, name)
+
+    async def trigger(self, name: str) -> Submitted:
+        with _cron_job_errors(name):
+            return await cron_jobs.trigger(self._api, self._namespace, name)
+
+    async def request_backfill(self, name: str, request: BackfillAsk) -> CronJobInfo:
+        with _cron_job_errors(name):
+            return await cron_jobs.backfill(self._api, self._namespace, name, request)
+
+    async def set_cron_job_suspended(self, name: str, *, suspended: bool) -> CronJobInfo:
+        with _cron_job_errors(name):
+            return await cron_jobs.set_suspended(
+                self._api, self._namespace, name, suspended=suspended
+            )
+
+    async def workers(self) -> builtins.list[WorkerInfo]:
+        with translate_errors():
+            return await queues.list_workers(self._api, self._namespace, self._clock())
+
+    async def _change_job(
+        self, job_id: str, decide: changes.DecideChange, check: changes.CheckJob | None = None
+    ) -> Job:
+        path = jobs.job_path_of(self._namespace, job_id)
+        with _job_errors(job_id):
+            return job_of(await changes.apply_change(self._api, path, decide, check))
+
+    async def _change_many(
+        self,
+        ask: BulkAsk,
+        new_change: Callable[[], changes.DecideChange],
+        check: changes.CheckJob | None = None,
+    ) -> BulkReport:
+        with translate_errors():
+            return await changes.change_dead_letters(
+                self._api, self._namespace, ask, new_change, self._clock(), check=check
+            )
+
+
+def _bulk_ask(selection: Selection, limit: int, *, dry_run: bool) -> BulkAsk:
+    most = check_range("limit", limit, 1, MAX_BULK_JOBS)
+    return BulkAsk(selection=selection, limit=most, dry_run=dry_run)
+
+
+def _invalid_submission(message: str) -> errors.InvalidSubmissionError:
+    return errors.InvalidSubmissionError(message=message)
+
+
+def _job_errors(job_id: str) -> AbstractContextManager[None]:
+    return translate_errors(lambda _: errors.JobNotFoundError(f"there is no job {job_id}"))
+
+
+def _cron_job_errors(name: str) -> AbstractContextManager[None]:
+    return translate_errors(lambda _: errors.CronJobNotFoundError(f"there is no schedule {name}"))
+
+
+class KubernetesJobsClient(SyncClient):
     """Jobs straight on Kubernetes, for plain code; the methods are those of `Jobs`.
 
     It needs of RBAC what the methods do that are called, and no event loop of its user's.
@@ -38,55 +287,15 @@ class KubernetesJobsClient(Shell):
         if not its current one. `patience` is how many seconds an API
         server that is away is waited for. Raises NoClusterError.
         """
-        portal = Portal()
-        try:
-            session = portal.run(_open_session(kubeconfig, namespace, context))
-        except BaseException:
-            portal.close()
-            raise
-        operations = _operations(session, patience, store)
-
-        def close() -> None:
-            portal.close(session.close)
-
-        return cls(operations, lambda: PortalWorld(portal, KubeWorld(session)), close)
-
-
-class AsyncKubernetesJobsClient(AsyncShell):
-    """Jobs straight on Kubernetes, for an event loop; the methods are those of `AsyncJobs`."""
-
-    @classmethod
-    async def connect(
-        cls,
-        kubeconfig: str | None = None,
-        namespace: str | None = None,
-        *,
-        context: str | None = None,
-        patience: float = DEFAULT_PATIENCE_SECONDS,
-        store: ResultStore | None = None,
-    ) -> Self:
-        """Return a client of one namespace; see `KubernetesJobsClient.connect`."""
-        session = await _open_session(kubeconfig, namespace, context)
-        operations = _operations(session, patience, store)
-        return cls(operations, lambda: KubeWorld(session), session.close)
-
-
-async def _open_session(
-    kubeconfig: str | None, namespace: str | None, context: str | None
-) -> KubeSession:
-    access = await load_access(kubeconfig, namespace, context)
-    return KubeSession(access, field_manager=FIELD_MANAGER)
-
-
-def _operations(
-    session: KubeSession, patience: float, store: ResultStore | None
-) -> KubernetesOperations:
-    return KubernetesOperations(session.access.namespace, _now, _new_id, patience, store)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-def _new_id() -> str:
-    return str(uuid.uuid4())
+        client = cls(
+            partial(
+                AsyncKubernetesJobsClient.connect,
+                kubeconfig,
+                namespace,
+                context=context,
+                patience=patience,
+                store=store,
+            )
+        )
+        client.open()
+        return client

@@ -1,7 +1,7 @@
 """Cron jobs: read, trigger, backfill, suspend."""
 
 from asyncjob.client import errors
-from asyncjob.client.kubernetes.calls import list_all
+from asyncjob.client.kubernetes.calls import ApiServer
 from asyncjob.client.kubernetes.changes import (
     ControlCounter,
     DecideChange,
@@ -10,7 +10,6 @@ from asyncjob.client.kubernetes.changes import (
     set_field,
 )
 from asyncjob.client.options import check_name
-from asyncjob.client.steps import Call, Steps, call_with_retries
 from asyncjob.json_types import JsonObject, child, flag, text
 from asyncjob.lifecycle.derived_jobs import trigger_name
 from asyncjob.lifecycle.phases import Phase
@@ -19,30 +18,27 @@ from asyncjob.rest.resources import BackfillAsk, CronJobInfo, cron_job_of
 from asyncjob.rest.submission import Submitted
 
 
-def list_cron_jobs(namespace: str | None, patience: float) -> Steps[list[CronJobInfo]]:
+async def list_cron_jobs(api: ApiServer, namespace: str | None) -> list[CronJobInfo]:
     """Return all schedules by name; namespace None: of all, one after the other."""
-    found = yield from list_all(collection_path(namespace, CRON_JOBS), (), patience, cron_job_of)
+    found = await api.list_all(collection_path(namespace, CRON_JOBS), (), cron_job_of)
     return sorted(found, key=lambda one: (one.namespace, one.name))
 
 
-def get_cron_job(namespace: str, name: str, patience: float) -> Steps[CronJobInfo]:
+async def get_cron_job(api: ApiServer, namespace: str, name: str) -> CronJobInfo:
     """Return one schedule with spec and status."""
-    found = (yield from call_with_retries(Call("GET", _path(namespace, name)), patience)).object
-    return cron_job_of(found, detailed=True)
+    return cron_job_of(await api.get(_path(namespace, name)), detailed=True)
 
 
-def trigger(namespace: str, name: str, patience: float) -> Steps[Submitted]:
+async def trigger(api: ApiServer, namespace: str, name: str) -> Submitted:
     """Ask for one run now; returns the job that it will be."""
-    wish = ControlCounter("trigger", "triggers")
-    yield from raise_counter(_path(namespace, name), wish, patience)
-    return Submitted(id=trigger_name(name, wish.number), created=True, phase=Phase.QUEUED)
+    counter = ControlCounter("trigger", "triggers")
+    await raise_counter(api, _path(namespace, name), counter)
+    return Submitted(id=trigger_name(name, counter.number), created=True, phase=Phase.QUEUED)
 
 
-def backfill(
-    namespace: str, name: str, request: BackfillAsk, patience: float
-) -> Steps[CronJobInfo]:
+async def backfill(api: ApiServer, namespace: str, name: str, request: BackfillAsk) -> CronJobInfo:
     """Ask for the runs of times gone by."""
-    found = yield from apply_change(_path(namespace, name), _set_backfill(request), patience)
+    found = await apply_change(api, _path(namespace, name), _set_backfill(request))
     return cron_job_of(found, detailed=True)
 
 
@@ -65,13 +61,12 @@ def _set_backfill(request: BackfillAsk) -> DecideChange:
     return decide
 
 
-def set_suspended(
-    namespace: str, name: str, patience: float, *, suspended: bool
-) -> Steps[CronJobInfo]:
+async def set_suspended(
+    api: ApiServer, namespace: str, name: str, *, suspended: bool
+) -> CronJobInfo:
     """Suspend a schedule or let it go on."""
     decide = set_field("suspend", suspended, default=False)
-    found = yield from apply_change(_path(namespace, name), decide, patience)
-    return cron_job_of(found, detailed=True)
+    return cron_job_of(await apply_change(api, _path(namespace, name), decide), detailed=True)
 
 
 def _path(namespace: str, name: str) -> str:

@@ -6,14 +6,14 @@ whatever the limit; of each only its summary is kept. A gateway has a cache and 
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from asyncjob.client import errors
+from asyncjob.client.connection import Call
 from asyncjob.client.errors import InvalidRequestError, JobNotFoundError
-from asyncjob.client.kubernetes.calls import Params, jobs_path, list_all, translate_errors
+from asyncjob.client.kubernetes.calls import ApiServer, Params, jobs_path, translate_errors
 from asyncjob.client.options import check_name
-from asyncjob.client.steps import Call, Steps, call_with_retries
 from asyncjob.errors import ForbiddenError, ObjectNotFoundError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube.session import METADATA_LIST_TYPE
@@ -39,64 +39,56 @@ def job_path_of(namespace: str, job_id: str) -> str:
     return job_path(namespace, check_name(job_id, errors.JobNotFoundError))
 
 
-def get_job(namespace: str, job_id: str, patience: float) -> Steps[Job]:
+async def get_job(api: ApiServer, namespace: str, job_id: str) -> Job:
     """Return the job; of one that waits, with what it waits for by its queue."""
-    job = (
-        yield from call_with_retries(Call("GET", job_path_of(namespace, job_id)), patience)
-    ).object
-    return job_of(job, (yield from _queue_of(namespace, job, patience)))
+    job = await api.get(job_path_of(namespace, job_id))
+    return job_of(job, await _queue_of(api, namespace, job))
 
 
-def _queue_of(namespace: str, job: JsonObject, patience: float) -> Steps[JsonObject | None]:
+async def _queue_of(api: ApiServer, namespace: str, job: JsonObject) -> JsonObject | None:
     """Return the AsyncQueue of a job that waits; without the right to read it, nothing."""
     phase = Phase(text(child(job, "status"), "phase", Phase.QUEUED))
     if phase in FINISHED_PHASES or phase is Phase.RUNNING:
         return None
-    call = Call("GET", queue_path(namespace, text(child(job, "spec"), "queue", "default")))
     try:
-        return (yield from call_with_retries(call, patience)).object
+        return await api.get(queue_path(namespace, text(child(job, "spec"), "queue", "default")))
     except (ObjectNotFoundError, ForbiddenError):
         return None
 
 
-WallClock = Callable[[], datetime]
-
-
-def list_jobs(
-    namespace: str | None, selection: Selection, now: datetime, patience: float
-) -> Steps[list[JobSummary]]:
+async def list_jobs(
+    api: ApiServer, namespace: str | None, selection: Selection, now: datetime
+) -> list[JobSummary]:
     """Return all jobs that match, newest first; namespace None: of all."""
-    found = yield from list_all(
-        jobs_path(namespace),
-        selector_params(selection),
-        patience,
-        _summary_if_matching(selection, now),
-    )
+    found = await _all_matching(api, namespace, selection, now)
     return sorted(found, key=position_of, reverse=True)
 
 
-def list_page(
+async def list_page(
+    api: ApiServer,
     namespace: str,
     selection: Selection,
     now: datetime,
-    patience: float,
     *,
     cursor: str | None,
     limit: int,
-) -> Steps[Page]:
+) -> Page:
     """Return the jobs that match and come after the cursor; raises InvalidRequestError."""
     after = _decode_position(cursor)
-    all_ = yield from list_all(
-        jobs_path(namespace),
-        selector_params(selection),
-        patience,
-        _summary_if_matching(selection, now),
-    )
+    all_ = await _all_matching(api, namespace, selection, now)
     rest = [job for job in all_ if after is None or position_of(job) < after]
     shown = heapq.nlargest(limit, rest, key=position_of)
     more = len(rest) > len(shown)
     return Page(
         items=shown, next=encode_cursor(position_of(shown[-1])) if more else None, total=len(all_)
+    )
+
+
+async def _all_matching(
+    api: ApiServer, namespace: str | None, selection: Selection, now: datetime
+) -> list[JobSummary]:
+    return await api.list_all(
+        jobs_path(namespace), selector_params(selection), _summary_if_matching(selection, now)
     )
 
 
@@ -150,12 +142,15 @@ def _event_version(event: JsonObject) -> str:
 class KubernetesJobSource:
     """A job on Kubernetes."""
 
+    api: ApiServer
     namespace: str
     job_id: str
 
-    def get_job(self) -> Steps[Job]:
-        """Return the job as it is."""
-        return translate_errors(get_job(self.namespace, self.job_id, 0.0), self._not_found)
+    async def get_job(self, timeout_seconds: float | None) -> Job:
+        """Return the job as it is, asking once."""
+        once = replace(self.api, patience=0.0, timeout_seconds=timeout_seconds)
+        with translate_errors(self._not_found):
+            return await get_job(once, self.namespace, self.job_id)
 
     def stream_request(self, last: Job) -> Call:
         """Return a watch of the one job."""
@@ -181,16 +176,19 @@ class KubernetesJobSource:
 class KubernetesJobStream:
     """Jobs on Kubernetes that match; namespace None: of all."""
 
+    api: ApiServer
     namespace: str | None
     selection: Selection
     clock: Callable[[], datetime]
     version: str = ""
 
-    def stream_request(self) -> Steps[Call]:
+    async def stream_request(self) -> Call:
         """Return a watch from where the last one ended; at first, from now."""
         path = jobs_path(self.namespace)
         if not self.version:
-            newest = yield Call("GET", path, (("limit", "1"),), accept=METADATA_LIST_TYPE)
+            newest = await self.api.send_once(
+                Call("GET", path, (("limit", "1"),), accept=METADATA_LIST_TYPE)
+            )
             self.version = text(child(newest.object, "metadata"), "resourceVersion")
         version, self.version = self.version, ""  # it counts again once the watch says something
         return Call("GET", path, (*selector_params(self.selection), ("resourceVersion", version)))

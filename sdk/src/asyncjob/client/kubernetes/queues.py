@@ -6,14 +6,14 @@ from datetime import datetime
 from typing import Final
 
 from asyncjob.client import errors
+from asyncjob.client.connection import Call
 from asyncjob.client.kubernetes.calls import (
     TABLE_CONTENT_TYPE,
+    ApiServer,
+    Params,
     jobs_path,
-    list_all,
-    merge_patch_call,
 )
 from asyncjob.client.options import check_name
-from asyncjob.client.steps import Call, Steps, call_with_retries
 from asyncjob.columns import JOB_COLUMNS, PHASE, QUEUE
 from asyncjob.errors import AlreadyExistsError, ObjectNotFoundError
 from asyncjob.json_types import Json, JsonObject, child, items, text
@@ -32,18 +32,18 @@ _WORKER_LEASES: Final = (("labelSelector", f"{COMPONENT_LABEL}={WORKER_COMPONENT
 _RUNNING_JOBS: Final = (("fieldSelector", "status.phase=Running"),)
 
 
-def list_workers(namespace: str | None, now: datetime, patience: float) -> Steps[list[WorkerInfo]]:
+async def list_workers(api: ApiServer, namespace: str | None, now: datetime) -> list[WorkerInfo]:
     """Return the live workers by name, each with how many jobs it runs; namespace None: of all."""
-    holders = yield from list_all(jobs_path(namespace), _RUNNING_JOBS, patience, _holder_of)
+    holders = await api.list_all(jobs_path(namespace), _RUNNING_JOBS, _holder_of)
     running = Counter(holders)
-    live = yield from list_live_workers(namespace, now, patience)
+    live = await list_live_workers(api, namespace, now)
     counted = (one.model_copy(update={"running": running[one.namespace, one.pod]}) for one in live)
     return sorted(counted, key=lambda worker: (worker.namespace, worker.name))
 
 
-def list_live_workers(
-    namespace: str | None, now: datetime, patience: float
-) -> Steps[list[WorkerInfo]]:
+async def list_live_workers(
+    api: ApiServer, namespace: str | None, now: datetime
+) -> list[WorkerInfo]:
     """Return the workers that are not silent by the caller's clock."""
 
     def keep(lease: JsonObject) -> WorkerInfo | None:
@@ -51,7 +51,7 @@ def list_live_workers(
 
     scope = f"/namespaces/{namespace}" if namespace else ""
     path = f"/apis/coordination.k8s.io/v1{scope}/leases"
-    return (yield from list_all(path, _WORKER_LEASES, patience, keep))
+    return await api.list_all(path, _WORKER_LEASES, keep)
 
 
 def _holder_of(job: JsonObject) -> tuple[str, str]:
@@ -67,48 +67,42 @@ PhaseCounts = Mapping[tuple[str, str], Mapping[str, int]]
 """Namespace and queue → phase → jobs."""
 
 
-def list_queues(namespace: str | None, now: datetime, patience: float) -> Steps[list[QueueInfo]]:
+async def list_queues(api: ApiServer, namespace: str | None, now: datetime) -> list[QueueInfo]:
     """Return all queues by name; namespace None: of all namespaces, one after the other.
 
     What no AsyncQueue counts is counted here, as a table.
     """
     path = collection_path(namespace, QUEUES)
-    known = yield from list_all(path, (), patience, queue_of)
-    workers = yield from list_live_workers(namespace, now, patience)
-    counts = yield from _count_jobs(namespace, (), patience)
+    known = await api.list_all(path, (), queue_of)
+    workers = await list_live_workers(api, namespace, now)
+    counts = await _count_jobs(api, namespace, ())
     served = {(worker.namespace, worker.queue) for worker in workers}
     others = ({*counts} | served) - {(queue.namespace, queue.name) for queue in known}
     found = [*known, *(queue_without_object(*one, counts, workers) for one in others)]
     return sorted(found, key=lambda queue: (queue.namespace, queue.name))
 
 
-def get_queue(namespace: str, name: str, now: datetime, patience: float) -> Steps[QueueInfo]:
+async def get_queue(api: ApiServer, namespace: str, name: str, now: datetime) -> QueueInfo:
     """Return one queue; one without an AsyncQueue is open and unlimited."""
     try:
-        return queue_of(
-            (
-                yield from call_with_retries(Call("GET", _queue_path(namespace, name)), patience)
-            ).object
-        )
+        return queue_of(await api.get(_queue_path(namespace, name)))
     except ObjectNotFoundError:
-        workers = yield from list_live_workers(namespace, now, patience)
-        counts = yield from _count_jobs(
-            namespace, (("fieldSelector", f"spec.queue={name}"),), patience
-        )
+        workers = await list_live_workers(api, namespace, now)
+        counts = await _count_jobs(api, namespace, (("fieldSelector", f"spec.queue={name}"),))
         return queue_without_object(namespace, name, counts, workers)
 
 
-def set_paused(
-    namespace: str, name: str, now: datetime, patience: float, *, paused: bool
-) -> Steps[QueueInfo]:
+async def set_paused(
+    api: ApiServer, namespace: str, name: str, now: datetime, *, paused: bool
+) -> QueueInfo:
     """Pause or resume; only a pause creates the AsyncQueue where there is none."""
     body: dict[str, Json] = {"spec": {"paused": paused}}
-    change = merge_patch_call(_queue_path(namespace, name), body)
+    path = _queue_path(namespace, name)
     try:
-        return queue_of((yield from call_with_retries(change, patience)).object)
+        return queue_of(await api.merge_patch(path, body))
     except ObjectNotFoundError:
         if not paused:
-            return (yield from get_queue(namespace, name, now, patience))
+            return await get_queue(api, namespace, name, now)
     made: JsonObject = {
         "apiVersion": API_VERSION,
         "kind": QUEUE_KIND,
@@ -116,10 +110,9 @@ def set_paused(
         **body,
     }
     try:
-        call = Call("POST", collection_path(namespace, QUEUES), body=made)
-        return queue_of((yield from call_with_retries(call, patience)).object)
+        return queue_of(await api.send(Call("POST", collection_path(namespace, QUEUES), body=made)))
     except AlreadyExistsError:
-        return queue_of((yield from call_with_retries(change, patience)).object)
+        return queue_of(await api.merge_patch(path, body))
 
 
 def queue_without_object(
@@ -137,15 +130,12 @@ def queue_without_object(
     )
 
 
-def _count_jobs(
-    namespace: str | None, params: tuple[tuple[str, str], ...], patience: float
-) -> Steps[PhaseCounts]:
+async def _count_jobs(api: ApiServer, namespace: str | None, params: Params) -> PhaseCounts:
     # Only the metadata says which of several namespaces a row is of.
     included = "None" if namespace else "Metadata"
-    rows = yield from list_all(
+    rows = await api.list_all(
         jobs_path(namespace),
         (("includeObject", included), *params),
-        patience,
         lambda row: _read_row(row, namespace),
         items_key="rows",
         accept=TABLE_CONTENT_TYPE,

@@ -14,9 +14,9 @@ from typing import Final
 
 from asyncjob import names
 from asyncjob.client import errors
+from asyncjob.client.connection import JSON_TYPE, Call, RetryBudget
 from asyncjob.client.errors import DuplicateJobError, UnavailableError
-from asyncjob.client.kubernetes.calls import Params, jobs_path, list_all, merge_patch_call
-from asyncjob.client.steps import JSON_TYPE, Call, Pause, RetryBudget, Steps, call_with_retries
+from asyncjob.client.kubernetes.calls import ApiServer, Params, jobs_path
 from asyncjob.errors import AlreadyExistsError, AsyncJobError, ConflictError, ObjectNotFoundError
 from asyncjob.json_types import JsonObject, as_object, child, items, text
 from asyncjob.kube.session import METADATA_LIST_TYPE
@@ -38,14 +38,14 @@ def live_duplicates_selector(deduplication_id: str) -> tuple[tuple[str, str], ..
     )
 
 
-def check_no_live_duplicate(job: JsonObject, patience: float) -> Steps[None]:
+async def check_no_live_duplicate(api: ApiServer, job: JsonObject) -> None:
     """Raise DuplicateJobError if another live job has the id of this dead letter."""
     held = text(child(job, "spec"), "deduplicationId")
     if not held:
         return
     meta = child(job, "metadata")
     path = jobs_path(text(meta, "namespace"))
-    holders = yield from list_all(path, live_duplicates_selector(held), patience, _if_live)
+    holders = await api.list_all(path, live_duplicates_selector(held), _if_live)
     for other in holders:
         name = text(child(other, "metadata"), "name")
         raise DuplicateJobError(
@@ -70,34 +70,31 @@ _WITHDRAWAL_WAIT_SECONDS: Final = 0.5
 """A submitter that came second needs two requests to take its job back."""
 
 
-def next_sequence(order: JobManifest, patience: float) -> Steps[int | JsonObject]:
+async def next_sequence(api: ApiServer, order: JobManifest) -> int | JsonObject:
     """Return the number to create the job under, or the job that is there already."""
     for _ in range(_MAX_READS):
-        began = (yield Pause()).at
-        newest = yield from _newest_sequence(order, patience)
-        there = (yield from _find_with_key(order, patience)) or (
-            yield from _find_live(order, patience)
-        )
+        began = api.connection.time()
+        newest = await _newest_sequence(api, order)
+        there = await _find_with_key(api, order) or await _find_live(api, order)
         if there is not None:
             return there
-        if (yield Pause()).at - began <= READ_VALID_SECONDS:
+        if api.connection.time() - began <= READ_VALID_SECONDS:
             return newest + 1
     raise UnavailableError("looking for jobs with the same deduplicationId takes too long")
 
 
-def _newest_sequence(order: JobManifest, patience: float) -> Steps[int]:
+async def _newest_sequence(api: ApiServer, order: JobManifest) -> int:
     """Return the highest number in use; names count down, so that it comes first."""
-    call = Call(
-        "GET",
+    page = await api.get(
         jobs_path(order.namespace),
         (("labelSelector", _key_selector(order, names.DEDUPLICATION_LABEL)), ("limit", "1")),
         accept=METADATA_LIST_TYPE,
     )
-    found = _items((yield from call_with_retries(call, patience)).object)
+    found = map(as_object, items(page, "items"))
     return max((sequence_of(_name(one), order.name_prefix) for one in found), default=0)
 
 
-def _find_with_key(order: JobManifest, patience: float) -> Steps[JsonObject | None]:
+async def _find_with_key(api: ApiServer, order: JobManifest) -> JsonObject | None:
     """Return the job with the order's key, finished or not.
 
     Of two, one is about to be withdrawn, because the other was quicker: that is waited for.
@@ -105,29 +102,23 @@ def _find_with_key(order: JobManifest, patience: float) -> Steps[JsonObject | No
     params = (("labelSelector", _key_selector(order, names.IDEMPOTENCY_LABEL)),)
     found: list[JsonObject] = []
     for _ in range(_MAX_READS):
-        found = [
-            one
-            for one in (yield from _list_jobs(order, params, patience))
-            if has_same_key(one, order)
-        ]
+        found = [one for one in await _list_jobs(api, order, params) if has_same_key(one, order)]
         if len(found) < 2:  # noqa: PLR2004  # one job has the key, as it should be
             break
-        yield Pause(_WITHDRAWAL_WAIT_SECONDS)
+        await api.connection.pause(_WITHDRAWAL_WAIT_SECONDS)
     return min(found, key=lambda one: match_existing(one, order) is not Match.SAME, default=None)
 
 
-def _find_live(order: JobManifest, patience: float) -> Steps[JsonObject | None]:
+async def _find_live(api: ApiServer, order: JobManifest) -> JsonObject | None:
     """Return a live job with the id, whoever created it: also one applied with kubectl."""
-    found = yield from _list_jobs(
-        order, live_duplicates_selector(order.deduplication_id or ""), patience
-    )
+    found = await _list_jobs(api, order, live_duplicates_selector(order.deduplication_id or ""))
     mine = [one for one in found if has_same_key(one, order)]
     return next(iter([*mine, *filter(is_live, found)]), None)
 
 
-def find_other_with_key(
-    order: JobManifest, name: str, version: str | None, patience: float
-) -> Steps[str | None]:
+async def find_other_with_key(
+    api: ApiServer, order: JobManifest, name: str, version: str | None
+) -> str | None:
     """Return another job than that of this name that has the order's key, by its name.
 
     With a version, as of that version, and not as of now.
@@ -135,24 +126,18 @@ def find_other_with_key(
     params: Params = (("labelSelector", _key_selector(order, names.IDEMPOTENCY_LABEL)),)
     if version:
         params += (("resourceVersion", version), ("resourceVersionMatch", "Exact"))
-    found = yield from _list_jobs(order, params, patience, accept=METADATA_LIST_TYPE)
+    found = await _list_jobs(api, order, params, accept=METADATA_LIST_TYPE)
     return next((_name(one) for one in found if _name(one) != name), None)
 
 
-def _list_jobs(
-    order: JobManifest, params: Params, patience: float, accept: str = JSON_TYPE
-) -> Steps[list[JsonObject]]:
-    return (
-        yield from list_all(jobs_path(order.namespace), params, patience, _as_is, accept=accept)
-    )
+async def _list_jobs(
+    api: ApiServer, order: JobManifest, params: Params, accept: str = JSON_TYPE
+) -> list[JsonObject]:
+    return await api.list_all(jobs_path(order.namespace), params, _as_is, accept=accept)
 
 
 def _as_is(obj: JsonObject) -> JsonObject:
     return obj
-
-
-def _items(page: JsonObject) -> list[JsonObject]:
-    return [as_object(one) for one in items(page, "items")]
 
 
 def _name(obj: JsonObject) -> str:
@@ -166,57 +151,57 @@ def _key_selector(order: JobManifest, label: str) -> str:
 MAX_CREATE_TRIES = 20
 
 
-def submit_job(order: JobManifest, patience: float) -> Steps[Submitted]:
+async def submit_job(api: ApiServer, order: JobManifest) -> Submitted:
     """Create the job, or find it; raises InTheWayError where another job stands in the way."""
     for _ in range(MAX_CREATE_TRIES):
         wanted = order
         if order.name_prefix:
-            found = yield from next_sequence(order, patience)
+            found = await next_sequence(api, order)
             if not isinstance(found, int):
                 return accept_existing(found, order)
             wanted = order.with_dedup_sequence(found)
-        done = yield from _create(wanted, patience)
+        done = await _create(api, wanted)
         if done is not None:
             return done
     raise errors.UnavailableError(f"the name {order.name} is taken and freed again and again")
 
 
-def _create(order: JobManifest, patience: float) -> Steps[Submitted | None]:
+async def _create(api: ApiServer, order: JobManifest) -> Submitted | None:
     """Create it; None if the name was taken by what is gone or over by now."""
-    waiting, lost = RetryBudget(patience), False
+    waiting, lost = RetryBudget(api.connection, api.patience), False
+    call = Call("POST", jobs_path(order.namespace), body=order.manifest)
     while True:
         try:
-            answer = yield Call("POST", jobs_path(order.namespace), body=order.manifest)
-            yield from _withdraw_if_key_taken(order, answer.object, patience, lost=False)
-            return to_submitted(answer.object, created=True)
+            job = (await api.send_once(call)).object
+            await _withdraw_if_key_taken(api, order, job, lost=False)
+            return to_submitted(job, created=True)
         except AlreadyExistsError:
-            return (yield from _match_existing_job(order, patience, lost=lost))
+            return await _match_existing_job(api, order, lost=lost)
         except ConflictError:  # the namespace is going, or quota was in the way for a moment
             raise
         except AsyncJobError as error:
-            yield from waiting.wait_or_raise(error)
+            await waiting.wait_or_raise(error)
             lost = True
 
 
-def _match_existing_job(
-    order: JobManifest, patience: float, *, lost: bool
-) -> Steps[Submitted | None]:
-    path = job_path(order.namespace, order.name)
+async def _match_existing_job(
+    api: ApiServer, order: JobManifest, *, lost: bool
+) -> Submitted | None:
     try:
-        existing = (yield from call_with_retries(Call("GET", path), patience)).object
+        existing = await api.get(job_path(order.namespace, order.name))
     except ObjectNotFoundError:
         return None
     found = match_existing(existing, order)
     if found is Match.FINISHED_DUPLICATE:
         return None
     if found is Match.SAME and lost:
-        yield from _withdraw_if_key_taken(order, existing, patience, lost=True)
+        await _withdraw_if_key_taken(api, order, existing, lost=True)
     return accept_existing(existing, order, created=lost)
 
 
-def _withdraw_if_key_taken(
-    order: JobManifest, job: JsonObject, patience: float, *, lost: bool
-) -> Steps[None]:
+async def _withdraw_if_key_taken(
+    api: ApiServer, order: JobManifest, job: JsonObject, *, lost: bool
+) -> None:
     """Take back a job of our own if another one had its idempotencyKey before it.
 
     With a deduplicationId the name keeps the id unique, and the key only as far as a look before
@@ -228,12 +213,10 @@ def _withdraw_if_key_taken(
         return
     meta = child(job, "metadata")
     version = None if lost else text(meta, "resourceVersion")
-    other = yield from find_other_with_key(order, text(meta, "name"), version, patience)
+    other = await find_other_with_key(api, order, text(meta, "name"), version)
     if other is None:
         return
-    yield from call_with_retries(
-        merge_patch_call(job_path(order.namespace, order.name), withdrawal_patch()), patience
-    )
+    await api.merge_patch(job_path(order.namespace, order.name), withdrawal_patch())
     raise _key_reused_error(other)
 
 

@@ -1,12 +1,14 @@
-"""Requests to the gateway, and which of them may be repeated when no response comes."""
+"""The gateway as a client asks it: paths, retries, and answers read as models."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, TypeVar
 from urllib.parse import quote
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from asyncjob.client.connection import Answer, Call, Connection, RetryBudget
 from asyncjob.client.errors import (
     CronJobNotFoundError,
     GatewayUnavailableError,
@@ -16,7 +18,6 @@ from asyncjob.client.errors import (
 )
 from asyncjob.client.options import check_name
 from asyncjob.client.rest.errors import error_from_answer
-from asyncjob.client.steps import Answer, Call, RetryBudget, Steps
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json
 from asyncjob.rest.base import RequestModel
@@ -52,37 +53,39 @@ SUBMIT_PATHS: Final = (api_path("jobs"), api_path("jobs", "batch"))
 """Where jobs are posted to."""
 
 
-def send_call(call: Call, patience: float) -> Steps[Answer]:
-    """Send a request; with 0 seconds of patience, once. Raises the clients' errors."""
-    waiting = RetryBudget(patience)
-    while True:
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """The gateway as one client asks it. Raises the clients' errors."""
+
+    connection: Connection
+
+    async def send(self, call: Call, *, patience: float) -> Answer:
+        """Send a request until it is answered, for so many seconds; with 0, once."""
+        waiting = RetryBudget(self.connection, patience)
+        while True:
+            try:
+                answer = await self.connection.send(call)
+                if answer.status >= HTTPStatus.BAD_REQUEST:
+                    submits = call.method == "POST" and call.path in SUBMIT_PATHS
+                    raise error_from_answer(answer, submits=submits)
+            except QueueFullError:
+                raise
+            except AsyncJobError as error:
+                await waiting.wait_or_raise(error)
+            else:
+                return answer
+
+    async def request_model(self, model: type[M], call: Call, *, patience: float) -> M:
+        """Send a request and return its answer as this model."""
+        return read_model(model, (await self.send(call, patience=patience)).body)
+
+    async def request_list(self, model: type[M], call: Call, *, patience: float) -> list[M]:
+        """Send a request and return its answer as a list of this model."""
+        answer = await self.send(call, patience=patience)
         try:
-            answer = yield call
-            if answer.status >= HTTPStatus.BAD_REQUEST:
-                raise error_from_answer(
-                    answer, submits=call.method == "POST" and call.path in SUBMIT_PATHS
-                )
-        except QueueFullError:
-            raise
-        except AsyncJobError as error:
-            yield from waiting.wait_or_raise(error)
-        else:
-            return answer
-
-
-def request_model(model: type[M], call: Call, patience: float) -> Steps[M]:
-    """Send a request and return its answer as this model."""
-    answer = yield from send_call(call, patience)
-    return read_model(model, answer.body)
-
-
-def request_list(model: type[M], call: Call, patience: float) -> Steps[list[M]]:
-    """Send a request and return its answer as a list of this model."""
-    answer = yield from send_call(call, patience)
-    try:
-        return TypeAdapter(list[model]).validate_python(answer.body)  # type: ignore[valid-type]  # a type at run time
-    except ValidationError as error:
-        raise _not_a_gateway_error(model) from error
+            return TypeAdapter(list[model]).validate_python(answer.body)  # type: ignore[valid-type]  # a type at run time
+        except ValidationError as error:
+            raise _not_a_gateway_error(model) from error
 
 
 def read_model(model: type[M], body: Json) -> M:

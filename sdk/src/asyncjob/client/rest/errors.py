@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from asyncjob.client import errors
-from asyncjob.client.steps import Answer
+from asyncjob.client.connection import Answer
 from asyncjob.errors import AsyncJobError
 from asyncjob.rest.problem import Problem
 from asyncjob.submission.errors import InvalidSubmissionError

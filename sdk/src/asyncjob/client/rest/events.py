@@ -6,8 +6,8 @@ from typing import Final
 
 import orjson
 
-from asyncjob.client.rest.calls import api_path, job_path, read_model, request_model, to_params
-from asyncjob.client.steps import Call, Pause, Steps
+from asyncjob.client.connection import Call
+from asyncjob.client.rest.calls import Gateway, api_path, job_path, read_model, to_params
 from asyncjob.json_types import Json, JsonObject, child, text
 from asyncjob.rest.jobs import Job, JobSummary
 from asyncjob.rest.listing import Selection
@@ -64,12 +64,14 @@ Params = tuple[tuple[str, str], ...]
 class RestJobSource:
     """A job behind a gateway, whose stream tells summaries of it."""
 
+    gateway: Gateway
     job_id: str
     params: Params
 
-    def get_job(self) -> Steps[Job]:
-        """Return the job as it is."""
-        return request_model(Job, Call("GET", job_path(self.job_id), self.params), 0.0)
+    async def get_job(self, timeout_seconds: float | None) -> Job:
+        """Return the job as it is, asking once."""
+        call = Call("GET", job_path(self.job_id), self.params, timeout_seconds=timeout_seconds)
+        return await self.gateway.request_model(Job, call, patience=0.0)
 
     def stream_request(self, last: Job) -> Call:  # noqa: ARG002  # it begins with the job as it is
         """Return its stream."""
@@ -100,9 +102,8 @@ class RestJobStream:
     params: Params
     last_event_id: str = field(default="")
 
-    def stream_request(self) -> Steps[Call]:
+    async def stream_request(self) -> Call:
         """Return the stream from where the last one ended; at first, from now."""
-        yield Pause()
         headers = (("Last-Event-ID", self.last_event_id),) if self.last_event_id else ()
         params = (*to_params(self.selection), *self.params)
         return Call("GET", api_path("events"), params, accept=EVENT_STREAM_TYPE, headers=headers)

@@ -1,0 +1,156 @@
+"""What both async clients have in common, whatever way leads to the jobs.
+
+The docstrings of a client's methods are those of `AsyncJobs`.
+"""
+
+import builtins
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import aclosing
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import ClassVar, Self, Unpack
+
+from asyncjob.app.threads import run_in_daemon_thread
+from asyncjob.client.api import POLL_SECONDS, WAIT_SECONDS, AsyncJobs, ChangeCallback
+from asyncjob.client.options import SubmitOptions, build_backfill, to_submission
+from asyncjob.client.results import LocatedResult, check_outcome
+from asyncjob.client.tracing import trace_submission, with_current_trace
+from asyncjob.json_types import Json
+from asyncjob.rest.jobs import Happening, Job
+from asyncjob.rest.resources import BackfillAsk, CronJobInfo, QueueInfo
+from asyncjob.rest.submission import BatchItem, Submission, Submitted
+
+
+class AsyncClient(AsyncJobs):
+    """A client of one event loop. `async with` closes it at the end."""
+
+    batch_size: ClassVar[int] = 1
+    """How many submissions go with one request."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close all connections."""
+
+    async def submit(
+        self, what: str | Submission, payload: object = None, **options: Unpack[SubmitOptions]
+    ) -> Submitted:
+        submission = to_submission(what, payload, options, now=datetime.now(UTC))
+        with trace_submission(submission) as sent:
+            done = await self.submit_untraced(sent.submission)
+            sent.record(done)
+        return done
+
+    async def submit_many(self, submissions: Iterable[Submission]) -> AsyncIterator[BatchItem]:
+        traced = map(with_current_trace, submissions)
+        async with aclosing(self.submit_many_untraced(traced)) as found:
+            async for one in found:
+                yield one
+
+    async def history(self, job_id: str) -> builtins.list[Happening]:
+        return (await self.get(job_id)).history
+
+    async def result(self, job_id: str) -> Json:
+        found = await self.locate_result(job_id)
+        if found.reference is None:
+            return found.value
+        return await run_in_daemon_thread(found.read, "store")
+
+    async def wait(
+        self,
+        job_id: str,
+        timeout: float = WAIT_SECONDS,  # noqa: ASYNC109  # it is told by an error of its own
+        *,
+        raise_on_failure: bool = False,
+        poll_seconds: float = POLL_SECONDS,
+        on_change: ChangeCallback | None = None,
+    ) -> Job:
+        last: Job | None = None
+        async with aclosing(self.follow(job_id, timeout, poll_seconds)) as seen:
+            async for last in seen:
+                if on_change is not None:
+                    on_change(last)
+        return check_outcome(last, job_id, raise_on_failure=raise_on_failure)
+
+    async def poll(self, job_id: str, seconds: float = POLL_SECONDS) -> AsyncIterator[Job]:
+        async with aclosing(self.follow(job_id, None, seconds)) as found:
+            async for one in found:
+                yield one
+
+    async def suspend(self, job_id: str) -> Job:
+        return await self.set_suspended(job_id, suspended=True)
+
+    async def resume(self, job_id: str) -> Job:
+        return await self.set_suspended(job_id, suspended=False)
+
+    async def pause(self, queue: str) -> QueueInfo:
+        return await self.set_paused(queue, paused=True)
+
+    async def resume_queue(self, queue: str) -> QueueInfo:
+        return await self.set_paused(queue, paused=False)
+
+    async def backfill(
+        self,
+        name: str,
+        start: str,
+        end: str,
+        *,
+        limit: int = 100,
+        max_active: int = 1,
+        replace: bool = False,
+    ) -> CronJobInfo:
+        ask = build_backfill(start, end, limit=limit, max_active=max_active, replace=replace)
+        return await self.request_backfill(name, ask)
+
+    async def suspend_cron_job(self, name: str) -> CronJobInfo:
+        return await self.set_cron_job_suspended(name, suspended=True)
+
+    async def resume_cron_job(self, name: str) -> CronJobInfo:
+        return await self.set_cron_job_suspended(name, suspended=False)
+
+    # What of it is done in another way behind a gateway than on Kubernetes.
+
+    @abstractmethod
+    async def submit_untraced(self, submission: Submission) -> Submitted:
+        """Submit as it is."""
+
+    @abstractmethod
+    def submit_many_untraced(self, submissions: Iterable[Submission]) -> AsyncGenerator[BatchItem]:
+        """Submit all as they are."""
+
+    @abstractmethod
+    async def locate_result(self, job_id: str) -> LocatedResult:
+        """Return the result, or where it lies and who fetches it."""
+
+    @abstractmethod
+    def follow(
+        self, job_id: str, timeout: float | None, poll_seconds: float
+    ) -> AsyncGenerator[Job]:
+        """Yield the job now and at each change, until it has finished."""
+
+    @abstractmethod
+    async def set_suspended(self, job_id: str, *, suspended: bool) -> Job:
+        """Suspend or resume a job."""
+
+    @abstractmethod
+    async def set_paused(self, queue: str, *, paused: bool) -> QueueInfo:
+        """Pause a queue or let it go on."""
+
+    @abstractmethod
+    async def request_backfill(self, name: str, request: BackfillAsk) -> CronJobInfo:
+        """Ask a schedule for the runs of times gone by."""
+
+    @abstractmethod
+    async def set_cron_job_suspended(self, name: str, *, suspended: bool) -> CronJobInfo:
+        """Suspend a schedule or let it go on."""

@@ -1,0 +1,185 @@
+"""An event loop in a thread of its own, for callers that have none."""
+
+import asyncio
+import os
+import threading
+import weakref
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from typing import Any, Final, Generic, TypeVar
+
+T = TypeVar("T")
+
+_CLOSED: Final = "the client is closed; make another one"
+
+CANCEL_SECONDS: Final = 1.0
+"""How long an interrupted caller waits until what it began has ended in the thread.
+
+An iterator cannot be closed before. What does not end in time is left to itself.
+"""
+
+CloseLast = Callable[[], Awaitable[None]]
+
+
+class Portal:
+    """Runs coroutines in its thread; whoever asks waits for them.
+
+    The thread begins with the first of them. A forked process has no copy of it, and begins one of
+    its own.
+    """
+
+    def __init__(self) -> None:
+        self.closed = False
+        # Reentrant: the garbage collector may close an iterator where the lock is held already.
+        self._lock = threading.RLock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._inherited: list[asyncio.AbstractEventLoop | None] = []
+        _portals.add(self)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what the coroutine returns; an interrupt of the caller cancels it.
+
+        Raises RuntimeError where the portal is closed, also while the coroutine runs.
+        """
+        begun = _Work(work)
+        loop = self._submit(begun)
+        try:
+            return begun.done.result()
+        except CancelledError:
+            if self.closed:
+                raise RuntimeError(_CLOSED) from None
+            raise
+        except BaseException:
+            if not begun.done.done():  # the caller was interrupted; the work did not fail
+                with suppress(RuntimeError, TimeoutError):
+                    loop.call_soon_threadsafe(begun.cancel)
+                    begun.done.exception(CANCEL_SECONDS)
+            raise
+
+    def iterate(self, values: AsyncGenerator[T]) -> Iterator[T]:
+        """Yield what the generator yields, each once it is asked for."""
+        try:
+            while (found := self.run(_next_of(values))) is not None:
+                yield found[0]
+        finally:
+            self._close_generator(values)
+
+    def close(self, last: CloseLast | None = None) -> None:
+        """End what still runs, then do the `last` thing, then end the thread; once."""
+        thread = self._thread
+        closing = self.begin_close(last)
+        if closing is None or thread is None or thread is threading.current_thread():
+            return
+        thread.join()
+        closing.result()
+
+    def begin_close(self, last: CloseLast | None = None) -> "Future[None] | None":
+        """Close without waiting for the end, which a garbage collector may do in any thread.
+
+        Returns None where there is nothing to be ended.
+        """
+        with self._lock:
+            loop, was_closed, self.closed = self._loop, self.closed, True
+            if was_closed or loop is None:
+                return None
+            ending = _Work(_cancel_all_and_close(last))
+            ending.done.add_done_callback(lambda _: loop.stop())
+            loop.call_soon_threadsafe(ending.begin)
+            return ending.done
+
+    def forget_thread(self) -> None:
+        """Begin anew in a forked process, where only the thread that forked goes on."""
+        self._lock = threading.RLock()  # whoever held it is not here to release it
+        self._inherited.append(self._loop)  # collected, it would warn of what the parent closes
+        self._loop = self._thread = None
+
+    def _submit(self, begun: "_Work[Any]") -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self.closed or self._thread is threading.current_thread():
+                begun.work.close()
+                raise RuntimeError(_CLOSED if self.closed else "a client cannot wait for itself")
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(
+                    target=_run_loop, args=(self._loop,), name="asyncjob-client", daemon=True
+                )
+                self._thread.start()
+            self._loop.call_soon_threadsafe(begun.begin)
+            return self._loop
+
+    def _close_generator(self, values: AsyncGenerator[Any]) -> None:
+        if self.closed:
+            return  # all generators were closed with it
+        if self._thread is threading.current_thread() and self._loop is not None:
+            self._loop.create_task(_aclose(values))  # the garbage collector happened to run here
+            return
+        with suppress(RuntimeError):  # closed meanwhile
+            self.run(_aclose(values))
+
+
+class _Work(Generic[T]):
+    """A coroutine on its way through the thread; `done` tells the one that waits."""
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self.work = work
+        self.done: Future[T] = Future()
+        self._task: asyncio.Task[T] | None = None
+
+    def begin(self) -> None:
+        """Begin it; called in the thread, in the context of the one that waits."""
+        self._task = asyncio.get_running_loop().create_task(self.work)
+        self._task.add_done_callback(self._settle)
+
+    def cancel(self) -> None:
+        """Cancel it; called in the thread."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def _settle(self, task: asyncio.Task[T]) -> None:
+        error = CancelledError() if task.cancelled() else task.exception()
+        if error is None:
+            self.done.set_result(task.result())
+        else:
+            self.done.set_exception(error)
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
+async def _cancel_all_and_close(last: CloseLast | None) -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()
+    if last is not None:
+        await last()
+
+
+async def _next_of(values: AsyncGenerator[T]) -> tuple[T] | None:
+    """Return the next value; None once there are no more."""
+    async for value in values:
+        return (value,)
+    return None
+
+
+async def _aclose(values: AsyncGenerator[Any]) -> None:
+    await values.aclose()
+
+
+_portals: "weakref.WeakSet[Portal]" = weakref.WeakSet()
+
+
+def _forget_threads() -> None:
+    for portal in list(_portals):
+        portal.forget_thread()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_forget_threads)

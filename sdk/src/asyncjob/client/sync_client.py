@@ -1,0 +1,220 @@
+"""The clients for plain code: an async client in an event loop's thread, waited for.
+
+What calls back runs where the caller is: the callback of `wait`, the iterable of `submit_many` and
+the store of `result` may themselves use the client.
+"""
+
+import asyncio
+import functools
+import weakref
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+)
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
+
+from asyncjob.client.api import (
+    ALL_JOBS,
+    PAGE_SIZE,
+    POLL_SECONDS,
+    WAIT_SECONDS,
+    AsyncJobs,
+    ChangeCallback,
+    Jobs,
+)
+from asyncjob.client.async_client import AsyncClient
+from asyncjob.client.options import SubmitOptions, to_submission
+from asyncjob.client.portal import Portal
+from asyncjob.client.results import check_outcome
+from asyncjob.json_types import Json
+from asyncjob.rest.jobs import Job, JobSummary
+from asyncjob.rest.listing import Selection
+from asyncjob.rest.submission import BatchItem, Submission, Submitted
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+OpenClient = Callable[[], Awaitable[AsyncClient]]
+"""Opens the async client, in the event loop that it is to be used in."""
+
+
+def _waited_for(
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
+) -> "Callable[Concatenate[SyncClient, P], T]":
+    """Return the method of the async client as one that is waited for."""
+
+    @functools.wraps(method)
+    def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        def begin(jobs: AsyncClient) -> Awaitable[T]:
+            made: Awaitable[T] = getattr(jobs, method.__name__)(*args, **kwargs)
+            return made
+
+        return self._run(begin)
+
+    return call
+
+
+class SyncClient(Jobs):
+    """A client. Any thread may call it. `with` closes it at the end."""
+
+    def __init__(self, open_client: OpenClient) -> None:
+        self._portal = Portal()
+        self._opened = opened = _OpenedOnce(open_client)
+        # One that nobody closes ends when nobody has it any more, as connections do.
+        weakref.finalize(self, self._portal.begin_close, opened.close).atexit = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def open(self) -> None:
+        """Open it before it is used; raises what that raises, and is closed then."""
+        try:
+            self._portal.run(self._opened.get())
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close all connections; calls that still wait raise RuntimeError."""
+        self._portal.close(self._opened.close)
+
+    def submit(
+        self, what: str | Submission, payload: object = None, **options: Unpack[SubmitOptions]
+    ) -> Submitted:
+        """Submit a job: a type with payload and options, or a whole Submission.
+
+        A repeat after a lost answer makes no second job. Raises InvalidSubmissionError,
+        JobExistsError, KeyReusedError, DuplicateJobError, QueueFullError.
+        """
+        submission = to_submission(what, payload, options, now=datetime.now(UTC))
+        return self._run(lambda jobs: jobs.submit(submission))
+
+    def submit_many(self, submissions: Iterable[Submission]) -> Iterator[BatchItem]:
+        """Submit many jobs and yield what became of each, in their order.
+
+        One that is refused stops none of the others.
+        """
+        rest, batch_size = iter(submissions), self._portal.run(self._opened.get()).batch_size
+        while batch := list(islice(rest, batch_size)):
+            yield from self._iterate(partial(AsyncClient.submit_many, submissions=batch))
+
+    get = _waited_for(AsyncJobs.get)
+    history = _waited_for(AsyncJobs.history)
+
+    def result(self, job_id: str) -> Json:
+        """Return what the handler returned; raises NoResultError where there is nothing.
+
+        Raises ResultElsewhereError where it lies in a store that the client was not given.
+        """
+        return self._run(lambda jobs: jobs.locate_result(job_id)).read()
+
+    def wait(
+        self,
+        job_id: str,
+        timeout: float = WAIT_SECONDS,
+        *,
+        raise_on_failure: bool = False,
+        poll_seconds: float = POLL_SECONDS,
+        on_change: ChangeCallback | None = None,
+    ) -> Job:
+        """Wait until the job has finished, and return it as it is then.
+
+        It watches where it can, else looks every `poll_seconds`; a server that is away is waited
+        for. Raises WaitTimeoutError after `timeout` seconds, JobGoneError if the job is deleted
+        meanwhile, and JobFailedError if it did not succeed and `raise_on_failure` is set.
+        """
+        last: Job | None = None
+        for last in self._iterate(lambda jobs: jobs.follow(job_id, timeout, poll_seconds)):
+            if on_change is not None:
+                on_change(last)
+        return check_outcome(last, job_id, raise_on_failure=raise_on_failure)
+
+    def poll(self, job_id: str, seconds: float = POLL_SECONDS) -> Iterator[Job]:
+        """Yield the job now and whenever it has changed, until it has finished."""
+        return self._iterate(lambda jobs: jobs.poll(job_id, seconds))
+
+    def list(
+        self, selection: Selection = ALL_JOBS, *, page_size: int = PAGE_SIZE
+    ) -> Iterator[JobSummary]:
+        """Yield the jobs that match, newest first, fetched in pages."""
+        return self._iterate(lambda jobs: jobs.list(selection, page_size=page_size))
+
+    page = _waited_for(AsyncJobs.page)
+
+    def watch(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
+        """Yield each job that matches whenever it changes, from now on, for ever."""
+        return self._iterate(lambda jobs: jobs.watch(selection))
+
+    cancel = _waited_for(AsyncJobs.cancel)
+    suspend = _waited_for(AsyncJobs.suspend)
+    resume = _waited_for(AsyncJobs.resume)
+    set_priority = _waited_for(AsyncJobs.set_priority)
+    rerun = _waited_for(AsyncJobs.rerun)
+    redrive = _waited_for(AsyncJobs.redrive)
+    dismiss = _waited_for(AsyncJobs.dismiss)
+    redrive_many = _waited_for(AsyncJobs.redrive_many)
+    dismiss_many = _waited_for(AsyncJobs.dismiss_many)
+    queues = _waited_for(AsyncJobs.queues)
+    queue = _waited_for(AsyncJobs.queue)
+    pause = _waited_for(AsyncJobs.pause)
+    resume_queue = _waited_for(AsyncJobs.resume_queue)
+    cron_jobs = _waited_for(AsyncJobs.cron_jobs)
+    cron_job = _waited_for(AsyncJobs.cron_job)
+    trigger = _waited_for(AsyncJobs.trigger)
+    backfill = _waited_for(AsyncJobs.backfill)
+    suspend_cron_job = _waited_for(AsyncJobs.suspend_cron_job)
+    resume_cron_job = _waited_for(AsyncJobs.resume_cron_job)
+    workers = _waited_for(AsyncJobs.workers)
+
+    def _run(self, call: Callable[[AsyncClient], Awaitable[T]]) -> T:
+        async def work() -> T:
+            return await call(await self._opened.get())
+
+        return self._portal.run(work())
+
+    def _iterate(self, begin: Callable[[AsyncClient], AsyncIterator[T]]) -> Iterator[T]:
+        jobs = self._portal.run(self._opened.get())
+        yield from self._portal.iterate(cast("AsyncGenerator[T]", begin(jobs)))
+
+
+class _OpenedOnce:
+    """The async client, opened when it is first asked for, and once more in a forked process."""
+
+    def __init__(self, open_client: OpenClient) -> None:
+        self._open = open_client
+        self._opening: asyncio.Future[AsyncClient] | None = None
+        self._inherited: list[asyncio.Future[AsyncClient]] = []
+
+    async def get(self) -> AsyncClient:
+        """Return it; several may ask at once."""
+        opening = self._opening
+        if opening is not None and opening.get_loop() is not asyncio.get_running_loop():
+            self._inherited.append(opening)  # collected, it would close sockets that are shared
+            opening = None
+        if opening is None or (opening.done() and (opening.cancelled() or opening.exception())):
+            opening = self._opening = asyncio.ensure_future(self._open())
+        return await asyncio.shield(opening)
+
+    async def close(self) -> None:
+        """Close it, if it was opened."""
+        opening = self._opening
+        if opening is None or not opening.done() or opening.cancelled() or opening.exception():
+            return
+        await opening.result().close()
