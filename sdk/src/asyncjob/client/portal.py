@@ -7,9 +7,13 @@ import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
-from typing import Any, Final, Generic, TypeVar
+from functools import partial
+from typing import Any, Final, Generic, TypeVar, TypeVarTuple, Unpack
+
+from asyncjob.app.threads import run_in_daemon_thread
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 _CLOSED: Final = "the client is closed; make another one"
 
@@ -101,7 +105,7 @@ class Portal:
                 begun.work.close()
                 raise RuntimeError(_CLOSED if self.closed else "a client cannot wait for itself")
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
+                self._loop = _Loop()
                 self._thread = threading.Thread(
                     target=_run_loop, args=(self._loop,), name="asyncjob-client", daemon=True
                 )
@@ -143,6 +147,21 @@ class _Work(Generic[T]):
             self.done.set_result(task.result())
         else:
             self.done.set_exception(error)
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """Has what blocks, as a lookup of a host's name does, done in daemon threads.
+
+    The interpreter waits at its end for the threads of an executor, and lets it begin no others:
+    a server that does not answer would hold up the end, and nothing could be submitted at exit.
+    """
+
+    def run_in_executor(
+        self, executor: Any, func: Callable[[Unpack[Ts]], T], *args: *Ts
+    ) -> asyncio.Future[T]:
+        if executor is None:
+            return run_in_daemon_thread(partial(func, *args), "asyncjob-client-call")
+        return super().run_in_executor(executor, func, *args)
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
