@@ -8,10 +8,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import yaml
 
 from asyncjob.client import JobsClient
 from asyncjob.client.portal import Portal
@@ -27,7 +29,7 @@ def whole(**status: Any) -> Any:
 
 
 class Answers(BaseHTTPRequestHandler):
-    """A gateway whose job has succeeded, and whose stream of changes says nothing for long."""
+    """A gateway and API server whose job has succeeded; a stream of changes stays silent."""
 
     protocol_version = "HTTP/1.1"
     wbufsize = -1
@@ -45,7 +47,9 @@ class Answers(BaseHTTPRequestHandler):
             server.watched.set()
             server.stop.wait(30)
             return
-        self._answer(whole(phase="Succeeded"))
+        on_kubernetes = self.path.startswith("/apis/")
+        succeeded = {"phase": "Succeeded"}
+        self._answer(stored("j", succeeded) if on_kubernetes else whole(**succeeded))
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -214,43 +218,77 @@ def test_a_portal_does_not_wait_for_itself() -> None:
     portal.close()
 
 
-def run_program(text: str, url: str) -> list[str]:
+PROGRAM_SECONDS = 120.0
+"""A program that hangs takes all of it; others as long as the machine needs for their imports."""
+
+PROGRAM = pytest.mark.timeout(PROGRAM_SECONDS + 30)
+WAYS = pytest.mark.parametrize("made", ["JobsClient()", "KubernetesJobsClient.connect()"])
+
+
+@pytest.fixture
+def kubeconfig(url: str, tmp_path: Path) -> Path:
+    """Name the gateway as a cluster, too."""
+    path = tmp_path / "kubeconfig"
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "current-context": "it",
+                "contexts": [{"name": "it", "context": {"cluster": "it", "user": "me"}}],
+                "clusters": [{"name": "it", "cluster": {"server": url}}],
+                "users": [{"name": "me", "user": {}}],
+            }
+        )
+    )
+    return path
+
+
+def run_program(text: str, url: str, kubeconfig: Path | None = None) -> list[str]:
     """Run a program that has clients, and return what it says; it ends by itself."""
-    program = f"import atexit, os, threading\nfrom asyncjob.client import JobsClient\n{text}"
+    also = ", KubernetesJobsClient" if kubeconfig else ""
+    imports = f"import atexit, os, threading\nfrom asyncjob.client import JobsClient{also}\n"
     done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "ASYNCJOB_SERVER": url},
+        [sys.executable, "-c", imports + text],
+        env={**os.environ, "ASYNCJOB_SERVER": url, "KUBECONFIG": str(kubeconfig)},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PROGRAM_SECONDS,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
 
 
-def test_a_client_goes_on_in_a_forked_process_and_in_its_parent(url: str) -> None:
+@PROGRAM
+@WAYS
+def test_a_client_goes_on_in_a_forked_process_and_in_its_parent(
+    made: str, url: str, kubeconfig: Path
+) -> None:
     program = (
-        "jobs = JobsClient()\n"
+        f"jobs = {made}\n"
         "print(jobs.get('j').phase, flush=True)\n"
         "child = os.fork()\n"
         "print(jobs.get('j').phase, flush=True)\n"
         "jobs.close()\n"
         "if child: assert os.waitpid(child, 0)[1] == 0\n"
     )
-    assert run_program(program, url) == ["Succeeded"] * 3
+    assert run_program(program, url, kubeconfig) == ["Succeeded"] * 3
 
 
+@PROGRAM
+@WAYS
 @pytest.mark.parametrize("used_before", [True, False])
-def test_a_job_may_be_read_while_the_interpreter_ends(url: str, used_before: bool) -> None:
+def test_a_job_may_be_read_while_the_interpreter_ends(
+    made: str, url: str, kubeconfig: Path, used_before: bool
+) -> None:
     program = (
-        "jobs = JobsClient()\n"
+        f"jobs = {made}\n"
         f"if {used_before}: jobs.get('j')\n"
-        "atexit.register(lambda: print(jobs.get('j').phase))\n"
+        "atexit.register(lambda: (print(jobs.get('j').phase), jobs.close()))\n"
     )
-    assert run_program(program, url) == ["Succeeded"]
+    assert run_program(program, url, kubeconfig) == ["Succeeded"]
 
 
+@PROGRAM
 def test_a_program_ends_while_a_thread_of_it_waits_with_a_client(url: str) -> None:
     program = (
         "jobs = JobsClient()\n"
@@ -260,6 +298,7 @@ def test_a_program_ends_while_a_thread_of_it_waits_with_a_client(url: str) -> No
     assert run_program(program, url) == ["Succeeded"]
 
 
+@PROGRAM
 def test_the_clients_load_nothing_of_each_other(url: str) -> None:
     program = (
         "import sys\n"

@@ -1,8 +1,7 @@
 """Clients: submit jobs and follow what happens to them, by REST or directly on Kubernetes.
 
-One core of operations that neither send nor sleep, with a synchronous and an async client around
-it. A client class is imported when it is first used, because the other way's dependencies are slow
-to load.
+Each way has an async client; the synchronous one waits for it in a thread. A client class is
+imported when it is first used, because the other way's dependencies are slow to load.
 """
 
 from importlib import import_module

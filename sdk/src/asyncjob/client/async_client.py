@@ -12,12 +12,20 @@ from types import TracebackType
 from typing import ClassVar, Self, Unpack
 
 from asyncjob.app.threads import run_in_daemon_thread
-from asyncjob.client.api import POLL_SECONDS, WAIT_SECONDS, AsyncJobs, ChangeCallback
+from asyncjob.client.api import (
+    ALL_JOBS,
+    PAGE_SIZE,
+    POLL_SECONDS,
+    WAIT_SECONDS,
+    AsyncJobs,
+    ChangeCallback,
+)
 from asyncjob.client.options import SubmitOptions, build_backfill, to_submission
 from asyncjob.client.results import LocatedResult, check_outcome
 from asyncjob.client.tracing import trace_submission, with_current_trace
 from asyncjob.json_types import Json
-from asyncjob.rest.jobs import Happening, Job
+from asyncjob.rest.jobs import Happening, Job, JobSummary
+from asyncjob.rest.listing import Selection
 from asyncjob.rest.resources import BackfillAsk, CronJobInfo, QueueInfo
 from asyncjob.rest.submission import BatchItem, Submission, Submitted
 
@@ -88,6 +96,14 @@ class AsyncClient(AsyncJobs):
             async for one in found:
                 yield one
 
+    async def list(
+        self, selection: Selection = ALL_JOBS, *, page_size: int = PAGE_SIZE
+    ) -> AsyncIterator[JobSummary]:
+        async with aclosing(self.pages(selection, page_size)) as pages:
+            async for page in pages:
+                for job in page:
+                    yield job
+
     async def suspend(self, job_id: str) -> Job:
         return await self.set_suspended(job_id, suspended=True)
 
@@ -138,6 +154,12 @@ class AsyncClient(AsyncJobs):
         self, job_id: str, timeout: float | None, poll_seconds: float
     ) -> AsyncGenerator[Job]:
         """Yield the job now and at each change, until it has finished."""
+
+    @abstractmethod
+    def pages(
+        self, selection: Selection, page_size: int
+    ) -> AsyncGenerator[builtins.list[JobSummary]]:
+        """Yield the jobs that match, newest first, as many at a time as are fetched at once."""
 
     @abstractmethod
     async def set_suspended(self, job_id: str, *, suspended: bool) -> Job:

@@ -39,7 +39,7 @@ class Portal:
         self._lock = threading.RLock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._inherited: list[asyncio.AbstractEventLoop | None] = []
+        self._inherited: list[asyncio.AbstractEventLoop] = []
         _portals.add(self)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -96,7 +96,11 @@ class Portal:
     def forget_thread(self) -> None:
         """Begin anew in a forked process, where only the thread that forked goes on."""
         self._lock = threading.RLock()  # whoever held it is not here to release it
-        self._inherited.append(self._loop)  # collected, it would warn of what the parent closes
+        if self._loop is not None:
+            # What belongs to it is the parent's to close: it is neither collected now, which would
+            # close sockets that are shared, nor complained about at the end.
+            self._inherited.append(self._loop)
+            self._loop.set_exception_handler(lambda _loop, _context: None)
         self._loop = self._thread = None
 
     def _submit(self, begun: "_Work[Any]") -> asyncio.AbstractEventLoop:

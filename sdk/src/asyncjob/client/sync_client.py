@@ -1,7 +1,7 @@
 """The clients for plain code: an async client in an event loop's thread, waited for.
 
 What calls back runs where the caller is: the callback of `wait`, the iterable of `submit_many` and
-the store of `result` may themselves use the client.
+the store of `result` may themselves use the client, and spans end in the caller's thread.
 """
 
 import asyncio
@@ -35,6 +35,7 @@ from asyncjob.client.async_client import AsyncClient
 from asyncjob.client.options import SubmitOptions, to_submission
 from asyncjob.client.portal import Portal
 from asyncjob.client.results import check_outcome
+from asyncjob.client.tracing import trace_submission, with_current_trace
 from asyncjob.json_types import Json
 from asyncjob.rest.jobs import Job, JobSummary
 from asyncjob.rest.listing import Selection
@@ -104,16 +105,20 @@ class SyncClient(Jobs):
         JobExistsError, KeyReusedError, DuplicateJobError, QueueFullError.
         """
         submission = to_submission(what, payload, options, now=datetime.now(UTC))
-        return self._run(lambda jobs: jobs.submit(submission))
+        with trace_submission(submission) as sent:
+            done = self._run(lambda jobs: jobs.submit_untraced(sent.submission))
+            sent.record(done)
+        return done
 
     def submit_many(self, submissions: Iterable[Submission]) -> Iterator[BatchItem]:
         """Submit many jobs and yield what became of each, in their order.
 
         One that is refused stops none of the others.
         """
-        rest, batch_size = iter(submissions), self._portal.run(self._opened.get()).batch_size
+        rest = map(with_current_trace, submissions)
+        batch_size = self._portal.run(self._opened.get()).batch_size
         while batch := list(islice(rest, batch_size)):
-            yield from self._iterate(partial(AsyncClient.submit_many, submissions=batch))
+            yield from self._iterate(partial(_submit_batch, batch))
 
     get = _waited_for(AsyncJobs.get)
     history = _waited_for(AsyncJobs.history)
@@ -154,7 +159,9 @@ class SyncClient(Jobs):
         self, selection: Selection = ALL_JOBS, *, page_size: int = PAGE_SIZE
     ) -> Iterator[JobSummary]:
         """Yield the jobs that match, newest first, fetched in pages."""
-        return self._iterate(lambda jobs: jobs.list(selection, page_size=page_size))
+        # A page at a time: to ask the thread for each job would take longer than the rest.
+        for page in self._iterate(lambda jobs: jobs.pages(selection, page_size)):
+            yield from page
 
     page = _waited_for(AsyncJobs.page)
 
@@ -192,6 +199,10 @@ class SyncClient(Jobs):
     def _iterate(self, begin: Callable[[AsyncClient], AsyncIterator[T]]) -> Iterator[T]:
         jobs = self._portal.run(self._opened.get())
         yield from self._portal.iterate(cast("AsyncGenerator[T]", begin(jobs)))
+
+
+def _submit_batch(batch: list[Submission], jobs: AsyncClient) -> AsyncIterator[BatchItem]:
+    return jobs.submit_many_untraced(batch)
 
 
 class _OpenedOnce:

@@ -128,16 +128,14 @@ class AsyncKubernetesJobsClient(AsyncClient):
             poll_seconds=poll_seconds,
         )
 
-    async def list(
+    async def pages(
         self,
-        selection: Selection = ALL_JOBS,
-        *,
-        page_size: int = PAGE_SIZE,  # noqa: ARG002  # all are read at once
-    ) -> AsyncIterator[JobSummary]:
+        selection: Selection,
+        page_size: int,  # noqa: ARG002  # the API server sorts by name alone: all are read at once
+    ) -> AsyncGenerator[builtins.list[JobSummary]]:
         with translate_errors():
             found = await jobs.list_jobs(self._api, self._namespace, selection, self._clock())
-        for job in found:
-            yield job
+        yield found
 
     async def page(
         self, selection: Selection = ALL_JOBS, cursor: str | None = None, limit: int = PAGE_SIZE

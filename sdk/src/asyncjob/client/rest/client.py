@@ -123,14 +123,13 @@ class RestClient(AsyncClient):
             poll_seconds=poll_seconds,
         )
 
-    async def list(
-        self, selection: Selection = ALL_JOBS, *, page_size: int = PAGE_SIZE
-    ) -> AsyncIterator[JobSummary]:
+    async def pages(
+        self, selection: Selection, page_size: int
+    ) -> AsyncGenerator[builtins.list[JobSummary]]:
         cursor: str | None = None
         while True:
             page = await self.page(selection, cursor, page_size)
-            for job in page.items:
-                yield job
+            yield page.items
             cursor = page.next
             if cursor is None:
                 return
