@@ -168,10 +168,20 @@ class Pieces(httpx.SyncByteStream):
         self._content = content
 
     def __iter__(self) -> Iterator[bytes]:
-        for begin in range(0, len(self._content), 10):
-            yield self._content[begin : begin + 10]
+        half = len(self._content) // 2
+        yield self._content[:half]
+        yield self._content[half:]
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Have SIGINT interrupt, also where whoever started the tests had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_iterator_that_is_interrupted_ends_its_request_and_the_client_goes_on(
     gateway: Gateway, url: str
 ) -> None:
