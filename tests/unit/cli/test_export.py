@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from asyncjob.client.steps import Answer
+from asyncjob.client.connection import Answer
 from asyncjob.deep_json import loads
 from asyncjob.errors import UnknownOutcomeError
 from support.cli_shell import Shell

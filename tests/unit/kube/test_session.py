@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from asyncjob.client.kubernetes.world import KubeWorld
-from asyncjob.client.steps import Call
+from asyncjob.client.connection import Call
+from asyncjob.client.kubernetes.connection import KubeConnection
 from asyncjob.errors import (
     AlreadyExistsError,
     ApiError,
@@ -88,15 +88,11 @@ async def test_what_is_too_deep_to_be_written_is_refused_and_not_sent(
         session.merge_patch("/x", deep),
         session.json_patch("/x", [{"op": "add", "path": "/spec", "value": deep["spec"]}]),
         session.delete("/x", deep),
-        steps(session, Call("POST", "/x", body=deep)),
+        KubeConnection(session).send(Call("POST", "/x", body=deep)),
     ):
         with pytest.raises(InvalidError, match=r"^spec\.payload is nested too deeply"):
             await write
     assert not server.requests
-
-
-async def steps(session: KubeSession, call: Call) -> None:
-    await KubeWorld(session).do(call)
 
 
 async def test_a_connection_that_breaks_off_leaves_the_outcome_unknown(
