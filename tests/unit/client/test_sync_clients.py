@@ -200,9 +200,11 @@ def test_an_iterator_that_is_interrupted_ends_its_request_and_the_client_goes_on
 
 
 def test_a_client_that_nobody_has_any_more_ends_its_thread(url: str) -> None:
+    before = set(threading.enumerate())
     jobs = JobsClient(url)
     jobs.get("j")
-    [thread] = [one for one in threading.enumerate() if one.name == "asyncjob-client"]
+    begun = set(threading.enumerate()) - before
+    [thread] = [one for one in begun if one.name == "asyncjob-client"]
     del jobs
     thread.join(10)
     assert not thread.is_alive()

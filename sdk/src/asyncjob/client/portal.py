@@ -61,6 +61,10 @@ class Portal:
                     loop.call_soon_threadsafe(begun.cancel)
                     begun.done.exception(CANCEL_SECONDS)
             raise
+        finally:
+            del (
+                begun
+            )  # its error has this frame in its traceback: together they would keep the client
 
     def iterate(self, values: AsyncGenerator[T]) -> Iterator[T]:
         """Yield what the generator yields, each once it is asked for."""
