@@ -62,9 +62,8 @@ class Portal:
                     begun.done.exception(CANCEL_SECONDS)
             raise
         finally:
-            del (
-                begun
-            )  # its error has this frame in its traceback: together they would keep the client
+            # Its error has this frame in its traceback: together they would keep the client.
+            del begun
 
     def iterate(self, values: AsyncGenerator[T]) -> Iterator[T]:
         """Yield what the generator yields, each once it is asked for."""
