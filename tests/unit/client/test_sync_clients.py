@@ -1,5 +1,6 @@
-"""Synchronous clients wait for a thread's event loop: where callbacks run, forks, and the end."""
+"""Synchronous clients: where callbacks run, threads, forks, and the interpreter's end."""
 
+import asyncio
 import json
 import os
 import signal
@@ -15,8 +16,8 @@ import httpx
 import pytest
 import yaml
 
-from asyncjob.client import JobsClient
-from asyncjob.client.portal import Portal
+from asyncjob.client import JobsClient, KubernetesJobsClient
+from asyncjob.client.portal import Portal, run_in_place
 from asyncjob.rest.job_reading import job_of
 from asyncjob.rest.submission import Submission
 from support.builders import stored
@@ -127,7 +128,7 @@ def test_a_token_that_takes_its_time_holds_up_no_other_thread(url: str) -> None:
     asked, go = threading.Event(), threading.Event()
 
     def token() -> str:
-        if threading.current_thread().name == "asyncjob-token" and not asked.is_set():
+        if not asked.is_set():
             asked.set()
             assert go.wait(10), "nothing else ran meanwhile"
         return "secret"
@@ -199,9 +200,9 @@ def test_an_iterator_that_is_interrupted_ends_its_request_and_the_client_goes_on
         assert jobs.get("j").id == "j"
 
 
-def test_a_client_that_nobody_has_any_more_ends_its_thread(url: str) -> None:
+def test_a_client_that_nobody_has_any_more_ends_its_thread(url: str, kubeconfig: Path) -> None:
     before = set(threading.enumerate())
-    jobs = JobsClient(url)
+    jobs = KubernetesJobsClient.connect(str(kubeconfig))
     jobs.get("j")
     begun = set(threading.enumerate()) - before
     [thread] = [one for one in begun if one.name == "asyncjob-client"]
@@ -210,10 +211,28 @@ def test_a_client_that_nobody_has_any_more_ends_its_thread(url: str) -> None:
     assert not thread.is_alive()
 
 
-def test_a_client_that_is_only_made_begins_no_thread() -> None:
-    before = threading.active_count()
-    JobsClient("http://jobs.test")
-    assert threading.active_count() == before
+def test_a_client_of_a_gateway_has_no_thread() -> None:
+    begun = list[threading.Thread]()
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        begun.append(threading.current_thread())
+        return httpx.Response(200, json=whole())
+
+    with of_transport(answer) as jobs:
+        jobs.get("j")
+    assert begun == [threading.current_thread()]
+
+
+def test_a_client_that_is_closed_is_not_used(url: str, kubeconfig: Path) -> None:
+    for jobs in (JobsClient(url), KubernetesJobsClient.connect(str(kubeconfig))):
+        jobs.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            jobs.get("j")
+
+
+def test_what_waits_for_an_event_loop_is_not_run_in_place() -> None:
+    with pytest.raises(RuntimeError, match="waits for an event loop"):
+        run_in_place(asyncio.sleep(0))
 
 
 def test_a_portal_does_not_wait_for_itself() -> None:
@@ -315,6 +334,6 @@ def test_the_clients_load_nothing_of_each_other(url: str) -> None:
     program = (
         "import sys\n"
         "jobs = JobsClient()\n"
-        "print(*sorted({'aiohttp', 'kubernetes', 'anyio', 'opentelemetry'} & set(sys.modules)))\n"
+        "print(*sorted({'aiohttp', 'kubernetes', 'opentelemetry'} & set(sys.modules)))\n"
     )
     assert run_program(program, url) == []

@@ -1,7 +1,8 @@
 """Clients: submit jobs and follow what happens to them, by REST or directly on Kubernetes.
 
-Each way has an async client; the synchronous one waits for it in a thread. A client class is
-imported when it is first used, because the other way's dependencies are slow to load.
+Each way has an async client; the synchronous one runs it where it is called, over a connection that
+blocks, or waits for it in a thread. A client class is imported when it is first used, because the
+other way's dependencies are slow to load.
 """
 
 from importlib import import_module

@@ -87,7 +87,11 @@ class Connection(ABC):
 
     async def pause(self, seconds: float) -> None:
         """Wait for about so many seconds."""
-        await asyncio.sleep(seconds * random.uniform(*JITTER))
+        await self.sleep(seconds * random.uniform(*JITTER))
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for so many seconds."""
+        await asyncio.sleep(seconds)
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for callers that have none."""
+"""Runs coroutines for callers without an event loop: in a thread's loop, or where they are."""
 
 import asyncio
 import os
@@ -197,6 +197,26 @@ async def _next_of(values: AsyncGenerator[T]) -> tuple[T] | None:
 
 async def _aclose(values: AsyncGenerator[Any]) -> None:
     await values.aclose()
+
+
+def run_in_place(work: Awaitable[T]) -> T:
+    """Return what comes of something that blocks where others wait for an event loop."""
+    steps = work.__await__()
+    try:
+        next(steps)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+    raise RuntimeError("it waits for an event loop")
+
+
+def iterate_in_place(values: AsyncGenerator[T]) -> Iterator[T]:
+    """Yield what such a generator yields."""
+    try:
+        while (found := run_in_place(_next_of(values))) is not None:
+            yield found[0]
+    finally:
+        run_in_place(values.aclose())
 
 
 _portals: "weakref.WeakSet[Portal]" = weakref.WeakSet()

@@ -1,4 +1,4 @@
-"""The clients for plain code: an async client in an event loop's thread, waited for.
+"""The clients for plain code: an async client, run by whoever calls or waited for in a thread.
 
 What calls back runs where the caller is: the callback of `wait`, the iterable of `submit_many` and
 the store of `result` may themselves use the client, and spans end in the caller's thread.
@@ -7,6 +7,7 @@ the store of `result` may themselves use the client, and spans end in the caller
 import asyncio
 import functools
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -33,7 +34,7 @@ from asyncjob.client.api import (
 )
 from asyncjob.client.async_client import AsyncClient
 from asyncjob.client.options import SubmitOptions, to_submission
-from asyncjob.client.portal import Portal
+from asyncjob.client.portal import Portal, iterate_in_place, run_in_place
 from asyncjob.client.results import check_outcome
 from asyncjob.client.tracing import trace_submission, with_current_trace
 from asyncjob.json_types import Json
@@ -59,7 +60,7 @@ def _waited_for(
             made: Awaitable[T] = getattr(jobs, method.__name__)(*args, **kwargs)
             return made
 
-        return self._run(begin)
+        return self._runner.run(begin)
 
     return call
 
@@ -67,11 +68,8 @@ def _waited_for(
 class SyncClient(Jobs):
     """A client. Any thread may call it. `with` closes it at the end."""
 
-    def __init__(self, open_client: OpenClient) -> None:
-        self._portal = Portal()
-        self._opened = opened = _OpenedOnce(open_client)
-        # One that nobody closes ends when nobody has it any more, as connections do.
-        weakref.finalize(self, self._portal.begin_close, opened.close).atexit = False
+    def __init__(self, runner: "ClientRunner") -> None:
+        self._runner = runner
 
     def __enter__(self) -> Self:
         return self
@@ -84,17 +82,9 @@ class SyncClient(Jobs):
     ) -> None:
         self.close()
 
-    def open(self) -> None:
-        """Open it before it is used; raises what that raises, and is closed then."""
-        try:
-            self._portal.run(self._opened.get())
-        except BaseException:
-            self.close()
-            raise
-
     def close(self) -> None:
-        """Close all connections; calls that still wait raise RuntimeError."""
-        self._portal.close(self._opened.close)
+        """Close all connections; calls that still wait fail."""
+        self._runner.close()
 
     def submit(
         self, what: str | Submission, payload: object = None, **options: Unpack[SubmitOptions]
@@ -106,7 +96,7 @@ class SyncClient(Jobs):
         """
         submission = to_submission(what, payload, options, now=datetime.now(UTC))
         with trace_submission(submission) as sent:
-            done = self._run(lambda jobs: jobs.submit_untraced(sent.submission))
+            done = self._runner.run(lambda jobs: jobs.submit_untraced(sent.submission))
             sent.record(done)
         return done
 
@@ -116,9 +106,8 @@ class SyncClient(Jobs):
         One that is refused stops none of the others.
         """
         rest = map(with_current_trace, submissions)
-        batch_size = self._portal.run(self._opened.get()).batch_size
-        while batch := list(islice(rest, batch_size)):
-            yield from self._iterate(partial(_submit_batch, batch))
+        while batch := list(islice(rest, self._runner.batch_size)):
+            yield from self._runner.iterate(partial(_submit_batch, batch))
 
     get = _waited_for(AsyncJobs.get)
     history = _waited_for(AsyncJobs.history)
@@ -128,7 +117,7 @@ class SyncClient(Jobs):
 
         Raises ResultElsewhereError where it lies in a store that the client was not given.
         """
-        return self._run(lambda jobs: jobs.locate_result(job_id)).read()
+        return self._runner.run(lambda jobs: jobs.locate_result(job_id)).read()
 
     def wait(
         self,
@@ -146,28 +135,28 @@ class SyncClient(Jobs):
         meanwhile, and JobFailedError if it did not succeed and `raise_on_failure` is set.
         """
         last: Job | None = None
-        for last in self._iterate(lambda jobs: jobs.follow(job_id, timeout, poll_seconds)):
+        for last in self._runner.iterate(lambda jobs: jobs.follow(job_id, timeout, poll_seconds)):
             if on_change is not None:
                 on_change(last)
         return check_outcome(last, job_id, raise_on_failure=raise_on_failure)
 
     def poll(self, job_id: str, seconds: float = POLL_SECONDS) -> Iterator[Job]:
         """Yield the job now and whenever it has changed, until it has finished."""
-        return self._iterate(lambda jobs: jobs.poll(job_id, seconds))
+        return self._runner.iterate(lambda jobs: jobs.poll(job_id, seconds))
 
     def list(
         self, selection: Selection = ALL_JOBS, *, page_size: int = PAGE_SIZE
     ) -> Iterator[JobSummary]:
         """Yield the jobs that match, newest first, fetched in pages."""
         # A page at a time: to ask the thread for each job would take longer than the rest.
-        for page in self._iterate(lambda jobs: jobs.pages(selection, page_size)):
+        for page in self._runner.iterate(lambda jobs: jobs.pages(selection, page_size)):
             yield from page
 
     page = _waited_for(AsyncJobs.page)
 
     def watch(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
         """Yield each job that matches whenever it changes, from now on, for ever."""
-        return self._iterate(lambda jobs: jobs.watch(selection))
+        return self._runner.iterate(lambda jobs: jobs.watch(selection))
 
     cancel = _waited_for(AsyncJobs.cancel)
     suspend = _waited_for(AsyncJobs.suspend)
@@ -189,16 +178,6 @@ class SyncClient(Jobs):
     suspend_cron_job = _waited_for(AsyncJobs.suspend_cron_job)
     resume_cron_job = _waited_for(AsyncJobs.resume_cron_job)
     workers = _waited_for(AsyncJobs.workers)
-
-    def _run(self, call: Callable[[AsyncClient], Awaitable[T]]) -> T:
-        async def work() -> T:
-            return await call(await self._opened.get())
-
-        return self._portal.run(work())
-
-    def _iterate(self, begin: Callable[[AsyncClient], AsyncIterator[T]]) -> Iterator[T]:
-        jobs = self._portal.run(self._opened.get())
-        yield from self._portal.iterate(cast("AsyncGenerator[T]", begin(jobs)))
 
 
 def _submit_batch(batch: list[Submission], jobs: AsyncClient) -> AsyncIterator[BatchItem]:
@@ -229,3 +208,78 @@ class _OpenedOnce:
         if opening is None or not opening.done() or opening.cancelled() or opening.exception():
             return
         await opening.result().close()
+
+
+class ClientRunner(ABC):
+    """Runs the methods of an async client for a caller that has no event loop."""
+
+    batch_size: int
+    """How many submissions go with one request."""
+
+    @abstractmethod
+    def run(self, call: Callable[[AsyncClient], Awaitable[T]]) -> T:
+        """Return what the call returns, once it does."""
+
+    @abstractmethod
+    def iterate(self, begin: Callable[[AsyncClient], AsyncIterator[T]]) -> Iterator[T]:
+        """Yield what the iterator yields, each once it is asked for."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the client."""
+
+
+class InPlace(ClientRunner):
+    """Runs a client in the thread of whoever calls; its connection blocks, and never waits."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+        self.batch_size = client.batch_size
+
+    def run(self, call: Callable[[AsyncClient], Awaitable[T]]) -> T:
+        """Return what the call returns."""
+        return run_in_place(call(self._client))
+
+    def iterate(self, begin: Callable[[AsyncClient], AsyncIterator[T]]) -> Iterator[T]:
+        """Yield what the iterator yields."""
+        return iterate_in_place(cast("AsyncGenerator[T]", begin(self._client)))
+
+    def close(self) -> None:
+        """Close the client."""
+        run_in_place(self._client.close())
+
+
+class InThread(ClientRunner):
+    """Waits for a client that an event loop runs in a thread, where it is opened as well."""
+
+    def __init__(self, client_type: type[AsyncClient], open_client: OpenClient) -> None:
+        self.batch_size = client_type.batch_size
+        self._portal = Portal()
+        self._opened = opened = _OpenedOnce(open_client)
+        # One that nobody closes ends when nobody has it any more, as connections do.
+        weakref.finalize(self, self._portal.begin_close, opened.close).atexit = False
+
+    def open(self) -> None:
+        """Open it before it is used; raises what that raises, and is closed then."""
+        try:
+            self._portal.run(self._opened.get())
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, call: Callable[[AsyncClient], Awaitable[T]]) -> T:
+        """Return what the call returns, once it does."""
+
+        async def work() -> T:
+            return await call(await self._opened.get())
+
+        return self._portal.run(work())
+
+    def iterate(self, begin: Callable[[AsyncClient], AsyncIterator[T]]) -> Iterator[T]:
+        """Yield what the iterator yields."""
+        jobs = self._portal.run(self._opened.get())
+        yield from self._portal.iterate(cast("AsyncGenerator[T]", begin(jobs)))
+
+    def close(self) -> None:
+        """Close all connections; calls that still wait raise RuntimeError."""
+        self._portal.close(self._opened.close)

@@ -21,7 +21,7 @@ from asyncjob.client.kubernetes.jobs import KubernetesJobSource, KubernetesJobSt
 from asyncjob.client.kubernetes.submitting import check_no_live_duplicate, submit_job
 from asyncjob.client.options import check_range
 from asyncjob.client.results import LocatedResult, ResultStore, result_of
-from asyncjob.client.sync_client import SyncClient
+from asyncjob.client.sync_client import InThread, SyncClient
 from asyncjob.errors import AsyncJobError
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.lifecycle.derived_jobs import rerun_name
@@ -285,15 +285,14 @@ class KubernetesJobsClient(SyncClient):
         if not its current one. `patience` is how many seconds an API
         server that is away is waited for. Raises NoClusterError.
         """
-        client = cls(
-            partial(
-                AsyncKubernetesJobsClient.connect,
-                kubeconfig,
-                namespace,
-                context=context,
-                patience=patience,
-                store=store,
-            )
+        open_client = partial(
+            AsyncKubernetesJobsClient.connect,
+            kubeconfig,
+            namespace,
+            context=context,
+            patience=patience,
+            store=store,
         )
-        client.open()
-        return client
+        runner = InThread(AsyncKubernetesJobsClient, open_client)
+        runner.open()
+        return cls(runner)

@@ -16,7 +16,6 @@ from typing import ClassVar, Final, TypeVar
 import httpx
 from pydantic import BaseModel
 
-from asyncjob.app.threads import run_in_daemon_thread
 from asyncjob.client.api import ALL_JOBS, PAGE_SIZE
 from asyncjob.client.async_client import AsyncClient
 from asyncjob.client.connection import Call, Connection
@@ -34,10 +33,10 @@ from asyncjob.client.rest.calls import (
     to_body,
     to_params,
 )
-from asyncjob.client.rest.connection import HttpConnection, ThreadedTransport
+from asyncjob.client.rest.connection import BlockingConnection, HttpConnection, RequestBuilder
 from asyncjob.client.rest.events import RestJobSource, RestJobStream
 from asyncjob.client.results import LocatedResult, ResultStore, stored_result
-from asyncjob.client.sync_client import SyncClient
+from asyncjob.client.sync_client import InPlace, SyncClient
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.rest.jobs import Job, JobSummary, Page, Result
 from asyncjob.rest.listing import MAX_BULK_JOBS, MAX_PAGE_SIZE, BulkAsk, BulkReport, Selection
@@ -258,13 +257,9 @@ class AsyncJobsClient(RestClient):
         store: ResultStore | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        address, read = address_from(url), token_from(token)
-
-        async def read_token() -> str | None:
-            return read()
-
+        requests = RequestBuilder(address_from(url), token_from(token))
         http = httpx.AsyncClient(verify=verify, transport=transport)
-        connection = HttpConnection(http, address, read_token)
+        connection = HttpConnection(http, requests)
         super().__init__(connection, namespace=namespace, patience=patience, store=store)
 
 
@@ -289,21 +284,12 @@ class JobsClient(SyncClient):
         store: ResultStore | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        address, read = address_from(url), token_from(token)
-        # Read once and here: it takes a while, and what is wrong with it is told here.
-        trust = httpx.create_ssl_context() if verify is True else verify
-        threaded = None if transport is None else ThreadedTransport(transport)
-
-        async def read_token() -> str | None:
-            # A function of the user's may take its time: it holds up its own request alone.
-            return await run_in_daemon_thread(read, "asyncjob-token") if callable(token) else read()
-
-        async def open_client() -> RestClient:
-            http = httpx.AsyncClient(verify=trust, transport=threaded)
-            connection = HttpConnection(http, address, read_token)
-            return RestClient(connection, namespace=namespace, patience=patience, store=store)
-
-        super().__init__(open_client)
+        requests = RequestBuilder(address_from(url), token_from(token))
+        connection = BlockingConnection(
+            lambda: httpx.Client(verify=verify, transport=transport), requests
+        )
+        client = RestClient(connection, namespace=namespace, patience=patience, store=store)
+        super().__init__(InPlace(client))
 
 
 def to_request_body(submission: Submission, new_id: str) -> JsonObject:

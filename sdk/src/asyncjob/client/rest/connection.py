@@ -1,16 +1,19 @@
 """Sends the requests of a client to the gateway, with httpx, and reads its streams."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import os
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import httpx
 import orjson
 
-from asyncjob.app.threads import run_in_daemon_thread
 from asyncjob.client.connection import Answer, Call, Connection, NextEvent
 from asyncjob.client.errors import ClientConfigError, GatewayUnavailableError
+from asyncjob.client.rest.auth import TokenSource
 from asyncjob.client.rest.errors import error_from_answer
 from asyncjob.client.rest.events import EventStream
 from asyncjob.json_types import Json, JsonObject
@@ -20,21 +23,48 @@ USER_AGENT: Final = "asyncjob-client"
 CONNECT_SECONDS: Final = 5.0
 RESPONSE_SECONDS: Final = 60.0
 
-ReadToken: TypeAlias = Callable[[], Awaitable[str | None]]
-"""Gives the token of the next request; called for each, so that it may change."""
+
+@dataclass(frozen=True, slots=True)
+class RequestBuilder:
+    """How requests are made: the gateway's address without a slash at its end, and who asks."""
+
+    url: str
+    token: TokenSource
+
+    def build(
+        self, http: httpx.Client | httpx.AsyncClient, call: Call, read_seconds: float | None
+    ) -> httpx.Request:
+        """Return the request as it is sent; raises ClientConfigError where the token is none."""
+        headers = {"Accept": call.accept, "User-Agent": USER_AGENT, **dict(call.headers)}
+        token = self.token()
+        if token:
+            if not (token.isascii() and token.isprintable()):
+                raise ClientConfigError("the token has characters that no bearer token can have")
+            headers["Authorization"] = f"Bearer {token}"
+        content = None if call.body is None else orjson.dumps(call.body)
+        if content is not None:
+            headers["Content-Type"] = call.content_type
+        seconds = RESPONSE_SECONDS if read_seconds is None else read_seconds
+        return http.build_request(
+            call.method,
+            self.url + call.path,
+            params=list(call.params),
+            headers=headers,
+            content=content,
+            timeout=httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
+        )
 
 
 class HttpConnection(Connection):
-    """Requests and streams to the gateway at an address without a slash at its end."""
+    """Requests and streams to the gateway, for an event loop."""
 
-    def __init__(self, http: httpx.AsyncClient, url: str, read_token: ReadToken) -> None:
+    def __init__(self, http: httpx.AsyncClient, requests: RequestBuilder) -> None:
         self._http = http
-        self._url = url
-        self._read_token = read_token
+        self._requests = requests
 
     async def send(self, call: Call) -> Answer:
         """Send a request once, whatever the answer says."""
-        request = await self._request(call, call.timeout_seconds)
+        request = self._requests.build(self._http, call, call.timeout_seconds)
         try:
             return _to_answer(await self._http.send(request))
         except httpx.HTTPError as error:
@@ -43,7 +73,7 @@ class HttpConnection(Connection):
     @asynccontextmanager
     async def stream(self, call: Call, max_silence: float) -> AsyncIterator[NextEvent]:
         """Open a stream of server-sent events."""
-        request = await self._request(call, max_silence)
+        request = self._requests.build(self._http, call, max_silence)
         try:
             response = await self._http.send(request, stream=True)
         except httpx.HTTPError as error:
@@ -58,27 +88,6 @@ class HttpConnection(Connection):
     async def close(self) -> None:
         """Close all connections."""
         await self._http.aclose()
-
-    async def _request(self, call: Call, read_seconds: float | None) -> httpx.Request:
-        """Return the request as it is sent; raises ClientConfigError where the token is none."""
-        headers = {"Accept": call.accept, "User-Agent": USER_AGENT, **dict(call.headers)}
-        token = await self._read_token()
-        if token:
-            if not (token.isascii() and token.isprintable()):
-                raise ClientConfigError("the token has characters that no bearer token can have")
-            headers["Authorization"] = f"Bearer {token}"
-        content = None if call.body is None else orjson.dumps(call.body)
-        if content is not None:
-            headers["Content-Type"] = call.content_type
-        seconds = RESPONSE_SECONDS if read_seconds is None else read_seconds
-        return self._http.build_request(
-            call.method,
-            self._url + call.path,
-            params=list(call.params),
-            headers=headers,
-            content=content,
-            timeout=httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
-        )
 
 
 async def _read_answer(call: Call, response: httpx.Response) -> Answer:
@@ -96,6 +105,78 @@ async def _next_event(chunks: AsyncIterator[bytes], events: EventStream) -> Json
     return events.ready.popleft() if events.ready else None
 
 
+class BlockingConnection(Connection):
+    """The same for plain code: it blocks, and leaves nothing for an event loop to do.
+
+    In a forked process it opens connections of its own.
+    """
+
+    def __init__(self, open_http: Callable[[], httpx.Client], requests: RequestBuilder) -> None:
+        self._open_http = open_http
+        self._requests = requests
+        self._http, self._process = open_http(), os.getpid()
+        self._inherited: list[httpx.Client] = []
+
+    async def send(self, call: Call) -> Answer:
+        """Send a request once, whatever the answer says."""
+        http = self._http_of_process()
+        request = self._requests.build(http, call, call.timeout_seconds)
+        try:
+            return _to_answer(http.send(request))
+        except httpx.HTTPError as error:
+            raise _no_response_error(call, error) from error
+
+    @asynccontextmanager
+    async def stream(self, call: Call, max_silence: float) -> AsyncIterator[NextEvent]:
+        """Open a stream of server-sent events."""
+        http = self._http_of_process()
+        request = self._requests.build(http, call, max_silence)
+        try:
+            response = http.send(request, stream=True)
+        except httpx.HTTPError as error:
+            raise _no_response_error(call, error) from error
+        try:
+            if response.status_code != httpx.codes.OK:
+                raise error_from_answer(_read_blocking(call, response))
+            chunks, events = response.iter_bytes(), EventStream()
+
+            async def next_event() -> JsonObject | None:
+                with suppress(httpx.HTTPError, httpx.StreamError):  # an end like any other
+                    while not events.ready and (chunk := next(chunks, None)) is not None:
+                        events.feed(chunk)
+                return events.ready.popleft() if events.ready else None
+
+            yield next_event
+        finally:
+            response.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def time(self) -> float:
+        """Return the seconds of a clock that never goes back."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for so many seconds."""
+        time.sleep(seconds)  # noqa: ASYNC251  # whoever calls has no event loop
+
+    def _http_of_process(self) -> httpx.Client:
+        if self._process != os.getpid() and not self._http.is_closed:
+            self._inherited.append(self._http)  # collected, it would close what is its parent's
+            self._http, self._process = self._open_http(), os.getpid()
+        return self._http
+
+
+def _read_blocking(call: Call, response: httpx.Response) -> Answer:
+    try:
+        response.read()
+    except httpx.HTTPError as error:
+        raise _no_response_error(call, error) from error
+    return _to_answer(response)
+
+
 def _to_answer(response: httpx.Response) -> Answer:
     return Answer(_json(response.content), response.status_code, dict(response.headers))
 
@@ -111,42 +192,3 @@ def _json(content: bytes) -> Json:
 def _no_response_error(call: Call, error: Exception) -> GatewayUnavailableError:
     what = f"{type(error).__name__}: {error}".rstrip(": ")
     return GatewayUnavailableError(f"no answer to {call.method} {call.path}: {what}")
-
-
-class ThreadedTransport(httpx.AsyncBaseTransport):
-    """A transport for plain code, in an event loop that it does not hold up."""
-
-    def __init__(self, transport: httpx.BaseTransport) -> None:
-        self._transport = transport
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request in a thread."""
-        response = await run_in_daemon_thread(
-            lambda: self._transport.handle_request(request), "asyncjob-transport"
-        )
-        return httpx.Response(
-            response.status_code,
-            headers=response.headers,
-            stream=_ThreadedStream(response),
-            extensions=response.extensions,
-        )
-
-    async def aclose(self) -> None:
-        """Close it."""
-        await run_in_daemon_thread(self._transport.close, "asyncjob-transport")
-
-
-class _ThreadedStream(httpx.AsyncByteStream):
-    def __init__(self, response: httpx.Response) -> None:
-        self._response = response
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        stream: Any = self._response.stream
-        chunks: Iterator[bytes] = iter(stream)
-        while (
-            chunk := await run_in_daemon_thread(lambda: next(chunks, None), "asyncjob-transport")
-        ) is not None:
-            yield chunk
-
-    async def aclose(self) -> None:
-        await run_in_daemon_thread(self._response.close, "asyncjob-transport")
