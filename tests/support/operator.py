@@ -28,6 +28,9 @@ QUICK = (
     "--retention-min-age=0",
 )
 """Options under which little patience is needed to see the operator act."""
+JOB_WATCHES = ("direct", "kopf")
+"""Values of --job-watch: tests of how jobs are seen run under both."""
+
 ROOT = Path(__file__).parents[2]
 RBAC = "rbac.authorization.k8s.io"
 
@@ -88,6 +91,16 @@ class OperatorProcess:
         """Run this module of the tests in the command's stead."""
         self._argv[:1] = [sys.executable, "-m", module]
         self._environment = {**environment, "PYTHONPATH": str(ROOT / "tests")}
+
+    def run_by_kopf(self, *flags: str) -> Self:
+        """Run it by `kopf run` with these flags; the options go into the environment."""
+        pairs = [option.removeprefix("--").split("=", 1) for option in self._argv[2:]]
+        self._environment = {
+            f"ASYNCJOB_OPERATOR_{name.replace('-', '_').upper()}": value for name, value in pairs
+        }
+        program = str(Path(sys.executable).with_name("kopf"))
+        self._argv = [program, "run", "--module=asyncjob_operator.kopf_handlers", *flags]
+        return self
 
     def __enter__(self) -> Self:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("ASYNCJOB_")}

@@ -1,16 +1,16 @@
 """The components that handle AsyncCronJobs, connected, and the loops that drive them."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Final
 
 import structlog
 
-from asyncjob.errors import ApiError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
+from asyncjob.kube.informer import list_into
 from asyncjob.kube.pacing import TimeSlice
 from asyncjob.names import CRON_JOBS, collection_path
+from asyncjob_operator.cache.adapters import InformerStore
 from asyncjob_operator.controllers.cron_job_controller import (
     CronJobController,
     CronJobStore,
@@ -26,7 +26,7 @@ from asyncjob_operator.controllers.workqueue import (
     WorkQueue,
 )
 from asyncjob_operator.core.now import Now
-from asyncjob_operator.informers import informer_name, start_informer
+from asyncjob_operator.kopf_collections import KopfCollection
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.preflight import Findings
 from asyncjob_operator.loops import DEADLINE_BATCH, MAX_SLEEP
@@ -43,10 +43,7 @@ READ_VERBS: Final = ("get", "list", "watch")
 
 
 class CronJobs:
-    """Watches schedules once all jobs are known, and acts on them while leading.
-
-    `names` are those of its watches, once they are started.
-    """
+    """Takes schedules once all jobs are known, and acts on them while leading."""
 
     def __init__(
         self,
@@ -63,8 +60,7 @@ class CronJobs:
         def saw_job(obj: JsonObject) -> None:
             job_controller.on_update(obj, live=True)
 
-        self.names: list[str] = []
-        self._settings, self._session, self._metrics = settings, session, metrics
+        self._session = session
         todo = WorkQueue()
         self.controller = CronJobController(
             settings.identity,
@@ -74,6 +70,15 @@ class CronJobs:
             prunes_history=settings.retention,
             containment=containment,
             dedup_window=settings.retention_options.dedup_window,
+        )
+        self.collection = KopfCollection(
+            "schedules",
+            {
+                namespace: CronJobStore(self.controller, namespace)
+                for namespace in settings.watched_namespaces
+            },
+            self._resync,
+            settings.resync_interval,
         )
         actor = CronJobReconciler(
             session,
@@ -95,28 +100,16 @@ class CronJobs:
             return
         tasks.start("schedule dispatch", self.reconcilers.run)
         tasks.start("schedule deadlines", self._run_deadlines)
-        tasks.start("schedule comparison", self._run_resync)
-        for namespace in self._settings.watched_namespaces:
-            name = informer_name("schedules", namespace)
-            path = collection_path(namespace, CRON_JOBS)
-            store = CronJobStore(self.controller, namespace)
-            start_informer(tasks, self._session, name, path=path, store=store)
-            self.names.append(name)
+        self.collection.start(tasks)
 
-    async def _run_resync(self, health: LoopHealth) -> None:
-        while True:
-            with health.idle():
-                await asyncio.sleep(self._settings.resync_interval)
-            for namespace in self._settings.watched_namespaces:
-                try:
-                    repaired = await resync_cron_jobs(self._session, namespace, self.controller)
-                except ApiError as error:
-                    health.attempted()
-                    log.warning("schedules not compared", namespace=namespace, error=str(error))
-                    continue
-                health.tick()
-                if repaired:
-                    log.info("schedules compared", namespace=namespace, repaired=repaired)
+    async def _resync(self, namespace: str | None, store: InformerStore) -> None:
+        """List everything once; afterwards metadata, and what differs is read live."""
+        if not store.synced.is_set():
+            await list_into(self._session, collection_path(namespace, CRON_JOBS), store)
+            return
+        repaired = await resync_cron_jobs(self._session, namespace, self.controller)
+        if repaired:
+            log.info("schedules compared", namespace=namespace, repaired=repaired)
 
     async def _run_deadlines(self, health: LoopHealth) -> None:
         agenda, turns = self.controller.delaying_queue, TimeSlice()

@@ -1,4 +1,4 @@
-"""Starts informers: those of worker pods and worker Leases, and of schedules."""
+"""Keeps the caches of worker pods and worker Leases up to date, by informers of the SDK's."""
 
 from collections.abc import Callable
 
@@ -57,44 +57,36 @@ class Informers:
 
     def _start_informers(
         self,
-        name: str,
+        title: str,
         path: Callable[[str | None], str],
         adapter: CacheAdapter,
         params: dict[str, str],
         on_page: Callable[[], None] = lambda: None,
     ) -> list[InformerStore]:
-        stores = []
-        for namespace in self._namespaces:
-            store = InformerStore(adapter, namespace, self._containment, on_page)
-            loop = informer_name(name, namespace)
-            start_informer(
-                self._tasks, self._session, loop, path=path(namespace), store=store, params=params
+        return [
+            self._start_informer(
+                watch_name(title, namespace),
+                path(namespace),
+                InformerStore(adapter, namespace, self._containment, on_page),
+                params,
             )
-            self.names.append(loop)
-            stores.append(store)
-        return stores
+            for namespace in self._namespaces
+        ]
+
+    def _start_informer(
+        self, name: str, path: str, store: InformerStore, params: dict[str, str]
+    ) -> InformerStore:
+        async def run(health: LoopHealth) -> None:
+            def on_health(*, went_well: bool) -> None:
+                (health.tick if went_well else health.attempted)()
+
+            await run_informer(self._session, path, store, params, on_health=on_health)
+
+        self.names.append(name)
+        self._tasks.start(name, run)
+        return store
 
 
-def informer_name(kind: str, namespace: str | None) -> str:
-    """Return the name of the loop that follows a kind of objects in a namespace, or in all."""
-    return f"watch of {kind} in {namespace or 'all namespaces'}"
-
-
-def start_informer(
-    tasks: TaskSupervisor,
-    session: KubeSession,
-    name: str,
-    *,
-    path: str,
-    store: InformerStore,
-    params: dict[str, str] | None = None,
-) -> None:
-    """Start the loop that keeps a store up to date, and whose health is that of its watch."""
-
-    async def run(health: LoopHealth) -> None:
-        def on_health(*, went_well: bool) -> None:
-            (health.tick if went_well else health.attempted)()
-
-        await run_informer(session, path, store, params, on_health=on_health)
-
-    tasks.start(name, run)
+def watch_name(title: str, namespace: str | None) -> str:
+    """Return what the health of a watch is known by."""
+    return f"watch of {title} in {namespace or 'all namespaces'}"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -33,6 +34,25 @@ DEADLINE_BATCH: Final = 200
 
 NamespaceCallback = Callable[[str | None], None]
 """Takes a namespace, or None for all, of which everything is known as it is now."""
+
+
+class ResyncTimer:
+    """Says when to compare with the cluster: every `interval` seconds, and when triggered."""
+
+    def __init__(self, interval: float) -> None:
+        self._interval = interval
+        self._triggered = asyncio.Event()
+
+    def trigger(self) -> None:
+        """End the wait, or the next one if none is under way."""
+        self._triggered.set()
+
+    async def wait(self) -> None:
+        """Wait for the next comparison."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._interval):
+                await self._triggered.wait()
+        self._triggered.clear()
 
 
 async def run_deadlines(
@@ -69,19 +89,19 @@ async def run_resync(
     controller: JobController,
     *,
     metrics: OperatorMetrics,
-    interval: float,
+    timer: ResyncTimer,
     on_resync: Callable[[int], None],
     on_namespace: NamespaceCallback,
     health: LoopHealth,
 ) -> None:
-    """Compare what is known with what there is, every `interval` seconds.
+    """Compare what is known with what there is, whenever the timer says so.
 
     `on_resync` is told each time how many jobs had to be repaired, `on_namespace` each namespace
     that could be compared.
     """
     while True:
         with health.idle():
-            await asyncio.sleep(interval)
+            await timer.wait()
         repaired = 0
         for namespace in namespaces:
             try:

@@ -9,13 +9,14 @@ import asyncio
 import functools
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Final, Protocol
 
 import structlog
 
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES
 from asyncjob_operator.cache.adapters import InformerStore
 from asyncjob_operator.components import Components
 from asyncjob_operator.controllers.job_informer import (
@@ -24,11 +25,14 @@ from asyncjob_operator.controllers.job_informer import (
     WatchLag,
     load_jobs,
 )
-from asyncjob_operator.informers import Informers
+from asyncjob_operator.informers import Informers, watch_name
+from asyncjob_operator.kopf_collections import KopfCollection, queue_collection
 from asyncjob_operator.kube.clock import current_time, monotonic
+from asyncjob_operator.kube.kopf_session import WatchedCollection, WatchListener
 from asyncjob_operator.kube.preflight import POLICIES_NOT_READABLE, Findings
 from asyncjob_operator.loops import (
     MAX_WATCH_PAUSE,
+    ResyncTimer,
     resync_namespace,
     run_deadlines,
     run_policy_checks,
@@ -39,8 +43,7 @@ from asyncjob_operator.loops import (
     run_stale_worker_collection,
     run_unserved_queue_events,
 )
-from asyncjob_operator.queues import Queues
-from asyncjob_operator.settings import Settings
+from asyncjob_operator.settings import JobWatchSource, Settings
 from asyncjob_operator.startup_checks import wait_for_job_api
 from asyncjob_operator.supervision import TaskSupervisor
 from asyncjob_operator.telemetry.containment import Activity, ObjectKind, object_ref
@@ -55,6 +58,8 @@ CHECKS_PER_WORKER_TIMEOUT: Final = 4
 MIN_WORKER_CHECK_INTERVAL: Final = 0.5
 ELECTION_LOOP: Final = "election"
 DEADLINE_LOOP: Final = "deadlines"
+
+_RESOURCE_TITLES: Final = {JOBS: "jobs", QUEUES: "queues", CRON_JOBS: "schedules"}
 
 
 class LeaderElection(Protocol):
@@ -73,8 +78,23 @@ class LeaderElection(Protocol):
         """Hand over."""
 
 
+class KopfWatches(Protocol):
+    """What the operator asks of the session through which kopf watches."""
+
+    def follow(
+        self,
+        listener: WatchListener,
+        resources: tuple[str, ...],
+        namespaces: tuple[str | None, ...],
+    ) -> None:
+        """Tell `listener` how the watches of these resources fare."""
+
+    def restart(self, resource: str) -> None:
+        """Break off the watches of a resource, so that they are opened again."""
+
+
 class Operator:
-    """Runs until told to stop; `restore_signals` undoes that kopf takes over the process's."""
+    """Works between `start` and `stop`; a listener of kopf's watches."""
 
     def __init__(
         self,
@@ -82,33 +102,41 @@ class Operator:
         session: KubeSession,
         leader_election: LeaderElection,
         metrics: OperatorMetrics,
-        restore_signals: Callable[[], None] = lambda: None,
+        kopf_watches: KopfWatches,
     ) -> None:
         self._settings = settings
         self._session = session
         self._leader_election = leader_election
         self._metrics = metrics
-        self._restore_signals = restore_signals
+        self._kopf_watches = kopf_watches
+        self._kopf_watches_jobs = settings.job_watch is JobWatchSource.KOPF
         self._components = Components(settings, session, leader_election, metrics)
         self._health = HealthMonitor(settings.silence_limit, monotonic)
         self._health.loop(DEADLINE_LOOP, STUCK_SECONDS)
         self._tasks = TaskSupervisor(settings.backoff_initial, settings.backoff_max, self._health)
         self._informers = Informers(
-            session, settings.watched_namespaces, self._tasks, self._components.containment
-        )
-        self._queues = Queues(
-            settings,
             session,
-            cache=self._components.job_controller.queues,
-            containment=self._components.containment,
-            metrics=metrics,
-            health=self._health,
+            settings.watched_namespaces,
+            self._tasks,
+            self._components.containment,
         )
+        self._kopf_collections: dict[str, KopfCollection] = {
+            QUEUES: queue_collection(
+                session,
+                settings.watched_namespaces,
+                self._components.job_controller.queues,
+                self._components.containment,
+                settings.resync_interval,
+            ),
+            CRON_JOBS: self._components.cron_jobs.collection,
+        }
+        self._resync_timer = ResyncTimer(settings.resync_interval)
+        self._idle_watches = ExitStack()
         self._listed_namespaces: set[str | None] = set()
         self._silence_detector = SilentWatchDetector()
         self._watch_lag = WatchLag(current_time)
         self._job_watch = JobWatch(
-            session, self._on_job_event, self._resync_namespace, self._on_watch_progress
+            session, self.on_job_event, self._resync_namespace, self._on_job_watch_progress
         )
         metrics.watch_lag.set_function(self._watch_lag.seconds)
         self._synced = False
@@ -116,8 +144,8 @@ class Operator:
         self._findings = Findings()
         self._known_policy_problems: list[str] = []
 
-    async def run(self, findings: Findings, stop: asyncio.Event) -> None:
-        """Run until `stop` is set, then stop in good order."""
+    def start(self, findings: Findings) -> None:
+        """Start all loops; from now on what kopf sees is taken."""
         self._log_start()
         self._findings = findings
         recovery = self._settings.options.recovery
@@ -126,16 +154,66 @@ class Operator:
         self._known_policy_problems = findings.missing_policies or [
             line for line in findings.warnings if line == POLICIES_NOT_READABLE
         ]
-        try:
-            self._tasks.start(ELECTION_LOOP, self._run_election)
-            listed = self._queues.start(self._tasks, self._restore_signals)
-            listed += self._informers.start(
-                self._components.job_controller, findings, recovery=recovery
-            )
-            self._tasks.start("jobs", lambda pulse: self._list_and_start(listed, pulse))
-            await stop.wait()
-        finally:
-            await self._stop()
+        self._follow_kopf()
+        self._tasks.start(ELECTION_LOOP, self._run_election)
+        listed = self._kopf_collections[QUEUES].start(self._tasks)
+        listed += self._informers.start(
+            self._components.job_controller, findings, recovery=recovery
+        )
+        self._tasks.start("jobs", lambda pulse: self._list_and_start(listed, pulse))
+
+    async def stop(self) -> None:
+        """Start nothing new, finish what is running, hand over the leadership."""
+        log.info("stopping")
+        await self._tasks.stop(except_for=ELECTION_LOOP)
+        await asyncio.gather(
+            self._components.job_reconcilers.drain(DRAIN_SECONDS),
+            self._components.admission_reconcilers.drain(DRAIN_SECONDS),
+            self._components.cron_jobs.reconcilers.drain(DRAIN_SECONDS),
+        )
+        await self._tasks.stop()
+        await self._leader_election.release()
+        self._components.recovery_summary.report()
+        if self._settings.options.recovery:
+            log.info("recovery stopped")
+
+    def on_queue_event(self, kind: str | None, obj: JsonObject) -> None:
+        """Take what kopf has seen of an AsyncQueue; None: found in a list."""
+        self._kopf_collections[QUEUES].on_event(kind, obj)
+
+    def on_cron_job_event(self, kind: str | None, obj: JsonObject) -> None:
+        """Take what kopf has seen of an AsyncCronJob; None: found in a list."""
+        self._kopf_collections[CRON_JOBS].on_event(kind, obj)
+
+    def on_job_event(self, kind: str | None, obj: JsonObject) -> None:
+        """Take what a watch has seen of an AsyncJob, kopf's or our own; None: found in a list."""
+        controller = self._components.job_controller
+        if kind is None:
+            controller.on_update(obj, live=False)
+            return
+        self._metrics.watch_events.inc()
+        self._silence_detector.events += 1
+        if kind == "ADDED":
+            with self._components.containment.guard(
+                object_ref(ObjectKind.JOB, obj), Activity.MEASURE
+            ):
+                self._watch_lag.observe_created(obj)
+        if kind == "DELETED":
+            controller.on_delete_event(obj)
+        else:
+            controller.on_update(obj, live=True)
+        controller.watch_position.observe(obj)
+
+    def on_watch_progress(self, watched: WatchedCollection) -> None:
+        """Take that a watch of kopf's has shown something, were it a bookmark."""
+        self._health.loop(_watch_name(watched.resource, watched.namespace)).tick()
+
+    def on_relist(self, watched: WatchedCollection) -> None:
+        """Compare with the cluster: kopf does not tell what was deleted before it listed again."""
+        if watched.resource == JOBS:
+            self._resync_timer.trigger()
+        else:
+            self._kopf_collections[watched.resource].resync_now(watched.namespace)
 
     def check_liveness(self) -> str:
         """Return which loop has stopped turning: a new start of the process may help against that.
@@ -150,12 +228,7 @@ class Operator:
             return "jobs are not listed yet"
         return (
             self._health.without_progress(
-                [
-                    *self._job_watch_names(),
-                    *self._queues.names,
-                    *self._informers.names,
-                    *self._components.cron_jobs.names,
-                ]
+                [*self._job_watch_names(), *self._informers.names, *self._kopf_watch_names()]
             )
             or self.check_liveness()
         )
@@ -184,15 +257,34 @@ class Operator:
 
         await self._leader_election.run(check_fitness)
 
-    def _job_watch_names(self) -> list[str]:
-        return [_job_watch_name(namespace) for namespace in self._settings.watched_namespaces]
+    def _follow_kopf(self) -> None:
+        """Have it told how kopf's watches fare. They end with kopf: of them none can hang alone."""
+        namespaces = self._settings.watched_namespaces
+        self._kopf_watches.follow(self, self._kopf_resources(), namespaces)
+        for name in self._kopf_watch_names():
+            self._idle_watches.enter_context(self._health.loop(name).idle())
 
-    def _on_watch_progress(self, namespace: str | None) -> None:
-        self._health.loop(_job_watch_name(namespace)).tick()
+    def _kopf_resources(self) -> tuple[str, ...]:
+        return (QUEUES, CRON_JOBS, *((JOBS,) if self._kopf_watches_jobs else ()))
+
+    def _kopf_watch_names(self) -> list[str]:
+        """Return the watches of what may be seen."""
+        return [
+            _watch_name(resource, namespace)
+            for resource in self._kopf_resources()
+            if self._findings.allows("watch", resource) and self._findings.allows("list", resource)
+            for namespace in self._settings.watched_namespaces
+        ]
+
+    def _job_watch_names(self) -> list[str]:
+        return [_watch_name(JOBS, namespace) for namespace in self._settings.watched_namespaces]
+
+    def _on_job_watch_progress(self, namespace: str | None) -> None:
+        self._health.loop(_watch_name(JOBS, namespace)).tick()
 
     def _on_namespace_resynced(self, namespace: str | None) -> None:
         """Take that a comparison has seen what the watch should have: that is as good."""
-        self._health.loop(_job_watch_name(namespace)).progressed()
+        self._health.loop(_watch_name(JOBS, namespace)).progressed()
 
     async def _list_and_start(self, stores: list[InformerStore], health: LoopHealth) -> None:
         """List all jobs once everything that bears on them is known, then begin to act."""
@@ -262,10 +354,14 @@ class Operator:
         self._start_job_watches()
 
     def _start_job_watches(self) -> None:
+        """Start our own watches of jobs, or start them anew; kopf's run already."""
+        if self._kopf_watches_jobs:
+            self._kopf_watches.restart(JOBS)
+            return
         failed = self._metrics.watch_restarts.inc
         for namespace in self._settings.watched_namespaces:
             run = functools.partial(self._watch_jobs, namespace)
-            self._tasks.start(_job_watch_name(namespace), run, failed, MAX_WATCH_PAUSE)
+            self._tasks.start(_watch_name(JOBS, namespace), run, failed, MAX_WATCH_PAUSE)
 
     async def _watch_jobs(self, namespace: str | None, health: LoopHealth) -> None:
         with health.idle():
@@ -277,27 +373,13 @@ class Operator:
         version = (
             await resync_namespace(self._session, namespace, parts.job_controller, metrics)
         ).version
-        self._on_watch_progress(namespace)
+        self._on_job_watch_progress(namespace)
         return version
 
     async def _check_policies(self, health: LoopHealth) -> None:
         await run_policy_checks(
             self._session, self._known_policy_problems, self._settings.resync_interval, health
         )
-
-    def _on_job_event(self, kind: str, obj: JsonObject) -> None:
-        self._metrics.watch_events.inc()
-        self._silence_detector.events += 1
-        if kind == "ADDED":
-            with self._components.containment.guard(
-                object_ref(ObjectKind.JOB, obj), Activity.MEASURE
-            ):
-                self._watch_lag.observe_created(obj)
-        if kind == "DELETED":
-            self._components.job_controller.on_delete_event(obj)
-        else:
-            self._components.job_controller.on_update(obj, live=True)
-        self._components.job_controller.watch_position.observe(obj)
 
     async def _run_resync(self, health: LoopHealth) -> None:
         settings, observer = self._settings, self._components.job_controller
@@ -306,7 +388,7 @@ class Operator:
             settings.watched_namespaces,
             observer,
             metrics=self._metrics,
-            interval=settings.resync_interval,
+            timer=self._resync_timer,
             on_resync=self._on_resync,
             on_namespace=self._on_namespace_resynced,
             health=health,
@@ -317,20 +399,6 @@ class Operator:
             log.warning("watch stalled, restarting it", missed=repaired)
             self._metrics.watch_restarts.inc()
             self._start_job_watches()
-
-    async def _stop(self) -> None:
-        log.info("stopping")
-        await self._tasks.stop(except_for=ELECTION_LOOP)
-        await asyncio.gather(
-            self._components.job_reconcilers.drain(DRAIN_SECONDS),
-            self._components.admission_reconcilers.drain(DRAIN_SECONDS),
-            self._components.cron_jobs.reconcilers.drain(DRAIN_SECONDS),
-        )
-        await self._tasks.stop()
-        await self._leader_election.release()
-        self._components.recovery_summary.report()
-        if self._settings.options.recovery:
-            log.info("recovery stopped")
 
     def _log_start(self) -> None:
         options = self._settings.options
@@ -347,8 +415,8 @@ class Operator:
         log.info("recovery started", identity=self._settings.identity)
 
 
-def _job_watch_name(namespace: str | None) -> str:
-    return f"watch of jobs in {namespace or 'all namespaces'}"
+def _watch_name(resource: str, namespace: str | None) -> str:
+    return watch_name(_RESOURCE_TITLES[resource], namespace)
 
 
 YOUNG_GENERATION_THRESHOLD: Final = 10_000

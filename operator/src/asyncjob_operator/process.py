@@ -1,18 +1,17 @@
-"""The operator as a process: connections, ports, signals, leader election, and the operator inside.
+"""What one operator process holds: connections, ports, leader election, and the operator inside.
 
 Also the HTTP server for health probes and metrics, each on a port of its own.
 """
 
-import asyncio
-import signal
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import structlog
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from asyncjob.kube import KubeSession, load_access
+from asyncjob.kube import ClusterAccess, KubeSession, load_access
+from asyncjob_operator.kube.kopf_session import KopfSession
 from asyncjob_operator.kube.leader_election import AlwaysLeader, LeaderElector
 from asyncjob_operator.kube.preflight import Findings, preflight
 from asyncjob_operator.operator import LeaderElection, Operator
@@ -33,34 +32,73 @@ async def check(settings: Settings) -> Findings:
         return await preflight(session, required_permissions(settings, access.namespace))
 
 
-async def serve(settings: Settings) -> None:
-    """Run the operator until SIGTERM or SIGINT."""
-    stop = asyncio.Event()
-    take_signals = _signal_installer(stop)
-    take_signals()
-    access, metrics = await load_access(settings.kubeconfig), OperatorMetrics()
-    async with (
-        KubeSession(
-            access,
-            field_manager=FIELD_MANAGER,
-            connections=MAX_CONNECTIONS,
-            observer=metrics.observe_request,
-        ) as session,
-        KubeSession(access, field_manager=FIELD_MANAGER, connections=2) as election_session,
-    ):
+class OperatorRuntime:
+    """What one process runs: built and started by `start`, taken down by `stop`."""
+
+    def __init__(self, access: ClusterAccess, settings: Settings) -> None:
+        self.settings = settings
+        self.kopf_session = KopfSession(access)
+        self._access = access
+        self._open = AsyncExitStack()
+        self._operator: Operator | None = None
+
+    @property
+    def operator(self) -> Operator:
+        """Return the operator, once `start` has returned."""
+        if self._operator is None:
+            raise RuntimeError("the operator has not been started")
+        return self._operator
+
+    async def start(self) -> None:
+        """Open connections and ports, wait for what the operator needs, and start its loops.
+
+        The ports are open while it waits. Whatever ends the wait, a signal included, closes all.
+        """
+        try:
+            await self._start()
+        except BaseException:
+            await self._close()
+            raise
+
+    async def stop(self) -> None:
+        """Stop the loops in good order and close everything."""
+        try:
+            await self.operator.stop()
+        finally:
+            await self._close()
+
+    async def _start(self) -> None:
+        settings, metrics, enter = self.settings, OperatorMetrics(), self._open.enter_async_context
+        session = await enter(
+            KubeSession(
+                self._access,
+                field_manager=FIELD_MANAGER,
+                connections=MAX_CONNECTIONS,
+                observer=metrics.observe_request,
+            )
+        )
+        # Elections have connections of their own: they must not wait behind anything.
+        election_session = await enter(
+            KubeSession(self._access, field_manager=FIELD_MANAGER, connections=2)
+        )
         leadership = _leader_election(settings, election_session)
-        operator = Operator(settings, session, leadership, metrics, take_signals)
-        async with (
-            serve_http(settings.metrics_port, metrics_routes(metrics, operator.refresh_metrics)),
+        operator = Operator(settings, session, leadership, metrics, self.kopf_session)
+        await enter(
+            serve_http(settings.metrics_port, metrics_routes(metrics, operator.refresh_metrics))
+        )
+        await enter(
             serve_http(
                 settings.health_port,
                 health_routes(operator.check_liveness, operator.check_readiness),
-            ),
-        ):
-            findings = await _run_unless_stopped(stop, wait_for_prerequisites(session, settings))
-            if findings:
-                await operator.run(findings, stop)
-    log.info("stopped")
+            )
+        )
+        operator.start(await wait_for_prerequisites(session, settings))
+        self._operator = operator
+
+    async def _close(self) -> None:
+        await self.kopf_session.close()
+        await self._open.aclose()
+        log.info("stopped")
 
 
 def _leader_election(settings: Settings, session: KubeSession) -> LeaderElection:
@@ -68,29 +106,6 @@ def _leader_election(settings: Settings, session: KubeSession) -> LeaderElection
         return AlwaysLeader()
     namespace = settings.lease_namespace or session.access.namespace
     return LeaderElector(session, namespace, settings.lease_name, settings.identity)
-
-
-def _signal_installer(stop: asyncio.Event) -> Callable[[], None]:
-    loop = asyncio.get_running_loop()
-
-    def take() -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop.set)
-
-    return take
-
-
-async def _run_unless_stopped(
-    stop: asyncio.Event, work: Coroutine[None, None, Findings]
-) -> Findings | None:
-    """Return what the work returns, or None if the stop comes first."""
-    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
-        return working.result() if working.done() else None
-    finally:
-        working.cancel()
-        stopping.cancel()
 
 
 HttpHandler = Callable[[web.Request], Awaitable[web.Response]]

@@ -1,6 +1,7 @@
 """All settings of one operator process, as the command line gives them."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final
 
 from asyncjob.names import OPERATOR_LEASE
@@ -8,6 +9,16 @@ from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
 
 BOOKMARK_SECONDS: Final = 60.0
 """How often the API server sends one on each watch, about."""
+
+
+class JobWatchSource(StrEnum):
+    """Who watches AsyncJobs. AsyncQueues and AsyncCronJobs are always watched by kopf."""
+
+    DIRECT = "direct"
+    """The SDK's own watch: half of the CPU for an event."""
+
+    KOPF = "kopf"
+    """A handler of kopf's, as for the other resources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +42,7 @@ class Settings:
     lease_name: str = OPERATOR_LEASE
     metrics_port: int = 0
     health_port: int = 0
+    job_watch: JobWatchSource = JobWatchSource.DIRECT
 
     @property
     def silence_limit(self) -> float:

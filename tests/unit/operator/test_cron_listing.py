@@ -120,7 +120,7 @@ async def test_another_namespaces_schedules_are_left_alone() -> None:
     assert known(schedules) == {"kept"}
 
 
-async def test_the_informer_shows_one_after_the_other_and_forgets_what_is_not_listed() -> None:
+async def test_a_list_shows_one_after_the_other_and_forgets_what_is_not_in_it() -> None:
     server, session, schedules = scene("kept", "gone")
     store = CronJobStore(schedules, "ns")
     await list_into(session, PATH, store)

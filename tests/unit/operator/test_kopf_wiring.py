@@ -1,24 +1,38 @@
-"""How kopf is held to watching."""
+"""How kopf is held to watching, and what it is spared."""
 
 import asyncio
 import itertools
+import json
+import re
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
+import aiohttp
 import kopf
 import pytest
-from kopf._cogs.structs.references import Insights, Resource
+from aiohttp import web
+from aiohttp.test_utils import BaseTestServer, TestServer
 
-from asyncjob.names import GROUP, QUEUES, VERSION
-from asyncjob_operator.kube import kopf_watch
-from asyncjob_operator.kube.kopf_watch import (
+import asyncjob_operator
+from asyncjob.kube.paging import MAX_PAGE_BYTES
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
+from asyncjob_operator import kopf_handlers
+from asyncjob_operator.kube import kopf_session
+from asyncjob_operator.kube.kopf_session import (
     EndlessBackoffs,
-    kopf_settings,
-    registry,
-    watch_queues,
+    KopfSession,
+    WatchedCollection,
+    watch_only,
 )
+from asyncjob_operator.options import settings_from_environment
+from asyncjob_operator.settings import JobWatchSource
 from asyncjob_operator.supervision import supervise
 from asyncjob_operator.telemetry.loop_health import LoopHealth
 from support.vitals import pulse
+
+SOURCES = Path(asyncjob_operator.__file__).parent
 
 
 def test_kopf_never_runs_out_of_patience() -> None:
@@ -29,7 +43,8 @@ def test_kopf_never_runs_out_of_patience() -> None:
 
 
 def test_kopf_posts_nothing_stores_nothing_and_joins_no_peers() -> None:
-    chosen = kopf_settings()
+    chosen = kopf.OperatorSettings()
+    watch_only(chosen)
     assert not chosen.posting.enabled
     assert chosen.peering.standalone
     assert chosen.scanning.disabled
@@ -42,53 +57,209 @@ def test_kopf_posts_nothing_stores_nothing_and_joins_no_peers() -> None:
     assert chosen.queueing.worker_limit is None
 
 
-def test_queues_have_one_handler_and_it_is_for_events() -> None:
-    handlers = registry(cast("Any", None), lambda _kind, _obj: None)
-    [watching] = handlers._watching.get_all_handlers()
-    assert watching.id == "queue"
+def test_of_kopf_only_what_is_public_is_used() -> None:
+    imports = re.compile(r"^\s*(from kopf[._]|import kopf\.)|kopf\._", re.MULTILINE)
+    assert [file.name for file in SOURCES.rglob("*.py") if imports.search(file.read_text())] == []
+
+
+def test_queues_and_schedules_have_one_handler_each_and_it_is_for_events() -> None:
+    handlers = kopf.get_default_registry()
+    assert {one.id for one in handlers._watching.get_all_handlers()} == {"queue", "cron-job"}
     for other in (handlers._changing, handlers._spawning, handlers._indexing, handlers._webhooks):
         assert list(other.get_all_handlers()) == []
 
 
-async def test_the_handler_passes_the_event_on_and_returns_none() -> None:
+@pytest.mark.parametrize("name", ["queue", "cron_job", "job"])
+async def test_a_handler_passes_the_event_on_and_returns_none(name: str) -> None:
     seen: list[tuple[str | None, str]] = []
 
-    def sink(kind: str | None, obj: Any) -> None:
+    def take(kind: str | None, obj: Any) -> None:
         seen.append((kind, obj["metadata"]["name"]))
 
-    [handler] = registry(cast("Any", None), sink)._watching.get_all_handlers()
-    function: Any = handler.fn
-    event = {"type": "ADDED", "object": {"metadata": {"name": "job"}}}
-    assert await function(event=event, name="job", patch=None) is None
-    assert seen == [("ADDED", "job")]
+    operator = SimpleNamespace(**{f"on_{name}_event": take})
+    handler = getattr(kopf_handlers, f"on_{name}")
+    event = {"type": "ADDED", "object": {"metadata": {"name": "one"}}}
+    memo = kopf.Memo(runtime=SimpleNamespace(operator=operator))
+    assert await handler(event=event, memo=memo, name="one", patch=None) is None
+    assert seen == [("ADDED", "one")]
 
 
-async def test_when_kopf_dies_it_says_so_and_ends_no_tasks_but_its_own(
+async def test_the_probe_fails_with_a_loop_that_has_stopped() -> None:
+    wrong = ["", "no turn of the loop 'deadlines' for 61 s"]
+    operator = SimpleNamespace(check_liveness=lambda: wrong.pop(0))
+    memo = kopf.Memo(runtime=SimpleNamespace(operator=operator))
+    check: Any = kopf_handlers.check_loops
+    assert await check(memo=memo) == "ok"
+    with pytest.raises(kopf.PermanentError, match="deadlines"):
+        await check(memo=memo)
+
+
+def test_without_flags_the_options_are_those_of_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    bystander = asyncio.create_task(asyncio.Event().wait())
-    started = asyncio.Event()
-    nobody_signs_in = kopf.OperatorRegistry()
-    monkeypatch.setattr(kopf_watch, "registry", lambda *_: nobody_signs_in)
-    with pytest.raises(kopf.LoginError):
-        await watch_queues(cast("Any", None), (), lambda *_: None, started.set)
-    assert started.is_set()
-    assert not bystander.done()
-    bystander.cancel()
+    monkeypatch.setattr("asyncjob_operator.options.configure_logs", lambda *_: None)
+    monkeypatch.setenv("ASYNCJOB_OPERATOR_NAMESPACE", "one two")
+    monkeypatch.setenv("ASYNCJOB_OPERATOR_RECOVERY", "false")
+    monkeypatch.setenv("ASYNCJOB_OPERATOR_JOB_WATCH", "kopf")
+    settings = settings_from_environment()
+    assert settings.namespaces == ("one", "two")
+    assert not settings.options.recovery
+    assert settings.job_watch is JobWatchSource.KOPF
 
 
-async def test_kopf_need_not_ask_for_its_users_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A container's user need not be in its passwd file, and kopf would fail."""
-    given: dict[str, Any] = {}
+def nested(levels: int) -> str:
+    return '{"a":' * levels + "1" + "}" * levels
 
-    async def spawn_tasks(**details: Any) -> None:
-        given.update(details)
-        raise TimeoutError
 
-    monkeypatch.setattr(kopf, "spawn_tasks", spawn_tasks)
-    with pytest.raises(TimeoutError):
-        await watch_queues(cast("Any", None), (), lambda *_: None, lambda: None)
-    assert given["identity"]
+class Access:
+    """Who signs: each reload makes a new token."""
+
+    def __init__(self, host: str) -> None:
+        self.host, self.namespace, self.proxy, self.server_hostname = host, "default", None, None
+        self.ssl_context = False
+        self.tokens = 1
+
+    async def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.tokens}"}
+
+    async def reload(self) -> None:
+        self.tokens += 1
+
+
+class Server:
+    """An API server that gives the answers it was told to, one after the other."""
+
+    def __init__(self) -> None:
+        self.answers: list[web.Response | bytes] = []
+        self.limits: list[str] = []
+        self.tokens: list[str] = []
+        self.progress: list[WatchedCollection] = []
+        self.relists: list[WatchedCollection] = []
+        self.server: BaseTestServer | None = None
+        self.session: KopfSession | None = None
+        self.http: aiohttp.ClientSession | None = None
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        self.tokens.append(request.headers["Authorization"])
+        self.limits.append(request.query.get("limit", ""))
+        answer = self.answers.pop(0)
+        if isinstance(answer, web.Response):
+            return answer
+        stream = web.StreamResponse()
+        await stream.prepare(request)
+        await stream.write(answer)
+        await asyncio.Event().wait()
+        return stream
+
+    def on_watch_progress(self, watched: WatchedCollection) -> None:
+        self.progress.append(watched)
+
+    def on_relist(self, watched: WatchedCollection) -> None:
+        self.relists.append(watched)
+
+    async def get(self, resource: str, query: str = "") -> aiohttp.ClientResponse:
+        assert self.http
+        assert self.server
+        path = collection_path(None, resource)
+        return await self.http.get(f"{self.server.make_url(path)}{query}")
+
+
+@pytest.fixture
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Server]:
+    monkeypatch.setattr(kopf_session, "RETRY_SECONDS", (0.0,))
+    told = Server()
+    app = web.Application()
+    app.router.add_get("/{path:.*}", told.answer)
+    async with TestServer(app) as served:
+        told.server = served
+        told.session = KopfSession(cast("Any", Access(str(served.make_url("")))))
+        told.session.follow(told, (QUEUES, CRON_JOBS), (None,))
+        told.http = told.session.sign_in().aiohttp_session
+        yield told
+        await told.session.close()
+
+
+async def test_a_refused_token_is_read_anew_and_the_request_repeated(server: Server) -> None:
+    server.answers = [web.Response(status=401), web.json_response({"items": []})]
+    assert (await server.get(QUEUES)).status == 200
+    assert server.tokens == ["Bearer 1", "Bearer 2"]
+
+
+@pytest.mark.parametrize("status", [403, 404])
+async def test_a_type_that_is_not_served_or_may_not_be_seen_is_waited_for(
+    server: Server, status: int
+) -> None:
+    refusals: list[web.Response | bytes] = [web.Response(status=status) for _ in range(3)]
+    server.answers = [*refusals, web.json_response({"items": []})]
+    assert (await server.get(QUEUES)).status == 200
+    assert server.answers == []
+
+
+async def test_an_answer_about_what_is_not_watched_is_kopfs_matter(server: Server) -> None:
+    server.answers = [web.Response(status=404)]
+    assert (await server.get(JOBS)).status == 404
+
+
+async def test_a_list_of_any_depth_is_read(server: Server) -> None:
+    server.answers = [web.Response(text=f'{{"items": [{nested(5000)}, {{"b": 1}}]}}')]
+    assert (await (await server.get(QUEUES)).json())["items"][1] == {"b": 1}
+
+
+async def test_an_answer_of_any_depth_about_what_is_not_watched_is_read(server: Server) -> None:
+    server.answers = [web.Response(text=f'{{"a": {nested(5000)}, "b": 1}}')]
+    assert (await (await server.get(JOBS)).json())["b"] == 1
+
+
+async def test_a_page_that_is_too_large_is_asked_for_again_in_smaller_parts(server: Server) -> None:
+    large = web.Response(body=b" " * (MAX_PAGE_BYTES + 1))
+    small = {"metadata": {"continue": "token"}, "items": [{"metadata": {"name": "one"}}]}
+    server.answers = [large, web.json_response(small), web.json_response({"items": []})]
+    page = await (await server.get(CRON_JOBS, "?limit=500")).json()
+    assert page["items"] == small["items"]
+    await server.get(CRON_JOBS, "?limit=500&continue=token")
+    first, second, third = (int(limit) for limit in server.limits)
+    assert second < first < 500
+    assert third > second  # objects so small are asked for in larger pages
+
+
+async def test_a_list_that_expires_between_two_pages_is_begun_anew(server: Server) -> None:
+    server.answers = [web.json_response({"items": []}), web.Response(status=410)]
+    await server.get(QUEUES, "?limit=500")
+    with pytest.raises(aiohttp.ClientPayloadError):
+        await server.get(QUEUES, "?limit=500&continue=token")
+
+
+async def test_the_second_list_of_a_collection_is_told_of_and_its_pages_are_not(
+    server: Server,
+) -> None:
+    server.answers = [web.json_response({"items": []}) for _ in range(4)]
+    await server.get(QUEUES)
+    await server.get(CRON_JOBS)
+    await server.get(QUEUES, "?continue=token")
+    assert server.relists == []
+    await server.get(QUEUES)
+    assert server.relists == [WatchedCollection(QUEUES, None)]
+
+
+async def test_a_watch_is_readable_shows_that_it_goes_on_and_can_be_broken_off(
+    server: Server,
+) -> None:
+    deep = f'{{"type": "ADDED", "object": {{"spec": {{"payload": {nested(5000)}}}}}}}'
+    server.answers = [f'{deep}\n{{"b": 1}}\n'.encode()]
+    response = await server.get(QUEUES, "?watch=true")
+    begun = len(server.progress)
+    body = response.content.iter_chunked(1024)
+    lines = b""
+    while lines.count(b"\n") < 2:
+        lines += await anext(body)
+    assert [list(json.loads(line)) for line in lines.splitlines()] == [["type", "object"], ["b"]]
+    assert len(server.progress) > begun
+    assert server.session
+    server.session.restart(CRON_JOBS)
+    assert not response.closed
+    server.session.restart(QUEUES)
+    with pytest.raises(aiohttp.ClientConnectionError):
+        await anext(body)
 
 
 async def test_what_fails_is_started_anew_with_pauses() -> None:
@@ -115,16 +286,3 @@ async def test_what_fails_is_started_anew_with_pauses() -> None:
         await asyncio.sleep(0)
     assert (len(runs), len(failures)) == (3, 2)
     supervised.cancel()
-
-
-@pytest.mark.parametrize("served", [True, False])
-async def test_kopf_is_stopped_where_it_has_found_no_type_to_watch(served: bool) -> None:
-    insights, stop = Insights(), asyncio.Event()
-    looking = asyncio.create_task(kopf_watch._stop_if_not_installed(insights, stop))
-    await asyncio.sleep(0)
-    assert not stop.is_set()
-    if served:
-        insights.watched_resources.add(Resource(GROUP, VERSION, QUEUES))
-    insights.ready_resources.set()
-    await looking
-    assert stop.is_set() is not served

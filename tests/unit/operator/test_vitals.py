@@ -8,6 +8,7 @@ import pytest
 
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.kube import KubeSession
+from asyncjob_operator.kube.kopf_session import KopfSession
 from asyncjob_operator.kube.leader_election import AlwaysLeader
 from asyncjob_operator.operator import Operator
 from asyncjob_operator.settings import Settings
@@ -121,7 +122,8 @@ class Scene:
         monkeypatch.setattr("asyncjob_operator.operator.monotonic", clock)
         settings = Settings(namespaces=("one", "two"), resync_interval=300.0)
         session = cast("KubeSession", SimpleNamespace(server_time=lambda: None))
-        self.operator = Operator(settings, session, AlwaysLeader(), OperatorMetrics())
+        watches = KopfSession(cast("Any", None))
+        self.operator = Operator(settings, session, AlwaysLeader(), OperatorMetrics(), watches)
 
 
 @pytest.fixture
@@ -140,8 +142,9 @@ def test_one_silent_namespace_makes_unready_and_all_of_them_unfit(
 ) -> None:
     operator = scene.operator
     operator._synced = True
+    operator._follow_kopf()
     for namespace in ("one", "two"):
-        operator._on_watch_progress(namespace)
+        operator._on_job_watch_progress(namespace)
     operator._health.loop("deadlines", 1e9)
     assert (operator.check_readiness(), operator.check_fitness()) == ("", "")
     clock.at += LIMIT + 1

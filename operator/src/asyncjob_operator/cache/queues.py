@@ -210,7 +210,7 @@ class QueueCache:
         """Forget an AsyncQueue that was deleted at this version, unless a newer one is known."""
         if self._versions.is_newer_known((namespace, queue), version):
             return
-        self._versions.record_deleted((namespace, queue))
+        self._versions.record_deleted((namespace, queue), version)
         self._statuses.pop((namespace, queue), None)
         if self._views.pop((namespace, queue), None):
             self._admission_cache.remove_queue((namespace, queue))

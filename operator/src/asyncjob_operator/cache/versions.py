@@ -36,9 +36,10 @@ class VersionTracker(Generic[K]):
         newest = self._newest.get(key, "")
         return newest.isdecimal() and than.isdecimal() and is_newer(newest, than)
 
-    def record_deleted(self, key: K) -> None:
-        """Record that an object was deleted."""
+    def record_deleted(self, key: K, version: str = "") -> None:
+        """Record that an object was deleted, be it one never seen: a list may still show it."""
         newest = self._newest.pop(key, None)
+        newest = version or newest
         if newest is not None:
             self._deleted[key] = newest
             if len(self._deleted) > MAX_REMEMBERED_DELETED:

@@ -1,58 +1,195 @@
-"""HTTP sessions for kopf: signed anew for each request, and made of text that kopf can read.
+"""The HTTP session that kopf is given at login, and kopf's settings.
 
-kopf parses with Python's own parser, which gives up at a thousand levels, and copies bodies, which
-gives up sooner. An AsyncQueue has no free JSON, but the API server takes any depth in the
-`managedFields` that whoever may change a queue sends along. Nobody here asks who owns which field.
+Three answers of the API server would end kopf, and so the process: a refused token, a type that is
+not served just now, and JSON that is nested deeper than Python's parser can go, which any tenant
+may write. They are dealt with here, where each request and answer passes: requests are signed anew
+and repeated, and what is nested too deeply is left out before kopf reads it. Pages of lists are
+bounded in bytes, where kopf bounds them by number alone.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
-from typing import Any, Final
+import itertools
+from collections.abc import AsyncGenerator, Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final, Protocol, cast
 
 import aiohttp
 import kopf
-import orjson
-from aiohttp.connector import Connection
+import structlog
 
 from asyncjob.deep_json import loads
 from asyncjob.errors import AsyncJobError
-from asyncjob.json_types import JsonObject, as_object, child, items
+from asyncjob.json_types import JsonObject, items
 from asyncjob.kube import ClusterAccess
+from asyncjob.kube.paging import ListPager, PageTooLargeError
+from asyncjob.kube.transport import parse_object
+from asyncjob.names import GROUP, collection_path
+from asyncjob_operator.kube.clock import monotonic
+from asyncjob_operator.kube.kopf_text import readable_line, readable_page
+from asyncjob_operator.kube.preflight import not_installed
+from asyncjob_operator.telemetry.logs import LogThrottle
 
-SIGN_IN_RETRY_SECONDS: Final = 1.0
+log = structlog.get_logger()
+
+RETRY_SECONDS: Final = (1.0, 2.0, 5.0)
+"""Between tries of a request that is refused, or whose type is not served; the last is repeated."""
+
+CONNECT_SECONDS: Final = 5.0
+IDLE_SECONDS: Final = 1.0
+"""After so long without an event kopf ends its task for an object; its default is 5."""
+
+FIRST_BACKOFFS: Final = (1.0, 1.0, 2.0, 3.0, 5.0, 8.0)
+LAST_BACKOFF: Final = 10.0
 
 
-class KopfAuthenticator:
-    """HTTP sessions for kopf that sign each request anew, so that no token in them grows old."""
+@dataclass(frozen=True, slots=True)
+class WatchedCollection:
+    """One resource in one namespace, or in all (None)."""
+
+    resource: str
+    namespace: str | None
+
+
+class WatchListener(Protocol):
+    """Told how kopf's watches fare, which kopf itself does not tell."""
+
+    def on_watch_progress(self, watched: WatchedCollection) -> None:
+        """Take that a watch has shown something, were it a bookmark, or that it was listed."""
+
+    def on_relist(self, watched: WatchedCollection) -> None:
+        """Take that kopf lists a collection once more: what was deleted meanwhile it tells not."""
+
+
+class KopfSession:
+    """HTTP for kopf under the operator's own identity."""
 
     def __init__(self, access: ClusterAccess) -> None:
         self._access = access
-        self._sessions: list[aiohttp.ClientSession] = []
+        self._watched: dict[str, WatchedCollection] = {}
+        self._pagers: dict[WatchedCollection, ListPager] = {}
+        self._open: dict[WatchedCollection, aiohttp.ClientResponse] = {}
+        self._listener: WatchListener | None = None
+        self._http: aiohttp.ClientSession | None = None
+        self._throttle = LogThrottle(monotonic)
 
-    async def new_session(self) -> kopf.AiohttpSession:
-        """Return a new session; from the second on kopf was refused, so the token is read anew."""
-        if self._sessions:
-            await asyncio.sleep(SIGN_IN_RETRY_SECONDS)
-            await self._reload_credentials()
-        http = aiohttp.ClientSession(
+    def follow(
+        self,
+        listener: WatchListener,
+        resources: tuple[str, ...],
+        namespaces: tuple[str | None, ...],
+    ) -> None:
+        """Tell `listener` of the watches of these resources in these namespaces."""
+        self._listener = listener
+        self._watched = {
+            collection_path(namespace, resource): WatchedCollection(resource, namespace)
+            for resource in resources
+            for namespace in namespaces
+        }
+
+    def sign_in(self) -> kopf.AiohttpSession:
+        """Return what a login handler returns."""
+        self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._access.ssl_context),
-            middlewares=[self._add_headers],
-            response_class=ReadableResponse,
+            middlewares=[self._send],
+            response_class=_KopfResponse,
+            read_bufsize=2**18,
             proxy=self._access.proxy,
         )
-        self._sessions.append(http)
         return kopf.AiohttpSession(
             server=self._access.host,
-            aiohttp_session=http,
+            aiohttp_session=self._http,
             default_namespace=self._access.namespace,
         )
 
     async def close(self) -> None:
         """Close what kopf has left open, as it does when it is cancelled."""
-        for session in self._sessions:
-            await session.close()
+        if self._http is not None:
+            await self._http.close()
 
-    async def _add_headers(
+    def restart(self, resource: str) -> None:
+        """Break off the watches of a resource: kopf opens them again where they were."""
+        for watched, response in list(self._open.items()):
+            if watched.resource == resource:
+                response.close()
+
+    async def _send(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        watched = self._watched.get(request.url.path)
+        if watched is None:
+            return await self._send_until_accepted(request, handler, None)
+        if "watch" in request.url.query:
+            return await self._watch(request, handler, watched)
+        return await self._list(request, handler, watched)
+
+    async def _watch(
+        self,
+        request: aiohttp.ClientRequest,
+        handler: aiohttp.ClientHandlerType,
+        watched: WatchedCollection,
+    ) -> aiohttp.ClientResponse:
+        response = await self._send_until_accepted(request, handler, watched)
+        if response.status == HTTPStatus.OK:
+            tell = partial(self._told.on_watch_progress, watched)
+            tell()
+            self._open[watched] = response
+            body = _ReadableLines(response.content, tell)
+            response.content = cast("aiohttp.StreamReader", body)
+        return response
+
+    async def _list(
+        self,
+        request: aiohttp.ClientRequest,
+        handler: aiohttp.ClientHandlerType,
+        watched: WatchedCollection,
+    ) -> aiohttp.ClientResponse:
+        """Ask for a page of so many objects that the answer is not too large."""
+        is_first_page = "continue" not in request.url.query
+        listed_before = watched in self._pagers
+        if is_first_page:
+            self._pagers[watched] = ListPager()
+        pager = self._pagers[watched]
+        while True:
+            request.url = request.url.update_query(limit=pager.params["limit"])
+            response = await self._send_until_accepted(request, handler, watched)
+            if response.status == HTTPStatus.GONE:
+                response.close()  # kopf would end; by this it begins the list anew
+                raise aiohttp.ClientPayloadError("the list has expired")
+            if response.status != HTTPStatus.OK:
+                return response
+            body = await _read_body(response, pager.max_bytes)
+            if body is not None:
+                break
+            pager.shrink_after(PageTooLargeError("a page of a list is too large"))
+        page = readable_page(body)
+        pager.record_page(page, len(items(page, "items")), len(body))
+        cast("_KopfResponse", response).page = page
+        self._told.on_watch_progress(watched)
+        if is_first_page and listed_before:
+            self._told.on_relist(watched)  # not sooner: the first page sets the list's moment
+        return response
+
+    async def _send_until_accepted(
+        self,
+        request: aiohttp.ClientRequest,
+        handler: aiohttp.ClientHandlerType,
+        watched: WatchedCollection | None,
+    ) -> aiohttp.ClientResponse:
+        """Send until the answer is one that kopf can bear."""
+        pauses = itertools.chain(RETRY_SECONDS, itertools.repeat(RETRY_SECONDS[-1]))
+        response = await self._send_once(request, handler)
+        while _is_repeated(response.status, watched):
+            await self._report(response, watched)
+            response.close()
+            if response.status == HTTPStatus.UNAUTHORIZED:
+                await self._reload_credentials()
+            await asyncio.sleep(next(pauses))
+            response = await self._send_once(request, handler)
+        return response
+
+    async def _send_once(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
         request.headers.update(await self._access.headers())
@@ -60,57 +197,134 @@ class KopfAuthenticator:
             request.server_hostname = self._access.server_hostname
         return await handler(request)
 
+    @property
+    def _told(self) -> WatchListener:
+        if self._listener is None:
+            raise RuntimeError("nobody is told of the watches")
+        return self._listener
+
+    async def _report(
+        self, response: aiohttp.ClientResponse, watched: WatchedCollection | None
+    ) -> None:
+        """Log what is wrong and what to do, once a minute."""
+        if watched is not None and response.status == HTTPStatus.NOT_FOUND:
+            wrong = not_installed([f"{watched.resource}.{GROUP}"])
+        elif watched is not None and response.status == HTTPStatus.FORBIDDEN:
+            wrong = f"no permission to see {watched.resource}.{GROUP}"
+        else:
+            wrong = "the API server refuses the operator's credentials"
+        namespace = watched.namespace if watched else None
+        if self._throttle.allow(f"{wrong} {namespace}"):
+            answer = parse_object(await response.read())
+            log.error(wrong, namespace=namespace, answer=answer.get("message", ""))
+
     async def _reload_credentials(self) -> None:
         try:
             await self._access.reload()
-        except AsyncJobError:
-            return  # the old token is as good as none: the next refusal comes back here
+        except AsyncJobError as error:
+            log.warning("credentials not readable", error=str(error))
 
 
-class ReadableResponse(aiohttp.ClientResponse):
-    """An answer without `managedFields`, in which nothing is too deep for kopf."""
-
-    async def start(self, connection: Connection) -> aiohttp.ClientResponse:
-        """Begin to read; what is watched is made readable event by event."""
-        await super().start(connection)
-        if self.url.query.get("watch") == "true":
-            self.content = ReadableEvents(self.content)  # type: ignore[assignment]  # stands in
-        return self
-
-    async def json(self, **_: object) -> Any:
-        """Return the object or list."""
-        found = as_object(loads(await self.read()))
-        for one in (found, *map(as_object, items(found, "items"))):
-            _drop_managed_fields(one)
-        return found
+def _is_repeated(status: int, watched: WatchedCollection | None) -> bool:
+    """Return whether kopf would end, or report an error each time, for what may yet be mended."""
+    if status == HTTPStatus.UNAUTHORIZED:
+        return True
+    return watched is not None and status in {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
 
 
-class ReadableEvents:
-    """Stands in for the stream of a watch: all is the stream's own but what is read in chunks."""
+async def _read_body(response: aiohttp.ClientResponse, max_bytes: int | None) -> bytes | None:
+    """Return the body, or None where it is too large."""
+    body = bytearray()
+    while chunk := await response.content.readany():
+        body += chunk
+        if max_bytes is not None and len(body) > max_bytes:
+            response.close()
+            return None
+    return bytes(body)
 
-    def __init__(self, stream: aiohttp.StreamReader) -> None:
-        self._stream = stream
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+class _KopfResponse(aiohttp.ClientResponse):
+    """An answer whose JSON may be of any depth; of what is watched, `page` is what kopf reads."""
 
-    async def iter_chunked(self, size: int) -> AsyncGenerator[bytes]:
-        """Yield one event after the other, each a line."""
+    page: JsonObject | None = None
+
+    async def json(self, **_: Any) -> Any:
+        """Return the page; of another answer the body, with null in place of what is too deep."""
+        page, self.page = self.page, None  # kopf may keep the answer longer than the page
+        return loads(await self.read()) if page is None else page
+
+
+class _ReadableLines:
+    """The body of a watch, each line of which kopf can parse."""
+
+    def __init__(self, body: aiohttp.StreamReader, on_progress: Callable[[], None]) -> None:
+        self._body = body
+        self._on_progress = on_progress
+
+    async def iter_chunked(self, _size: int) -> AsyncGenerator[bytes]:
+        """Yield whole lines, as they come; a line that breaks off comes again in the next watch."""
         rest = b""
-        async for chunk in self._stream.iter_chunked(size):
+        while chunk := await self._body.readany():
+            self._on_progress()
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 if line:
-                    yield _readable_event(line) + b"\n"
+                    yield readable_line(line) + b"\n"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._body, name)
 
 
-def _readable_event(line: bytes) -> bytes:
-    event = as_object(loads(line))
-    _drop_managed_fields(child(event, "object"))
-    return orjson.dumps(event)
+class EndlessBackoffs:
+    """Backoffs that never run out: kopf gives up, and exits, at the end of a finite list."""
+
+    def __iter__(self) -> Iterator[float]:
+        return itertools.chain(FIRST_BACKOFFS, itertools.repeat(LAST_BACKOFF))
 
 
-def _drop_managed_fields(obj: JsonObject) -> None:
-    meta = obj.get("metadata")
-    if isinstance(meta, dict):
-        meta.pop("managedFields", None)
+class NoProgressStorage(kopf.ProgressStorage):
+    """Keeps nothing: events have no progress."""
+
+    def fetch(self, **_: object) -> None:
+        """Return nothing."""
+
+    def store(self, **_: object) -> None:
+        """Store nothing."""
+
+    def purge(self, **_: object) -> None:
+        """Remove nothing."""
+
+    def touch(self, **_: object) -> None:
+        """Touch nothing."""
+
+    def clear(self, *, essence: kopf.BodyEssence) -> kopf.BodyEssence:
+        """Return the essence itself, not a deep copy."""
+        return essence
+
+
+class NoDiffBaseStorage(kopf.DiffBaseStorage):
+    """Keeps nothing: nobody asks what has changed."""
+
+    def build(self, **_: object) -> kopf.BodyEssence:
+        """Return an empty essence, not a deep copy of the object."""
+        return kopf.BodyEssence()
+
+    def fetch(self, **_: object) -> None:
+        """Return nothing."""
+
+    def store(self, **_: object) -> None:
+        """Store nothing."""
+
+
+def watch_only(settings: kopf.OperatorSettings) -> None:
+    """Set kopf to watch, to survive outages, and to write nothing."""
+    settings.process.ultimate_exiting_timeout = None
+    settings.posting.enabled = False
+    settings.peering.standalone = True
+    settings.scanning.disabled = True
+    settings.queueing.worker_limit = None
+    settings.queueing.idle_timeout = IDLE_SECONDS
+    settings.networking.error_backoffs = EndlessBackoffs()
+    settings.networking.connect_timeout = CONNECT_SECONDS
+    settings.persistence.progress_storage = NoProgressStorage()
+    settings.persistence.diffbase_storage = NoDiffBaseStorage()

@@ -58,7 +58,7 @@ async def check_job_api(session: KubeSession) -> str:
         missing = await _missing_types(session)
     except ApiError as error:
         return _unreachable(session, error)
-    return _not_installed(missing) if f"{JOBS}.{GROUP}" in missing else ""
+    return not_installed(missing) if f"{JOBS}.{GROUP}" in missing else ""
 
 
 async def check_permissions(
@@ -73,7 +73,7 @@ async def check_permissions(
 async def _check_types(session: KubeSession, findings: Findings) -> None:
     missing = await _missing_types(session)
     if missing:
-        findings.errors.append(_not_installed(missing))
+        findings.errors.append(not_installed(missing))
 
 
 async def _missing_types(session: KubeSession) -> list[str]:
@@ -85,7 +85,8 @@ async def _missing_types(session: KubeSession) -> list[str]:
     return [f"{name}.{GROUP}" for name in (JOBS, QUEUES, CRON_JOBS) if name not in served]
 
 
-def _not_installed(types: Sequence[str]) -> str:
+def not_installed(types: Sequence[str]) -> str:
+    """Return what to tell people of types that are not served."""
     return f"not installed: {', '.join(types)}; apply the CRDs (kubectl apply -f crds/)"
 
 

@@ -1,0 +1,87 @@
+"""How AsyncQueues and AsyncCronJobs reach their caches: by kopf's events, and lists beside them.
+
+kopf tells its handlers neither when its first list is complete nor what was deleted between two
+lists. So all is listed at the start, every `--resync-interval`, and when kopf lists again.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob.kube import KubeSession, WatchEvent
+from asyncjob.kube.informer import list_into
+from asyncjob.names import QUEUES, collection_path
+from asyncjob_operator.cache.adapters import InformerStore, QueueCacheAdapter
+from asyncjob_operator.cache.queues import QueueCache
+from asyncjob_operator.loops import MAX_WATCH_PAUSE, ResyncTimer
+from asyncjob_operator.supervision import TaskSupervisor
+from asyncjob_operator.telemetry.containment import Containment
+from asyncjob_operator.telemetry.loop_health import LoopHealth
+
+Resync = Callable[[str | None, InformerStore], Awaitable[None]]
+"""Brings the store of a namespace, or of all, up to date; raises what a request raises."""
+
+
+class KopfCollection:
+    """The objects of one resource that kopf watches, in one namespace or more."""
+
+    def __init__(
+        self,
+        title: str,
+        stores: dict[str | None, InformerStore],
+        resync: Resync,
+        resync_interval: float,
+    ) -> None:
+        self._title = title
+        self._stores = stores
+        self._resync = resync
+        self._timers = {namespace: ResyncTimer(resync_interval) for namespace in stores}
+        self._started = False
+
+    def start(self, tasks: TaskSupervisor) -> list[InformerStore]:
+        """List, and take events from now on; return the stores, which tell when they are listed."""
+        self._started = True
+        for namespace in self._stores:
+            tasks.start(
+                f"comparison of {self._title} in {namespace or 'all namespaces'}",
+                partial(self._run_resync, namespace),
+                max_pause=MAX_WATCH_PAUSE,
+            )
+        return list(self._stores.values())
+
+    def on_event(self, kind: str | None, obj: JsonObject) -> None:
+        """Take what kopf has seen; None: found in a list.
+
+        Before the start nothing is taken: everything is listed then.
+        """
+        if self._started:
+            namespace = None if None in self._stores else text(child(obj, "metadata"), "namespace")
+            self._stores[namespace].apply(WatchEvent(kind or "ADDED", obj))
+
+    def resync_now(self, namespace: str | None) -> None:
+        """Compare with the cluster soon: kopf may have missed a deletion."""
+        self._timers[namespace].trigger()
+
+    async def _run_resync(self, namespace: str | None, health: LoopHealth) -> None:
+        while True:
+            await self._resync(namespace, self._stores[namespace])
+            health.tick()
+            with health.idle():
+                await self._timers[namespace].wait()
+
+
+def queue_collection(
+    session: KubeSession,
+    namespaces: tuple[str | None, ...],
+    cache: QueueCache,
+    containment: Containment,
+    resync_interval: float,
+) -> KopfCollection:
+    """Return the AsyncQueues, as they go into their cache."""
+    adapter = QueueCacheAdapter(cache)
+
+    async def resync(namespace: str | None, store: InformerStore) -> None:
+        await list_into(session, collection_path(namespace, QUEUES), store)
+
+    stores = {namespace: InformerStore(adapter, namespace, containment) for namespace in namespaces}
+    return KopfCollection("queues", stores, resync, resync_interval)
