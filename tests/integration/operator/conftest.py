@@ -22,12 +22,15 @@ def control_plane() -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="session")
 def operator(
-    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+    control_plane: ControlPlane,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
 ) -> Iterator[OperatorProcess]:
-    """Run an operator for all namespaces, under its own roles."""
+    """Run an operator for all namespaces, under its own roles; a parameter is its --job-watch."""
     folder = tmp_path_factory.mktemp("operator")
     kubeconfig = operator_kubeconfig(control_plane, folder / "kubeconfig")
-    with OperatorProcess(kubeconfig, folder / "operator.log", *QUICK) as running:
+    options = (*QUICK, f"--job-watch={getattr(request, 'param', 'direct')}")
+    with OperatorProcess(kubeconfig, folder / "operator.log", *options) as running:
         yield running.until_ready().until_leading()
 
 

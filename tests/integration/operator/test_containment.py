@@ -8,7 +8,7 @@ from asyncjob.names import job_path
 from asyncjob_dev.controlplane import ControlPlane
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, now, until
-from support.operator import QUICK, OperatorProcess
+from support.operator import JOB_WATCHES, QUICK, OperatorProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
 
@@ -46,12 +46,14 @@ def forge(jobs: Jobs, name: str) -> None:
     assert FORGED["time"] in times
 
 
+@pytest.mark.parametrize("job_watch", JOB_WATCHES)
 def test_a_deep_job_and_a_forged_time_blind_the_operator_for_nobody(
-    fragile_plane: ControlPlane, operator_access: Path, tmp_path: Path
+    fragile_plane: ControlPlane, operator_access: Path, tmp_path: Path, job_watch: str
 ) -> None:
     hostile, honest = Jobs(fragile_plane.api), Jobs(fragile_plane.api)
     names = [f"--namespace={jobs.namespace}" for jobs in (hostile, honest)]
     options = (*QUICK, *names, f"--lease-namespace={honest.namespace}", "--resync-interval=2")
+    options += (f"--job-watch={job_watch}",)
     with OperatorProcess(operator_access, tmp_path / "log", *options) as operator:
         operator.until_ready(within=60).until_leading()
         create_deep(fragile_plane, hostile, tmp_path)

@@ -8,21 +8,31 @@ import pytest
 from asyncjob_dev.controlplane import ControlPlane
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, now, until
-from support.operator import QUICK, OperatorProcess
+from support.operator import JOB_WATCHES, QUICK, OperatorProcess
 
 pytestmark = pytest.mark.integration
 
 
+@pytest.mark.parametrize("job_watch", JOB_WATCHES)
 @pytest.mark.parametrize(
     "outage",
     [1.0, pytest.param(14.0, marks=pytest.mark.soak)],
     ids=["short", "longer than leadership lasts"],
 )
 def test_the_operator_outlives_a_killed_api_server_and_goes_on(
-    fragile_plane: ControlPlane, operator_access: Path, tmp_path: Path, outage: float
+    fragile_plane: ControlPlane,
+    operator_access: Path,
+    tmp_path: Path,
+    outage: float,
+    job_watch: str,
 ) -> None:
     jobs = Jobs(fragile_plane.api)
-    options = (*QUICK, f"--namespace={jobs.namespace}", f"--lease-namespace={jobs.namespace}")
+    options = (
+        *QUICK,
+        f"--namespace={jobs.namespace}",
+        f"--lease-namespace={jobs.namespace}",
+        f"--job-watch={job_watch}",
+    )
     with OperatorProcess(operator_access, tmp_path / "log", *options) as operator:
         operator.until_ready().until_leading()
         worker = FakeWorker(jobs)

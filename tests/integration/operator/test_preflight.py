@@ -42,10 +42,15 @@ def test_without_the_crds_it_says_what_to_do_waits_and_then_works(
     assert "not installed: asyncjobs.asyncjob.dev" in checked.stderr
     assert "kubectl apply -f crds/" in checked.stderr
     assert "the policy ownership.asyncjob.dev is not in force" in checked.stderr
+    with OperatorProcess(bare_plane.kubeconfig, tmp_path / "impatient") as operator:
+        until(lambda: "cannot work yet" in operator.logs(), 10)
+        assert operator.health("/healthz") == "ok"
+        assert operator.stop() == 0
     with OperatorProcess(bare_plane.kubeconfig, tmp_path / "log") as operator:
         until(lambda: "cannot work yet" in operator.logs(), 10)
         install(bare_plane)
         operator.until_ready(within=30)
+        assert operator.stop() == 0
     assert check(bare_plane.kubeconfig).returncode == 0
 
 
@@ -67,6 +72,14 @@ def test_without_a_cluster_it_says_how_to_connect(tmp_path: Path) -> None:
     checked = check(tmp_path / "absent")
     assert checked.returncode == 1
     assert "no cluster is configured" in checked.stderr
+
+
+def test_without_a_cluster_it_does_not_run_and_says_how_to_connect(tmp_path: Path) -> None:
+    with OperatorProcess(tmp_path / "absent", tmp_path / "log") as operator:
+        assert operator.process
+        assert operator.process.wait(30) == 1
+    assert "Error: no cluster is configured" in operator.logs()
+    assert "Traceback" not in operator.logs()
 
 
 def test_with_the_operators_roles_nothing_is_missing(

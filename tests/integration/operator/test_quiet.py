@@ -4,9 +4,12 @@ import pytest
 
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, until
-from support.operator import OperatorProcess
+from support.operator import JOB_WATCHES, OperatorProcess
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.parametrize("operator", JOB_WATCHES, indirect=True),
+]
 
 
 def test_the_operator_writes_nothing_for_a_plain_job_that_succeeds(

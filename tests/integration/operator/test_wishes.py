@@ -4,8 +4,12 @@ import pytest
 
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, until
+from support.operator import JOB_WATCHES
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.parametrize("operator", JOB_WATCHES, indirect=True),
+]
 
 
 def dead_letter(jobs: Jobs, worker: FakeWorker, name: str, **spec: object) -> None:

@@ -3,28 +3,40 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, Final, cast
+
+import kopf
 
 from asyncjob.json_types import JsonObject, child, text
-from asyncjob.names import CRON_JOB_LABEL, JOBS, collection_path, cron_job_path, queue_path
+from asyncjob.names import (
+    CRON_JOB_LABEL,
+    CRON_JOBS,
+    GROUP,
+    JOBS,
+    QUEUES,
+    VERSION,
+    collection_path,
+    cron_job_path,
+)
 from asyncjob_operator.controllers.job_informer import JobWatch
 from asyncjob_operator.informers import Informers
+from asyncjob_operator.kopf_collections import queue_collection
+from asyncjob_operator.kopf_handlers import PEERING_IDENTITY
 from asyncjob_operator.kube import paths
-from asyncjob_operator.kube.clock import monotonic
+from asyncjob_operator.kube.kopf_session import KopfSession, watch_only
 from asyncjob_operator.kube.preflight import Findings
-from asyncjob_operator.queues import Queues
 from asyncjob_operator.supervision import TaskSupervisor
-from asyncjob_operator.telemetry.loop_health import HealthMonitor, LoopHealth
-from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from asyncjob_operator.telemetry.loop_health import LoopHealth
 from support.rights.happening import happens
-from support.rights.probes.operating import operating, settings_of
+from support.rights.probes.operating import operating
 from support.rights.probes.probe import Ground, Run
 from support.rights.scenes import create_cron_job, create_job, create_queue
-from support.rights.seats import Seat
+from support.rights.seats import Seat, SeatSession
 from support.vitals import containment, pulse
 
-CHANGES = 3
-"""How often a queue is changed: more than lists alone would show."""
+FAR: Final = 3600.0
+"""Seconds to the next comparison: farther than a probe looks."""
 
 
 @dataclass
@@ -33,7 +45,9 @@ class Loops:
 
     by_name: dict[str, Callable[[], Awaitable[None]]] = field(default_factory=dict)
 
-    def start(self, name: str, run: Callable[[LoopHealth], Awaitable[None]], *_: object) -> None:
+    def start(
+        self, name: str, run: Callable[[LoopHealth], Awaitable[None]], *_: object, **__: object
+    ) -> None:
         """Keep it."""
         self.by_name[name] = partial(run, pulse(name))
 
@@ -47,10 +61,7 @@ def follows(kind: str) -> Run:
     """Return a probe that has a kind of objects in sight: list, then watch."""
 
     async def run(seat: Seat, _ground: Ground, _: str) -> None:
-        path = {
-            "pods": paths.pods_path(seat.namespace),
-            "leases": paths.leases_path(seat.namespace),
-        }[kind]
+        path = {"pods": paths.pods_path, "leases": paths.leases_path}[kind](seat.namespace)
         async with operating(seat) as (parts, session):
             loops = Loops()
             following = Informers(session, (seat.namespace,), loops.tasks, containment())
@@ -61,41 +72,83 @@ def follows(kind: str) -> Run:
     return run
 
 
-async def follows_queues(seat: Seat, _: Ground, name: str) -> None:
-    """Pause and resume a queue until kopf has told of it: the first may come by the list."""
-    create_queue(seat, name)
+def by_kopf(
+    seat: Seat, session: SeatSession, resource: str, on_event: Callable[[str | None, Any], None]
+) -> Callable[[], Awaitable[None]]:
+    """Return a loop in which kopf watches a resource as the operator has it watch."""
+
+    def ignore(_watched: object) -> None: ...
+
+    handlers, http = kopf.OperatorRegistry(), KopfSession(session.access)
+    listener = cast("Any", SimpleNamespace(on_watch_progress=ignore, on_relist=ignore))
+    http.follow(listener, (resource,), (seat.namespace,))
+
+    @kopf.on.startup(registry=handlers)
+    async def _configure(settings: kopf.OperatorSettings, **_: object) -> None:
+        watch_only(settings)
+
+    @kopf.on.login(registry=handlers)
+    async def _sign_in(**_: object) -> kopf.AiohttpSession:
+        return http.sign_in()
+
+    @kopf.on.event(GROUP, VERSION, resource, registry=handlers)
+    async def _take(event: kopf.RawEvent, **_: object) -> None:
+        on_event(event["type"], event["object"])
+
+    async def run() -> None:
+        try:
+            await kopf.operator(
+                registry=handlers,
+                standalone=True,
+                namespaces=[seat.namespace],
+                identity=PEERING_IDENTITY,
+            )
+        finally:
+            await http.close()
+
+    return run
+
+
+async def sees_queues(seat: Seat, _: Ground, name: str) -> None:
+    """List queues beside kopf, and create queues until kopf's watch tells of one."""
+    seen: list[str] = []
+    made: list[str] = []
+
+    def sink(kind: str | None, obj: JsonObject) -> None:
+        if kind is not None:
+            seen.append(text(child(obj, "metadata"), "name"))
+
     async with operating(seat) as (parts, session):
-        loops, known = Loops(), parts.job_controller.queues
-        queues = Queues(
-            settings_of(seat),
-            session,
-            cache=known,
-            containment=containment(),
-            metrics=OperatorMetrics(),
-            health=HealthMonitor(60.0, monotonic),
+        loops = Loops()
+        known = parts.job_controller.queues
+        [store] = queue_collection(session, (seat.namespace,), known, containment(), FAR).start(
+            loops.tasks
         )
-        queues.start(loops.tasks, lambda: None)
-        paused = [False]
 
-        def followed() -> bool:
-            if (seat.namespace, name) not in known:
-                return False
-            if known.view(seat.namespace, name).paused == paused[-1]:
-                paused.append(not paused[-1])
-                wish = {"spec": {"paused": paused[-1]}}
-                seat.admin.merge(queue_path(seat.namespace, name), wish).object()
-            return len(paused) > CHANGES
+        def ready() -> bool:
+            create_queue(seat, f"{name}-{len(made)}")
+            made.append(name)
+            return store.synced.is_set() and any(one.startswith(name) for one in seen)
 
-        await happens(followed, *loops.by_name.values())
+        await happens(
+            ready,
+            loops.by_name[f"comparison of queues in {seat.namespace}"],
+            by_kopf(seat, session, QUEUES, sink),
+        )
 
 
 async def triggers(seat: Seat, _: Ground, name: str) -> None:
-    """Have the operator see a schedule, and raise its trigger twice: a list may have the first."""
+    """Have the operator see a schedule, and raise its trigger twice: kopf may list the first."""
     create_cron_job(seat, name)
     selector = {"labelSelector": f"{CRON_JOB_LABEL}={name}"}
-    async with operating(seat) as (parts, _session):
+    async with operating(seat) as (parts, session):
         loops = Loops()
         parts.cron_jobs.start(loops.tasks, Findings())
+        seen: list[str | None] = []
+
+        def sink(kind: str | None, obj: JsonObject) -> None:
+            seen.append(kind)
+            parts.cron_jobs.collection.on_event(kind, obj)
 
         def ran() -> bool:
             if not parts.cron_jobs.controller.names_in(None):
@@ -105,9 +158,9 @@ async def triggers(seat: Seat, _: Ground, name: str) -> None:
             ]
             wish = {"spec": {"trigger": len(runs) + 1}}
             seat.admin.merge(cron_job_path(seat.namespace, name), wish).object()
-            return len(runs) > 1
+            return len(runs) > 1 and "MODIFIED" in seen
 
-        await happens(ran, *loops.by_name.values())
+        await happens(ran, *loops.by_name.values(), by_kopf(seat, session, CRON_JOBS, sink))
 
 
 async def sees_new_jobs(seat: Seat, _: Ground, name: str) -> None:

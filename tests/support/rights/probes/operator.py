@@ -28,7 +28,7 @@ MAIN: Final[Mapping[Right, Probe]] = {
     **ours(JOBS, "delete", Probe("remove a job that retention does not keep", operating.removes)),
     **ours(QUEUES, "get", _ADMITS),
     **ours(f"{QUEUES}/status", "patch", _ADMITS),
-    **ours(QUEUES, "list watch", Probe("follow queues", following.follows_queues)),
+    **ours(QUEUES, "list watch", Probe("follow queues", following.sees_queues)),
     **ours(CRONS, "get list watch", _SCHEDULES),
     **ours(f"{CRONS}/status", "patch", _SCHEDULES),
     **on_leases("get", Probe("confirm that a worker was replaced", operating.confirms_worker)),
