@@ -46,7 +46,13 @@ def test_nothing_of_a_page_is_too_deep_for_kopf(place: str) -> None:
     assert obj["metadata"] == {"name": "n"}
 
 
-@pytest.mark.parametrize("text", ['{"type": "BOOKMARK"}', '{"type": "ERROR", "object": null}'])
+def test_after_any_error_within_a_watch_kopf_lists_anew() -> None:
+    text = line({"kind": "Status", "code": 500, "message": "etcdserver: no leader"}, "ERROR")
+    seen = json.loads(readable_line(text))
+    assert (seen["type"], seen["object"]["code"]) == ("ERROR", 410)
+
+
+@pytest.mark.parametrize("text", ['{"type": "BOOKMARK"}', '{"type": "ADDED", "object": null}'])
 def test_an_event_without_an_object_is_left_as_it_is(text: str) -> None:
     wide = text[:-1] + ', "x": [' + "{}," * 300 + "{}]}"
     assert json.loads(readable_line(wide.encode())) == json.loads(wide)

@@ -1,9 +1,9 @@
 """The HTTP session that kopf is given at login, and kopf's settings.
 
-Three answers of the API server would end kopf, and so the process: a refused token, a type that is
-not served just now, and JSON that is nested deeper than Python's parser can go, which any tenant
-may write. They are dealt with here, where each request and answer passes: requests are signed anew
-and repeated, and what is nested too deeply is left out before kopf reads it. Pages of lists are
+Some answers of the API server would end kopf, and so the process: a refused token, a type that is
+not served just now, an error within a watch, and JSON that is nested deeper than Python's parser
+can go, which any tenant may write. They are dealt with here, where each request and answer passes:
+requests are signed anew and repeated, and what is nested too deeply is left out before kopf reads it. Pages of lists are
 bounded in bytes, where kopf bounds them by number alone.
 """
 
@@ -27,7 +27,7 @@ from asyncjob.kube.paging import ListPager, PageTooLargeError
 from asyncjob.kube.transport import parse_object
 from asyncjob.names import GROUP, collection_path
 from asyncjob_operator.kube.clock import monotonic
-from asyncjob_operator.kube.kopf_text import readable_line, readable_page
+from asyncjob_operator.kube.kopf_text import is_error, readable_line, readable_page
 from asyncjob_operator.kube.preflight import not_installed
 from asyncjob_operator.telemetry.logs import LogThrottle
 
@@ -39,6 +39,9 @@ RETRY_SECONDS: Final = (1.0, 2.0, 5.0)
 CONNECT_SECONDS: Final = 5.0
 IDLE_SECONDS: Final = 1.0
 """After so long without an event kopf ends its task for an object; its default is 5."""
+
+MAX_LOGGED: Final = 300
+"""Bytes of an error that are logged."""
 
 FIRST_BACKOFFS: Final = (1.0, 1.0, 2.0, 3.0, 5.0, 8.0)
 LAST_BACKOFF: Final = 10.0
@@ -135,7 +138,7 @@ class KopfSession:
             tell = partial(self._told.on_watch_progress, watched)
             tell()
             self._open[watched] = response
-            body = _ReadableLines(response.content, tell)
+            body = _ReadableLines(response.content, response.url.path, tell)
             response.content = cast("aiohttp.StreamReader", body)
         return response
 
@@ -257,8 +260,11 @@ class _KopfResponse(aiohttp.ClientResponse):
 class _ReadableLines:
     """The body of a watch, each line of which kopf can parse."""
 
-    def __init__(self, body: aiohttp.StreamReader, on_progress: Callable[[], None]) -> None:
+    def __init__(
+        self, body: aiohttp.StreamReader, path: str, on_progress: Callable[[], None]
+    ) -> None:
         self._body = body
+        self._path = path
         self._on_progress = on_progress
 
     async def iter_chunked(self, _size: int) -> AsyncGenerator[bytes]:
@@ -268,6 +274,12 @@ class _ReadableLines:
             self._on_progress()
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
+                if is_error(line):
+                    log.info(
+                        "watch interrupted",
+                        path=self._path,
+                        answer=line[:MAX_LOGGED].decode(errors="replace"),
+                    )
                 if line:
                     yield readable_line(line) + b"\n"
 

@@ -33,8 +33,19 @@ def readable_page(body: bytes) -> JsonObject:
     return page
 
 
+LIST_ANEW: Final = b'{"type":"ERROR","object":{"kind":"Status","code":410}}'
+"""After this error kopf lists anew, and goes on from there. After any other it would end."""
+
+
+def is_error(line: bytes) -> bool:
+    """Return whether a watch says that it cannot go on."""
+    return line.startswith(b'{"type":"ERROR"')
+
+
 def readable_line(line: bytes) -> bytes:
     """Return an event of a watch as text."""
+    if is_error(line):
+        return LIST_ANEW
     if len(line) <= MAX_PASSED_BYTES and line.count(b"{") + line.count(b"[") <= MAX_PASSED_BRACKETS:
         return line
     event = as_object(loads(line))
