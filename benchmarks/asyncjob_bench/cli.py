@@ -53,7 +53,8 @@ def main() -> None:
 @REPORT_ONLY
 def run(*, parts: list[Part], scale: str, out: Path, limits: Path, report_only: bool) -> None:
     """Measure; store, show and judge what was found."""
-    bars, began = read_limits(limits, "bars"), datetime.now(UTC)
+    bars, by_kopf = read_limits(limits, "bars"), read_limits(limits, "kopf")
+    began = datetime.now(UTC)
     runner = Runner(SCALES[scale], click.echo)
     results = runner.results
     try:
@@ -63,6 +64,7 @@ def run(*, parts: list[Part], scale: str, out: Path, limits: Path, report_only: 
         path = store.write(results, out, store.LATEST)
     everything = len(parts) == len(PARTS)
     verdicts = check_limits(bars, results.medians, only_measured=not everything)
+    verdicts += check_limits(by_kopf, results.medians, only_measured=True)
     report.plots(results, out)
     click.echo(f"\n{report.text(results, verdicts)}\n\nstored in {path}")
     _end(verdicts, results.failed, report_only=report_only)

@@ -136,6 +136,9 @@ class ManagedWorker:
 
 APP: Final = "asyncjob_bench.harness.handlers:app"
 OPERATOR: Final = "operator"
+BY_KOPF: Final = ("--job-watch=kopf",)
+"""Options of an operator that sees jobs by kopf."""
+
 PROFILED: Final = "asyncjob_bench.harness.profiled"
 TOKEN_SECONDS: Final = 7200
 GRACE_SECONDS: Final = 10.0

@@ -6,7 +6,8 @@ The rate of the whole, and how soon an idle worker begins a job.
 from asyncjob.names import JOBS, collection_path
 from asyncjob_bench.harness import templates
 from asyncjob_bench.harness.handlers import STAMP, STAMPS_VARIABLE
-from asyncjob_bench.parts.flow import run_flow, start_stack, submit
+from asyncjob_bench.harness.space import BY_KOPF
+from asyncjob_bench.parts.flow import Flow, run_flow, start_stack, submit
 from asyncjob_bench.parts.part import Numbers, PartContext
 from asyncjob_bench.stats.results import quantile
 from asyncjob_bench.stats.usage import cpu_row
@@ -14,19 +15,32 @@ from asyncjob_bench.stats.usage import cpu_row
 
 def measure_throughput(bench: PartContext) -> Numbers:
     """Return the rate of the whole."""
-    scale = bench.scale
-    with (
-        bench.site.space("whole") as space,
-        start_stack(bench.site, space, workers=scale.workers, slots=scale.slots) as here,
-    ):
-        done = run_flow(here, scale.jobs, warm_up=scale.warm_up)
-    bench.results.cpu.append(cpu_row("end to end", done.used, scale.jobs))
+    scale, done = bench.scale, _flow(bench, "whole", "end to end")
     return {
         "end_to_end_jobs_s": done.rate,
         "end_to_end_cores_busy": done.used.utilisation,
         "foreign_share": done.used.foreign,
         **done.used.figures(scale.jobs),
     }
+
+
+def measure_throughput_by_kopf(bench: PartContext) -> Numbers:
+    """Return the rate of the whole while the operator sees jobs by kopf."""
+    done = _flow(bench, "whole-kopf", "end to end, jobs by kopf", *BY_KOPF)
+    return {"kopf_end_to_end_jobs_s": done.rate}
+
+
+def _flow(bench: PartContext, name: str, what: str, *operator: str) -> Flow:
+    scale = bench.scale
+    with (
+        bench.site.space(name) as space,
+        start_stack(
+            bench.site, space, workers=scale.workers, slots=scale.slots, operator=operator
+        ) as here,
+    ):
+        done = run_flow(here, scale.jobs, warm_up=scale.warm_up)
+    bench.results.cpu.append(cpu_row(what, done.used, scale.jobs))
+    return done
 
 
 WARM_UP = 10

@@ -5,13 +5,14 @@ are those of real status writes, of jobs that go through their whole life beside
 """
 
 import time
+from collections.abc import Sequence
 from statistics import median
 from typing import Final
 
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.harness.generator import creation, generate, whole_life
 from asyncjob_bench.harness.handlers import HOLD
-from asyncjob_bench.harness.space import ManagedWorker, PodToken, Space
+from asyncjob_bench.harness.space import BY_KOPF, ManagedWorker, PodToken, Space
 from asyncjob_bench.parts.ceiling import pod_tokens
 from asyncjob_bench.parts.flow import CONNECTIONS
 from asyncjob_bench.parts.part import Numbers, PartContext
@@ -35,15 +36,9 @@ BACKLOG: Final = "asyncjob_worker_backlog"
 
 def measure(bench: PartContext) -> Numbers:
     """Return CPU per event at both sizes, its growth, and memory at the larger one."""
-    scale, found = bench.scale, []
     with bench.site.space("load") as space:
-        pods, there = pod_tokens(space, scale.workers), 0
-        for size in (scale.few_jobs, scale.many_jobs):
-            park(space, there, size)
-            there = size
-            found.append(_at(bench, space, pods, size))
-        worker = _worker_mib(space, scale.many_jobs)
-    few, many = found
+        few, many = _at_both_sizes(bench, space)
+        worker = _worker_mib(space, bench.scale.many_jobs)
     bench.results.curves["operator-by-jobs"] = [few, many]
     growth = float(many["ms/event"]) / float(few["ms/event"])
     return {
@@ -55,6 +50,30 @@ def measure(bench: PartContext) -> Numbers:
         "operator_start_cpu_s": float(many["start CPU s"]),
         "worker_rss_mib": worker,
     }
+
+
+def measure_by_kopf(bench: PartContext) -> Numbers:
+    """Return CPU per event and memory where kopf watches the jobs."""
+    with bench.site.space("load-kopf") as space:
+        few, many = _at_both_sizes(bench, space, *BY_KOPF)
+    bench.results.curves["operator-by-jobs-kopf"] = [few, many]
+    return {
+        "kopf_operator_ms_per_event": float(many["ms/event"]),
+        "kopf_operator_ms_per_event_few": float(few["ms/event"]),
+        "kopf_operator_rss_mib": float(many["resident MiB"]),
+        "kopf_operator_peak_mib": float(many["peak MiB"]),
+    }
+
+
+def _at_both_sizes(bench: PartContext, space: Space, *options: str) -> tuple[Row, Row]:
+    """Return what an operator with these options costs with few jobs, and with many."""
+    pods, there, found = pod_tokens(space, bench.scale.workers), 0, []
+    for size in (bench.scale.few_jobs, bench.scale.many_jobs):
+        park(space, there, size)
+        there = size
+        found.append(_at(bench, space, pods, size, options))
+    few, many = found
+    return few, many
 
 
 def park(space: Space, there: int, wanted: int) -> None:
@@ -69,8 +88,10 @@ def park(space: Space, there: int, wanted: int) -> None:
     )
 
 
-def _at(bench: PartContext, space: Space, pods: list[PodToken], size: int) -> Row:
-    operator = space.start_operator().wait_ready().wait_leading()
+def _at(
+    bench: PartContext, space: Space, pods: list[PodToken], size: int, options: Sequence[str]
+) -> Row:
+    operator = space.start_operator(*options).wait_ready().wait_leading()
     start = _cpu(bench, operator)
     _lives(space, pods, operator, bench.scale.warm_up, f"warm-{size}-")
     bench.site.settle()

@@ -30,6 +30,7 @@ PARTS: Final = (
     Part("bare", ceiling.measure_bare, compared=True),
     Part("raw", ceiling.measure_raw, compared=True),
     Part("end-to-end", end_to_end.measure_throughput, compared=True),
+    Part("end-to-end-kopf", end_to_end.measure_throughput_by_kopf, compared=True),
     Part("pickup", end_to_end.measure_pickup, compared=True),
     Part("native", native.measure, compared=True),
     Part("peer", peer.measure, compared=True),
@@ -37,6 +38,7 @@ PARTS: Final = (
     Part("conflicts", conflicts.measure),
     Part("orphans", orphans.measure),
     Part("operator", operator_load.measure),
+    Part("operator-kopf", operator_load.measure_by_kopf),
     Part("writes", writes.measure, site=writes.audited),
 )
 """In the order in which they run. The operator's many jobs come last on their control plane."""

@@ -61,6 +61,7 @@ T = TypeVar("T")
 
 RATIOS: Final[Mapping[str, tuple[str, str]]] = {
     "end_to_end_ratio": ("end_to_end_jobs_s", "raw_ceiling_jobs_s"),
+    "kopf_end_to_end_ratio": ("kopf_end_to_end_jobs_s", "raw_ceiling_jobs_s"),
     "native_ratio": ("end_to_end_jobs_s", "native_jobs_s"),
     "raw_native_ratio": ("raw_ceiling_jobs_s", "native_jobs_s"),
     "raw_bare_ratio": ("raw_ceiling_jobs_s", "bare_ceiling_jobs_s"),

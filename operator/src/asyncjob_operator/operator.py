@@ -7,9 +7,8 @@ nothing new is started, running work is finished, leadership is released.
 
 import asyncio
 import functools
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Final, Protocol
 
 import structlog
@@ -23,12 +22,13 @@ from asyncjob_operator.controllers.job_informer import (
     JobWatch,
     SilentWatchDetector,
     WatchLag,
+    freeze_gc,
     load_jobs,
 )
 from asyncjob_operator.informers import Informers, watch_name
 from asyncjob_operator.kopf_collections import KopfCollection, queue_collection
 from asyncjob_operator.kube.clock import current_time, monotonic
-from asyncjob_operator.kube.kopf_session import WatchedCollection, WatchListener
+from asyncjob_operator.kube.kopf_session import KopfSession, WatchedCollection
 from asyncjob_operator.kube.preflight import POLICIES_NOT_READABLE, Findings
 from asyncjob_operator.loops import (
     MAX_WATCH_PAUSE,
@@ -78,21 +78,6 @@ class LeaderElection(Protocol):
         """Hand over."""
 
 
-class KopfWatches(Protocol):
-    """What the operator asks of the session through which kopf watches."""
-
-    def follow(
-        self,
-        listener: WatchListener,
-        resources: tuple[str, ...],
-        namespaces: tuple[str | None, ...],
-    ) -> None:
-        """Tell `listener` how the watches of these resources fare."""
-
-    def restart(self, resource: str) -> None:
-        """Break off the watches of a resource, so that they are opened again."""
-
-
 class Operator:
     """Works between `start` and `stop`; a listener of kopf's watches."""
 
@@ -102,13 +87,13 @@ class Operator:
         session: KubeSession,
         leader_election: LeaderElection,
         metrics: OperatorMetrics,
-        kopf_watches: KopfWatches,
+        kopf_session: KopfSession,
     ) -> None:
         self._settings = settings
         self._session = session
         self._leader_election = leader_election
         self._metrics = metrics
-        self._kopf_watches = kopf_watches
+        self._kopf_session = kopf_session
         self._kopf_watches_jobs = settings.job_watch is JobWatchSource.KOPF
         self._components = Components(settings, session, leader_election, metrics)
         self._health = HealthMonitor(settings.silence_limit, monotonic)
@@ -260,7 +245,7 @@ class Operator:
     def _follow_kopf(self) -> None:
         """Have it told how kopf's watches fare. They end with kopf: of them none can hang alone."""
         namespaces = self._settings.watched_namespaces
-        self._kopf_watches.follow(self, self._kopf_resources(), namespaces)
+        self._kopf_session.follow(self, self._kopf_resources(), namespaces)
         for name in self._kopf_watch_names():
             self._idle_watches.enter_context(self._health.loop(name).idle())
 
@@ -356,7 +341,7 @@ class Operator:
     def _start_job_watches(self) -> None:
         """Start our own watches of jobs, or start them anew; kopf's run already."""
         if self._kopf_watches_jobs:
-            self._kopf_watches.restart(JOBS)
+            self._kopf_session.restart(JOBS)
             return
         failed = self._metrics.watch_restarts.inc
         for namespace in self._settings.watched_namespaces:
@@ -417,24 +402,3 @@ class Operator:
 
 def _watch_name(resource: str, namespace: str | None) -> str:
     return watch_name(_RESOURCE_TITLES[resource], namespace)
-
-
-YOUNG_GENERATION_THRESHOLD: Final = 10_000
-"""New objects before the collector looks at them, where Python itself takes 700."""
-
-
-@contextmanager
-def freeze_gc() -> Iterator[None]:
-    """Collect nothing while all jobs are listed, and leave what there is then out for good.
-
-    Views of jobs have no cycles: reference counts alone free them. To walk through all of them but
-    once would hold the event loop, for 60 ms with a hundred thousand objects. If the list fails,
-    the collector is on as before.
-    """
-    gc.disable()
-    try:
-        yield
-        gc.freeze()
-        gc.set_threshold(YOUNG_GENERATION_THRESHOLD, *gc.get_threshold()[1:])
-    finally:
-        gc.enable()

@@ -29,10 +29,12 @@ PARTS = (
     Part("bare", ceiling.measure_bare, compared=True),
     Part("raw", ceiling.measure_raw, compared=True),
     Part("end-to-end", end_to_end.measure_throughput, compared=True),
+    Part("end-to-end-kopf", end_to_end.measure_throughput_by_kopf, compared=True),
     Part("pickup", end_to_end_module.measure_pickup, compared=True),
     Part("orphans", orphans.measure),
     Part("conflicts", conflicts.measure),
     Part("operator", operator_load.measure),
+    Part("operator-kopf", operator_load.measure_by_kopf),
 )
 
 
@@ -47,6 +49,10 @@ def test_jobs_flow_through_the_generator_and_through_workers_and_are_told_apart(
     assert 0 < found["orphans_released_s"] < found["orphans_requeued_s"] < 60
     assert 0 <= found["conflict_ratio"] < 1
     assert 0 < found["operator_ms_per_event"] < 1000
+    assert 0 < found["kopf_operator_ms_per_event"] < 1000
+    assert found["kopf_end_to_end_ratio"] == pytest.approx(
+        found["kopf_end_to_end_jobs_s"] / raw_rate
+    )
     columns = {str(row["what"]): row.keys() for row in results.cpu}
     assert "workers" not in columns["raw"]
     assert {"workers", "operator", "client", "kube-apiserver"} <= columns["end to end"]

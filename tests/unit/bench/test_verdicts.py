@@ -75,6 +75,11 @@ def test_the_bars_are_those_of_the_design_and_of_what_they_are_compared_with() -
     assert found == {**BARS, **CEILING}
 
 
+def test_jobs_by_kopf_have_bars_of_their_own() -> None:
+    found = {it.key: it.text for it in read_limits(store.LIMITS, "kopf")}
+    assert found == {"kopf_end_to_end_ratio": "≥ 0.7", "kopf_operator_ms_per_event": "≤ 0.7 ms"}
+
+
 def test_each_limit_has_a_comment_on_what_was_measured() -> None:
     lines = store.LIMITS.read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from asyncjob_operator.operator import YOUNG_GENERATION_THRESHOLD, freeze_gc
+from asyncjob_operator.controllers.job_informer import YOUNG_GENERATION_THRESHOLD, freeze_gc
 
 
 @pytest.fixture(autouse=True)
