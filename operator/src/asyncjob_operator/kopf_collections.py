@@ -4,9 +4,13 @@ kopf tells its handlers neither when its first list is complete nor what was del
 lists. So all is listed at the start, every `--resync-interval`, and when kopf lists again.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+import structlog
+
+from asyncjob.errors import ApiError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession, WatchEvent
 from asyncjob.kube.informer import list_into
@@ -17,6 +21,8 @@ from asyncjob_operator.loops import MAX_WATCH_PAUSE, ResyncTimer
 from asyncjob_operator.supervision import TaskSupervisor
 from asyncjob_operator.telemetry.containment import Containment
 from asyncjob_operator.telemetry.loop_health import LoopHealth
+
+log = structlog.get_logger()
 
 Resync = Callable[[str | None, InformerStore], Awaitable[None]]
 """Brings the store of a namespace, or of all, up to date; raises what a request raises."""
@@ -63,11 +69,27 @@ class KopfCollection:
         self._timers[namespace].trigger()
 
     async def _run_resync(self, namespace: str | None, health: LoopHealth) -> None:
+        """Compare now and then. Raises what a request raises while nothing is known yet."""
+        store = self._stores[namespace]
         while True:
-            await self._resync(namespace, self._stores[namespace])
-            health.tick()
-            with health.idle():
-                await self._timers[namespace].wait()
+            try:
+                await self._resync(namespace, store)
+            except ApiError as error:
+                if not store.synced.is_set():
+                    raise
+                health.attempted()
+                log.warning(
+                    "comparison failed",
+                    what=self._title,
+                    namespace=namespace,
+                    error=str(error),
+                )
+                with health.idle():
+                    await asyncio.sleep(MAX_WATCH_PAUSE)
+            else:
+                health.tick()
+                with health.idle():
+                    await self._timers[namespace].wait()
 
 
 def queue_collection(

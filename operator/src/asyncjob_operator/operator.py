@@ -195,6 +195,7 @@ class Operator:
 
     def on_relist(self, watched: WatchedCollection) -> None:
         """Compare with the cluster: kopf does not tell what was deleted before it listed again."""
+        self._metrics.watch_restarts.inc()
         if watched.resource == JOBS:
             self._resync_timer.trigger()
         else:

@@ -6,9 +6,11 @@ from typing import Any, cast
 
 import pytest
 
+from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob.names import QUEUES, collection_path
+from asyncjob_operator import kopf_collections
 from asyncjob_operator.kopf_collections import queue_collection
 from asyncjob_operator.loops import ResyncTimer
 from asyncjob_operator.supervision import TaskSupervisor
@@ -120,6 +122,24 @@ async def test_a_deletion_that_kopf_has_missed_is_seen_once_kopf_has_listed_agai
     await scene.start()
     del scene.cluster.objects[f"{PATH}/other"]
     scene.queues.resync_now(None)
+    await scene.until_listed(2)
+    assert scene.paused() == {"one": False}
+
+
+async def test_a_comparison_that_fails_is_tried_again_soon_and_undoes_nothing(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kopf_collections, "MAX_WATCH_PAUSE", 0.0)
+    scene.cluster.store("one")
+    scene.cluster.store("other")
+    await scene.start()
+    del scene.cluster.objects[f"{PATH}/other"]
+    scene.cluster.fail("GET", PATH, UnknownOutcomeError("no answer"))
+    scene.queues.resync_now(None)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert scene.paused() == {"one": False, "other": False}
+    scene.cluster.failures.clear()
     await scene.until_listed(2)
     assert scene.paused() == {"one": False}
 

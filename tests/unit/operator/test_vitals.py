@@ -8,7 +8,8 @@ import pytest
 
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.kube import KubeSession
-from asyncjob_operator.kube.kopf_session import KopfSession
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES
+from asyncjob_operator.kube.kopf_session import KopfSession, WatchedCollection
 from asyncjob_operator.kube.leader_election import AlwaysLeader
 from asyncjob_operator.operator import Operator
 from asyncjob_operator.settings import Settings
@@ -135,6 +136,18 @@ def test_who_has_not_listed_all_jobs_is_neither_ready_nor_fit_but_alive(scene: S
     operator = scene.operator
     assert operator.check_readiness() == operator.check_fitness() == "jobs are not listed yet"
     assert operator.check_liveness() == ""
+
+
+def test_when_kopf_lists_anew_that_is_counted_and_what_it_lists_is_compared(scene: Scene) -> None:
+    operator = scene.operator
+    for resource in (QUEUES, CRON_JOBS):
+        operator.on_relist(WatchedCollection(resource, "two"))
+        timers = operator._kopf_collections[resource]._timers
+        asked = {namespace: timer._triggered.is_set() for namespace, timer in timers.items()}
+        assert asked == {"one": False, "two": True}
+    operator.on_relist(WatchedCollection(JOBS, "one"))
+    assert operator._resync_timer._triggered.is_set()
+    assert operator._metrics.watch_restarts._value.get() == 3
 
 
 def test_one_silent_namespace_makes_unready_and_all_of_them_unfit(

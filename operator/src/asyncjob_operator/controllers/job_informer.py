@@ -1,9 +1,9 @@
 """How AsyncJobs reach the cache: the first list, the watch, and the periodic resync.
 
-The watch is the SDK's and not kopf's, whose work per event jobs do not need (ADR 13). A watch can
-lose a deletion, and nothing else would ever reveal that. So a resync compares the cache with one
-consistent list of metadata and resolves every difference by a live read of that job. The lag of the
-watch, and whether it has gone silent, are measured here as well.
+By default the watch is the SDK's and not kopf's, whose work per event jobs do not need (ADR 13). A
+watch can lose a deletion, and nothing else would ever reveal that. So a resync compares the cache
+with one consistent list of metadata and resolves every difference by a live read of that job. The
+lag of the watch, and whether it has gone silent, are measured here as well.
 """
 
 import gc
