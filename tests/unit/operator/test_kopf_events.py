@@ -127,7 +127,7 @@ async def test_a_deletion_that_kopf_has_missed_is_seen_once_kopf_has_listed_agai
 
 
 async def test_a_comparison_that_fails_is_tried_again_soon_and_undoes_nothing(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(kopf_collections, "MAX_WATCH_PAUSE", 0.0)
     scene.cluster.store("one")
@@ -139,6 +139,9 @@ async def test_a_comparison_that_fails_is_tried_again_soon_and_undoes_nothing(
     for _ in range(20):
         await asyncio.sleep(0)
     assert scene.paused() == {"one": False, "other": False}
+    logged = capsys.readouterr().out
+    assert "comparison failed" in logged
+    assert "loop restarting" not in logged
     scene.cluster.failures.clear()
     await scene.until_listed(2)
     assert scene.paused() == {"one": False}
