@@ -17,7 +17,7 @@ from asyncjob.rules.policies import POLICIES
 from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
 from support.charts import NAMESPACE, RELEASE, Helm, RenderError
-from support.enforcement import until_laws_hold
+from support.enforcement import until_rules_hold
 from support.hook_jobs import run_job
 from support.identities import RBAC, Space
 from support.inhabited import inhabit
@@ -150,7 +150,7 @@ def test_inhabited_namespaces_go_within_a_minute_before_and_after_the_release_do
     plane, account = release.plane, f"{RELEASE}-worker-default"
     admin = Client(plane.url, plane.ca_file, plane.admin_token)
     release.install()
-    until_laws_hold(admin)
+    until_rules_hold(admin)
     home, tenant = Space(NAMESPACE, admin), Space("tenant", admin)
     plane.kubectl("create", "namespace", tenant.name)
     role = admin.get(f"{home.path('roles', RBAC)}/{account}").object()

@@ -21,7 +21,7 @@ from asyncjob_dev.release.writes import OPERATOR, WORKER
 from support.api import Client
 from support.builders import cron_job
 from support.charts import CHART, NAMESPACE, RELEASE, ROOT, Helm
-from support.enforcement import until_laws_hold
+from support.enforcement import until_rules_hold
 from support.identities import Space, Worker
 from support.jobs import until
 from support.releases import RELEASES, Release, Replay, cut_points
@@ -93,7 +93,7 @@ def stage(helm: Helm, request: pytest.FixtureRequest) -> Iterator[Stage]:
         stage = Stage(helm, plane, request.param, admin, Worker("", "", admin))
         stage.install()
         plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-        until_laws_hold(admin)
+        until_rules_hold(admin)
         stage.worker = Space(LIVES, admin).create().worker("worker-0")
         yield stage
 
@@ -111,7 +111,7 @@ def test_an_upgrade_leaves_every_object_valid_and_every_job_goes_on(stage: Stage
     for shipped in _shipped(CHART):
         until(partial(_is_applied, stage, shipped), 20, f"{shipped['metadata']}")
     until(stage.is_served, 20, "the storage of the new CRDs")
-    # What is there is still what the new CRDs and laws take, as a whole and in its status.
+    # What is there is still what the new CRDs and rules take, as a whole and in its status.
     for plural in KINDS:
         for obj in stage.objects(plural):
             path = f"{collection_path(LIVES, plural)}/{obj['metadata']['name']}"
@@ -166,12 +166,12 @@ def _holds(there: Any, wanted: Any) -> bool:
 HEARTBEAT = "object.status.?lease.?renewals.orValue(0) > 0"
 NO_HEARTBEATS = f"""
   - expression: '!({HEARTBEAT})'
-    message: a law that the version before does not keep
+    message: a rule that the version before does not keep
 """
 
 
 def forbid_heartbeats(text: str) -> str:
-    """Add a law to a policy whose laws are looked at once its condition says that one is broken."""
+    """Add a rule to a policy whose rules are evaluated once its condition finds one broken."""
     looked_at = text.replace("'!(", f"'{HEARTBEAT} || !(", 1)
     return looked_at.replace("\n  validations:", f"\n  validations:{NO_HEARTBEATS}", 1)
 
@@ -192,7 +192,7 @@ def forbid_heartbeats(text: str) -> str:
             "claim",
         ),
     ],
-    ids=["law", "crd"],
+    ids=["rule", "crd"],
 )
 def test_a_chart_that_the_version_before_cannot_live_with_is_noticed(
     stage: Stage,

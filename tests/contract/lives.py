@@ -65,7 +65,7 @@ def _same(value: Any) -> Any:
 
 
 def _refusal(code: int, words: str) -> tuple[int, str]:
-    """Return the code, and the law, unknown field or field that the words are about."""
+    """Return the code, and the rule, unknown field or field that the words are about."""
     for pattern in (_LAW, _UNKNOWN, _FIELD):
         if found := pattern.search(words):
             return code, found.group(0)

@@ -45,11 +45,11 @@ def test_the_fake_cluster_stores_what_the_real_one_stores(
 
 
 @each
-def test_no_step_of_the_fake_cluster_breaks_a_law(name: str, fake_lives: dict[str, Life]) -> None:
+def test_no_step_of_the_fake_cluster_breaks_a_rule(name: str, fake_lives: dict[str, Life]) -> None:
     broken = [
-        law
+        rule
         for versions in fake_lives[name].versions
         for before, after in pairwise(versions)
-        for law in violations(before, after)
+        for rule in violations(before, after)
     ]
     assert broken == []

@@ -37,8 +37,8 @@ class Tenure:
     """Of the version that ended it; empty after a success."""
 
 
-def broken_laws(jobs: Iterable[Seen]) -> list[str]:
-    """Return the laws that any step of any job breaks, as the independent checker knows them."""
+def broken_rules(jobs: Iterable[Seen]) -> list[str]:
+    """Return the rules that any step of any job breaks, as the independent checker knows them."""
     return [
         f"{before.object['metadata']['name']}: {what}"
         for versions in _by_uid(jobs).values()

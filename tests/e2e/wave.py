@@ -14,7 +14,7 @@ from asyncjob.lifecycle.timestamps import format_timestamp
 from e2e.cluster import until
 from e2e.recording import Recording, recorded
 from e2e.release import JOBS, NAMESPACE, PODS, Release, as_json
-from e2e.tenures import Ends, Tenure, broken_laws, ends, stolen, tenures
+from e2e.tenures import Ends, Tenure, broken_rules, ends, stolen, tenures
 
 SIZE = 500
 UNDER_WAY = 100
@@ -54,9 +54,9 @@ class Flow:
         return ends(list(self.pods.seen))
 
     def complaints(self) -> list[str]:
-        """Return broken laws, and attempts taken from workers that may have lived."""
+        """Return broken rules, and attempts taken from workers that may have lived."""
         taken = stolen(self.tenures(), self.container_ends())
-        return [*broken_laws(list(self.jobs.seen)), *taken]
+        return [*broken_rules(list(self.jobs.seen)), *taken]
 
     def _phases(self) -> Counter[str]:
         return Counter(job["status"]["phase"] for job in list(self.jobs.latest.values()))

@@ -1,4 +1,4 @@
-"""Judges a job by its versions alone: which laws the step from one to the next breaks.
+"""Judges a job by its versions alone: which rules the step from one to the next breaks.
 
 Written by hand and independent of the rules that the API server enforces, so that an error there
 shows here. Knows nothing of who wrote what, but for `misuse` and `overreach`, which are told.
@@ -26,7 +26,7 @@ BUDGETS = ("retries", "crashes", "releases")
 
 
 def violations(before: Obj, after: Obj) -> list[str]:
-    """Return the laws that the step breaks, in words."""
+    """Return the rules that the step breaks, in words."""
     return [*_state(after), *_spec(before["spec"], after), *_step(before["status"], after)]
 
 

@@ -35,15 +35,15 @@ def until_gone(admin: Client, path: str, within: float) -> None:
     )
 
 
-def until_laws_hold(admin: Client) -> None:
-    """Wait until a write that breaks a law is refused by the policy that forbids it."""
-    admin.create(collection_path("default", JOBS), job("law-probe")).object()
+def until_rules_hold(admin: Client) -> None:
+    """Wait until a write that breaks a rule is refused by the policy that forbids it."""
+    admin.create(collection_path("default", JOBS), job("rule-probe")).object()
     for policy, path, body in (
-        ("lifecycle.", job_status_path("default", "law-probe"), {"status": {"attempt": 9}}),
-        ("spec.", job_path("default", "law-probe"), {"spec": {"type": "other"}}),
+        ("lifecycle.", job_status_path("default", "rule-probe"), {"status": {"attempt": 9}}),
+        ("spec.", job_path("default", "rule-probe"), {"spec": {"type": "other"}}),
     ):
         until(partial(_refused_by, policy), partial(admin.dry().merge, path, body), policy)
-    admin.delete(job_path("default", "law-probe")).object()
+    admin.delete(job_path("default", "rule-probe")).object()
 
 
 def until_granted(admin: Client, namespace: str, account: str, rule: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
-from support.enforcement import until_laws_hold
+from support.enforcement import until_rules_hold
 
 ROOT = Path(__file__).parents[2]
 
@@ -15,5 +15,5 @@ def install(plane: ControlPlane) -> Client:
     plane.kubectl("apply", f"--filename={ROOT / 'dev/manifests/rbac.yaml'}")
     plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
     admin = Client(plane.url, plane.ca_file, plane.admin_token)
-    until_laws_hold(admin)
+    until_rules_hold(admin)
     return admin

@@ -1,4 +1,4 @@
-"""Policies and CRDs that lack one law, installed beside the real ones or in their place."""
+"""Policies and CRDs that lack one rule, installed beside the real ones or in their place."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from asyncjob.schema.crd import CRD_RULES, CUSTOM_RESOURCES, CrdRule, crd
 from support.api import Client
 
 LABEL = "asyncjob.dev/lacks"
-"""On a namespace: which policy is replaced there by one that lacks a law."""
+"""On a namespace: which policy is replaced there by one that lacks a rule."""
 
 _POLICIES = f"/apis/{ADMISSION_API_VERSION}/validatingadmissionpolicies"
 _BINDINGS = f"/apis/{ADMISSION_API_VERSION}/validatingadmissionpolicybindings"
@@ -38,9 +38,9 @@ def _limit(admin: Client, name: str, selector: Manifest | None) -> None:
     admin.merge(f"{_BINDINGS}/{name}", {"spec": {"matchResources": resources}}).object()
 
 
-def install(admin: Client, policy: AdmissionPolicy, law: str, namespace: str) -> str:
-    """Install the policy less one law for one namespace; return its name there."""
-    lesser = policy.without(law)
+def install(admin: Client, policy: AdmissionPolicy, rule: str, namespace: str) -> str:
+    """Install the policy less one rule for one namespace; return its name there."""
+    lesser = policy.without(rule)
     name = f"{namespace}.{policy.name}"
     if lesser.rules:
         body, binding = (_plain(manifest) for manifest in lesser.manifests())

@@ -1,7 +1,7 @@
 """A state machine of many actors that do random things to few jobs on a real API server.
 
 Legal and illegal writes are mixed. After each step the new version of the job is judged by
-`support.checker`. What has to be accepted is asserted too, so that laws that are too strict show.
+`support.checker`. What has to be accepted is asserted too, so that rules that are too strict show.
 """
 
 import itertools
@@ -84,7 +84,7 @@ FORGERIES: dict[str, st.SearchStrategy[Any]] = {
 MUTATIONS = st.lists(st.sampled_from(sorted(FORGERIES)), min_size=1, max_size=2).flatmap(
     lambda names: st.fixed_dictionaries({name: FORGERIES[name] for name in names})
 )
-"""One or two fields: a forgery that breaks many laws at once would show none of them missing."""
+"""One or two fields: a forgery that breaks many rules at once would show none of them missing."""
 
 
 _ADMITTED = {"status": {"admitted": True}}

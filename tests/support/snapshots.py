@@ -55,7 +55,7 @@ def raw(name: str = "job", *, spec: dict[str, Any] | None = None, **status: Any)
 
 
 def job(phase: Phase = Phase.QUEUED, name: str = "job", **changes: Any) -> JobView:
-    """Return a job in a phase, with what the laws demand there; `spec` and status fields in."""
+    """Return a job in a phase, with what the rules demand there; `spec` and status fields in."""
     spec = changes.pop("spec", {})
     status: dict[str, Any] = {"phase": phase.value, **changes}
     if phase is Phase.RUNNING:

@@ -1,4 +1,4 @@
-"""What schema and laws cost, held by what the API server allocates: that hardly moves."""
+"""What schema and rules cost, held by what the API server allocates: that hardly moves."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ def cost(variant: str) -> float:
     return measure_variant(VARIANTS[variant], SCALE)["KiB/job"]
 
 
-def test_three_writes_cost_no_more_than_they_did_and_far_less_without_schema_and_laws() -> None:
+def test_three_writes_cost_no_more_than_they_did_and_far_less_without_schema_and_rules() -> None:
     limits = {limit.key: limit for limit in read_limits(store.LIMITS, "counts")}
     limit = limits["api_server_kib_per_job"]
     installed = cost(UNCHANGED)

@@ -17,7 +17,7 @@ WHO = {"owner.holder", "worker-lease.own", "worker-lease.election", "source.secr
 WHO |= {"source.configmaps", "owner.rerun", "worker-lease.no-other"}
 WHO |= {"owner.edge", "owner.running", "settings.keeping", "settings.changed"}
 WHO |= {"removal.owners", "removal.finalizers", "removal.kin", "removal.reports"}
-"""Laws about who may write: 403. The others are about what: 422."""
+"""Rules about who may write: 403. The others are about what: 422."""
 
 
 @pytest.mark.parametrize("case", WORKERS, ids=str)
@@ -33,12 +33,12 @@ def test_operators_and_users_are_refused(scene: Scene, case: Case) -> None:
 def refused(scene: Scene, case: Case) -> None:
     answer = case.attempt(scene)
     assert not answer.accepted
-    assert f"({case.law})" in answer.message
-    assert answer.status == (403 if case.law in WHO else 422)
+    assert f"({case.rule})" in answer.message
+    assert answer.status == (403 if case.rule in WHO else 422)
 
 
 def test_workers_break_more_than_thirty_rules_in_vain() -> None:
-    assert len({case.law for case in WORKERS}) > 30
+    assert len({case.rule for case in WORKERS}) > 30
 
 
 def test_a_worker_cannot_delete_a_job(scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""Random operations by many actors on a real API server keep every law; a planted bug is found.
+"""Random operations by many actors on a real API server keep every rule; a planted bug is found.
 
 The API server is one of its own: an operator at work would move jobs behind the actors' backs.
 """
@@ -61,7 +61,7 @@ def world(space: Space) -> World:
 
 
 @pytest.mark.timeout(240)
-def test_no_mix_of_writes_by_anyone_breaks_a_law(quiet: Space) -> None:
+def test_no_mix_of_writes_by_anyone_breaks_a_rule(quiet: Space) -> None:
     RandomLives.world = world(quiet)
 
     run_state_machine_as_test(RandomLives, settings=PLAN)
@@ -74,10 +74,10 @@ def test_no_mix_of_writes_by_anyone_breaks_a_law(quiet: Space) -> None:
 
 @pytest.fixture
 def lenient(quiet_plane: ControlPlane, quiet: Space) -> Iterator[Space]:
-    """Take one law out of the policy, for as long as the test runs."""
-    laws = tuple(law for law in LIFECYCLE_POLICY.rules if law.id != PLANTED)
-    assert len(laws) == len(LIFECYCLE_POLICY.rules) - 1
-    install(quiet_plane, quiet, replace(LIFECYCLE_POLICY, rules=laws), forgery_passes=True)
+    """Take one rule out of the policy, for as long as the test runs."""
+    rules = tuple(rule for rule in LIFECYCLE_POLICY.rules if rule.id != PLANTED)
+    assert len(rules) == len(LIFECYCLE_POLICY.rules) - 1
+    install(quiet_plane, quiet, replace(LIFECYCLE_POLICY, rules=rules), forgery_passes=True)
     yield quiet
     install(quiet_plane, quiet, LIFECYCLE_POLICY, forgery_passes=False)
 
@@ -98,7 +98,7 @@ def install(
 
 
 @pytest.mark.timeout(240)
-def test_a_law_taken_out_is_found_out(lenient: Space) -> None:
+def test_a_rule_taken_out_is_found_out(lenient: Space) -> None:
     """It ends with the first find, and may take longer than a search that finds nothing."""
     RandomLives.world = world(lenient)
     plan = settings(PLAN, max_examples=4 * LIVES)

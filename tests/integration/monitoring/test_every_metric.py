@@ -27,7 +27,7 @@ NOT_HERE = {
     "asyncjob_operator_set_aside": "unit/operator/test_containment.py has what makes it fail",
     "asyncjob_operator_objects_aside": "the same",
     "asyncjob_operator_retention_over_limit": "operator/test_retention.py fills a namespace",
-    "asyncjob_gateway_stream_resyncs": "unit/gateway/test_feed.py has a follower that is too slow",
+    "asyncjob_gateway_stream_resyncs": "unit/gateway/test_job_cache_feed.py has a slow follower",
 }
 
 

@@ -10,7 +10,7 @@ from asyncjob_dev.binaries import resolve
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
 from support.api import Client
 from support.charts import NAMESPACE, Helm, Rendered
-from support.enforcement import until_laws_hold
+from support.enforcement import until_rules_hold
 from support.identities import Space
 from support.rights.audit import Audit
 from support.rights.probes.operating import ELECTIONS
@@ -64,7 +64,7 @@ def control_plane(audit: Audit, rendered: Rendered) -> Iterator[ControlPlane]:
         for kind in ("secret", "configmap"):
             create = ("create", kind, *(["generic"] if kind == "secret" else []), SOURCE)
             plane.kubectl(*create, f"--namespace={NAMESPACE}", "--from-literal=payload=1")
-        until_laws_hold(Client(plane.url, plane.ca_file, plane.admin_token))
+        until_rules_hold(Client(plane.url, plane.ca_file, plane.admin_token))
         yield plane
 
 

@@ -96,13 +96,13 @@ def test_it_cannot(scene: Scene, thief: Client, tried: Theft) -> None:
 def test_it_cannot_change_what_a_job_does_or_bring_a_finished_one_back(
     scene: Scene, thief: Client
 ) -> None:
-    for phase, change, law in (
+    for phase, change, rule in (
         (Phase.QUEUED, {"type": "other"}, "spec.fixed.type"),
         (Phase.QUEUED, {"payload": {"a": 1}}, "spec.fixed.payload"),
         (Phase.SUCCEEDED, {"redrive": 1}, "wish.redrive-dead-letter"),
         (Phase.SUCCEEDED, {"cancel": True}, "wish.cancel-too-late"),
     ):
-        assert law in thief.merge(scene.life(phase).path, {"spec": change}).message
+        assert rule in thief.merge(scene.life(phase).path, {"spec": change}).message
 
 
 def test_it_submits_and_cancels_any_job_reads_all_and_pauses_queues(

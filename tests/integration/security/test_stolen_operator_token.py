@@ -52,9 +52,9 @@ def test_it_cannot(scene: Scene, thief: Client, tried: Theft) -> None:
     assert refused(tried.attempt(thief, scene))
 
 
-def test_it_cannot_break_the_laws_of_a_jobs_life(scene: Scene, thief: Client) -> None:
+def test_it_cannot_break_the_rules_of_a_jobs_life(scene: Scene, thief: Client) -> None:
     forged = {"phase": "Succeeded", "completionTime": at(), "lastTransitionTime": at()}
-    for phase, status, law in (
+    for phase, status, rule in (
         (Phase.QUEUED, forged, "transition.pair"),
         (Phase.SUCCEEDED, {"result": {"sum": 4}}, "result.by-success"),
         (Phase.SUCCEEDED, {"message": "forged"}, "finished.frozen"),
@@ -62,7 +62,7 @@ def test_it_cannot_break_the_laws_of_a_jobs_life(scene: Scene, thief: Client) ->
     ):
         answer = thief.merge(scene.life(phase).status_path, {"status": status})
         assert not answer.accepted
-        assert law in answer.message, answer.message
+        assert rule in answer.message, answer.message
 
 
 @pytest.mark.parametrize(

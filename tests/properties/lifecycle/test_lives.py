@@ -1,4 +1,4 @@
-"""Whole lives of jobs: whatever happens in whatever order, the laws hold at each step."""
+"""Whole lives of jobs: whatever happens in whatever order, the rules hold at each step."""
 
 from collections.abc import Callable
 from typing import Any
@@ -85,7 +85,7 @@ def patched(status: Status, move: PhaseChange) -> Status:
     st.integers(0, 3),
     st.integers(0, 2),
 )
-def test_every_step_of_every_life_obeys_the_laws(
+def test_every_step_of_every_life_obeys_the_rules(
     steps: list[tuple[str, str, float]], max_retries: int, max_crashes: int
 ) -> None:
     policy = EffectivePolicy(max_retries=max_retries, max_crashes=max_crashes)

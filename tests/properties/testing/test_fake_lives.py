@@ -1,4 +1,4 @@
-"""Whatever users and fate do to jobs in the fake cluster, no law is broken and none is stuck."""
+"""Whatever users and fate do to jobs in the fake cluster, no rule is broken and none is stuck."""
 
 import asyncio
 from itertools import pairwise
@@ -66,7 +66,7 @@ deeds = st.lists(st.tuples(st.sampled_from(DEEDS), st.integers(0, 1)), max_size=
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(words, specs), min_size=1, max_size=2), deeds)
-def test_no_law_is_broken_and_all_comes_to_rest(
+def test_no_rule_is_broken_and_all_comes_to_rest(
     jobs: list[tuple[list[str], dict[str, Any]]], deeds: list[tuple[str, int]]
 ) -> None:
     asyncio.run(live(jobs, deeds))

@@ -1,4 +1,4 @@
-"""Writes that the API server has to refuse, each of which breaks one law and no other."""
+"""Writes that the API server has to refuse, each of which breaks one rule and no other."""
 
 from support.forbidden.case import Case, Scene
 from support.forbidden.claims import CLAIMS

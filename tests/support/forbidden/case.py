@@ -40,15 +40,15 @@ Attempt = Callable[[Scene], Answer]
 
 @dataclass(frozen=True)
 class Case:
-    """One forbidden write: the law it breaks, and what it tries."""
+    """One forbidden write: the rule it breaks, and what it tries."""
 
-    law: str
+    rule: str
     title: str
     attempt: Attempt
 
     def __str__(self) -> str:
         """Return a name for the test."""
-        return f"{self.law}: {self.title}"
+        return f"{self.rule}: {self.title}"
 
 
 def merged(target: Any, changes: dict[str, Any]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def merged(target: Any, changes: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def claim(law: str, title: str, *, spec: dict[str, Any] | None = None, **changes: Any) -> Case:
+def claim(rule: str, title: str, *, spec: dict[str, Any] | None = None, **changes: Any) -> Case:
     """Return a claim by a worker in its own name, with some fields of the status changed."""
 
     def attempt(scene: Scene) -> Answer:
@@ -68,21 +68,21 @@ def claim(law: str, title: str, *, spec: dict[str, Any] | None = None, **changes
         body["status"] = merged(body["status"], changes)
         return scene.acting(scene.worker.client).merge(life.status_path, body)
 
-    return Case(law, title, attempt)
+    return Case(rule, title, attempt)
 
 
-def report(law: str, title: str, **changes: Any) -> Case:
+def report(rule: str, title: str, **changes: Any) -> Case:
     """Return a write by the holder of a running job that leaves the phase as it is."""
 
     def attempt(scene: Scene) -> Answer:
         life = scene.life(Phase.RUNNING)
         return scene.acting(scene.worker.client).merge(life.status_path, {"status": changes})
 
-    return Case(law, title, attempt)
+    return Case(rule, title, attempt)
 
 
 def outcome(
-    law: str, title: str, decide: Decide, *, spec: dict[str, Any] | None = None, **changes: Any
+    rule: str, title: str, decide: Decide, *, spec: dict[str, Any] | None = None, **changes: Any
 ) -> Case:
     """Return a change of phase by the holder of a running job, with some fields changed."""
 
@@ -90,20 +90,20 @@ def outcome(
         life = scene.life(Phase.RUNNING, **(spec or {}))
         return life.move(decide, scene.acting(scene.worker.client), **changes)
 
-    return Case(law, title, attempt)
+    return Case(rule, title, attempt)
 
 
-def operator_move(law: str, title: str, phase: Phase, decide: Decide, **changes: Any) -> Case:
+def operator_move(rule: str, title: str, phase: Phase, decide: Decide, **changes: Any) -> Case:
     """Return a change of phase by the operator, with some fields changed."""
 
     def attempt(scene: Scene) -> Answer:
         life = scene.life(phase)
         return life.move(decide, scene.acting(scene.operator), **changes)
 
-    return Case(law, title, attempt)
+    return Case(rule, title, attempt)
 
 
-def operator_report(law: str, title: str, phase: Phase, **changes: Any) -> Case:
+def operator_report(rule: str, title: str, phase: Phase, **changes: Any) -> Case:
     """Return a write by the operator that leaves the phase as it is."""
 
     def attempt(scene: Scene) -> Answer:
@@ -114,4 +114,4 @@ def operator_report(law: str, title: str, phase: Phase, **changes: Any) -> Case:
         ]
         return scene.acting(scene.operator).patch(life.status_path, operations)
 
-    return Case(law, title, attempt)
+    return Case(rule, title, attempt)

@@ -8,7 +8,7 @@ from support.builders import at, cron_job
 from support.forbidden.case import NUMBERS, Case, Scene
 
 
-def _created(law: str, title: str, **spec: Any) -> Case:
+def _created(rule: str, title: str, **spec: Any) -> Case:
     def attempt(scene: Scene) -> Answer:
         body = cron_job(f"case-{next(NUMBERS)}")
         body["spec"] |= spec
@@ -16,7 +16,7 @@ def _created(law: str, title: str, **spec: Any) -> Case:
             collection_path(scene.space.name, CRON_JOBS), body
         )
 
-    return Case(law, title, attempt)
+    return Case(rule, title, attempt)
 
 
 def _settled_back(scene: Scene) -> Answer:

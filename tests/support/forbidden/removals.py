@@ -66,29 +66,29 @@ def new_cron_job(scene: Scene) -> str:
     return f"{path}/{name}"
 
 
-def _on_job(law: str, title: str, metadata: dict[str, Any]) -> Case:
+def _on_job(rule: str, title: str, metadata: dict[str, Any]) -> Case:
     def attempt(scene: Scene) -> Answer:
         path = scene.life().path
         return scene.acting(gateway(scene)).merge(path, {"metadata": metadata})
 
-    return Case(law, f"{title} on {JOBS}", attempt)
+    return Case(rule, f"{title} on {JOBS}", attempt)
 
 
-def _on_queue(law: str, title: str, metadata: dict[str, Any]) -> Case:
+def _on_queue(rule: str, title: str, metadata: dict[str, Any]) -> Case:
     def attempt(scene: Scene) -> Answer:
         return scene.acting(gateway(scene)).merge(new_queue(scene), {"metadata": metadata})
 
-    return Case(law, f"{title} on {QUEUES}", attempt)
+    return Case(rule, f"{title} on {QUEUES}", attempt)
 
 
-def _created(law: str, title: str, metadata: dict[str, Any]) -> Case:
+def _created(rule: str, title: str, metadata: dict[str, Any]) -> Case:
     def attempt(scene: Scene) -> Answer:
         body = job(f"case-{next(NUMBERS)}")
         body["metadata"] |= metadata
         submitter = member(scene.space, "asyncjob-job-submitter")
         return scene.acting(submitter).create(collection_path(scene.space.name, JOBS), body)
 
-    return Case(law, f"a job created with {title}", attempt)
+    return Case(rule, f"a job created with {title}", attempt)
 
 
 def _queue_created_with_a_finalizer(scene: Scene) -> Answer:
@@ -134,11 +134,11 @@ _TRIGGERED: Final = {"annotations": {TRIGGER_ANNOTATION: "1"}}
 REMOVALS: Final = (
     *(
         case
-        for law, title, metadata in (
+        for rule, title, metadata in (
             ("removal.owners", "an owner that is gone", _OWNER),
             ("removal.finalizers", "a finalizer", _FINALIZER),
         )
-        for case in (_on_job(law, title, metadata), _on_queue(law, title, metadata))
+        for case in (_on_job(rule, title, metadata), _on_queue(rule, title, metadata))
     ),
     _created("removal.finalizers", "a finalizer", _FINALIZER),
     Case("removal.finalizers", "a queue created with one", _queue_created_with_a_finalizer),

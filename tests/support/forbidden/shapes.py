@@ -10,12 +10,12 @@ from support.forbidden.case import NUMBERS, Case, Scene
 _DELAYS: Final = {"initialDelaySeconds": 10, "maxDelaySeconds": 9}
 
 
-def _job(law: str, title: str, **spec: Any) -> Case:
+def _job(rule: str, title: str, **spec: Any) -> Case:
     def attempt(scene: Scene) -> Answer:
         path = collection_path(scene.space.name, JOBS)
         return scene.acting(scene.space.admin).create(path, job(f"case-{next(NUMBERS)}", **spec))
 
-    return Case(law, title, attempt)
+    return Case(rule, title, attempt)
 
 
 def _queue(scene: Scene) -> Answer:

@@ -48,7 +48,7 @@ def _changed(field: str) -> Case:
 
 
 def _wish(
-    law: str, title: str, phase: Phase, before: dict[str, Any], after: dict[str, Any]
+    rule: str, title: str, phase: Phase, before: dict[str, Any], after: dict[str, Any]
 ) -> Case:
     def attempt(scene: Scene) -> Answer:
         life = scene.life(phase)
@@ -56,7 +56,7 @@ def _wish(
             life.wish(**before).object()
         return scene.acting(scene.space.admin).merge(life.path, {"spec": after})
 
-    return Case(law, title, attempt)
+    return Case(rule, title, attempt)
 
 
 def _created(title: str, body: Callable[[str], dict[str, Any]], plural: str = JOBS) -> Case:

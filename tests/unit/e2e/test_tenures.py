@@ -3,7 +3,7 @@
 from typing import Any
 
 from e2e.recording import Seen
-from e2e.tenures import NEVER, Tenure, broken_laws, ends, stolen, tenures
+from e2e.tenures import NEVER, Tenure, broken_rules, ends, stolen, tenures
 
 POD = "pod-uid"
 
@@ -70,7 +70,7 @@ def test_who_gives_a_job_back_is_no_victim() -> None:
     assert stolen([Tenure("job", "1", POD, "w1", 1, 5, "Released")], {}) == []
 
 
-def test_a_lease_that_changes_hands_is_a_broken_law() -> None:
+def test_a_lease_that_changes_hands_is_a_broken_rule() -> None:
     kept = {"holder": "pod", "acquireTime": "", "durationSeconds": 60, "renewals": 0}
     counters = dict.fromkeys(("retries", "crashes", "releases", "redrives"), 0)
 
@@ -81,4 +81,4 @@ def test_a_lease_that_changes_hands_is_a_broken_law() -> None:
         return seen
 
     steps = [running(1, "w1"), running(2, "w1"), running(3, "w2")]
-    assert broken_laws(steps) == ["job: the lease changed hands"]
+    assert broken_rules(steps) == ["job: the lease changed hands"]

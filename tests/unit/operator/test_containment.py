@@ -35,7 +35,7 @@ from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.builders import cron_job
 from support.fake_session import FakeSession
 from support.snapshots import POD, POD_UID, at, raw, roll_lease, running, stamp
-from unit.operator.test_observer import Ear
+from unit.operator.test_job_controller import Ear
 
 
 def nest(levels: int) -> Any:

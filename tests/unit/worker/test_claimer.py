@@ -139,7 +139,7 @@ NOT_NOW = [
     ThrottledError("slow down"),
     UnauthorizedError("401"),
     ForbiddenError("rbac"),
-    InvalidError("a law"),
+    InvalidError("a rule"),
 ]
 
 
@@ -188,7 +188,7 @@ async def test_an_outage_longer_than_the_lease_ends_the_claim(
 @pytest.mark.parametrize(
     "answer",
     [
-        InvalidError("a law"),
+        InvalidError("a rule"),
         TooLargeError("request is too large"),
         ForbiddenError("ValidatingAdmissionPolicy 'x' denied request"),
     ],

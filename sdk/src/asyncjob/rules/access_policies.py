@@ -271,7 +271,7 @@ PAYLOAD_SOURCE_POLICY: Final = AdmissionPolicy(
         "path": f"({_IS_JOB} ? 'spec' : 'spec.jobTemplate.spec') + '.payloadFrom'",
         "template": f"{_IS_JOB} ? spec : spec.jobTemplate.spec",
         "source": "variables.template.payloadFrom",
-        # Apart from the laws: asking the authorizer three times exceeds an expression's budget.
+        # Apart from the rules: asking the authorizer three times exceeds an expression's budget.
         "trusted": f"{MAY_OPERATE} || {MAY_VOUCH}",
         # Suspending a cron job, or cancelling a job, takes no right to what it reads.
         "asks": "request.operation == 'CREATE' || (variables.is_job"

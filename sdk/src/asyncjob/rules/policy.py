@@ -89,7 +89,7 @@ class AdmissionPolicy:
 
     def without(self, rule_id: str) -> "AdmissionPolicy":
         """Return the policy without one rule, with which tests show that each rule is needed."""
-        return replace(self, rules=tuple(law for law in self.rules if law.id != rule_id))
+        return replace(self, rules=tuple(rule for rule in self.rules if rule.id != rule_id))
 
     def manifests(self) -> tuple[dict[str, Json], dict[str, Json]]:
         """Return the policy and its binding."""
@@ -111,7 +111,7 @@ class AdmissionPolicy:
                 },
                 **self._named_expressions("matchConditions", self._match_conditions()),
                 **self._named_expressions("variables", self.variables),
-                "validations": [self._validation(law) for law in self.rules],
+                "validations": [self._validation(rule) for rule in self.rules],
             },
         }
         binding: dict[str, Json] = {

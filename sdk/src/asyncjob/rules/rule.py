@@ -55,7 +55,7 @@ def unchanged_json(parent: str, field: str) -> str:
 
 
 class StatusWrite(StrEnum):
-    """What a write to the status is, as far as laws tell writes apart; CEL for each."""
+    """What a write to the status is, as far as rules tell writes apart; CEL for each."""
 
     CLAIM = "claimed"
     """From Queued to Running."""
@@ -82,7 +82,7 @@ class Rule:
     is_forbidden: bool = False
 
     def cel_for(self, write: StatusWrite) -> str:
-        """Return the CEL for one kind of write; empty if the law demands nothing of it."""
+        """Return the CEL for one kind of write; empty if the rule demands nothing of it."""
         return self.cel if isinstance(self.cel, str) else self.cel.get(write, "")
 
     @property
@@ -97,12 +97,12 @@ class Rule:
 
     @property
     def message_text(self) -> str:
-        """Return the constant message, with the law's id."""
+        """Return the constant message, with the rule's id."""
         return f"{self.description} ({self.id})"
 
     @property
     def message_expression(self) -> str:
-        """Return CEL for the message with the law's id, or nothing."""
+        """Return CEL for the message with the rule's id, or nothing."""
         return (
             expand_names(f"({self.message_cel}) + {cel_string(f' ({self.id})')}")
             if self.message_cel
@@ -111,9 +111,9 @@ class Rule:
 
 
 def all_rules_hold(rules: tuple[Rule, ...]) -> str:
-    """Return that all laws are obeyed, as one expression that decides first what the write is."""
+    """Return that all rules are obeyed, as one expression that decides first what the write is."""
     claim, move, stay = (
-        cel_and(law.cel_for(write) for law in rules if law.cel_for(write)) or "true"
+        cel_and(rule.cel_for(write) for rule in rules if rule.cel_for(write)) or "true"
         for write in StatusWrite
     )
     return expand_names(f"moved ? (claimed ? {claim} : {move}) : {stay}")

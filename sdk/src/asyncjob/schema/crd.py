@@ -22,7 +22,7 @@ from asyncjob.schema.structural import Schema, structural
 
 @dataclass(frozen=True)
 class CrdRule:
-    """A law at the class, or the field of a class (`Class.field`), that `self` is in it.
+    """A rule at the class, or the field of a class (`Class.field`), that `self` is in it.
 
     `field_path` is the field below it that an error names.
     """
@@ -49,7 +49,7 @@ CRD_RULES: Final = (
     CrdRule("PayloadSource", job_spec.SHAPE_ONE_SOURCE),
     CrdRule("RetryPolicy", job_spec.SHAPE_DELAYS, ".maxDelaySeconds"),
     CrdRule("AsyncCronJobSpec.schedule", cron_job.CRON_SCHEDULE),
-    *(CrdRule("AsyncCronJobSpec.schedule", law) for law in cron_job.CRON_SCHEDULE_FIELDS),
+    *(CrdRule("AsyncCronJobSpec.schedule", rule) for rule in cron_job.CRON_SCHEDULE_FIELDS),
     CrdRule("AsyncCronJobSpec", cron_job.CRON_TRIGGER_GROWS, ".trigger"),
     CrdRule("Backfill", cron_job.CRON_BACKFILL_RANGE, ".to"),
     CrdRule("AsyncCronJobStatus", cron_job.CRON_ADVANCES, ".lastScheduleTime"),

@@ -101,7 +101,7 @@ def check_spec_change(before: JsonObject, after: JsonObject, phase: Phase) -> No
     """Raise InvalidError for a change of spec that the API server refuses."""
     _raise_first(_broken_shape_rules(after))
     _raise_first(
-        law for name, law in _IMMUTABLE_FIELDS.items() if before.get(name) != after.get(name)
+        rule for name, rule in _IMMUTABLE_FIELDS.items() if before.get(name) != after.get(name)
     )
     _raise_first(_broken_control_rules(before, after, phase))
 
@@ -143,8 +143,8 @@ def _differs(before: JsonObject, after: JsonObject, name: str) -> bool:
 
 
 def _raise_first(broken: Iterator[Rule] | list[Rule]) -> None:
-    for law in broken:
-        raise invalid_error(law.message_text)
+    for rule in broken:
+        raise invalid_error(rule.message_text)
 
 
 _COUNTERS = ("attempt", "retries", "crashes", "releases", "redrives", "reruns")

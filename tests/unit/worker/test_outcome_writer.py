@@ -190,12 +190,12 @@ async def test_a_refused_outcome_is_built_anew_on_what_is_found() -> None:
 
 
 async def test_an_outcome_refused_for_good_is_given_up_with_the_api_servers_words() -> None:
-    session = FakeSession(json_patch=[InvalidError("law 7")], get=[job()])
+    session = FakeSession(json_patch=[InvalidError("rule 7")], get=[job()])
     with capture_logs() as logs:
         assert not await report(session, held())
     assert len(session.made("json_patch")) == MAX_OUTCOME_REFUSALS
     (last,) = [entry for entry in logs if entry["log_level"] == "error"]
-    assert "law 7" in last["error"]
+    assert "rule 7" in last["error"]
 
 
 async def test_missing_permission_is_waited_out_until_another_decides() -> None:

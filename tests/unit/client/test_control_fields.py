@@ -107,7 +107,7 @@ def test_a_rerun_that_nobody_creates_is_not_piled_upon() -> None:
     assert api.writes == []
 
 
-def test_what_a_law_forbids_is_told_in_its_words() -> None:
+def test_what_a_rule_forbids_is_told_in_its_words() -> None:
     api = world("Running")
 
     def refuse() -> None:

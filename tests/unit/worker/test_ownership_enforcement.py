@@ -49,7 +49,7 @@ async def test_without_the_policy_the_worker_refuses_to_run() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [ConflictError("changed"), InvalidError("another law"), DENIED_OTHERWISE]
+    "answer", [ConflictError("changed"), InvalidError("another rule"), DENIED_OTHERWISE]
 )
 async def test_a_job_that_cannot_tell_is_not_claimed(answer: Exception) -> None:
     session = FakeSession(merge_patch=[answer, DENIED])

@@ -1,4 +1,4 @@
-"""How laws are written and what is made of them."""
+"""How rules are written and what is made of them."""
 
 import re
 
@@ -23,7 +23,10 @@ from asyncjob.rules.transitions import TRANSITION_PAIR
 from asyncjob.schema.crd import CRD_RULES
 from asyncjob.schema.manifests import rules_page
 
-LAWS = [*(rule.rule for rule in CRD_RULES), *(law for policy in POLICIES for law in policy.rules)]
+RULES = [
+    *(rule.rule for rule in CRD_RULES),
+    *(rule for policy in POLICIES for rule in policy.rules),
+]
 
 
 @pytest.mark.parametrize(
@@ -49,33 +52,33 @@ def test_texts_are_quoted_for_cel() -> None:
     assert cel_and(["a || b", "c"]) == "(a || b) && (c)"
 
 
-def test_a_law_demands_of_each_kind_of_write_what_it_says() -> None:
-    law = Rule(
+def test_a_rule_demands_of_each_kind_of_write_what_it_says() -> None:
+    rule = Rule(
         "a.b", "A.", {StatusWrite.CLAIM: "now.a == 1", StatusWrite.SAME_PHASE: "now.a == was.a"}
     )
-    assert law.cel_for(StatusWrite.PHASE_CHANGE) == ""
-    assert "(object.status.a == 1) : true" in law.expression
-    assert law.message_text == "A. (a.b)"
+    assert rule.cel_for(StatusWrite.PHASE_CHANGE) == ""
+    assert "(object.status.a == 1) : true" in rule.expression
+    assert rule.message_text == "A. (a.b)"
 
 
-def test_a_message_carries_the_id_of_its_law() -> None:
+def test_a_message_carries_the_id_of_its_rule() -> None:
     assert Rule("a.b", "A.", "true").message_expression == ""
     assert Rule("a.b", "A.", "true", "now.a").message_expression == "(object.status.a) + ' (a.b)'"
 
 
-def test_all_laws_are_checked_together_after_the_kind_of_write_is_known() -> None:
-    laws = (
+def test_all_rules_are_checked_together_after_the_kind_of_write_is_known() -> None:
+    rules = (
         Rule("a", "A.", {StatusWrite.CLAIM: "now.a"}),
         Rule("b", "B.", {StatusWrite.CLAIM: "now.b", StatusWrite.SAME_PHASE: "now.c"}),
     )
-    assert all_rules_hold(laws).endswith(
+    assert all_rules_hold(rules).endswith(
         "? (object.status.a) && (object.status.b) : true) : (object.status.c)"
     )
 
 
-def test_a_policy_without_a_law_lacks_it_in_its_condition_and_in_its_validations() -> None:
-    law, other = (Rule(name, name, {StatusWrite.SAME_PHASE: f"now.{name}"}) for name in "ab")
-    policy = AdmissionPolicy("p", "P.", (), (), (law, other), checks_rules_first=True)
+def test_a_policy_without_a_rule_lacks_it_in_its_condition_and_in_its_validations() -> None:
+    rule, other = (Rule(name, name, {StatusWrite.SAME_PHASE: f"now.{name}"}) for name in "ab")
+    policy = AdmissionPolicy("p", "P.", (), (), (rule, other), checks_rules_first=True)
     assert "object.status.a" in str(policy.manifests())
     assert "object.status.a" not in str(policy.without("a").manifests())
 
@@ -92,23 +95,23 @@ def test_each_field_of_a_spec_is_fixed_or_a_wish() -> None:
     assert not set(IMMUTABLE_FIELDS) & set(CONTROL_FIELDS)
 
 
-def test_laws_name_only_fields_that_there_are() -> None:
+def test_rules_name_only_fields_that_there_are() -> None:
     fields = {field.alias or name for name, field in AsyncJobStatus.model_fields.items()}
-    for law in LAWS:
-        for name in re.findall(r"[oO]bject\.status\.\??(\w+)", law.expression):
-            assert name in fields, law.id
+    for rule in RULES:
+        for name in re.findall(r"[oO]bject\.status\.\??(\w+)", rule.expression):
+            assert name in fields, rule.id
 
 
 def test_ids_are_unique_and_say_their_topic() -> None:
-    ids = [law.id for law in LAWS]
+    ids = [rule.id for rule in RULES]
     assert len(ids) == len(set(ids))
     assert all("." in name for name in ids)
 
 
 def test_demands_are_sentences() -> None:
-    assert all(law.description.endswith(".") for law in LAWS)
+    assert all(rule.description.endswith(".") for rule in RULES)
 
 
-def test_the_page_names_every_law() -> None:
+def test_the_page_names_every_rule() -> None:
     page = rules_page()
-    assert all(f"| `{law.id}` | {law.description} | " in page for law in LAWS)
+    assert all(f"| `{rule.id}` | {rule.description} | " in page for rule in RULES)
