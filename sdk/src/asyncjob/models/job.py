@@ -93,8 +93,8 @@ class JobReference(Model):
     """UID of the job."""
 
 
-class AsyncJobSpec(Model):
-    """What to run. Immutable except cancel, cancelCascade, suspend, redrive, rerun and priority."""
+class JobOptions(Model):
+    """Type, payload and options of a job: what its spec and a submission have in common."""
 
     type: JobType
     """Type of the job, which selects its handler, e.g. SEND_EMAIL or report.daily."""
@@ -142,28 +142,32 @@ class AsyncJobSpec(Model):
     """Seconds after which the finished job is deleted. Default: the queue's retention."""
 
     idempotency_key: Key | None = None
-    """Key under which the job was submitted. A submission with the same key is the same job."""
+    """A submission with the same key and request is the same job; another request is refused."""
 
     deduplication_id: Key | None = None
-    """Of the unfinished jobs with this id only one runs; later ones are cancelled as Duplicate."""
+    """Only one unfinished job has this id; others are refused, or cancelled as Duplicate."""
 
     concurrency_key: Key | None = None
     """Jobs with the same key share the queue's maxConcurrencyPerKey."""
 
-    rerun_of: JobReference | None = None
-    """The job that this job is a rerun of."""
-
     traceparent: Annotated[str, Field(max_length=64)] | None = None
     """W3C trace context of the submitter."""
+
+    suspend: bool | None = None
+    """While true, the job is not claimed. A running attempt continues."""
+
+
+class AsyncJobSpec(JobOptions):
+    """What to run. Immutable except cancel, cancelCascade, suspend, redrive, rerun and priority."""
+
+    rerun_of: JobReference | None = None
+    """The job that this job is a rerun of."""
 
     cancel: bool | None = None
     """Cancels the job. Cannot be reverted. On a dead letter: dismisses it."""
 
     cancel_cascade: bool | None = None
     """Cancelling this job also cancels its unfinished children and the jobs that depend on it."""
-
-    suspend: bool | None = None
-    """While true, the job is not claimed. A running attempt continues."""
 
     redrive: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     """Increase it to run a dead letter again with fresh budgets. Leave it out at creation."""
