@@ -4,10 +4,12 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ import yaml
 from asyncjob.client import JobsClient, KubernetesJobsClient
 from asyncjob.client.portal import Portal, run_in_place
 from asyncjob.rest.job_reading import job_of
+from asyncjob.rest.listing import Selection
 from asyncjob.rest.submission import Submission
 from support.builders import stored
 
@@ -228,6 +231,34 @@ def test_a_client_that_is_closed_is_not_used(url: str, kubeconfig: Path) -> None
         jobs.close()
         with pytest.raises(RuntimeError, match="closed"):
             jobs.get("j")
+
+
+def get_held_job(jobs: JobsClient) -> None:
+    jobs.get("held")
+
+
+def redrive_held_jobs(jobs: JobsClient) -> None:
+    jobs.redrive_many(Selection(), dry_run=True)
+
+
+def watch_held_events(jobs: JobsClient) -> None:
+    list(jobs.watch())
+
+
+@pytest.mark.parametrize("ask", [get_held_job, redrive_held_jobs, watch_held_events])
+def test_who_waits_with_a_client_that_is_closed_is_told_so_when_the_answer_comes(
+    ask: Callable[[JobsClient], None],
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as threads:
+        jobs = JobsClient(f"http://127.0.0.1:{server.getsockname()[1]}")
+        waiting = threads.submit(ask, jobs)
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(65536)
+            jobs.close()
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            with pytest.raises(RuntimeError, match="closed"):
+                waiting.result(10)
 
 
 def test_what_waits_for_an_event_loop_is_not_run_in_place() -> None:

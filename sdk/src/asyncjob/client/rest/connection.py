@@ -68,7 +68,7 @@ class HttpConnection(Connection):
         try:
             return _to_answer(await self._http.send(request))
         except httpx.HTTPError as error:
-            raise _no_response_error(call, error) from error
+            raise _no_response_error(self._http, call, error) from error
 
     @asynccontextmanager
     async def stream(self, call: Call, max_silence: float) -> AsyncIterator[NextEvent]:
@@ -77,10 +77,10 @@ class HttpConnection(Connection):
         try:
             response = await self._http.send(request, stream=True)
         except httpx.HTTPError as error:
-            raise _no_response_error(call, error) from error
+            raise _no_response_error(self._http, call, error) from error
         try:
             if response.status_code != httpx.codes.OK:
-                raise error_from_answer(await _read_answer(call, response))
+                raise error_from_answer(await _read_answer(self._http, call, response))
             yield partial(_next_event, response.aiter_bytes(), EventStream())
         finally:
             await response.aclose()
@@ -90,11 +90,11 @@ class HttpConnection(Connection):
         await self._http.aclose()
 
 
-async def _read_answer(call: Call, response: httpx.Response) -> Answer:
+async def _read_answer(http: httpx.AsyncClient, call: Call, response: httpx.Response) -> Answer:
     try:
         await response.aread()
     except httpx.HTTPError as error:
-        raise _no_response_error(call, error) from error
+        raise _no_response_error(http, call, error) from error
     return _to_answer(response)
 
 
@@ -108,7 +108,8 @@ async def _next_event(chunks: AsyncIterator[bytes], events: EventStream) -> Json
 class BlockingConnection(Connection):
     """The same for plain code: it blocks, and leaves nothing for an event loop to do.
 
-    In a forked process it opens connections of its own.
+    In a forked process it opens connections of its own. A thread that waits while another closes
+    it is not woken: it raises RuntimeError once the answer comes, or its time is over.
     """
 
     def __init__(self, open_http: Callable[[], httpx.Client], requests: RequestBuilder) -> None:
@@ -124,7 +125,7 @@ class BlockingConnection(Connection):
         try:
             return _to_answer(http.send(request))
         except httpx.HTTPError as error:
-            raise _no_response_error(call, error) from error
+            raise _no_response_error(http, call, error) from error
 
     @asynccontextmanager
     async def stream(self, call: Call, max_silence: float) -> AsyncIterator[NextEvent]:
@@ -134,10 +135,10 @@ class BlockingConnection(Connection):
         try:
             response = http.send(request, stream=True)
         except httpx.HTTPError as error:
-            raise _no_response_error(call, error) from error
+            raise _no_response_error(http, call, error) from error
         try:
             if response.status_code != httpx.codes.OK:
-                raise error_from_answer(_read_blocking(call, response))
+                raise error_from_answer(_read_blocking(http, call, response))
             chunks, events = response.iter_bytes(), EventStream()
 
             async def next_event() -> JsonObject | None:
@@ -169,11 +170,11 @@ class BlockingConnection(Connection):
         return self._http
 
 
-def _read_blocking(call: Call, response: httpx.Response) -> Answer:
+def _read_blocking(http: httpx.Client, call: Call, response: httpx.Response) -> Answer:
     try:
         response.read()
     except httpx.HTTPError as error:
-        raise _no_response_error(call, error) from error
+        raise _no_response_error(http, call, error) from error
     return _to_answer(response)
 
 
@@ -189,6 +190,10 @@ def _json(content: bytes) -> Json:
     return value
 
 
-def _no_response_error(call: Call, error: Exception) -> GatewayUnavailableError:
+def _no_response_error(
+    http: httpx.Client | httpx.AsyncClient, call: Call, error: Exception
+) -> Exception:
+    if http.is_closed:  # by another thread or task; the gateway is not to blame
+        return RuntimeError("the client was closed before the answer came")
     what = f"{type(error).__name__}: {error}".rstrip(": ")
     return GatewayUnavailableError(f"no answer to {call.method} {call.path}: {what}")
