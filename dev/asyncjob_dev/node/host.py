@@ -172,6 +172,7 @@ def _shadow_setting(setting: Path, wanted: str, shadow: Path) -> None:
 
 
 FILES_GONE_SECONDS = 30.0
+FILES_RETRY_SECONDS = 0.1
 
 
 def is_locked(lock: Path) -> bool:
@@ -194,11 +195,15 @@ def remove_node(layout: NodePaths) -> None:
     remove_cgroups(layout.cgroup)
     if plan := load_plan(layout.plan):
         disconnect_veth(plan.block, layout.owner)
+    shutil.rmtree(layout.root, ignore_errors=True)
+    # Counted from the end of the first pass, which may take long on a busy disk: this is how long
+    # dying processes have to let go of the rest.
     deadline = time.monotonic() + FILES_GONE_SECONDS
     while layout.root.exists():
-        shutil.rmtree(layout.root, ignore_errors=True)
         if time.monotonic() >= deadline:
             raise LeftoverError(layout.root)
+        time.sleep(FILES_RETRY_SECONDS)
+        shutil.rmtree(layout.root, ignore_errors=True)
 
 
 def remove_dead_nodes(nodes: Path) -> None:
