@@ -1,6 +1,8 @@
 """Submitting: lost answers, races and the bound on what was read, on a server in memory."""
 
 import itertools
+import weakref
+from typing import Any
 
 import pytest
 
@@ -18,7 +20,8 @@ from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.submission import Submission, Submitted
 from asyncjob.submission import dedup_name_prefix, key_name, sequence_name
-from support.fake_api import NAMESPACE, FakeApi, Step, client_of, ended, run
+from support.builders import stored
+from support.fake_api import NAMESPACE, FakeApi, Obj, Step, client_of, ended, run
 
 IDS = (f"id-{number}" for number in itertools.count())
 EMAIL = Submission(type="email", payload={"to": "a"})
@@ -226,6 +229,55 @@ def test_of_two_jobs_with_the_key_the_one_that_stays_is_waited_for() -> None:
     api.put({**rival, "metadata": metadata, "spec": spec})
     assert submit(api, keyed("mine")) == Submitted(id=mine.id, created=False, phase="Queued")
     assert api.now > 0
+
+
+class ManyLargeJobs(FakeApi):
+    """Has many jobs with one key and one id, of which it counts those that somebody still holds."""
+
+    count = 200
+    per_page = 10
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.handed_out: list[weakref.ref[HandedOut]] = []
+        self.most_held = 0
+
+    def _list(self, path: str, params: dict[str, str]) -> Obj:
+        if params.get("limit") == "1" or "resourceVersion" in params:
+            return super()._list(path, params)
+        self.most_held = max(self.most_held, sum(one() is not None for one in self.handed_out))
+        begin = int(params.get("continue", "0"))
+        end = min(begin + self.per_page, self.count)
+        page = [HandedOut(self._job(number, params)) for number in range(begin, end)]
+        self.handed_out += map(weakref.ref, page)
+        return {"metadata": {"continue": str(end) if end < self.count else ""}, "items": page}
+
+    def _job(self, number: int, params: dict[str, str]) -> Obj:
+        spec = {"idempotencyKey": "other" if "labelSelector" in params else "k"}
+        return stored(f"j{number}", deduplicationId="d", **spec)
+
+
+class HandedOut(dict[str, Any]):
+    """An object that can be referred to weakly."""
+
+
+@pytest.mark.parametrize("key", ["k", "other", "third"])
+def test_of_many_jobs_with_one_key_or_id_hardly_more_than_a_page_is_held(key: str) -> None:
+    api = ManyLargeJobs()
+    with pytest.raises((KeyReusedError, DuplicateJobError)):
+        submit(api, keyed("d").model_copy(update={"idempotency_key": key}))
+    assert len(api.handed_out) >= api.count
+    assert api.most_held <= 2 * api.per_page
+
+
+def test_a_redrive_holds_no_job_of_the_many_with_its_id() -> None:
+    api = ManyLargeJobs()
+    api.put(stored("dead", deduplicationId="d"))
+    api.set("dead", phase="DeadLetter")
+    with pytest.raises(DuplicateJobError):
+        run(client_of(api).redrive("dead"))
+    assert len(api.handed_out) == api.count
+    assert api.most_held <= 2 * api.per_page
 
 
 def test_looking_for_the_newest_reads_one_object_without_its_payload() -> None:

@@ -88,11 +88,13 @@ class ApiServer:
         *,
         items_key: str = "items",
         accept: str = JSON_TYPE,
+        reduce: Callable[[list[T]], list[T]] = lambda found: found,
     ) -> list[T]:
         """Return what `convert` makes of each object of a collection, leaving out None.
 
         It is read in pages of bounded size, and begun anew where that took too long for the API
-        server. `items_key` is what an answer calls them.
+        server. `items_key` is what an answer calls them. `reduce` returns, after each page, what
+        of all that was found is still needed.
         """
         found: list[T] = []
         paging = ListPager()
@@ -109,6 +111,7 @@ class ApiServer:
                 continue
             kept = map(convert, map(as_object, items(page, items_key)))
             found.extend(one for one in kept if one is not None)
+            found = reduce(found)
             if not paging.has_more:
                 return found
 

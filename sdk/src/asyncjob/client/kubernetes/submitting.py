@@ -14,7 +14,7 @@ from typing import Final
 
 from asyncjob import names
 from asyncjob.client import errors
-from asyncjob.client.connection import JSON_TYPE, Call, RetryBudget
+from asyncjob.client.connection import Call, RetryBudget
 from asyncjob.client.errors import DuplicateJobError, UnavailableError
 from asyncjob.client.kubernetes.calls import ApiServer, Params, jobs_path
 from asyncjob.errors import AlreadyExistsError, AsyncJobError, ConflictError, ObjectNotFoundError
@@ -45,9 +45,7 @@ async def check_no_live_duplicate(api: ApiServer, job: JsonObject) -> None:
         return
     meta = child(job, "metadata")
     path = jobs_path(text(meta, "namespace"))
-    holders = await api.list_all(path, live_duplicates_selector(held), _if_live)
-    for other in holders:
-        name = text(child(other, "metadata"), "name")
+    for name in await api.list_all(path, live_duplicates_selector(held), _name_if_live):
         raise DuplicateJobError(
             f"deduplicationId: job {name} has it and is live; redrive {text(meta, 'name')} once"
             " that has finished",
@@ -55,8 +53,8 @@ async def check_no_live_duplicate(api: ApiServer, job: JsonObject) -> None:
         )
 
 
-def _if_live(job: JsonObject) -> JsonObject | None:
-    return job if is_live(job) else None
+def _name_if_live(job: JsonObject) -> str | None:
+    return _name(job) if is_live(job) else None
 
 
 def _escape_selector_value(value: str) -> str:
@@ -97,23 +95,37 @@ async def _newest_sequence(api: ApiServer, order: JobManifest) -> int:
 async def _find_with_key(api: ApiServer, order: JobManifest) -> JsonObject | None:
     """Return the job with the order's key, finished or not.
 
-    Of two, one is about to be withdrawn, because the other was quicker: that is waited for.
+    Of two, one is about to be withdrawn, because the other was quicker: that is waited for. Two are
+    all that is kept: who may create jobs can make thousands with one key, each as large as can be.
     """
+
+    def is_other(job: JsonObject) -> bool:
+        return match_existing(job, order) is not Match.SAME
+
     params = (("labelSelector", _key_selector(order, names.IDEMPOTENCY_LABEL)),)
     found: list[JsonObject] = []
     for _ in range(_MAX_READS):
-        found = [one for one in await _list_jobs(api, order, params) if has_same_key(one, order)]
+        found = await api.list_all(
+            jobs_path(order.namespace),
+            params,
+            lambda job: job if has_same_key(job, order) else None,
+            reduce=lambda jobs: sorted(jobs, key=is_other)[:2],
+        )
         if len(found) < 2:  # noqa: PLR2004  # one job has the key, as it should be
             break
         await api.connection.pause(_WITHDRAWAL_WAIT_SECONDS)
-    return min(found, key=lambda one: match_existing(one, order) is not Match.SAME, default=None)
+    return next(iter(found), None)
 
 
 async def _find_live(api: ApiServer, order: JobManifest) -> JsonObject | None:
     """Return a live job with the id, whoever created it: also one applied with kubectl."""
-    found = await _list_jobs(api, order, live_duplicates_selector(order.deduplication_id or ""))
-    mine = [one for one in found if has_same_key(one, order)]
-    return next(iter([*mine, *filter(is_live, found)]), None)
+    found = await api.list_all(
+        jobs_path(order.namespace),
+        live_duplicates_selector(order.deduplication_id or ""),
+        lambda job: job if has_same_key(job, order) or is_live(job) else None,
+        reduce=lambda jobs: sorted(jobs, key=lambda job: not has_same_key(job, order))[:1],
+    )
+    return next(iter(found), None)
 
 
 async def find_other_with_key(
@@ -126,18 +138,8 @@ async def find_other_with_key(
     params: Params = (("labelSelector", _key_selector(order, names.IDEMPOTENCY_LABEL)),)
     if version:
         params += (("resourceVersion", version), ("resourceVersionMatch", "Exact"))
-    found = await _list_jobs(api, order, params, accept=METADATA_LIST_TYPE)
-    return next((_name(one) for one in found if _name(one) != name), None)
-
-
-async def _list_jobs(
-    api: ApiServer, order: JobManifest, params: Params, accept: str = JSON_TYPE
-) -> list[JsonObject]:
-    return await api.list_all(jobs_path(order.namespace), params, _as_is, accept=accept)
-
-
-def _as_is(obj: JsonObject) -> JsonObject:
-    return obj
+    found = await api.list_all(jobs_path(order.namespace), params, _name, accept=METADATA_LIST_TYPE)
+    return next((found_name for found_name in found if found_name != name), None)
 
 
 def _name(obj: JsonObject) -> str:
