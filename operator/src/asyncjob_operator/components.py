@@ -20,6 +20,7 @@ from asyncjob_operator.controllers.retention import RetentionController
 from asyncjob_operator.controllers.stale_workers import StaleWorkerCollector
 from asyncjob_operator.controllers.workqueue import (
     MAX_CONCURRENT_RECONCILES,
+    MAX_PER_NAMESPACE,
     ItemBackoff,
     Leadership,
     ReconcilePool,
@@ -62,7 +63,7 @@ class Components:
 
         # Jobs: evaluated whenever they change, and reconciled from a queue
         job_queue = WorkQueue(max_per_lane=MAX_PER_LANE)
-        admission_queue = WorkQueue(requeue_dirty=True)
+        admission_queue = WorkQueue(requeue_dirty=True, max_per_lane=MAX_PER_NAMESPACE)
         job_metrics = JobMetrics(metrics.registry, leads, monotonic)
         job_controller = self.job_controller = JobController(
             settings.options,
@@ -93,7 +94,7 @@ class Components:
             AdmissionRounds(job_controller),
             now=now,
             leads=leads,
-            enqueue=admission_queue.add,
+            enqueue=lambda key: admission_queue.add(key, key.partition("/")[0]),
             backoff=ItemBackoff(settings.backoff_initial, settings.backoff_max),
             metrics=metrics,
         )
@@ -185,7 +186,7 @@ class ReconcileEnqueuer:
 
     def enqueue_admission(self, queue: tuple[str, str]) -> None:
         """Queue an AsyncQueue for a round of admission."""
-        self._admission_queue.add("/".join(queue))
+        self._admission_queue.add("/".join(queue), queue[0])
 
     def on_dead_letter(self, job: JobView, message: str) -> None:
         """Record an Event about a new dead letter; standbys leave that to the leader."""

@@ -20,6 +20,7 @@ from asyncjob_operator.controllers.cron_job_reconciler import CronJobReconciler
 from asyncjob_operator.controllers.events import EventRecorder
 from asyncjob_operator.controllers.job_controller import JobController
 from asyncjob_operator.controllers.workqueue import (
+    MAX_PER_NAMESPACE,
     ItemBackoff,
     Leadership,
     ReconcilePool,
@@ -60,13 +61,17 @@ class CronJobs:
         def saw_job(obj: JsonObject) -> None:
             job_controller.on_update(obj, live=True)
 
+        def enqueue(uid: str) -> None:
+            cron = self.controller.locate(uid)
+            todo.add(uid, cron.namespace if cron else "")
+
         self._session = session
-        todo = WorkQueue()
+        todo = WorkQueue(max_per_lane=MAX_PER_NAMESPACE)
         self.controller = CronJobController(
             settings.identity,
             job_controller.scheduled_jobs,
             now,
-            todo.add,
+            enqueue,
             prunes_history=settings.retention,
             containment=containment,
             dedup_window=settings.retention_options.dedup_window,

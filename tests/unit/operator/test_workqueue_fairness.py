@@ -1,8 +1,15 @@
 """Whose turn it is among those that something is due for, or that are to be looked at."""
 
 import asyncio
+from typing import Any, cast
 
+from asyncjob_operator.components import Components
 from asyncjob_operator.controllers.workqueue import DelayingQueue, WorkQueue
+from asyncjob_operator.kube.leader_election import AlwaysLeader
+from asyncjob_operator.settings import Settings
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from support.fake_session import FakeSession
+from support.schedules import raw_cron
 
 
 async def order(todo: WorkQueue) -> list[str]:
@@ -93,3 +100,36 @@ def test_a_deadline_is_brought_forward_and_never_put_off() -> None:
     agenda.advance("a", 5.0)
     agenda.advance("a", 9.0)
     assert agenda.pop_due(5.0, 1) == ["a"]
+
+
+def components() -> Components:
+    session: Any = FakeSession()
+    session.server_time = lambda: None
+    settings = Settings(identity="me")
+    return Components(settings, session, cast("Any", AlwaysLeader()), OperatorMetrics())
+
+
+def schedule(number: int, namespace: str) -> dict[str, Any]:
+    obj = raw_cron(f"s{number}", suspend=True, trigger=1)
+    obj["metadata"] |= {"namespace": namespace, "uid": f"{namespace}-{number}"}
+    return obj
+
+
+async def test_a_hundred_due_schedules_hold_up_that_of_another_namespace_by_one_turn() -> None:
+    crons = components().cron_jobs
+    for number in range(100):
+        crons.controller.on_update(schedule(number, "many"))
+    crons.controller.on_update(schedule(0, "few"))
+    todo = crons.reconcilers._queue
+    assert [await todo.get() for _ in range(2)] == ["many-0", "few-0"]
+
+
+async def test_a_hundred_queues_with_limits_hold_up_that_of_another_namespace_by_one_turn() -> None:
+    parts = components()
+    queues = parts.job_controller.queues
+    for namespace, count in (("many", 100), ("few", 1)):
+        for number in range(count):
+            meta = {"namespace": namespace, "name": f"q{number}", "resourceVersion": "1"}
+            queues.on_update({"metadata": meta, "spec": {"maxConcurrency": 1}})
+    todo = parts.admission_reconcilers._queue
+    assert [await todo.get() for _ in range(2)] == ["many/q0", "few/q0"]

@@ -21,6 +21,9 @@ MAX_CONCURRENT_RECONCILES: Final = 32
 Enough to take 1,000 jobs from dead workers within 15 s.
 """
 
+MAX_PER_NAMESPACE: Final = MAX_CONCURRENT_RECONCILES // 2
+"""Of these, schedules, and queues with limits, of one namespace: the others find a free worker."""
+
 MAX_REFUSED_BACKOFF: Final = 600.0
 """Longest pause in seconds after a write that the API server refuses, by a rule or for a right.
 
