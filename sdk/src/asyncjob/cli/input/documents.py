@@ -287,9 +287,11 @@ def parse_json(text: str) -> Json:
 def _unique_pairs(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in found if keys.count(key) > 1)
-        raise ValueError(f"the key {_excerpt(twice)} is given twice in one object")
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"the key {_excerpt(key)} is given twice in one object")
+            seen.add(key)
     return found
 
 

@@ -29,6 +29,11 @@ _TIMESTAMP_TAG: Final = "tag:yaml.org,2002:timestamp"
 _NON_JSON_TAGS: Final = frozenset(
     {_TIMESTAMP_TAG, *(f"tag:yaml.org,2002:{kind}" for kind in ("binary", "omap", "pairs", "set"))}
 )
+_KEYS_IN_OTHER_WORDS: Final = frozenset(
+    f"tag:yaml.org,2002:{kind}" for kind in ("bool", "float", "int", "null")
+)
+"""Types of which one value can be written in several ways."""
+
 _NUMBER_TAGS: Final = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
 
 
@@ -87,12 +92,28 @@ class _BoundedLoader(yaml.SafeLoader):
                 raise YamlTooLargeError(f"a number of more than {MAX_NUMBER_LENGTH} characters")
             return 1 + len(node.value), 0
         if isinstance(node, yaml.MappingNode):
-            _check_unique_keys(node)
+            self._check_unique_keys(node)
         parts = [self._weights[part] for part in _child_nodes(node)]
         weight = 1 + sum(weight for weight, _ in parts)
         depth = 1 + max((depth for _, depth in parts), default=0)
         self._check_limits(weight, depth)
         return weight, depth
+
+    def _check_unique_keys(self, node: yaml.MappingNode) -> None:
+        """Raise for a key that comes twice, be it written in two ways, as 1, 0x1 and "1" are."""
+        seen: set[object] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE_TAG:
+                names = {key.value}
+                if key.tag in _KEYS_IN_OTHER_WORDS:
+                    names.add(self.construct_object(key))
+                if not seen.isdisjoint(names):
+                    line = key.start_mark.line + 1
+                    shown = key.value[:MAX_SHOWN_KEY]
+                    raise ValueError(
+                        f"the key {shown!r} is given twice in one object (line {line})"
+                    )
+                seen |= names
 
     def _check_limits(self, weight: int, depth: int) -> None:
         if weight > MAX_CHARACTERS:
@@ -109,17 +130,6 @@ def _child_nodes(node: yaml.Node) -> list[yaml.Node]:
         return [part for pair in node.value for part in pair]
     parts: list[yaml.Node] = node.value
     return parts
-
-
-def _check_unique_keys(node: yaml.MappingNode) -> None:
-    seen: set[str] = set()
-    for key, _ in node.value:
-        if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE_TAG:
-            if key.value in seen:
-                line = key.start_mark.line + 1
-                shown = key.value[:MAX_SHOWN_KEY]
-                raise ValueError(f"the key {shown!r} is given twice in one object (line {line})")
-            seen.add(key.value)
 
 
 def load_documents(text: str) -> Iterator[Json]:
