@@ -298,6 +298,7 @@ class Operations:
             self._cache.name,
             patience=API_SERVER_WAIT_SECONDS,
             clock=now,
+            known_queue=self._cache.queue_object,
         )
 
 

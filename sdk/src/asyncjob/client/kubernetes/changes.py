@@ -45,6 +45,7 @@ async def apply_change(
         if check is not None:
             await check(api, job)
         body = {"metadata": {"resourceVersion": resource_version(job)}, "spec": change}
+        del job  # it may be large, and a gateway does this for many callers at once
         try:
             return await api.merge_patch(path, body)
         except ConflictError:

@@ -64,13 +64,18 @@ class AsyncKubernetesJobsClient(AsyncClient):
         store: ResultStore | None = None,
         clock: Callable[[], datetime] = _now,
         new_id: Callable[[], str] = _new_id,
+        known_queue: jobs.KnownQueue | None = None,
     ) -> None:
-        """`clock` gives the time of day, `new_id` a fresh UUID; `connect` knows the rest."""
+        """`clock` gives the time of day, `new_id` a fresh UUID; `connect` knows the rest.
+
+        `known_queue` gives what is known of an AsyncQueue, so that none is read for a job.
+        """
         self._api = ApiServer(connection, patience)
         self._namespace = namespace
         self._store = store
         self._clock = clock
         self._new_id = new_id
+        self._known_queue = known_queue
 
     @classmethod
     async def connect(
@@ -112,7 +117,7 @@ class AsyncKubernetesJobsClient(AsyncClient):
 
     async def get(self, job_id: str) -> Job:
         with _job_errors(job_id):
-            return await jobs.get_job(self._api, self._namespace, job_id)
+            return await jobs.get_job(self._api, self._namespace, job_id, self._known_queue)
 
     async def locate_result(self, job_id: str) -> LocatedResult:
         return result_of(await self.get(job_id), self._store)

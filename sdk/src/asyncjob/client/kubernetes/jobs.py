@@ -39,19 +39,39 @@ def job_path_of(namespace: str, job_id: str) -> str:
     return job_path(namespace, check_name(job_id, errors.JobNotFoundError))
 
 
-async def get_job(api: ApiServer, namespace: str, job_id: str) -> Job:
-    """Return the job; of one that waits, with what it waits for by its queue."""
+KnownQueue = Callable[[str], JsonObject | None]
+"""The AsyncQueue of this name, where queues are known without asking."""
+
+
+async def get_job(
+    api: ApiServer, namespace: str, job_id: str, known_queue: KnownQueue | None = None
+) -> Job:
+    """Return the job; of one that waits, with what it waits for by its queue.
+
+    With `known_queue` nothing is waited for once the job is there. Who reads for many callers would
+    otherwise hold each one's job, which takes ten times its bytes, until the queue has come.
+    """
     job = await api.get(job_path_of(namespace, job_id))
-    return job_of(job, await _queue_of(api, namespace, job))
+    queue = _queue_of_waiting(job)
+    if queue is None:
+        return job_of(job)
+    return job_of(
+        job, known_queue(queue) if known_queue else await _read_queue(api, namespace, queue)
+    )
 
 
-async def _queue_of(api: ApiServer, namespace: str, job: JsonObject) -> JsonObject | None:
-    """Return the AsyncQueue of a job that waits; without the right to read it, nothing."""
+def _queue_of_waiting(job: JsonObject) -> str | None:
+    """Return the name of the queue of a job that waits, None for any other job."""
     phase = Phase(text(child(job, "status"), "phase", Phase.QUEUED))
     if phase in FINISHED_PHASES or phase is Phase.RUNNING:
         return None
+    return text(child(job, "spec"), "queue", "default")
+
+
+async def _read_queue(api: ApiServer, namespace: str, name: str) -> JsonObject | None:
+    """Return the AsyncQueue; without the right to read it, nothing."""
     try:
-        return await api.get(queue_path(namespace, text(child(job, "spec"), "queue", "default")))
+        return await api.get(queue_path(namespace, name))
     except (ObjectNotFoundError, ForbiddenError):
         return None
 
