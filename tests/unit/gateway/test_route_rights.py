@@ -12,7 +12,11 @@ from asyncjob_gateway import problem_types
 from asyncjob_gateway.auth.loopback import LoopbackOnlyMiddleware
 from asyncjob_gateway.cli import main
 from asyncjob_gateway.errors import RefusedError, UnsafeSettingsError
-from asyncjob_gateway.limits.load import LoadLimitMiddleware
+from asyncjob_gateway.limits.load import (
+    LARGE_BODY_BYTES,
+    MAX_LARGE_BYTES,
+    LoadLimitMiddleware,
+)
 from asyncjob_gateway.settings import GatewaySettings
 
 
@@ -106,6 +110,36 @@ async def test_there_is_room_for_so_many_requests_and_probes_always_pass() -> No
     ]
     go_on.set()
     await asyncio.gather(first, *others)
+
+
+async def test_large_bodies_together_have_so_much_room_and_small_ones_always_pass() -> None:
+    go_on = asyncio.Event()
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"]["turn"].acquire(int(scope["path"].strip("/")))
+        await go_on.wait()
+
+    limited = LoadLimitMiddleware(slow, max_requests=100, timeout=60)
+
+    def sent(size: int) -> "asyncio.Task[None]":
+        scope: Scope = {"type": "http", "path": f"/{size}"}
+        return asyncio.create_task(limited(scope, None, None))  # type: ignore[arg-type]  # not used
+
+    enough = [sent(2 * MAX_LARGE_BYTES)]  # one is worked on however large it is
+    await asyncio.sleep(0)
+    refused = sent(LARGE_BODY_BYTES + 1)
+    small = sent(LARGE_BODY_BYTES)
+    with pytest.raises(RefusedError) as told:
+        await refused
+    assert told.value.kind is problem_types.BUSY
+    go_on.set()
+    await asyncio.gather(*enough, small)
+    go_on.clear()
+    many = [sent(MAX_LARGE_BYTES // 4) for _ in range(5)]
+    with pytest.raises(RefusedError):
+        await many.pop()
+    go_on.set()
+    await asyncio.gather(*many)
 
 
 async def test_a_request_that_takes_too_long_is_given_up() -> None:

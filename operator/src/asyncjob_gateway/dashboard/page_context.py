@@ -73,7 +73,7 @@ async def form_context(request: Request, *rights: Right) -> tuple[PageContext, F
         raise RefusedError(
             problem_types.STALE_FORM, "the form is for another namespace: load its page again"
         )
-    acquire_request_slot(request)
+    acquire_request_slot(request, sum(len(text) for texts in form.values() for text in texts))
     return room, form
 
 

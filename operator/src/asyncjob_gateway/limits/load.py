@@ -1,6 +1,7 @@
-"""How many requests at once, and for how long each."""
+"""How many requests at once, with how large bodies, and for how long each."""
 
 import asyncio
+from typing import Final
 
 import structlog
 from starlette.requests import Request
@@ -13,6 +14,10 @@ log = structlog.get_logger()
 
 _PROBES = frozenset({"/healthz", "/readyz"})
 _SLOT_KEY = "turn"
+
+LARGE_BODY_BYTES: Final = 64 * 1024
+MAX_LARGE_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of all large bodies that are worked on at once: parsed, each takes ten times as much."""
 
 
 class LoadLimitMiddleware:
@@ -28,6 +33,7 @@ class LoadLimitMiddleware:
         self._max_requests = max_requests
         self._timeout = timeout
         self._running = 0
+        self._large_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; raises RefusedError where there is no time left."""
@@ -50,15 +56,21 @@ class LoadLimitMiddleware:
         finally:
             turn.release()
 
-    def acquire(self) -> None:
-        """Take a place; raises RefusedError where there is none."""
-        if self._running >= self._max_requests:
+    def acquire(self, large_bytes: int = 0) -> None:
+        """Take a place, and room for a large body; raises RefusedError where there is none.
+
+        One large body is always worked on, however large it is.
+        """
+        crowded = self._large_bytes and self._large_bytes + large_bytes > MAX_LARGE_BYTES
+        if self._running >= self._max_requests or (large_bytes and crowded):
             raise RefusedError(problem_types.BUSY, retry_after=1.0)
         self._running += 1
+        self._large_bytes += large_bytes
 
-    def release(self) -> None:
+    def release(self, large_bytes: int = 0) -> None:
         """Make room for another."""
         self._running -= 1
+        self._large_bytes -= large_bytes
 
 
 class RequestSlot:
@@ -68,18 +80,20 @@ class RequestSlot:
         self.response_started = False
         self._limiter = limiter
         self._acquired = False
+        self._large_bytes = 0
 
-    def acquire(self) -> None:
+    def acquire(self, body_bytes: int = 0) -> None:
         """Take a place; raises RefusedError where there is none."""
         if not self._acquired:
-            self._limiter.acquire()
-            self._acquired = True
+            large_bytes = body_bytes if body_bytes > LARGE_BODY_BYTES else 0
+            self._limiter.acquire(large_bytes)
+            self._acquired, self._large_bytes = True, large_bytes
 
     def release(self) -> None:
         """Make room for another."""
         if self._acquired:
             self._acquired = False
-            self._limiter.release()
+            self._limiter.release(self._large_bytes)
 
     def wrap_send(self, send: Send, limit: asyncio.Timeout) -> Send:
         """Return what sends, and lets a stream go on for ever."""
@@ -95,13 +109,13 @@ class RequestSlot:
         return note
 
 
-def acquire_request_slot(request: Request) -> None:
+def acquire_request_slot(request: Request, body_bytes: int = 0) -> None:
     """Count a request from now on: who asks is known, and its body is there.
 
-    Raises RefusedError where as many are under way as there may be.
+    Raises RefusedError where as many are under way, or with as large bodies, as there may be.
     """
     turn: RequestSlot = request.state.turn
-    turn.acquire()
+    turn.acquire(body_bytes)
 
 
 def _is_stream(message: Message) -> bool:

@@ -130,6 +130,7 @@ class ApiRoute(APIRoute):
         )
         sender: str = request.state.caller.username
         data = await context.body_reader.read(request, most, sender)
+        acquire_request_slot(request, len(data))
         await request.parse(data, context.state.parse_lock)
         if data and not self.is_batch:
             _check_exact_types(model, await request.json())
